@@ -1,0 +1,44 @@
+// Layer rules of docs/architecture/rooms.md. Needs dependency-cruiser 18 and @swc/core 1; a run that cruised
+// 0 modules must fail (check summary.totalCruised of the JSON output).
+const only = (room, allowed) => ({
+  name: `${room.replace(/\W+/g, "-")}-imports`,
+  severity: "error",
+  from: { path: `^src/${room}/` },
+  to: { path: "^src/", pathNot: [`^src/${room}/`, ...allowed.map((name) => `^src/${name}/`)] },
+});
+
+module.exports = {
+  forbidden: [
+    only("contract", []),
+    only("platform", ["contract"]),
+    only("tokens", ["contract"]),
+    only("rpc", ["contract", "platform"]),
+    only("config", ["contract", "platform"]),
+    only("session", ["contract", "platform", "tokens"]),
+    only("compaction", ["contract", "platform", "tokens"]),
+    only("model", ["contract", "platform", "tokens", "config", "compaction"]),
+    only("tool", ["contract", "platform", "tokens", "config"]),
+    only("engines/legacy", ["contract", "platform", "tokens", "compaction"]),
+    only("engines/lossless", ["contract", "platform", "tokens", "compaction"]),
+    only("memories/files", ["contract", "platform", "tokens"]),
+    only("runtimes/embedded", ["contract", "platform", "tokens", "model", "tool", "compaction"]),
+    only("runtimes/codex", ["contract", "platform", "tokens", "rpc"]),
+    only("runtimes/claude", ["contract", "platform", "tokens", "rpc"]),
+    only("runtimes/acp", ["contract", "platform", "tokens", "rpc"]),
+    only("plugin", ["contract", "platform", "config"]),
+    only("turn", ["contract", "platform", "tokens", "config", "session", "model", "tool", "compaction", "plugin"]),
+    only("doctor", ["contract", "platform", "config", "session", "model", "plugin"]),
+    only("command", ["contract", "platform", "config", "session", "turn", "doctor", "plugin"]),
+    only("gateway", ["contract", "platform", "tokens", "rpc", "config", "session", "model", "turn", "command"]),
+    only("testkit", ["contract", "platform", "tokens"]),
+    { name: "internal-stays-internal", severity: "error", from: { path: "^src/([^/]+)/" },
+      to: { path: "^src/([^/]+)/internal/", pathNot: "^src/$1/" } },
+    { name: "only-app-knows-implementations", severity: "error", from: { path: "^src/", pathNot: ["^src/app\\.ts$", "^src/(engines|runtimes|memories)/"] },
+      to: { path: "^src/(engines|runtimes|memories)/" } },
+    { name: "nobody-imports-the-command-line", severity: "error", from: { path: "^src/", pathNot: "^src/cli/" }, to: { path: "^src/cli/" } },
+    { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },
+    { name: "not-to-test", severity: "error", from: { path: "^src/" }, to: { path: "^(test|bench|inspector)/" } },
+  ],
+  options: { tsPreCompilationDeps: true, parser: "swc", doNotFollow: { path: "node_modules" },
+    enhancedResolveOptions: { extensions: [".ts", ".js"] } },
+};

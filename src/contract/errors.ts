@@ -1,0 +1,73 @@
+/**
+ * Every error a user can meet, by code. `docs/errors.md` lists the same codes; a test compares both ways.
+ * A message is one sentence: what failed, with which input, and what to do.
+ */
+export const ERROR_CODES = {
+  usage_invalid: "The command line or the request is not valid.",
+  config_invalid: "The configuration file cannot be read or a value in it is wrong.",
+  config_key_unknown: "A configuration key that was asked for does not exist.",
+  credential_missing: "A provider needs a key and none was found.",
+  model_unknown: "The model ref names no known provider or model.",
+  model_auth: "The provider refused the credentials.",
+  model_rate_limited: "The provider kept answering 429 until the retries ran out.",
+  model_unavailable: "The endpoint cannot be reached, or kept failing until the retries ran out.",
+  model_stream_cut: "The answer broke off and the retries ran out.",
+  model_bad_request: "The provider refused the request as malformed.",
+  model_bad_response: "The provider answered what its protocol does not allow.",
+  model_refused: "The provider's safety filter ended the answer.",
+  context_overflow: "The context does not fit the model's window, also after a compaction.",
+  live_turn_too_large: "The current turn alone exceeds the model's window.",
+  runtime_unknown: "No agent runtime has this id.",
+  runtime_unsupported: "The chosen runtime cannot run this model.",
+  runtime_failed: "The agent runtime failed in a way it does not explain.",
+  engine_unknown: "The engine in the slot is not registered.",
+  engine_failed: "The engine in the slot could not be created.",
+  engine_contract: "The engine or harness was written for another contract, or lacks a required member.",
+  host_requirement: "The runtime cannot do what the engine requires.",
+  plugin_duplicate_id: "Two plugins registered the same id.",
+  prompt_blocked: "A hook blocked the input.",
+  turn_aborted: "The turn was aborted.",
+  turn_deadline: "The turn took longer than its deadline.",
+  deadline_exceeded: "An operation took longer than its deadline.",
+  session_not_found: "No session has this key.",
+  session_exists: "A session with this key exists already.",
+  session_locked: "Another process is writing to the session.",
+  session_key_invalid: "The session key has characters that are not allowed.",
+  lock_lost: "Another process took the session over; nothing more is written.",
+  entry_not_found: "No entry of the session has this id.",
+  store_write_failed: "The transcript cannot be written (full disk, read-only folder).",
+  store_read_failed: "The transcript or its index cannot be read.",
+  import_invalid: "The file to import is not a transcript, or a line of it is corrupt.",
+  compaction_failed: "The context could not be compacted.",
+  nothing_to_compact: "There is nothing to summarize yet.",
+  tool_unknown: "The model called a tool that does not exist.",
+  attachment_invalid: "A file given with the prompt cannot be read or has an unsupported type.",
+  node_too_old: "This Node.js is older than 24 and none newer was found.",
+  internal: "A defect of Pagurus.",
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+export class PagurusError extends Error {
+  override readonly name = "PagurusError";
+  readonly code: ErrorCode;
+  /** Facts for machines: ids, counts, paths, HTTP status. Never prompts or secrets. */
+  readonly details: Record<string, unknown>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { cause?: unknown; details?: Record<string, unknown> } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.details = options.details ?? {};
+  }
+}
+
+/** Any thrown value as a `PagurusError`; what is not one already becomes `fallback` (default `internal`). */
+export function toPagurusError(error: unknown, fallback: ErrorCode = "internal"): PagurusError {
+  if (error instanceof PagurusError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new PagurusError(fallback, message, { cause: error });
+}

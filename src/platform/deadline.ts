@@ -1,0 +1,61 @@
+import { PagurusError, type ErrorCode } from "../contract/errors.ts";
+
+export interface Deadline {
+  /** Milliseconds. */
+  ms: number;
+  /** What runs, for the error's sentence. */
+  label: string;
+  signal?: AbortSignal | undefined;
+  code?: ErrorCode;
+}
+
+/**
+ * Runs `work` with a signal that fires at the deadline or with the caller's signal. Settles at that moment even
+ * when `work` never does. Throws `deadline_exceeded` (or `code`), `turn_aborted`.
+ */
+export async function withDeadline<T>(
+  work: (signal: AbortSignal) => Promise<T> | T,
+  deadline: Deadline,
+): Promise<T> {
+  const controller = new AbortController();
+  const { signal, ms, label } = deadline;
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort: (() => void) | undefined;
+  const stopped = new Promise<never>((_resolve, reject) => {
+    const stop = (error: PagurusError): void => {
+      reject(error);
+      controller.abort(error);
+    };
+    timer = setTimeout(() => {
+      stop(new PagurusError(deadline.code ?? "deadline_exceeded", `${label} took longer than ${ms} ms.`));
+    }, ms);
+    onAbort = () =>
+      stop(new PagurusError("turn_aborted", `${label} was aborted.`, { cause: signal?.reason }));
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener("abort", onAbort, { once: true });
+  });
+  stopped.catch(() => undefined);
+  try {
+    return await Promise.race([Promise.resolve().then(() => work(controller.signal)), stopped]);
+  } finally {
+    clearTimeout(timer);
+    if (onAbort) signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Resolves after `ms`, or rejects with `turn_aborted` when the signal fires first. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      clearTimeout(timer);
+      reject(new PagurusError("turn_aborted", "A wait was aborted.", { cause: signal?.reason }));
+    };
+    if (signal?.aborted) return onAbort();
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    return undefined;
+  });
+}

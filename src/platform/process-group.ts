@@ -1,0 +1,43 @@
+import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
+import { readFileSync } from "node:fs";
+
+/** Starts a child as the leader of its own process group, so that it can be ended with all its children. */
+export function spawnGroup(
+  command: string,
+  args: readonly string[],
+  options: SpawnOptions = {},
+): ChildProcess {
+  return spawn(command, [...args], { ...options, detached: true });
+}
+
+/** Sends a signal to a child's whole group; a group that is gone already is fine. */
+export function killGroup(child: ChildProcess, signal: NodeJS.Signals = "SIGTERM"): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/**
+ * When a process started, in clock ticks since boot, so that a reused pid is not taken for its former owner.
+ * Undefined where the platform does not tell.
+ */
+export function processStartTicks(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+  } catch {
+    return undefined;
+  }
+}
+
+export function processIsAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
