@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import type { Logger as PinoLogger, pino as makePino } from "pino";
 import type { PluginLogger } from "../contract/plugin.ts";
 import { ensurePrivateDir } from "./files.ts";
 
@@ -19,12 +20,12 @@ interface Sink {
 
 /** Opens the log file at the first line that is written, so that a quiet run never loads the log library. */
 function fileSink(file: () => string, level: Level): Sink {
-  let pino: import("pino").Logger | undefined;
+  let pino: PinoLogger | undefined;
   return {
     write(lineLevel, fields, message) {
       if (!pino) {
         const require = createRequire(import.meta.url);
-        const make = require("pino") as typeof import("pino").default;
+        const make = require("pino") as typeof makePino;
         pino = make(
           { level, base: { pid: process.pid } },
           make.destination({ dest: file(), sync: true, mode: 0o600 }),

@@ -1,0 +1,101 @@
+/**
+ * The configuration file (`pagurus.json`, JSON5) as plain types, so that reading them costs no schema library.
+ * `schema.ts` is checked against them. Keys follow the specification documents; unknown keys warn and stay.
+ */
+import type { ModelApi, ModelCost } from "../contract/model.ts";
+
+export type PermissionMode = "ask" | "deny" | "auto" | "read-only";
+
+/** `auto-edit` style rules that "always allow" writes: an exact command line, or a prefix ending in ` *`. */
+export interface PermissionRule {
+  tool: string;
+  /** Shell: the command or a prefix with ` *`; file tools: a path glob. Absent: the whole tool. */
+  match?: string;
+  /** Absolute folder the rule is for; absent: everywhere. */
+  cwd?: string;
+}
+
+export interface PermissionConfig {
+  mode?: PermissionMode;
+  allow?: PermissionRule[];
+  deny?: PermissionRule[];
+  /** Environment variables a shell command sees, besides PATH, HOME, LANG and the like; `*` at the end is a prefix. */
+  shellEnv?: string[];
+  /** `auto` (default): sandboxed where the platform can; `off`; `require`: refuse shell without one. */
+  sandbox?: "auto" | "off" | "require";
+}
+
+export interface ModelEntryConfig {
+  id: string;
+  name?: string;
+  contextWindow?: number;
+  maxTokens?: number;
+  reasoning?: boolean;
+  input?: ("text" | "image")[];
+  promptCache?: "none" | "automatic" | "marks";
+  truncatesSilently?: boolean;
+  cost?: ModelCost;
+}
+
+export interface RuntimePolicy {
+  id?: string;
+  fallback?: "none" | "embedded";
+}
+
+export interface ProviderConfig {
+  api?: Exclude<ModelApi, "offline">;
+  baseUrl?: string;
+  /** A key, `${ENV}`, or `{file: path}`. */
+  apiKey?: string | { file: string };
+  headers?: Record<string, string>;
+  models?: ModelEntryConfig[];
+  agentRuntime?: RuntimePolicy;
+}
+
+export interface CompactionConfig {
+  owner?: "engine" | "native";
+  model?: string;
+  /** Tokens of the newest messages that stay verbatim. Default 20,000. */
+  keepRecentTokens?: number;
+  reserveTokens?: number;
+  reserveTokensFloor?: number;
+  mode?: "default" | "safeguard";
+  timeoutSeconds?: number;
+  customInstructions?: string;
+  notifyUser?: boolean;
+}
+
+export interface AgentModelConfig {
+  agentRuntime?: RuntimePolicy;
+  thinking?: "off" | "low" | "medium" | "high";
+}
+
+export interface AgentConfig {
+  workspace?: string;
+  model?: string | { primary: string };
+  models?: Record<string, AgentModelConfig>;
+  permission?: PermissionConfig;
+  thinking?: "off" | "low" | "medium" | "high";
+  /** Most model calls of one turn. Default 200. */
+  maxSteps?: number;
+  /** Longest turn, seconds. Default 3,600. */
+  timeoutSeconds?: number;
+}
+
+export interface PagurusConfig {
+  agents?: {
+    defaults?: AgentConfig & {
+      compaction?: CompactionConfig;
+      /** Characters of one tool result that are sent. Default 48,000. */
+      toolResultMaxChars?: number;
+    };
+    list?: (AgentConfig & { id: string })[];
+  };
+  models?: { providers?: Record<string, ProviderConfig> };
+  plugins?: {
+    slots?: { contextEngine?: string; memory?: string };
+    entries?: Record<string, { enabled?: boolean; config?: unknown }>;
+    load?: { paths?: string[] };
+  };
+  logging?: { level?: "debug" | "info" | "warn" | "error" | "silent" };
+}
