@@ -70,6 +70,15 @@ export interface AgentModelConfig {
   thinking?: "off" | "low" | "medium" | "high";
 }
 
+export type EngineStage =
+  | "factory"
+  | "bootstrap"
+  | "assemble"
+  | "compact"
+  | "settle"
+  | "maintain"
+  | "dispose";
+
 export interface AgentConfig {
   workspace?: string;
   model?: string | { primary: string };
@@ -88,6 +97,8 @@ export interface PagurusConfig {
       compaction?: CompactionConfig;
       /** Characters of one tool result that are sent. Default 48,000. */
       toolResultMaxChars?: number;
+      /** Longest an engine may take at a stage, seconds; what is not named keeps its default. */
+      engineDeadlines?: Partial<Record<EngineStage, number>>;
     };
     list?: (AgentConfig & { id: string })[];
   };

@@ -1,7 +1,6 @@
 /** Parameters and results of the context engine's members (`engine.ts`). Tokens are estimates unless said. */
-import type { AgentMessage, Usage } from "./message.ts";
-import type { LlmComplete } from "./model.ts";
-import type { TranscriptCursor } from "./transcript.ts";
+import type { AgentMessage } from "./message.ts";
+import type { RuntimeContext, RuntimeSettings, SessionTarget } from "./runtime-context.ts";
 
 interface SessionParams {
   sessionId: string;
@@ -13,70 +12,6 @@ interface FileParams extends SessionParams {
   /** A transcript file. For engines that are not ours it is a mirror made for them, never our file. */
   sessionFile: string;
   sessionTarget?: SessionTarget;
-}
-
-/** A session named without a file path (the durable generation of the contract). */
-export interface SessionTarget {
-  agentId: string;
-  sessionId: string;
-  sessionKey: string;
-  storePath: string;
-}
-
-/** Only what the runtime reported; a runtime that reports nothing leaves the whole object out. */
-export interface PromptCacheInfo {
-  retention?: "none" | "short" | "long" | "in_memory" | "24h";
-  lastCallUsage?: { input: number; output: number; cacheRead?: number; cacheWrite?: number; total: number };
-  lastCacheTouchAt?: number;
-  expiresAt?: number;
-}
-
-export interface RewriteRequest {
-  entryId: string;
-  message: AgentMessage;
-}
-export interface TranscriptRewriteResult {
-  changed: boolean;
-  bytesFreed: number;
-  rewrittenEntries: number;
-  reason?: string;
-}
-
-/** What every member gets from the running host. Source: the design's "The contract", `runtimeContext`. */
-export interface RuntimeContext {
-  config: unknown;
-  provider: string;
-  model: string;
-  modelId: string;
-  agentId: string;
-  agentHarnessId: string;
-  cwd: string;
-  turnId?: string;
-  tokenBudget: number;
-  /** Provider-reported or calibrated; absent when the runtime does not know. */
-  currentTokenCount?: number;
-  /** Usage of the last model call, when it is known. */
-  usage?: Usage;
-  promptCache?: PromptCacheInfo;
-  /** Calibrated estimate, in tokens, of a text or of messages. */
-  tokens(value: string | AgentMessage | readonly AgentMessage[]): number;
-  llm: { complete: LlmComplete };
-  /** Appends a branch of superseding entries; never edits in place. Absent outside `maintain`. */
-  rewriteTranscriptEntries?(replacements: RewriteRequest[]): Promise<TranscriptRewriteResult>;
-  allowDeferredCompactionExecution: boolean;
-  /** (+) The active path of the session. */
-  transcript: TranscriptCursor;
-  /** Focus of a manual compaction and other per-call extras of the host. */
-  manualCompaction?: boolean;
-}
-
-/** Version 1 of OpenClaw's `runtimeSettings`. */
-export interface RuntimeSettings {
-  schemaVersion: 1;
-  runtime: { host: string; mode: "normal" | "fallback" | "degraded"; harnessId: string; runtimeId: string };
-  model: { requested: string; resolved: string; provider: string };
-  contextEngineSelection: { selectedId: string; source: string };
-  limits: { promptTokenBudget: number; maxOutputTokens: number };
 }
 
 export type BootstrapParams = FileParams;

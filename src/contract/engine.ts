@@ -19,8 +19,8 @@ import type {
   MaintainParams,
   SubagentEndedParams,
   SubagentSpawnParams,
-  TranscriptRewriteResult,
 } from "./engine-params.ts";
+import type { TranscriptRewriteResult } from "./runtime-context.ts";
 
 /** What a runtime can do for an engine; the vocabulary of `hostRequirements`. */
 export type HostCapability =

@@ -17,9 +17,7 @@ export interface HookMap {
    * safe result: undefined. */
   before_prompt_build: {
     payload: { prompt: string; system: string; messages: readonly AgentMessage[] };
-    result:
-      | { prependSystemContext?: string; appendSystemContext?: string; prependContext?: string }
-      | undefined;
+    result: { prependSystemContext?: string; appendSystemContext?: string } | undefined;
   };
   /** Before a user's input is admitted. A throw or the deadline (15 s) blocks the input: a gate fails closed. */
   user_prompt: {

@@ -1,5 +1,5 @@
 /** What the host knows of a model, and the small completion call that engines and plugins get. */
-import type { Usage } from "./message.ts";
+import type { StopReason, Usage } from "./message.ts";
 
 export type ModelApi =
   | "openai-responses"
@@ -53,6 +53,8 @@ export interface LlmCompleteResult {
   model: string;
   agentId: string;
   usage?: Usage;
+  /** `length`: the text is cut at `maxTokens`. */
+  stopReason?: StopReason;
 }
 
 /** Throws `model_*` errors. Deadline: the caller's signal, else 180 s. */

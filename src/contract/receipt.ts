@@ -44,11 +44,13 @@ export interface Receipt {
   model: string;
   epoch?: string;
   parts: ReceiptPart[];
+  /** Index in `parts` of the first part of the live turn. */
+  liveFrom: number;
   /** How many leading parts are the same as in the session's previous request. */
   sharedParts: number;
   /** Estimated tokens of that shared prefix. */
   sharedTokens: number;
-  /** Estimate of the whole request. */
+  /** Estimate of the whole request, not corrected by what the provider reports (`usage` is). */
   tokens: number;
   tokenBudget: number;
   /** Why the request is not the engine's plain answer, if so. */

@@ -25,15 +25,22 @@ export function killGroup(child: ChildProcess, signal: NodeJS.Signals = "SIGTERM
  * Undefined where the platform does not tell.
  */
 export function processStartTicks(pid: number): string | undefined {
+  return processStat(pid)?.[19];
+}
+
+/** Fields of `/proc/<pid>/stat` from the state on. */
+function processStat(pid: number): string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   } catch {
     return undefined;
   }
 }
 
+/** A process that has ended but was not reaped by its parent counts as dead: it holds nothing any more. */
 export function processIsAlive(pid: number): boolean {
+  if (processStat(pid)?.[0] === "Z") return false;
   try {
     process.kill(pid, 0);
     return true;

@@ -1,0 +1,46 @@
+/**
+ * `npm run bench -- <name> [--json] [--quick]`. A table on standard output, or with `--json` one object and nothing
+ * else there; progress goes to standard error. Exit 0 when it ran (also where a target is missed: the rows say so),
+ * 2 for a name or an option that does not exist.
+ */
+import { parseArgs } from "node:util";
+import { type Benchmark, formatTable, machine } from "./report.ts";
+
+const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
+  tokens: () => import("./tokens/bench.ts"),
+  turn: () => import("./turn/bench.ts"),
+};
+
+function refuse(sentence: string): void {
+  process.stderr.write(`${sentence} Usage: npm run bench -- <name> [--json] [--quick].\n`);
+  process.exitCode = 2;
+}
+
+async function main(args: readonly string[]): Promise<void> {
+  const names = Object.keys(BENCHMARKS).join(", ");
+  let parsed;
+  try {
+    parsed = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { json: { type: "boolean", default: false }, quick: { type: "boolean", default: false } },
+    });
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message.replace(/\.?$/, ".") : String(error));
+  }
+  const [name, ...more] = parsed.positionals;
+  const load = name !== undefined && Object.hasOwn(BENCHMARKS, name) ? BENCHMARKS[name] : undefined;
+  if (load === undefined || more.length > 0) {
+    const asked = parsed.positionals.join(" ");
+    return refuse(
+      asked === "" ? `Name a benchmark: ${names}.` : `No benchmark is called "${asked}"; there is: ${names}.`,
+    );
+  }
+  const { json, quick } = parsed.values;
+  const { run } = await load();
+  const rows = await run({ quick, log: (line) => process.stderr.write(`${line}\n`) });
+  const output = json ? JSON.stringify({ name, machine: machine(), rows }) : formatTable(rows);
+  process.stdout.write(`${output}\n`);
+}
+
+await main(process.argv.slice(2));

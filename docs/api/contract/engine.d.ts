@@ -1,0 +1,93 @@
+/**
+ * The context engine contract: both generations of the OpenClaw contract, plus what is marked (+).
+ * Sources: the design's "The contract"; context-engine page, "The ContextEngine interface".
+ * Parameters and results of each member are in `engine-params.ts`.
+ */
+import type { AfterTurnParams, AssembleParams, AssembleResult, BootstrapParams, BootstrapResult, CommitTurnParams, CompactParams, CompactResult, CompactionInterceptRequest, CompactionInterceptResult, IngestBatchParams, IngestParams, MaintainParams, SubagentEndedParams, SubagentSpawnParams } from "./engine-params.ts";
+import type { TranscriptRewriteResult } from "./runtime-context.ts";
+/** What a runtime can do for an engine; the vocabulary of `hostRequirements`. */
+export type HostCapability = "bootstrap" | "assemble-before-prompt" | "after-turn" | "maintain" | "compact" | "runtime-llm-complete" | "thread-bootstrap-projection";
+export type HostOperation = "agent-run" | "subagent-spawn" | "compaction";
+export interface HostRequirement {
+    requiredCapabilities: HostCapability[];
+    /** Shown to the user when the runtime cannot meet the requirement. */
+    unsupportedMessage?: string;
+}
+export interface ContextEngineInfo {
+    id: string;
+    name: string;
+    version?: string;
+    /** The contract the engine was written for (+), `ENGINE_CONTRACT`; absent means OpenClaw's. */
+    contract?: string;
+    /** True: the engine does `/compact`, overflow recovery and proactive compaction; the run's own is off. */
+    ownsCompaction?: boolean;
+    /** True: the in-attempt lane offers its compactions to `interceptCompaction` first. */
+    interceptsCompaction?: boolean;
+    turnMaintenanceMode?: "foreground" | "background";
+    /** Optional parameters the engine reads; undeclared means all. Base parameters are always passed. */
+    acceptedHostParams?: string[];
+    /** Durable engines: how turns are fenced and advanced. */
+    transcriptSemantics?: {
+        currentTurnFence?: "before-current-turn-entry-v1";
+        turnAdvancementIdempotency?: "atomic-idempotent-v1";
+    };
+    /** (+) `live`: the engine keeps the history; `messages` holds only what it has not committed yet. */
+    history?: "full" | "live";
+    /** (+) `call`: asked before every model call; `turn` (default): once a turn and after each compaction. */
+    assembleScope?: "call" | "turn";
+    /** `manual-compact` is OpenClaw's name for `compaction`; both are read. */
+    hostRequirements?: Partial<Record<HostOperation | "manual-compact", HostRequirement>>;
+}
+export interface ContextEngine {
+    readonly info: ContextEngineInfo;
+    /**
+     * Called once for a session that already had history when this engine first sees it, before the turn opens;
+     * absence means there is nothing to initialize. May throw: the host warns and goes on. Deadline 60 s.
+     */
+    bootstrap?(params: BootstrapParams): Promise<BootstrapResult>;
+    /** Called for each message of a settled turn when the three members below are absent. May throw: the turn's
+     * finalization is marked unsuccessful and its messages are offered again. Deadline 30 s. */
+    ingest(params: IngestParams): Promise<{
+        ingested: boolean;
+    }>;
+    /** As `ingest`, with all messages of the turn at once; preferred over it. */
+    ingestBatch?(params: IngestBatchParams): Promise<{
+        ingestedCount: number;
+    }>;
+    /**
+     * Called before a model run (see `assembleScope`). May throw: the host warns, sends the plain history within
+     * the budget and the original prompt, and says so. Deadline 15 s. Safe value: the messages as given.
+     */
+    assemble(params: AssembleParams): Promise<AssembleResult>;
+    /** Called once after a turn, completed or not, when the turn is in the transcript; preferred over `ingest*`.
+     * May throw: as `ingest`. Deadline 30 s. */
+    afterTurn?(params: AfterTurnParams): Promise<void>;
+    /** Called for `/compact`, overflow recovery and before a prompt that would not fit, also when `ownsCompaction`
+     * is false. May throw: the compaction fails, history is untouched, nothing is retried as a fresh prompt. */
+    compact(params: CompactParams): Promise<CompactResult>;
+    /** Called by the in-attempt lane when `interceptsCompaction` is true. A throw, `handled: false` or the deadline
+     * lets the default compaction run. */
+    interceptCompaction?(request: CompactionInterceptRequest): Promise<CompactionInterceptResult>;
+    /** Called after a successful, not aborted, not yielded turn, and after `bootstrap`. May throw: warned. Deadline 60 s. */
+    maintain?(params: MaintainParams): Promise<TranscriptRewriteResult>;
+    /** Called before a child session exists; the returned rollback runs when the spawn fails afterwards. */
+    prepareSubagentSpawn?(params: SubagentSpawnParams): Promise<{
+        rollback(): Promise<void>;
+    } | undefined>;
+    /** Called once when a child ends, is deleted, released or swept. May throw: warned. */
+    onSubagentEnded?(params: SubagentEndedParams): Promise<void>;
+    /** Exactly-once settle, preferred over all others when present; the same key twice answers `duplicate`. May
+     * throw: the turn is offered again. Deadline 30 s. */
+    commitTurn?(params: CommitTurnParams): Promise<{
+        status: "committed" | "duplicate";
+    }>;
+    /** Called at shutdown and plugin reload, not for a session. Deadline 10 s. */
+    dispose?(): Promise<void>;
+}
+/** What a factory gets. May return a promise. */
+export interface EngineFactoryContext {
+    config?: unknown;
+    agentDir?: string;
+    workspaceDir?: string;
+}
+export type ContextEngineFactory = (context: EngineFactoryContext) => ContextEngine | Promise<ContextEngine>;

@@ -1,0 +1,60 @@
+/**
+ * Every error a user can meet, by code. `docs/errors.md` lists the same codes; a test compares both ways.
+ * A message is one sentence: what failed, with which input, and what to do.
+ */
+export declare const ERROR_CODES: {
+    readonly usage_invalid: "The command line or the request is not valid.";
+    readonly config_invalid: "The configuration file cannot be read or a value in it is wrong.";
+    readonly config_key_unknown: "A configuration key that was asked for does not exist.";
+    readonly credential_missing: "A provider needs a key and none was found.";
+    readonly model_unknown: "The model ref names no known provider or model.";
+    readonly model_auth: "The provider refused the credentials.";
+    readonly model_rate_limited: "The provider kept answering 429 until the retries ran out.";
+    readonly model_unavailable: "The endpoint cannot be reached, or kept failing until the retries ran out.";
+    readonly model_stream_cut: "The answer broke off and the retries ran out.";
+    readonly model_bad_request: "The provider refused the request as malformed.";
+    readonly model_bad_response: "The provider answered what its protocol does not allow.";
+    readonly model_refused: "The provider's safety filter ended the answer.";
+    readonly context_overflow: "The context does not fit the model's window, also after a compaction.";
+    readonly live_turn_too_large: "The current turn alone exceeds the model's window.";
+    readonly runtime_unknown: "No agent runtime has this id.";
+    readonly runtime_unsupported: "The chosen runtime cannot run this model.";
+    readonly runtime_failed: "The agent runtime failed in a way it does not explain.";
+    readonly engine_unknown: "The engine in the slot is not registered.";
+    readonly engine_failed: "The engine in the slot could not be created.";
+    readonly engine_contract: "The engine or harness was written for another contract, or lacks a required member.";
+    readonly host_requirement: "The runtime cannot do what the engine requires.";
+    readonly plugin_duplicate_id: "Two plugins registered the same id.";
+    readonly prompt_blocked: "A hook blocked the input.";
+    readonly turn_aborted: "The turn was aborted.";
+    readonly turn_deadline: "The turn took longer than its deadline.";
+    readonly deadline_exceeded: "An operation took longer than its deadline.";
+    readonly session_not_found: "No session has this key.";
+    readonly session_exists: "A session with this key exists already.";
+    readonly session_locked: "Another process is writing to the session.";
+    readonly session_key_invalid: "The session key has characters that are not allowed.";
+    readonly lock_lost: "Another process took the session over; nothing more is written.";
+    readonly entry_not_found: "No entry of the session has this id.";
+    readonly store_write_failed: "The transcript cannot be written (full disk, read-only folder).";
+    readonly store_read_failed: "The transcript or its index cannot be read.";
+    readonly import_invalid: "The file to import is not a transcript, or a line of it is corrupt.";
+    readonly compaction_failed: "The context could not be compacted.";
+    readonly nothing_to_compact: "There is nothing to summarize yet.";
+    readonly tool_unknown: "The model called a tool that does not exist.";
+    readonly attachment_invalid: "A file given with the prompt cannot be read or has an unsupported type.";
+    readonly node_too_old: "This Node.js is older than 24 and none newer was found.";
+    readonly internal: "A defect of Pagurus.";
+};
+export type ErrorCode = keyof typeof ERROR_CODES;
+export declare class PagurusError extends Error {
+    readonly name = "PagurusError";
+    readonly code: ErrorCode;
+    /** Facts for machines: ids, counts, paths, HTTP status. Never prompts or secrets. */
+    readonly details: Record<string, unknown>;
+    constructor(code: ErrorCode, message: string, options?: {
+        cause?: unknown;
+        details?: Record<string, unknown>;
+    });
+}
+/** Any thrown value as a `PagurusError`; what is not one already becomes `fallback` (default `internal`). */
+export declare function toPagurusError(error: unknown, fallback?: ErrorCode): PagurusError;

@@ -1,0 +1,119 @@
+/**
+ * The harness contract: the code behind an agent runtime. A harness never sees the engine, the config or the
+ * store; all that it needs of them is in the turn it is handed. Source: the design's "The way of a turn".
+ */
+import type { HostCapability } from "./engine.ts";
+import type { TurnEvent } from "./events.ts";
+import type { AgentMessage, ImagePart, TextPart, Usage, UserMessage } from "./message.ts";
+import type { ModelInfo } from "./model.ts";
+import type { ReceiptPart, Seam } from "./receipt.ts";
+import type { ToolSet } from "./tool.ts";
+/** What the model sees next, in order. */
+export interface AssembledContext {
+    /** The final system prompt (or developer instructions), additions and hooks applied. */
+    system: string;
+    /** History and live turn as they are to be sent. */
+    messages: AgentMessage[];
+    /** How many of `messages` stand before the live turn. */
+    historyCount: number;
+    estimatedTokens: number;
+    /** Names the span in which contexts only grow at their end. */
+    projection?: {
+        mode: "thread_bootstrap" | "per_turn";
+        epoch?: string;
+        fingerprint?: string;
+    };
+    /** Why this is the plain history and not the engine's answer; absent when it is. */
+    degraded?: string;
+}
+export interface HarnessTurn {
+    readonly sessionKey: string;
+    readonly sessionId: string;
+    readonly turnId: string;
+    readonly cwd: string;
+    readonly model: ModelInfo;
+    /** The user's message, already in the transcript. */
+    readonly input: UserMessage & {
+        content: (TextPart | ImagePart)[];
+    };
+    /** Base instructions, before the engine's addition and hooks. */
+    readonly instructions: string;
+    /** Tokens that history and live turn may take. */
+    readonly tokenBudget: number;
+    /** Most model calls of the turn. */
+    readonly maxSteps: number;
+    readonly thinking?: "off" | "low" | "medium" | "high";
+    readonly tools: ToolSet;
+    /** Fragments (`additionalContext`) that the model has to see before the input; empty where there are none. */
+    readonly fragments: readonly {
+        role: "user" | "system";
+        text: string;
+    }[];
+    /**
+     * Runs the engine behind the failure policy. Call it at the runtime's seam, before each model call (or each
+     * turn of a thread). With `overflow` the provider has just refused the context as too long: the host compacts
+     * first. Never throws but `turn_aborted`, `context_overflow`, `live_turn_too_large`.
+     */
+    assemble(request?: {
+        overflow?: {
+            message: string;
+        };
+    }): Promise<AssembledContext>;
+    /** Steering input that has arrived since the last call; already in the transcript. */
+    takeInputs(): Promise<UserMessage[]>;
+    /** Reports progress. Awaiting a `message` event means that the entry is written. Never throws. */
+    emit(event: TurnEvent): Promise<void>;
+    /** Tells what a model request held, once it is sent, and its usage, once known. */
+    receipt(request: {
+        parts?: ReceiptPart[];
+        usage?: Usage;
+    }): void;
+    readonly signal: AbortSignal;
+}
+export interface HarnessTurnResult {
+    stopReason: "stop" | "aborted" | "length" | "max_steps" | "yielded";
+    usage: Usage;
+    /** Native thread of the turn, where the runtime has one. */
+    binding?: {
+        nativeId: string;
+        epoch?: string;
+    };
+}
+export type SupportResult = {
+    supported: true;
+} | {
+    supported: false;
+    reason: string;
+};
+export interface AgentHarness {
+    readonly id: string;
+    readonly label: string;
+    /** `HARNESS_CONTRACT`. */
+    readonly contract: string;
+    /** Other names that configurations use for this runtime. */
+    readonly aliases?: readonly string[];
+    /** Where the loop runs, for `status`. */
+    readonly execution: {
+        kind: "in-process" | "child-process" | "external";
+        detail?: string;
+    };
+    readonly seam: Seam;
+    readonly capabilities: readonly HostCapability[];
+    supports(model: ModelInfo): SupportResult;
+    /** Runs one turn. Throws `PagurusError`; anything else is reported as `runtime_failed`. */
+    runTurn(turn: HarnessTurn): Promise<HarnessTurnResult>;
+    /** Asks for the runtime's own compaction of a bound thread. */
+    compact?(binding: {
+        nativeId: string;
+    }, signal: AbortSignal): Promise<{
+        compacted: boolean;
+        reason?: string;
+    }>;
+    /** Forgets a binding (`/reset`, `/new`). */
+    reset?(binding: {
+        nativeId: string;
+    }): Promise<void>;
+    /** Takes over a native thread: its history as messages. */
+    adopt?(nativeId: string): Promise<AgentMessage[]>;
+    dispose?(): Promise<void>;
+}

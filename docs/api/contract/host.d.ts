@@ -1,0 +1,158 @@
+/** The host as a library: `createPagurus()` returns one; the command line is a client of it. */
+import type { ContextEngineFactory } from "./engine.ts";
+import type { Degradation, TurnEvent } from "./events.ts";
+import type { AgentHarness } from "./harness.ts";
+import type { AgentMessage } from "./message.ts";
+import type { PluginRegister } from "./plugin.ts";
+import type { Receipt } from "./receipt.ts";
+import type { SessionRecord, SessionStore } from "./store.ts";
+export interface PagurusOptions {
+    /** Default: `PAGURUS_HOME`, else `~/.pagurus`. */
+    home?: string;
+    /** Configuration instead of the file's. */
+    config?: unknown;
+    /** Engines, harnesses and plugins of the caller, registered as if installed. */
+    engines?: Record<string, ContextEngineFactory>;
+    harnesses?: AgentHarness[];
+    plugins?: Record<string, PluginRegister>;
+    /** Default: `process.env`. */
+    env?: Record<string, string | undefined>;
+    /** Asked when a tool needs permission in mode `ask`; absent means deny. */
+    askPermission?: AskPermission;
+}
+export interface PermissionQuestion {
+    toolName: string;
+    /** What would happen, for a person: a command line, a path. */
+    summary: string;
+    cwd: string;
+    signal: AbortSignal;
+}
+export type AskPermission = (question: PermissionQuestion) => Promise<"once" | "always" | "deny">;
+export type InputPart = {
+    type: "text";
+    text: string;
+} | {
+    type: "image";
+    data: string;
+    mimeType: string;
+};
+export interface RunRequest {
+    prompt: string;
+    /** Further parts of the input after the prompt. */
+    parts?: InputPart[];
+    /** Default `main`. */
+    sessionKey?: string;
+    /** Default `main`. */
+    agentId?: string;
+    /** Model ref for this run. */
+    model?: string;
+    /** Runtime id for this run; fails closed, never stored. */
+    runtime?: string;
+    cwd?: string;
+    permission?: "ask" | "deny" | "auto" | "read-only";
+    heartbeat?: boolean;
+    signal?: AbortSignal;
+}
+/** A running turn: its events, and ways to reach into it. */
+export interface TurnRun extends AsyncIterable<TurnEvent> {
+    /** Joins the turn before its next model call. False when the turn has ended. */
+    steer(text: string): boolean;
+    abort(): void;
+}
+export interface StatusReport {
+    home: string;
+    configFile: string;
+    configFound: boolean;
+    configWarnings: string[];
+    agentId: string;
+    sessionKey: string;
+    session?: SessionRecord;
+    interruptedTurns: string[];
+    model: {
+        ref: string;
+        source: string;
+        contextWindow: number;
+    };
+    Execution: string;
+    Runtime: {
+        id: string;
+        rule: string;
+    };
+    engine: {
+        selected: string;
+        effective: string;
+        source: string;
+        contract: string;
+        lifecycle: "classic" | "durable";
+    };
+    /** Estimate of the next turn's context. */
+    context: {
+        tokens: number;
+        budget: number;
+    };
+    compactions: number;
+    /** Of the session's newest turns. */
+    degraded: (Degradation & {
+        timestamp: string;
+    })[];
+    lastTurn?: {
+        turnId: string;
+        outcome: string;
+        code?: string;
+    };
+    permission: string;
+    sandbox: string;
+    cost?: number;
+}
+export interface ContextPreview {
+    system: string;
+    messages: AgentMessage[];
+    receipt: Receipt;
+}
+export interface Pagurus {
+    run(request: RunRequest): TurnRun;
+    /** Sessions of an agent (default `main`). */
+    sessions(agentId?: string): SessionStore;
+    context: {
+        /** What would be assembled now; nothing is sent or stored. */
+        preview(request: {
+            sessionKey?: string;
+            agentId?: string;
+            prompt: string;
+            budget?: number;
+            cwd?: string;
+        }): Promise<ContextPreview>;
+        /** Receipts of a turn (default: the newest), oldest request first. */
+        receipts(request: {
+            sessionKey?: string;
+            agentId?: string;
+            turnId?: string;
+        }): Promise<Receipt[]>;
+    };
+    /** The queued lane: `/compact [focus]`. */
+    compact(request: {
+        sessionKey?: string;
+        agentId?: string;
+        focus?: string;
+        cwd?: string;
+        signal?: AbortSignal;
+    }): Promise<{
+        compacted: boolean;
+        reason?: string;
+        tokensBefore?: number;
+        tokensAfter?: number;
+    }>;
+    /** `/new`, `/reset`: a new generation under the key; engine and runtime are told. */
+    renew(request: {
+        sessionKey?: string;
+        agentId?: string;
+        reason: "new" | "reset";
+        cwd?: string;
+    }): Promise<SessionRecord>;
+    status(request?: {
+        sessionKey?: string;
+        agentId?: string;
+        cwd?: string;
+    }): Promise<StatusReport>;
+    close(): Promise<void>;
+}

@@ -1,0 +1,25 @@
+/** Tools of the host, as a runtime sees them. */
+import type { ImagePart, TextPart, ToolCallPart } from "./message.ts";
+/** JSON Schema (draft 2020-12) of a tool's arguments; the top level is an object. */
+export type JsonSchema = {
+    [key: string]: unknown;
+};
+export interface ToolSpec {
+    name: string;
+    description: string;
+    parameters: JsonSchema;
+}
+export interface ToolOutcome {
+    content: (TextPart | ImagePart)[];
+    isError: boolean;
+    /** Facts for display (exit code, bytes, lines); never sent to a model. */
+    details?: Record<string, unknown>;
+}
+/** What a harness gets: the catalog, its fingerprint, and one way to call. */
+export interface ToolSet {
+    readonly specs: readonly ToolSpec[];
+    /** Hash of the catalog alone, never of engine output. Source: harness port, "Migration / compatibility". */
+    readonly fingerprint: string;
+    /** Runs hooks, permission and the tool. Never throws: a failure is an outcome with `isError`. */
+    call(call: ToolCallPart, signal: AbortSignal): Promise<ToolOutcome>;
+}

@@ -1,0 +1,52 @@
+/** The claims that `npm run prove` shows in full length, and what shows them. */
+
+export interface ProofStep {
+  /** What it shows, for the heading. */
+  title: string;
+  /** Arguments of node, from the root. */
+  args: string[];
+}
+
+export interface Proof {
+  claim: string;
+  steps: ProofStep[];
+}
+
+/** One `npm test` run; every part of a path must match a file. */
+function tests(title: string, ...paths: string[]): ProofStep {
+  return { title, args: ["scripts/test.ts", ...paths] };
+}
+
+export const PROOFS: Record<string, Proof> = {
+  "turn.1": {
+    claim: "A clean clone answers a prompt with nothing configured, remembers it, and its tests pass.",
+    steps: [{ title: "clean clone", args: ["scripts/prove-clean-clone.ts"] }],
+  },
+  "turn.2": {
+    claim: "Turns work against servers that speak the four wire protocols, also when those misbehave.",
+    steps: [tests("wire protocols", "test/turn/wire.process.test.ts")],
+  },
+  "turn.3": {
+    claim: "Whatever happens to a session, the messages sent to a model are valid.",
+    steps: [tests("validity", "test/turn/validity.test.ts")],
+  },
+  "turn.4": {
+    claim: "A crash at any moment loses nothing that was committed.",
+    steps: [
+      tests("the store and its process tests", "test/session/"),
+      tests("kill -9 during turns", "test/turn/kill.process.test.ts"),
+    ],
+  },
+  "turn.5": {
+    claim: "An engine that fails at any stage costs a warning, never the conversation.",
+    steps: [tests("failing engine", "test/turn/failing-engine.process.test.ts")],
+  },
+  "turn.6": {
+    claim: "The host's own cost of a turn is small and does not grow with the session.",
+    steps: [{ title: "bench turn", args: ["scripts/prove-bench.ts", "turn"] }],
+  },
+  "turn.7": {
+    claim: "The lint fails on a forbidden import, a file that is too long, a logged prompt.",
+    steps: [tests("planted violations", "test/lint/planted.process.test.ts")],
+  },
+};

@@ -1,0 +1,43 @@
+/**
+ * `npm run prove -- turn.4 [turn.5 …]`: shows a claim in full length (`PAGURUS_PROVE=1`). Without a name: lists them.
+ */
+import { ROOT, runCommand } from "./command.ts";
+import { PROOFS } from "./prove-lines.ts";
+
+function list(): void {
+  console.log("npm run prove -- NAME…\n");
+  for (const [name, { claim, steps }] of Object.entries(PROOFS)) {
+    console.log(`${name}  ${claim}`);
+    for (const { args } of steps) console.log(`        node ${args.join(" ")}`);
+  }
+}
+
+async function prove(name: string): Promise<boolean> {
+  const proof = PROOFS[name];
+  if (!proof) {
+    console.error(`prove: no proof is called ${name}; there are ${Object.keys(PROOFS).join(", ")}.`);
+    return false;
+  }
+  console.log(`== ${name}: ${proof.claim}`);
+  const env = { ...process.env, PAGURUS_PROVE: "1" };
+  let ok = true;
+  for (const { title, args } of proof.steps) {
+    console.log(`-- ${title}: node ${args.join(" ")}`);
+    const started = performance.now();
+    const { code } = await runCommand(process.execPath, args, { cwd: ROOT, env, output: "inherit" });
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    console.log(`-- ${title}: ${code === 0 ? "ok" : `exit code ${code}`} (${seconds} s)`);
+    ok &&= code === 0;
+  }
+  console.log(`${ok ? "PASS" : "FAIL"} ${name}\n`);
+  return ok;
+}
+
+const names = process.argv.slice(2);
+if (names.length === 0) list();
+const failed: string[] = [];
+for (const name of names) {
+  if (!(await prove(name))) failed.push(name);
+}
+if (failed.length > 0) console.log(`FAIL: ${failed.join(", ")}`);
+process.exitCode = failed.length === 0 ? 0 : 1;

@@ -1,0 +1,23 @@
+/** Finding the project's own files. */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+
+/** Files under `folder` of `root` whose name ends in `suffix`, relative to `root`, sorted. None where it is absent. */
+export function filesUnder(root: string, folder: string, suffix: string): string[] {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(suffix))
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length).replace(/^\//, ""))
+    .filter((file) => !file.includes("node_modules/"))
+    .toSorted();
+}
+
+/** Folders under `folder` of `root`, relative to `root`, at any depth. */
+export function foldersUnder(root: string, folder: string): string[] {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length).replace(/^\//, ""))
+    .filter((name) => !name.includes("node_modules"))
+    .toSorted();
+}

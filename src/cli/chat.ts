@@ -1,0 +1,172 @@
+import type { Pagurus, TurnRun } from "../contract/host.ts";
+import type { CommandEffect } from "../command/types.ts";
+import { isCommand, runCommand } from "../command/run-command.ts";
+import { statusConcerns } from "../command/status-text.ts";
+import { ChatScreen } from "./chat-screen.ts";
+import { printLine, styleFor, withPagurus, type Cli } from "./cli.ts";
+import { EXIT_DONE, EXIT_INTERRUPTED, exitCodeFor, printFailure, reportFailure } from "./failure.ts";
+import { followTurn } from "./run.ts";
+import { TurnOutput } from "./turn-output.ts";
+import { asking, attach, requestOf, workspace, type TurnOptions } from "./turn-request.ts";
+
+/** A prompt that begins with a slash is written with two. */
+function unescaped(text: string): string {
+  return text.replace(/^\/\//, "/");
+}
+
+/** One conversation in the terminal: reads inputs one after the other, runs them as commands or turns. */
+class Chat {
+  readonly screen: ChatScreen;
+  readonly #cli: Cli;
+  readonly #options: TurnOptions;
+  readonly #cwd: string;
+  readonly #inputs: string[] = [];
+  #wake: (() => void) | undefined;
+  #turn: TurnRun | undefined;
+  /** Of the turn or command that is under way. */
+  #working: AbortController | undefined;
+  #ended = false;
+  #leaving: number | undefined;
+  /** Without a terminal, the exit code of the newest failure. */
+  #failed = EXIT_DONE;
+
+  constructor(cli: Cli, options: TurnOptions, cwd: string) {
+    this.#cli = cli;
+    this.#options = { ...options };
+    this.#cwd = cwd;
+    this.screen = new ChatScreen(cli, {
+      line: (text) => this.#line(text),
+      interrupt: () => this.interrupt(),
+      end: () => {
+        this.#ended = true;
+        this.#wake?.();
+      },
+    });
+  }
+
+  async talk(pagurus: Pagurus): Promise<number> {
+    await this.#greet(pagurus);
+    while (this.#leaving === undefined) {
+      const input = await this.#next();
+      if (input === undefined) break;
+      if (input.trim() === "") continue;
+      this.#working = new AbortController();
+      try {
+        if (isCommand(input)) await this.#command(pagurus, input, this.#working.signal);
+        else await this.#runTurn(pagurus, unescaped(input), this.#working.signal);
+      } catch (error) {
+        this.#failed = reportFailure(this.#cli, error);
+      } finally {
+        this.#working = undefined;
+      }
+    }
+    if (this.#leaving !== undefined) return this.#leaving;
+    return this.screen.interactive ? EXIT_DONE : this.#failed;
+  }
+
+  /** Ctrl-C: aborts what runs; a second one, or one with nothing running, leaves. */
+  interrupt(): void {
+    if (this.#working?.signal.aborted) return this.#cli.exit(EXIT_INTERRUPTED);
+    if (this.#working) {
+      this.#working.abort();
+      this.#turn?.abort();
+      return undefined;
+    }
+    if (this.screen.discardInput()) return undefined;
+    this.#leaving = EXIT_INTERRUPTED;
+    this.#wake?.();
+    return undefined;
+  }
+
+  #line(text: string): void {
+    const turn = this.screen.interactive ? this.#turn : undefined;
+    if (turn && text.trim() !== "") {
+      if (isCommand(text)) this.#note(`${text.split(/\s/)[0] ?? ""} runs when the turn has ended`);
+      else if (turn.steer(unescaped(text))) return;
+    }
+    this.#inputs.push(text);
+    this.#wake?.();
+  }
+
+  async #next(): Promise<string | undefined> {
+    if (this.#inputs.length === 0 && !this.#ended) {
+      this.screen.prompt();
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        // An interrupt may have come while the command before was ending.
+        if (this.#leaving !== undefined) resolve();
+      });
+      this.#wake = undefined;
+    }
+    return this.#leaving === undefined ? this.#inputs.shift() : undefined;
+  }
+
+  #note(text: string): void {
+    printLine(this.screen.activity, styleFor(this.#cli.stderr, this.#cli.env)("dim", text));
+  }
+
+  async #greet(pagurus: Pagurus): Promise<void> {
+    const { sessionKey, agentId } = requestOf(this.#options, this.#cwd);
+    const report = await pagurus.status({ sessionKey, agentId, cwd: this.#cwd });
+    const model = this.#options.model ?? report.model.ref;
+    const runtime = this.#options.runtime ?? report.Runtime.id;
+    this.#note(
+      `session ${sessionKey} · model ${model} · runtime ${runtime} · engine ${report.engine.effective}`,
+    );
+    for (const concern of statusConcerns(report)) this.#note(concern);
+    if (this.screen.interactive) this.#note("/help lists the commands; Ctrl-C aborts a turn, then leaves.");
+  }
+
+  async #command(pagurus: Pagurus, input: string, signal: AbortSignal): Promise<void> {
+    const { sessionKey, agentId, model } = requestOf(this.#options, this.#cwd);
+    const result = await runCommand(input, {
+      pagurus,
+      sessionKey,
+      agentId,
+      cwd: this.#cwd,
+      signal,
+      ...(model === undefined ? {} : { model }),
+    });
+    if (result.text !== "") printLine(this.screen.text, result.text);
+    for (const effect of result.effects) this.#apply(effect);
+  }
+
+  #apply(effect: CommandEffect): void {
+    if (effect.type === "exit") this.#leaving = this.screen.interactive ? EXIT_DONE : this.#failed;
+    if (effect.type !== "model") return;
+    if (effect.model === undefined) delete this.#options.model;
+    else this.#options.model = effect.model;
+  }
+
+  async #runTurn(pagurus: Pagurus, prompt: string, signal: AbortSignal): Promise<void> {
+    const input = await attach(this.#cli, prompt, { cwd: this.#cwd });
+    const output = new TurnOutput(this.screen.text, this.screen.activity, this.#cli.env);
+    const turn = pagurus.run({ ...requestOf(this.#options, this.#cwd), ...input, signal });
+    this.#turn = turn;
+    try {
+      const end = await followTurn(turn, (event) => output.show(event));
+      output.show(end);
+      output.endLine();
+      if (signal.aborted) this.#note("aborted");
+      else if (end.type === "turn.failed") {
+        printFailure({ ...this.#cli, stderr: this.screen.activity }, end.error);
+        this.#failed = exitCodeFor(end.error.code);
+      }
+    } finally {
+      this.#turn = undefined;
+      output.endLine();
+    }
+  }
+}
+
+/** `pagurus chat`. */
+export async function chat(cli: Cli, options: TurnOptions): Promise<number> {
+  const session = new Chat(cli, options, workspace(cli, options.cwd));
+  const stop = cli.onInterrupt(() => session.interrupt());
+  try {
+    return await withPagurus(cli, (pagurus) => session.talk(pagurus), asking(session.screen.permission()));
+  } finally {
+    stop();
+    session.screen.close();
+  }
+}

@@ -1,0 +1,49 @@
+import type { Command } from "commander";
+
+/** What may follow an option or stand as an argument. */
+export type Takes = "nothing" | "text" | "file" | "folder";
+
+export interface CompletionOption {
+  long: string;
+  short: string | undefined;
+  description: string;
+  takes: Takes;
+  choices: readonly string[];
+}
+
+/** One command of the tree, as the three scripts need it. */
+export interface CompletionNode {
+  /** Names from the root on, joined by spaces; empty for the root. */
+  path: string;
+  subcommands: { name: string; description: string }[];
+  options: CompletionOption[];
+  /** Words that may stand as the argument. */
+  words: readonly string[];
+  files: boolean;
+}
+
+function takes(flags: string): Takes {
+  if (!/[<[]/.test(flags)) return "nothing";
+  if (flags.includes("<dir>")) return "folder";
+  return flags.includes("<file>") ? "file" : "text";
+}
+
+/** The tree of commands, root first, in the order in which they are declared. */
+export function completionTree(command: Command, path = ""): CompletionNode[] {
+  const help = command.createHelp();
+  const children = help.visibleCommands(command).filter((child) => child.name() !== "help");
+  const node: CompletionNode = {
+    path,
+    subcommands: children.map((child) => ({ name: child.name(), description: child.description() })),
+    options: help.visibleOptions(command).map((option) => ({
+      long: option.long ?? "",
+      short: option.short,
+      description: option.description,
+      takes: takes(option.flags),
+      choices: option.argChoices ?? [],
+    })),
+    words: command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
+    files: command.registeredArguments.some((argument) => argument.name() === "file"),
+  };
+  return [node, ...children.flatMap((child) => completionTree(child, `${path} ${child.name()}`.trim()))];
+}

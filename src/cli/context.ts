@@ -1,0 +1,79 @@
+import type { AgentMessage } from "../contract/message.ts";
+import { terminalSafe } from "../command/layout.ts";
+import { diffReceipts, diffText, receiptPair } from "../command/receipt-diff.ts";
+import { receiptsText, receiptText } from "../command/receipt-table.ts";
+import { type Cli, printJson, printLine, sessionOf, type SessionOptions, withPagurus } from "./cli.ts";
+import { messageForPerson } from "./entry-text.ts";
+import { EXIT_DONE } from "./failure.ts";
+import { workspace } from "./turn-request.ts";
+
+export interface ContextShowOptions extends SessionOptions {
+  turn?: string;
+  json?: boolean;
+}
+export interface ContextDiffOptions extends SessionOptions {
+  from?: string;
+  to?: string;
+  json?: boolean;
+}
+export interface ContextPreviewOptions extends SessionOptions {
+  prompt: string;
+  budget?: number;
+  cwd?: string;
+  json?: boolean;
+}
+
+/** `context show`. */
+export function contextShow(cli: Cli, options: ContextShowOptions): Promise<number> {
+  return withPagurus(cli, async (pagurus) => {
+    const turn = options.turn === undefined ? {} : { turnId: options.turn };
+    const receipts = await pagurus.context.receipts({ ...sessionOf(options), ...turn });
+    if (options.json === true) printJson(cli, receipts);
+    else printLine(cli.stdout, receiptsText(receipts));
+    return EXIT_DONE;
+  });
+}
+
+/** `context diff`. */
+export function contextDiff(cli: Cli, options: ContextDiffOptions): Promise<number> {
+  return withPagurus(cli, async (pagurus) => {
+    const names = {
+      ...(options.from === undefined ? {} : { from: options.from }),
+      ...(options.to === undefined ? {} : { to: options.to }),
+    };
+    const pair = await receiptPair(pagurus, sessionOf(options), names);
+    if (options.json === true) printJson(cli, diffReceipts(pair));
+    else printLine(cli.stdout, diffText(pair));
+    return EXIT_DONE;
+  });
+}
+
+function messageBlock(message: AgentMessage): string {
+  const { title, text } = messageForPerson(message);
+  const id = message.entryId === undefined ? "" : ` (${message.entryId})`;
+  return `--- ${title}${id}\n${text}`;
+}
+
+/** `context preview`. */
+export function contextPreview(cli: Cli, options: ContextPreviewOptions): Promise<number> {
+  return withPagurus(cli, async (pagurus) => {
+    const preview = await pagurus.context.preview({
+      ...sessionOf(options),
+      prompt: options.prompt,
+      cwd: workspace(cli, options.cwd),
+      ...(options.budget === undefined ? {} : { budget: options.budget }),
+    });
+    if (options.json === true) {
+      printJson(cli, preview);
+      return EXIT_DONE;
+    }
+    const blocks = [
+      `--- System\n${preview.system}`,
+      ...preview.messages.map(messageBlock),
+      receiptText(preview.receipt),
+      "Nothing was sent or stored.",
+    ].join("\n\n");
+    printLine(cli.stdout, cli.stdout.isTTY === true ? terminalSafe(blocks) : blocks);
+    return EXIT_DONE;
+  });
+}

@@ -1,0 +1,97 @@
+import { existsSync } from "node:fs";
+import { toPagurusError } from "../contract/errors.ts";
+import { DEFAULT_CONTEXT_ENGINE } from "../config/defaults.ts";
+import { loadConfig, type LoadedConfig } from "../config/load.ts";
+import { resolveHome } from "../config/paths.ts";
+import { runDoctor, type DoctorInput } from "../doctor/doctor.ts";
+import type { Finding } from "../doctor/finding.ts";
+import { discover } from "../model/discover.ts";
+import { silentLogger } from "../platform/log.ts";
+import { loadPlugins } from "../plugin/load.ts";
+import { PluginRegistry } from "../plugin/registry.ts";
+import { plural } from "../command/layout.ts";
+import { type Cli, printJson, printLine, styleFor, withPagurus } from "./cli.ts";
+import { EXIT_DONE, EXIT_FAILED } from "./failure.ts";
+
+export interface DoctorOptions {
+  fix?: boolean;
+  json?: boolean;
+}
+
+const MARKS = { ok: "✓", info: "·", warn: "!", error: "✗" } as const;
+const COLOURS = { ok: "green", info: "dim", warn: "yellow", error: "red" } as const;
+
+/** The configuration, or undefined where it is broken: the doctor's own check tells what is wrong with it. */
+function configOf(home: string): LoadedConfig | undefined {
+  try {
+    return loadConfig({ home });
+  } catch {
+    // Told by the doctor as a finding.
+    return undefined;
+  }
+}
+
+/** Why a run would be refused before it starts, asked of the host itself. */
+async function refusal(cli: Cli): Promise<{ code: string; message: string } | undefined> {
+  try {
+    await withPagurus(cli, (pagurus) => pagurus.status({ cwd: cli.cwd }));
+    return undefined;
+  } catch (error) {
+    return toPagurusError(error);
+  }
+}
+
+async function registeredIn(
+  loaded: LoadedConfig,
+  home: string,
+  refused: string | undefined,
+): Promise<DoctorInput["registered"]> {
+  const { config, contextEngine } = loaded;
+  const registry = new PluginRegistry({
+    config,
+    logger: silentLogger,
+    baseDir: home,
+    llmComplete: () => Promise.reject(new Error("The doctor calls no model.")),
+  });
+  await loadPlugins(registry, { config, home });
+  const engineIds = new Set([DEFAULT_CONTEXT_ENGINE, ...registry.engineIds]);
+  // Engines that the host brings along are known to the host only.
+  if (refused !== "engine_unknown") engineIds.add(contextEngine);
+  return { engineIds: [...engineIds], contextEngine, failures: registry.failures };
+}
+
+function print(cli: Cli, findings: readonly Finding[]): void {
+  const style = styleFor(cli.stdout, cli.env);
+  for (const { level, check, detail, fix } of findings) {
+    printLine(cli.stdout, `${style(COLOURS[level], MARKS[level])} ${style("dim", check.padEnd(9))}${detail}`);
+    if (fix !== undefined) printLine(cli.stdout, `  ${" ".repeat(9)}→ ${fix}`);
+  }
+  const number = (level: Finding["level"]): number => findings.filter((one) => one.level === level).length;
+  printLine(cli.stdout, `${plural(number("error"), "error")}, ${plural(number("warn"), "warning")}.`);
+}
+
+/** `pagurus doctor`. Exit 1 when there is an error. */
+export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> {
+  const home = resolveHome(cli.env);
+  const loaded = configOf(home);
+  // Asking the host would make the home folder, and a check changes nothing.
+  const refused = loaded && existsSync(home) ? await refusal(cli) : undefined;
+  const registered = loaded && (await registeredIn(loaded, home, refused?.code));
+  const findings = await runDoctor({
+    home,
+    env: cli.env,
+    fix: options.fix === true,
+    findModels: () => discover(loaded?.config ?? {}, cli.env),
+    ...(registered ? { registered } : {}),
+  });
+  if (refused && refused.code !== "engine_unknown") {
+    findings.push({
+      level: "error",
+      check: "run",
+      detail: `A run would be refused: ${refused.message} [${refused.code}]`,
+    });
+  }
+  if (options.json === true) printJson(cli, findings);
+  else print(cli, findings);
+  return findings.some((finding) => finding.level === "error") ? EXIT_FAILED : EXIT_DONE;
+}

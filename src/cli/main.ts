@@ -1,0 +1,13 @@
+/**
+ * Entry of the command line. `--version` is answered before anything else is loaded, so this file imports nothing
+ * heavier than the reading of package.json.
+ */
+import { packageVersion } from "./version.ts";
+
+const argv = process.argv.slice(2);
+if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
+  process.stdout.write(`${packageVersion()}\n`);
+} else {
+  const { runProcess } = await import("./process.ts");
+  await runProcess(argv);
+}

@@ -1,0 +1,204 @@
+import { PagurusError } from "../contract/errors.ts";
+import type { SessionRecord, SessionStore } from "../contract/store.ts";
+import type { TranscriptEntry } from "../contract/transcript.ts";
+import { bytes, count, oneLine, plural, table, terminalSafe, time } from "../command/layout.ts";
+import { type Cli, printJson, printLine, styleFor, withPagurus } from "./cli.ts";
+import { EXIT_DONE } from "./failure.ts";
+import { entryText } from "./entry-text.ts";
+
+export interface ListOptions {
+  agent?: string;
+  all?: boolean;
+  json?: boolean;
+}
+export interface ShowOptions {
+  agent?: string;
+  last?: number;
+  raw?: boolean;
+  json?: boolean;
+}
+export interface SearchOptions {
+  agent?: string;
+  session?: string;
+  limit?: number;
+  json?: boolean;
+}
+
+/** The record of a key. Throws `session_not_found` with what to do. */
+export function existing(store: SessionStore, key: string): SessionRecord {
+  const record = store.find(key);
+  if (record) return record;
+  throw new PagurusError(
+    "session_not_found",
+    `There is no session "${key}"; pagurus sessions list shows those there are.`,
+  );
+}
+
+/** `sessions list`. */
+export function listSessions(cli: Cli, options: ListOptions): Promise<number> {
+  return withPagurus(cli, async (pagurus) => {
+    const records = pagurus
+      .sessions(options.agent)
+      .list()
+      .filter((record) => record.current || options.all === true)
+      .toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
+    if (options.json === true) printJson(cli, records);
+    else if (records.length === 0) printLine(cli.stderr, "No sessions yet; pagurus run starts one.");
+    else {
+      const rows = records.map((record) => [
+        record.current ? record.sessionKey : `${record.sessionKey} (earlier)`,
+        record.sessionId,
+        time(record.updatedAt),
+        count(record.entryCount),
+        bytes(record.bytes),
+        oneLine(record.name ?? "", 40),
+      ]);
+      const head = ["KEY", "SESSION", "UPDATED", "ENTRIES", "SIZE", "NAME"];
+      printLine(cli.stdout, table(head, rows, [3, 4]).join("\n"));
+    }
+    return EXIT_DONE;
+  });
+}
+
+/** `sessions search`. */
+export function searchSessions(cli: Cli, query: string, options: SearchOptions): Promise<number> {
+  return withPagurus(cli, async (pagurus) => {
+    const hits = pagurus.sessions(options.agent).search(query, {
+      limit: options.limit ?? 20,
+      ...(options.session === undefined ? {} : { sessionKey: options.session }),
+    });
+    if (options.json === true) printJson(cli, hits);
+    else if (hits.length === 0) printLine(cli.stderr, "Nothing found.");
+    const style = styleFor(cli.stdout, cli.env);
+    for (const hit of options.json === true ? [] : hits) {
+      const off = hit.onPath ? "" : style("yellow", "  (rewound)");
+      const where = `${hit.sessionKey}  ${hit.entryId}  ${time(hit.timestamp)}  ${hit.role}`;
+      printLine(cli.stdout, `${style("dim", where)}${off}\n  ${oneLine(hit.snippet, 300)}`);
+    }
+    return EXIT_DONE;
+  });
+}
+
+/** What is known of the session besides its entries: which are on the path, and which turns never ended. */
+interface Marks {
+  onPath: Set<string>;
+  interrupted: Set<string>;
+  superseded: Set<string>;
+}
+
+async function marksOf(store: SessionStore, key: string): Promise<Marks> {
+  const reader = store.openReader(key);
+  try {
+    const marks: Marks = {
+      onPath: new Set(),
+      interrupted: new Set(reader.interruptedTurns()),
+      superseded: new Set(),
+    };
+    for await (const entry of reader.cursor.forward()) {
+      marks.onPath.add(entry.id);
+      if (entry.type === "message" && entry.supersedes !== undefined) marks.superseded.add(entry.supersedes);
+    }
+    return marks;
+  } finally {
+    reader.close();
+  }
+}
+
+/** The lines of a transcript, from its bytes, without holding them all. */
+async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of chunks) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+  if (rest !== "") yield rest;
+}
+
+function parseEntry(line: string): TranscriptEntry | undefined {
+  try {
+    const value = JSON.parse(line) as TranscriptEntry | { type: "session" };
+    return value.type === "session" ? undefined : value;
+  } catch {
+    // A line that cannot be read is told when the session is opened; `--raw` shows it.
+    return undefined;
+  }
+}
+
+interface Shown {
+  entry: TranscriptEntry;
+  state: "rewound" | "superseded" | undefined;
+}
+
+/** Every entry of the file in its order, those off the path marked; a commit of an interrupted turn adds its turn. */
+async function entriesOf(store: SessionStore, key: string, marks: Marks, last: number): Promise<Shown[]> {
+  const shown: Shown[] = [];
+  for await (const line of linesOf(store.export(key, "jsonl"))) {
+    const entry = parseEntry(line);
+    if (!entry) continue;
+    if (entry.type === "turn_commit" && entry.outcome === "interrupted") marks.interrupted.add(entry.turnId);
+    const structural = entry.type === "turn_commit" || entry.type === "rewind";
+    const off = !structural && !marks.onPath.has(entry.id);
+    shown.push({
+      entry,
+      state: off ? (marks.superseded.has(entry.id) ? "superseded" : "rewound") : undefined,
+    });
+    if (shown.length > last) shown.shift();
+  }
+  return shown;
+}
+
+function printEntries(cli: Cli, shown: readonly Shown[], marks: Marks): void {
+  const style = styleFor(cli.stdout, cli.env);
+  const safe = (text: string): string => (cli.stdout.isTTY === true ? terminalSafe(text) : text);
+  for (const { entry, state } of shown) {
+    const body = entryText(entry);
+    if (!body) continue;
+    const flags = [
+      ...(state === undefined ? [] : [state]),
+      ...(entry.turnId !== undefined && marks.interrupted.has(entry.turnId) ? ["interrupted turn"] : []),
+    ];
+    const note = flags.length === 0 ? "" : style("yellow", `  (${flags.join(", ")})`);
+    printLine(
+      cli.stdout,
+      `${style("bold", body.title)}  ${style("dim", `${entry.id}  ${time(entry.timestamp)}`)}${note}`,
+    );
+    if (body.text !== "") printLine(cli.stdout, `${safe(body.text)}\n`);
+  }
+}
+
+/** `sessions show`. */
+export function showSession(cli: Cli, key: string, options: ShowOptions): Promise<number> {
+  return withPagurus(cli, async (pagurus) => {
+    const store = pagurus.sessions(options.agent);
+    const record = existing(store, key);
+    const last = options.last ?? Number.POSITIVE_INFINITY;
+    if (options.raw === true) {
+      const lines: string[] = [];
+      for await (const line of linesOf(store.export(key, "jsonl"))) {
+        if (last === Number.POSITIVE_INFINITY) printLine(cli.stdout, line);
+        else if (lines.push(line) > last) lines.shift();
+      }
+      for (const line of lines) printLine(cli.stdout, line);
+      return EXIT_DONE;
+    }
+    const marks = await marksOf(store, key);
+    const shown = await entriesOf(store, key, marks, last);
+    if (options.json === true) {
+      for (const { entry, state } of shown) {
+        const interrupted = entry.turnId !== undefined && marks.interrupted.has(entry.turnId);
+        printLine(cli.stdout, JSON.stringify({ ...entry, onPath: state === undefined, interrupted }));
+      }
+      return EXIT_DONE;
+    }
+    const turns = marks.interrupted.size;
+    const tail = turns === 0 ? "" : `, ${plural(turns, "interrupted turn")}`;
+    printLine(
+      cli.stdout,
+      `Session ${key} (${record.sessionId}), ${plural(record.entryCount, "entry", "entries")}${tail}\n`,
+    );
+    printEntries(cli, shown, marks);
+    return EXIT_DONE;
+  });
+}

@@ -1,0 +1,48 @@
+import { diffText, receiptPair } from "./receipt-diff.ts";
+import { receiptsText } from "./receipt-table.ts";
+import { statusText } from "./status-text.ts";
+import { say, type CommandContext, type CommandResult, type SlashCommand } from "./types.ts";
+
+async function status(_args: string, context: CommandContext): Promise<CommandResult> {
+  const { pagurus, sessionKey, agentId, cwd, model } = context;
+  const report = await pagurus.status({ sessionKey, agentId, cwd });
+  const chosen = model === undefined ? "" : `\nModel of this chat: ${model} (chosen with /model)`;
+  return say(statusText(report) + chosen);
+}
+
+async function model(args: string, context: CommandContext): Promise<CommandResult> {
+  const { pagurus, sessionKey, agentId, cwd } = context;
+  if (args === "default") return say("Back to the configured model.", { type: "model" });
+  if (args !== "") {
+    if (!/^[^/\s]+\/\S+$/.test(args)) return say(`"${args}" is not a model ref; write provider/model.`);
+    return say(`The next turns of this chat use ${args}.`, { type: "model", model: args });
+  }
+  const report = await pagurus.status({ sessionKey, agentId, cwd });
+  const chosen = context.model === undefined ? "" : `${context.model}, chosen here; configured: `;
+  return say(`${chosen}${report.model.ref} (${report.model.source}). Change it with /model provider/model.`);
+}
+
+async function contextCommand(args: string, context: CommandContext): Promise<CommandResult> {
+  const { pagurus, sessionKey, agentId } = context;
+  if (args === "diff") return say(diffText(await receiptPair(pagurus, { sessionKey, agentId })));
+  if (args !== "" && args !== "show") return say("Say /context show or /context diff.");
+  const receipts = await pagurus.context.receipts({ sessionKey, agentId });
+  return say(receiptsText(receipts.slice(-1)));
+}
+
+/** Commands that only look. */
+export const lookCommands: readonly SlashCommand[] = [
+  { name: "status", usage: "", summary: "Runtime, engine, model, context, degradations.", run: status },
+  {
+    name: "model",
+    usage: "[ref]",
+    summary: "Show or choose the model (default: the configured one).",
+    run: model,
+  },
+  {
+    name: "context",
+    usage: "[show|diff]",
+    summary: "What the last request to the model held, or how it changed.",
+    run: contextCommand,
+  },
+];

@@ -1,0 +1,66 @@
+import type { StatusReport } from "../contract/host.ts";
+import { bytes, count, dollars, plural, time } from "./layout.ts";
+
+/** A bar of 20 cells: how full the next turn's context is. */
+function gauge(tokens: number, budget: number): string {
+  const share = budget > 0 ? Math.min(1, tokens / budget) : 0;
+  const full = Math.round(share * 20);
+  return `${"█".repeat(full)}${"░".repeat(20 - full)} ${Math.round(share * 100)} %`;
+}
+
+function sessionLine(report: StatusReport): string {
+  const { session } = report;
+  if (!session) return `${report.sessionKey} (no turns yet)`;
+  const size = `${plural(session.entryCount, "entry", "entries")}, ${bytes(session.bytes)}`;
+  return `${report.sessionKey} (${session.sessionId}, ${size}, last used ${time(session.updatedAt)})`;
+}
+
+function lastTurnLine(last: NonNullable<StatusReport["lastTurn"]>): string {
+  return `${last.outcome}${last.code === undefined ? "" : ` [${last.code}]`} (${last.turnId})`;
+}
+
+/** Rows of `pagurus status`, label and value, in order. */
+export function statusRows(report: StatusReport): [string, string][] {
+  const { engine, context } = report;
+  const effective = engine.effective === engine.selected ? "" : `, effective: ${engine.effective}`;
+  const rows: [string, string][] = [
+    ["Home", report.home],
+    ["Config", `${report.configFile}${report.configFound ? "" : " (not there; defaults in use)"}`],
+    ["Agent", report.agentId],
+    ["Session", sessionLine(report)],
+    [
+      "Model",
+      `${report.model.ref} (${report.model.source}; window ${count(report.model.contextWindow)} tokens)`,
+    ],
+    ["Execution", report.Execution],
+    ["Runtime", `${report.Runtime.id} (${report.Runtime.rule})`],
+    ["Engine", `${engine.selected}${effective} (${engine.source}; ${engine.contract}, ${engine.lifecycle})`],
+    [
+      "Context",
+      `${gauge(context.tokens, context.budget)}  ${count(context.tokens)} of ${count(context.budget)} tokens, estimated`,
+    ],
+    ["Compactions", count(report.compactions)],
+    ["Permission", report.permission],
+    ["Sandbox", report.sandbox],
+  ];
+  if (report.cost !== undefined) rows.push(["Cost", dollars(report.cost)]);
+  if (report.lastTurn) rows.push(["Last turn", lastTurnLine(report.lastTurn)]);
+  return rows;
+}
+
+/** Lines that ask for attention: interrupted turns, degradations, configuration warnings. Empty when all is well. */
+export function statusConcerns(report: StatusReport): string[] {
+  return [
+    ...report.interruptedTurns.map((turn) => `Interrupted turn: ${turn} (kept; it has no answer)`),
+    ...report.degraded.map(
+      (item) =>
+        `Degraded: ${item.stage}, ${item.reason} (engine ${item.engineId}, turn ${item.turnId}, ${time(item.timestamp)})`,
+    ),
+    ...report.configWarnings.map((warning) => `Config: ${warning}`),
+  ];
+}
+
+export function statusText(report: StatusReport): string {
+  const rows = statusRows(report).map(([label, value]) => `${`${label}:`.padEnd(13)}${value}`);
+  return [...rows, ...statusConcerns(report)].join("\n");
+}

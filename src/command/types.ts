@@ -1,0 +1,42 @@
+import type { Pagurus } from "../contract/host.ts";
+
+/** Where a command is spoken: one conversation in some channel. */
+export interface CommandContext {
+  pagurus: Pagurus;
+  sessionKey: string;
+  agentId: string;
+  cwd: string;
+  /** Model ref the channel passes with each run, when the user chose one. */
+  model?: string;
+  signal?: AbortSignal;
+}
+
+/** What the channel has to do besides showing the text. */
+export type CommandEffect =
+  /** Pass this model ref with the next runs; absent: the configured one again. */
+  | { type: "model"; model?: string }
+  /** The key now names another generation. */
+  | { type: "renewed"; sessionId: string }
+  | { type: "exit" };
+
+export interface CommandResult {
+  /** Plain text, lines without a trailing newline. */
+  text: string;
+  effects: CommandEffect[];
+}
+
+/** One slash command, the same in every channel. */
+export interface SlashCommand {
+  /** Without the slash. */
+  name: string;
+  aliases?: readonly string[];
+  /** Arguments as shown in `/help`; empty when it takes none. */
+  usage: string;
+  summary: string;
+  /** Throws `PagurusError`; the channel shows its message. */
+  run(args: string, context: CommandContext): Promise<CommandResult>;
+}
+
+export function say(text: string, ...effects: CommandEffect[]): CommandResult {
+  return { text, effects };
+}

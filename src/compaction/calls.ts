@@ -1,0 +1,83 @@
+/** Tool calls of a span with what became of them, one record a call. */
+import type { AgentMessage, ToolCallPart } from "../contract/message.ts";
+import { callsOf, textOf } from "./message-text.ts";
+import { oneLine, shorten } from "./sentences.ts";
+
+export interface CallRecord {
+  name: string;
+  /** Tool and what it was used on, one line: `shell npm test`, `edit src/a.ts`. */
+  label: string;
+  kind: "edit" | "read" | "command" | "other";
+  /** Path argument, for tools that have one. */
+  path?: string;
+  state: "ok" | "failed" | "open";
+  /** Text of the result; empty while open. */
+  result: string;
+  /** Index of the message that made the call. */
+  index: number;
+}
+
+const SUBJECT_KEYS = ["command", "cmd", "path", "file_path", "pattern", "query", "url", "prompt"];
+const LABEL_CHARS = 160;
+
+function pathOf(call: ToolCallPart): string | undefined {
+  const path = call.arguments["path"] ?? call.arguments["file_path"];
+  return typeof path === "string" && path !== "" ? path : undefined;
+}
+
+function subjectOf(call: ToolCallPart): string {
+  for (const key of SUBJECT_KEYS) {
+    const value = call.arguments[key];
+    if (typeof value === "string" && value !== "") return value;
+    if (Array.isArray(value) && value.length > 0) return value.map(String).join(" ");
+  }
+  const json = JSON.stringify(call.arguments);
+  return json === "{}" ? "" : json;
+}
+
+/** One line that names a call. The first line of a longer command stands for it. */
+export function labelOf(call: ToolCallPart): string {
+  const subject = subjectOf(call).trim();
+  const end = subject.indexOf("\n");
+  const first = end < 0 ? subject : `${subject.slice(0, end)} …`;
+  return shorten(oneLine(`${call.name} ${first}`), LABEL_CHARS);
+}
+
+function kindOf(call: ToolCallPart): CallRecord["kind"] {
+  const name = call.name.toLowerCase();
+  if (/edit|write|patch/.test(name)) return "edit";
+  if (/^read|^view|^cat$|^ls$|^list/.test(name)) return "read";
+  if (call.arguments["command"] !== undefined || call.arguments["cmd"] !== undefined) return "command";
+  return /shell|bash|exec|command/.test(name) ? "command" : "other";
+}
+
+/** In the order of the calls. A result belongs to the newest open call with its id. */
+export function callRecords(messages: readonly AgentMessage[]): CallRecord[] {
+  const records: CallRecord[] = [];
+  const open = new Map<string, CallRecord>();
+  for (const [index, message] of messages.entries()) {
+    if (message.role === "assistant") {
+      for (const call of callsOf(message)) {
+        const path = pathOf(call);
+        const record: CallRecord = {
+          name: call.name,
+          label: labelOf(call),
+          kind: kindOf(call),
+          state: "open",
+          result: "",
+          index,
+          ...(path === undefined ? {} : { path }),
+        };
+        records.push(record);
+        open.set(call.id, record);
+      }
+    } else if (message.role === "toolResult") {
+      const record = open.get(message.toolCallId);
+      if (!record) continue;
+      record.state = message.isError ? "failed" : "ok";
+      record.result = textOf(message);
+      open.delete(message.toolCallId);
+    }
+  }
+  return records;
+}

@@ -1,0 +1,17 @@
+/** The words of a message, without images, reasoning and tool calls. */
+import type { AgentMessage, AssistantMessage, ToolCallPart } from "../contract/message.ts";
+
+/** Text parts of a message, joined by newlines. */
+export function textOf(message: AgentMessage): string {
+  if (typeof message.content === "string") return message.content;
+  let text = "";
+  for (const part of message.content) {
+    if (part.type !== "text" || part.text === "") continue;
+    text += text === "" ? part.text : `\n${part.text}`;
+  }
+  return text;
+}
+
+export function callsOf(message: AssistantMessage): ToolCallPart[] {
+  return message.content.filter((part) => part.type === "toolCall");
+}

@@ -1,0 +1,65 @@
+/** Reading JSON5. The parser is loaded when a text is not plain JSON (9 ms). */
+import { createRequire } from "node:module";
+import type { JsonValueNode } from "@croct/json5-parser";
+import { PagurusError } from "../contract/errors.ts";
+
+/** Words that the parser does not take as bare keys. */
+export const RESERVED_WORD =
+  /^(?:break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export|extends|false|finally|for|function|if|implements|import|in|instanceof|interface|let|new|null|package|private|protected|public|return|static|super|switch|this|throw|true|try|typeof|var|void|while|with|yield)$/;
+
+type Json5Library = typeof import("@croct/json5-parser");
+
+export function json5Library(): Json5Library {
+  const require = createRequire(import.meta.url);
+  return require("@croct/json5-parser") as Json5Library;
+}
+
+/** The text of a configuration file without what editors put around it. An empty file is an empty object. */
+export function normalizeText(text: string): string {
+  const bare = text.startsWith("\uFEFF") ? text.slice(1) : text;
+  return bare.trim() === "" ? "{}\n" : bare;
+}
+
+/** Throws `config_invalid` with file, line and column. */
+export function parseJson5(text: string, file: string): unknown {
+  const source = normalizeText(text);
+  try {
+    return JSON.parse(source) as unknown;
+  } catch {
+    // Not plain JSON; JSON5 it may be.
+    return parseJson5Tree(source, file).root.toJSON();
+  }
+}
+
+/**
+ * The document with its comments and spaces, and the text that its positions count in: the parser refuses bare
+ * keys that are reserved words (`default`), which JSON5 allows, so they are put in quotes. Throws as `parseJson5`.
+ */
+export function parseJson5Tree(text: string, file: string): { root: JsonValueNode; source: string } {
+  const { JsonLexer, JsonParser, JsonParseError } = json5Library();
+  try {
+    return { root: JsonParser.parse(text), source: text };
+  } catch (error) {
+    if (error instanceof JsonParseError && error.message.startsWith("Reserved identifier")) {
+      const quoted = JsonLexer.tokenize(text).map(({ type, value }) =>
+        type === "IDENTIFIER" && RESERVED_WORD.test(value) ? `"${value}"` : value,
+      );
+      const source = quoted.join("");
+      if (source !== text) return parseJson5Tree(source, file);
+    }
+    const start = error instanceof JsonParseError ? error.location.start : { line: 1, column: 1 };
+    throw new PagurusError(
+      "config_invalid",
+      `${file}:${start.line}:${start.column} is not valid JSON5 (${describeParseError(error)}); correct that place.`,
+      { cause: error, details: { file, line: start.line, column: start.column } },
+    );
+  }
+}
+
+function describeParseError(error: unknown): string {
+  if (error instanceof RangeError) return "nested too deeply";
+  if (!(error instanceof json5Library().JsonParseError)) return "a number or word that JSON5 does not have";
+  const message = error.message.replace(/ at \d+:\d+.*$/s, "");
+  // What the parser quotes may be a value, and a value may be a key of a provider.
+  return message.replace(/'[^']{13,}'$/, "text");
+}

@@ -1,0 +1,116 @@
+/** Loads the configuration of a home. */
+import { readFileSync } from "node:fs";
+import { PagurusError } from "../contract/errors.ts";
+import { checkConfig, type CheckResult } from "./check.ts";
+import { DEFAULT_CONTEXT_ENGINE, defaultConfig } from "./defaults.ts";
+import { parseJson5 } from "./json5.ts";
+import { formatKeyPath, valueAt } from "./key-path.ts";
+import { readVerdict, writeVerdict, type Verdict } from "./marker.ts";
+import { configFile } from "./paths.ts";
+import type { PagurusConfig } from "./types.ts";
+
+export interface LoadedConfig {
+  /** What is in use: the file's values without those that a warning sets aside; unknown keys stay. */
+  config: PagurusConfig;
+  file: string;
+  found: boolean;
+  /** One sentence each: unknown keys, values set aside. */
+  warnings: string[];
+  /** The engine of the slot. */
+  contextEngine: string;
+  /** Whether the slot's engine was configured or is the default. */
+  slotSource: "config" | "default";
+}
+
+/**
+ * Reads `<home>/pagurus.json`. Without one the defaults hold. The schema library is loaded only when the file
+ * differs from the one that was checked last. Throws `config_invalid`.
+ */
+export function loadConfig(options: { home: string }): LoadedConfig {
+  const file = configFile(options.home);
+  const text = readConfigText(file);
+  if (text === undefined)
+    return loaded(defaultConfig(), { file, found: false, slotKnown: false, warnings: [] });
+  const value = parseJson5(text, file);
+  let verdict: Verdict | undefined = readVerdict(options.home, text);
+  if (!verdict) {
+    verdict = accepted(value, file);
+    writeVerdict(options.home, text, verdict);
+  }
+  return fromChecked(value, verdict, file, true);
+}
+
+/** A caller's configuration in place of the file's, checked in the same way. Throws `config_invalid`. */
+export function configFromValue(value: unknown, home: string): LoadedConfig {
+  const verdict = accepted(value, "The configuration given");
+  return fromChecked(structuredClone(value), verdict, configFile(home), false);
+}
+
+/** The text of a configuration file; undefined when there is none. Throws `config_invalid`. */
+export function readConfigText(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === "ENOENT") return undefined;
+    throw new PagurusError(
+      "config_invalid",
+      `The configuration file ${file} cannot be read (${code ?? "unknown error"}); make it a file that you may read.`,
+      { cause: error, details: { file, code } },
+    );
+  }
+}
+
+/** Checks a parsed file. Throws `config_invalid` with the first problem as message and all of them in `details`. */
+function accepted(value: unknown, source: string): CheckResult {
+  const result = checkConfig(value);
+  const [first, ...others] = result.problems;
+  if (first === undefined) return result;
+  const more =
+    others.length === 0 ? "" : ` (${others.length} more problem${others.length === 1 ? "" : "s"} in it)`;
+  throw new PagurusError(
+    "config_invalid",
+    `${source}: ${first.replace(/\.$/, "")}${more}; correct it there.`,
+    {
+      details: { source, problems: result.problems },
+    },
+  );
+}
+
+function fromChecked(value: unknown, verdict: Verdict, file: string, found: boolean): LoadedConfig {
+  // From the end, so that a list's earlier elements keep their places.
+  for (const path of verdict.ignored.toReversed()) {
+    const parent = valueAt(value, path.slice(0, -1));
+    const key = path.at(-1);
+    if (Array.isArray(parent)) parent.splice(Number(key), 1);
+    else if (typeof parent === "object" && parent !== null) Reflect.deleteProperty(parent, key ?? "");
+  }
+  // The check has found the value to be of the type, but for what was just taken out.
+  const config = value as PagurusConfig;
+  return loaded(config, {
+    file,
+    found,
+    slotKnown: config.plugins?.slots?.contextEngine !== undefined,
+    warnings: verdict.warnings,
+  });
+}
+
+function loaded(
+  config: PagurusConfig,
+  facts: { file: string; found: boolean; slotKnown: boolean; warnings: string[] },
+): LoadedConfig {
+  const { file, found, warnings } = facts;
+  const contextEngine = config.plugins?.slots?.contextEngine ?? DEFAULT_CONTEXT_ENGINE;
+  return { config, file, found, warnings, contextEngine, slotSource: facts.slotKnown ? "config" : "default" };
+}
+
+/** The value of a key of the configuration in use. Throws `usage_invalid`, `config_key_unknown`. */
+export function getConfigValue(config: PagurusConfig, path: readonly (string | number)[]): unknown {
+  const value = valueAt(config, path);
+  if (value !== undefined) return value;
+  throw new PagurusError(
+    "config_key_unknown",
+    `The configuration holds no ${formatKeyPath(path)}; "pagurus config get" without a key shows all that it holds.`,
+    { details: { path: formatKeyPath(path) } },
+  );
+}

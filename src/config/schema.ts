@@ -1,0 +1,186 @@
+/**
+ * The configuration's schema. The library is handed in, so that importing this file costs nothing; `types.ts`
+ * holds the same shapes for the compiler; a test has the two compared.
+ */
+import { createRequire } from "node:module";
+import type * as zod from "zod";
+import { AGENT_ID_PATTERN } from "./paths.ts";
+
+type Zod = typeof zod;
+
+/**
+ * Names the schema in the marker of validated files, so that a file is checked anew by a new schema. A test
+ * compares it with the schema; it prints the value to put here.
+ */
+export const SCHEMA_FINGERPRINT = "37bbdccfb7e6b9de";
+
+function runtimePolicy(z: Zod) {
+  return z
+    .strictObject({
+      id: z.string().min(1).optional().describe("Agent runtime: embedded, codex, claude-cli, acp."),
+      fallback: z.enum(["none", "embedded"]).optional().describe("What runs when the runtime cannot."),
+    })
+    .describe("Which agent runtime executes the turn.");
+}
+
+function permission(z: Zod) {
+  const rule = z.strictObject({
+    tool: z.string().min(1),
+    match: z.string().min(1).optional().describe("A command, a prefix with ` *`, or a path glob."),
+    cwd: z.string().min(1).optional().describe("Absolute folder the rule is for."),
+  });
+  return z.strictObject({
+    mode: z.enum(["ask", "deny", "auto", "read-only"]).optional(),
+    allow: z.array(rule).optional(),
+    deny: z.array(rule).optional(),
+    shellEnv: z.array(z.string().min(1)).optional().describe("Variables a shell command sees."),
+    sandbox: z.enum(["auto", "off", "require"]).optional(),
+  });
+}
+
+function thinking(z: Zod) {
+  return z.enum(["off", "low", "medium", "high"]);
+}
+
+function agentShape(z: Zod) {
+  return {
+    workspace: z.string().min(1).optional().describe("Folder the agent works in."),
+    model: z
+      .union([z.string().min(1), z.strictObject({ primary: z.string().min(1) })])
+      .optional()
+      .describe("Model ref, provider/model."),
+    models: z
+      .record(
+        z.string(),
+        z.strictObject({ agentRuntime: runtimePolicy(z).optional(), thinking: thinking(z).optional() }),
+      )
+      .optional()
+      .describe("Settings for single model refs."),
+    permission: permission(z).optional(),
+    thinking: thinking(z).optional(),
+    maxSteps: z.int().min(1).optional().describe("Most model calls of one turn."),
+    timeoutSeconds: z.number().positive().optional().describe("Longest turn, seconds."),
+  };
+}
+
+function compaction(z: Zod) {
+  return z.strictObject({
+    owner: z.enum(["engine", "native"]).optional(),
+    model: z.string().min(1).optional(),
+    keepRecentTokens: z.int().min(0).optional(),
+    reserveTokens: z.int().min(0).optional(),
+    reserveTokensFloor: z.int().min(0).optional(),
+    mode: z.enum(["default", "safeguard"]).optional(),
+    timeoutSeconds: z.number().positive().optional(),
+    customInstructions: z.string().optional(),
+    notifyUser: z.boolean().optional(),
+  });
+}
+
+function provider(z: Zod) {
+  const model = z.strictObject({
+    id: z.string().min(1),
+    name: z.string().optional(),
+    contextWindow: z.int().min(1).optional().describe("Tokens that input and output share."),
+    maxTokens: z.int().min(1).optional().describe("Most output tokens of one call."),
+    reasoning: z.boolean().optional(),
+    input: z.array(z.enum(["text", "image"])).optional(),
+    promptCache: z.enum(["none", "automatic", "marks"]).optional(),
+    truncatesSilently: z.boolean().optional(),
+    cost: z
+      .strictObject({
+        input: z.number().min(0),
+        output: z.number().min(0),
+        cacheRead: z.number().min(0).optional(),
+        cacheWrite: z.number().min(0).optional(),
+      })
+      .optional()
+      .describe("US dollars for a million tokens."),
+  });
+  return z.strictObject({
+    api: z
+      .enum(["openai-responses", "openai-completions", "anthropic-messages", "google-generative-ai"])
+      .optional(),
+    baseUrl: z.url({ protocol: /^https?$/ }).optional(),
+    apiKey: z
+      .union([z.string(), z.strictObject({ file: z.string().min(1) })])
+      .optional()
+      .describe("A key, ${ENV}, or {file: path}."),
+    headers: z.record(z.string(), z.string()).optional(),
+    models: z.array(model).optional(),
+    agentRuntime: runtimePolicy(z).optional(),
+  });
+}
+
+function buildSchema(z: Zod) {
+  return z.strictObject({
+    agents: z
+      .strictObject({
+        defaults: z
+          .strictObject({
+            ...agentShape(z),
+            compaction: compaction(z).optional(),
+            toolResultMaxChars: z.int().min(1).optional(),
+            engineDeadlines: z
+              .strictObject({
+                factory: z.number().positive().optional(),
+                bootstrap: z.number().positive().optional(),
+                assemble: z.number().positive().optional(),
+                compact: z.number().positive().optional(),
+                settle: z.number().positive().optional(),
+                maintain: z.number().positive().optional(),
+                dispose: z.number().positive().optional(),
+              })
+              .optional(),
+          })
+          .optional(),
+        list: z
+          .array(
+            z.strictObject({
+              id: z.string().regex(AGENT_ID_PATTERN),
+              ...agentShape(z),
+            }),
+          )
+          .optional(),
+      })
+      .optional(),
+    models: z.strictObject({ providers: z.record(z.string(), provider(z)).optional() }).optional(),
+    plugins: z
+      .strictObject({
+        slots: z
+          .strictObject({ contextEngine: z.string().min(1).optional(), memory: z.string().min(1).optional() })
+          .optional(),
+        entries: z
+          .record(
+            z.string(),
+            z.strictObject({ enabled: z.boolean().optional(), config: z.unknown().optional() }),
+          )
+          .optional(),
+        load: z.strictObject({ paths: z.array(z.string().min(1)).optional() }).optional(),
+      })
+      .optional(),
+    logging: z
+      .strictObject({ level: z.enum(["debug", "info", "warn", "error", "silent"]).optional() })
+      .optional(),
+  });
+}
+
+/** The schema, ready to parse with. Loads the schema library (70 ms). Keys it does not know are issues. */
+export function configSchema(): ReturnType<typeof buildSchema> {
+  const require = createRequire(import.meta.url);
+  return buildSchema(require("zod") as Zod);
+}
+
+/** JSON Schema (draft 2020-12) of the configuration file, for editors and `pagurus config schema`. */
+export function configJsonSchema(): Record<string, unknown> {
+  const require = createRequire(import.meta.url);
+  const z = require("zod") as Zod;
+  const schema = z.toJSONSchema(buildSchema(z), {
+    io: "input",
+    override({ jsonSchema }) {
+      // Keys that are not known warn and stay: an editor must not mark them as errors either.
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+    },
+  });
+  return { title: "Pagurus configuration", ...schema };
+}

@@ -1,0 +1,20 @@
+/** `pagurus/contract`: the whole contract, the host's own side included. */
+export { ENGINE_CONTRACT, HARNESS_CONTRACT, TRANSCRIPT_VERSION } from "./contract/version.ts";
+export { ERROR_CODES, PagurusError, toPagurusError, type ErrorCode } from "./contract/errors.ts";
+export { HOOK_RULES } from "./contract/hooks.ts";
+export { readSummary, renderSummary } from "./contract/summary.ts";
+export type * from "./contract/engine.ts";
+export type * from "./contract/engine-params.ts";
+export type * from "./contract/events.ts";
+export type * from "./contract/harness.ts";
+export type { HookContext, HookHandler, HookMap, HookName, SessionBeforeCompact } from "./contract/hooks.ts";
+export type * from "./contract/host.ts";
+export type * from "./contract/memory.ts";
+export type * from "./contract/message.ts";
+export type * from "./contract/model.ts";
+export type * from "./contract/plugin.ts";
+export type * from "./contract/receipt.ts";
+export type * from "./contract/runtime-context.ts";
+export type * from "./contract/store.ts";
+export type * from "./contract/tool.ts";
+export type * from "./contract/transcript.ts";

@@ -1,0 +1,100 @@
+/** Checks what a run needs: nothing is sent anywhere, and nothing is changed unless a fix is asked for. */
+import { toPagurusError } from "../contract/errors.ts";
+import { checkConfigFile } from "./config-check.ts";
+import type { Finding } from "./finding.ts";
+import { checkHome } from "./home-check.ts";
+import { checkPrograms } from "./programs-check.ts";
+import { checkStore } from "./store-check.ts";
+
+export interface DoctorInput {
+  home: string;
+  env: Record<string, string | undefined>;
+  /** Repairs what can be repaired without losing anything: file modes. */
+  fix?: boolean;
+  /** Default: this process's. */
+  nodeVersion?: string;
+  /** What could serve a model, without asking a network; a name and where it was found, never a key. */
+  findModels: () => Promise<readonly { id: string; source: string }[]>;
+  /** What is registered; absent when the host could not be started. */
+  registered?: {
+    engineIds: readonly string[];
+    /** Id of the engine in the slot. */
+    contextEngine: string;
+    failures: readonly { pluginId: string; reason: string }[];
+  };
+}
+
+/** Findings in the order of the checks. Never throws: a check that fails is a finding itself. */
+export async function runDoctor(input: DoctorInput): Promise<Finding[]> {
+  const checks: [string, () => Finding[] | Promise<Finding[]>][] = [
+    ["node", () => [checkNode(input.nodeVersion ?? process.versions.node)]],
+    ["config", () => checkConfigFile(input.home)],
+    ["home", () => checkHome(input.home, input.fix ?? false)],
+    ["store", () => checkStore(input.home)],
+    ["engine", () => checkRegistered(input.registered)],
+    ["models", () => checkModels(input.findModels)],
+    ["programs", () => checkPrograms(input.env)],
+  ];
+  const findings: Finding[] = [];
+  for (const [check, run] of checks) {
+    try {
+      findings.push(...(await run()));
+    } catch (error) {
+      findings.push({
+        level: "error",
+        check,
+        detail: `The check failed: ${toPagurusError(error).message}`,
+      });
+    }
+  }
+  return findings;
+}
+
+const NODE_MAJOR = 24;
+
+function checkNode(version: string): Finding {
+  if (Number.parseInt(version, 10) >= NODE_MAJOR) {
+    return { level: "ok", check: "node", detail: `Node.js ${version}.` };
+  }
+  const fix = `Install Node.js ${NODE_MAJOR} or newer.`;
+  return { level: "error", check: "node", detail: `Node.js ${version} is too old.`, fix };
+}
+
+function checkRegistered(registered: DoctorInput["registered"]): Finding[] {
+  if (!registered) {
+    const detail = "Not checked, because the host cannot start with this configuration.";
+    return [{ level: "warn", check: "engine", detail, fix: "Correct the configuration first." }];
+  }
+  const { engineIds, contextEngine, failures } = registered;
+  const findings: Finding[] = failures.map(({ pluginId, reason }) => ({
+    level: "error",
+    check: "plugins",
+    detail: `The plugin ${pluginId} could not be registered: ${reason}`,
+    fix: `Mend the plugin, or set plugins.entries[${JSON.stringify(pluginId)}].enabled to false.`,
+  }));
+  if (engineIds.includes(contextEngine)) {
+    findings.push({
+      level: "ok",
+      check: "engine",
+      detail: `The context engine ${contextEngine} is registered.`,
+    });
+  } else {
+    findings.push({
+      level: "error",
+      check: "engine",
+      detail: `The context engine ${JSON.stringify(contextEngine)} is not registered, so every run is refused (there are: ${engineIds.join(", ") || "none"}).`,
+      fix: "Name one of these in plugins.slots.contextEngine, or add its plugin to plugins.load.paths.",
+    });
+  }
+  return findings;
+}
+
+async function checkModels(findModels: DoctorInput["findModels"]): Promise<Finding[]> {
+  const found = await findModels();
+  if (found.length === 0) {
+    const detail = "No key, local server or agent was found; the built-in offline model answers.";
+    const fix = "Set a key such as OPENAI_API_KEY, or configure models.providers.";
+    return [{ level: "info", check: "models", detail, fix }];
+  }
+  return found.map(({ id, source }) => ({ level: "ok", check: "models", detail: `${id}, from ${source}.` }));
+}

@@ -1,0 +1,82 @@
+import { accessSync, constants } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+import { PagurusError } from "../contract/errors.ts";
+import { withDeadline } from "../platform/deadline.ts";
+import { killGroup, spawnGroup } from "../platform/process-group.ts";
+import type { Finding } from "./finding.ts";
+
+const DEADLINE_MS = 5_000;
+const OUTPUT_MAX_CHARS = 4_096;
+
+/** Programs that are used where they are installed, and what happens without them. */
+const PROGRAMS: readonly { name: string; without: string; only?: NodeJS.Platform }[] = [
+  { name: "rg", without: "the search tool uses its own, slower search" },
+  { name: "bwrap", without: "shell commands run without a sandbox", only: "linux" },
+  { name: "git", without: "nothing of Pagurus needs it, but agents often do" },
+  { name: "codex", without: "the codex runtime cannot be used" },
+  { name: "claude", without: "the claude-cli runtime cannot be used" },
+];
+
+/** Asks each program for its version, all at once. */
+export async function checkPrograms(
+  env: Record<string, string | undefined>,
+  deadlineMs = DEADLINE_MS,
+): Promise<Finding[]> {
+  const here = PROGRAMS.filter(({ only }) => only === undefined || only === process.platform);
+  return Promise.all(
+    here.map(async ({ name, without }): Promise<Finding> => {
+      const file = findOnPath(name, env["PATH"]);
+      if (file === undefined) {
+        return { level: "info", check: "programs", detail: `${name} is not installed: ${without}.` };
+      }
+      try {
+        const version = await versionOf(file, env, deadlineMs);
+        return { level: "ok", check: "programs", detail: `${name}: ${version} (${file}).` };
+      } catch (error) {
+        const detail = `${file} does not tell its version: ${error instanceof Error ? error.message : String(error)}`;
+        return { level: "warn", check: "programs", detail, fix: `Without it, ${without}; install it anew.` };
+      }
+    }),
+  );
+}
+
+function findOnPath(name: string, path: string | undefined): string | undefined {
+  const folders = (path ?? "").split(delimiter).filter(isAbsolute);
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    // Absent or not for us: the next folder may have it.
+    return false;
+  }
+}
+
+/** First line that `--version` prints. The whole process group ends at the deadline. */
+function versionOf(
+  file: string,
+  env: Record<string, string | undefined>,
+  deadlineMs: number,
+): Promise<string> {
+  return withDeadline(
+    (signal) =>
+      new Promise<string>((resolve, reject) => {
+        const child = spawnGroup(file, ["--version"], { env, stdio: ["ignore", "pipe", "ignore"] });
+        let output = "";
+        child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+          if (output.length < OUTPUT_MAX_CHARS) output += text;
+        });
+        signal.addEventListener("abort", () => killGroup(child, "SIGKILL"), { once: true });
+        child.once("error", reject);
+        child.once("close", (code) => {
+          const line = output.trim().split("\n")[0]?.trim() ?? "";
+          if (code === 0 && line !== "") resolve(line);
+          else reject(new PagurusError("internal", `it ended with code ${code} and no answer.`));
+        });
+      }),
+    { ms: deadlineMs, label: "Asking for it" },
+  );
+}

@@ -1,0 +1,41 @@
+import type { AgentMessage, StopReason, Usage } from "../contract/message.ts";
+import { streamModel } from "./stream.ts";
+import type { ResolvedModel, ThinkingLevel } from "./types.ts";
+
+export interface CompletionRequest {
+  messages: readonly { role: "user" | "assistant"; content: string }[];
+  systemPrompt?: string;
+  maxTokens?: number;
+  thinking?: ThinkingLevel;
+  signal: AbortSignal;
+}
+
+export interface Completion {
+  text: string;
+  usage?: Usage;
+  /** `length`: the text is cut at `maxTokens`. */
+  stopReason: StopReason;
+}
+
+/** One answer as a whole, without tools: what summaries and plugins ask for. Throws what `streamModel` throws. */
+export async function completeOnce(model: ResolvedModel, request: CompletionRequest): Promise<Completion> {
+  const messages = request.messages.map(({ role, content }): AgentMessage =>
+    role === "user" ? { role, content } : { role, content: [{ type: "text", text: content }] },
+  );
+  const { maxTokens, thinking } = request;
+  const parts = streamModel(model, {
+    system: request.systemPrompt ?? "",
+    messages,
+    tools: [],
+    signal: request.signal,
+    ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
+    ...(thinking === undefined ? {} : { thinking }),
+  });
+  for await (const part of parts) {
+    if (part.type !== "finish") continue;
+    const { content, usage, stopReason } = part.message;
+    const text = content.map((piece) => (piece.type === "text" ? piece.text : "")).join("");
+    return { text, stopReason: stopReason ?? "stop", ...(usage ? { usage } : {}) };
+  }
+  throw new Error("a model's stream ended without its finish part");
+}

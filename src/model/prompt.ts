@@ -1,0 +1,193 @@
+/** The conversation as the provider packages want it, with true roles. Deterministic: equal input, equal bytes. */
+import { createHash } from "node:crypto";
+import type {
+  LanguageModelV4FilePart,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4TextPart,
+  LanguageModelV4ToolResultOutput,
+  LanguageModelV4ToolResultPart,
+} from "@ai-sdk/provider";
+import type {
+  AgentMessage,
+  AssistantMessage,
+  ImagePart,
+  TextPart,
+  ToolResultMessage,
+  UserMessage,
+} from "../contract/message.ts";
+import type { ModelInfo } from "../contract/model.ts";
+import { mergeUserMessages } from "./merge-users.ts";
+import { signedThinking, toolCallOptions } from "./signatures.ts";
+
+type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
+type AssistantPart = Extract<LanguageModelV4Message, { role: "assistant" }>["content"][number];
+
+/** What Anthropic caches up to the end of this part. */
+const CACHE_MARK = { anthropic: { cacheControl: { type: "ephemeral" } } };
+
+/** Ids that every provider takes; others appear when a conversation moves from one provider to another. */
+const PLAIN_ID = /^[a-zA-Z0-9_-]{1,40}$/;
+
+/**
+ * Builds the prompt. `stableCount` leading messages get Anthropic's history mark; the system text and the last
+ * message get one too (the last tool has the fourth, see `toolsOf`).
+ */
+export function buildPrompt(
+  system: string,
+  messages: readonly AgentMessage[],
+  info: ModelInfo,
+  stableCount: number,
+): LanguageModelV4Prompt {
+  const writer = new PromptWriter(info);
+  if (system !== "") writer.push({ role: "system", content: system });
+  let stableEnd = 0;
+  for (const [index, message] of messages.entries()) {
+    if (index === stableCount) stableEnd = writer.prompt.length;
+    writer.write(message);
+  }
+  if (stableCount >= messages.length) stableEnd = writer.prompt.length;
+  writer.flushImages();
+  const prompt = writer.prompt;
+  if (info.api === "anthropic-messages" && info.promptCache === "marks") mark(prompt, stableEnd);
+  const merges = info.api === "openai-completions" && info.provider !== "openai";
+  return merges ? mergeUserMessages(prompt) : prompt;
+}
+
+/** Marks the system message, the end of the stable history and the end of the prompt. */
+function mark(prompt: LanguageModelV4Prompt, stableEnd: number): void {
+  const first = prompt[0];
+  if (first?.role === "system") first.providerOptions = CACHE_MARK;
+  for (const end of [stableEnd, prompt.length]) {
+    // A thinking block cannot carry a mark, so it goes to the last message before it that can.
+    let index = end - 1;
+    while (index > 0 && prompt[index]?.role === "assistant" && endsInThinking(prompt[index])) index--;
+    const message = prompt[index];
+    if (message && message.role !== "system") message.providerOptions = CACHE_MARK;
+  }
+}
+
+function endsInThinking(message: LanguageModelV4Message | undefined): boolean {
+  return message?.role === "assistant" && message.content.at(-1)?.type === "reasoning";
+}
+
+class PromptWriter {
+  readonly prompt: LanguageModelV4Prompt = [];
+  readonly #info: ModelInfo;
+  /** Id of a tool call as the transcript has it → as this provider gets it. */
+  readonly #ids = new Map<string, string>();
+  /** Images of tool results that the protocol has no place for; they follow the results as a user message. */
+  #images: ImagePart[] = [];
+
+  constructor(info: ModelInfo) {
+    this.#info = info;
+  }
+
+  push(message: LanguageModelV4Message): void {
+    if (message.role !== "tool") this.flushImages();
+    this.prompt.push(message);
+  }
+
+  write(message: AgentMessage): void {
+    if (message.role === "user") this.#user(message);
+    else if (message.role === "assistant") this.#assistant(message);
+    else this.#toolResult(message);
+  }
+
+  flushImages(): void {
+    if (this.#images.length === 0) return;
+    const images = this.#images;
+    this.#images = [];
+    const text = "Images from the tool results above:";
+    this.prompt.push({ role: "user", content: [{ type: "text", text }, ...images.map(filePart)] });
+  }
+
+  #user(message: UserMessage): void {
+    const parts: (TextPart | ImagePart)[] =
+      typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
+    const content = parts
+      .filter((part) => part.type === "image" || part.text !== "")
+      .map((part) => this.#part(part));
+    if (content.length > 0) this.push({ role: "user", content });
+  }
+
+  #part(part: TextPart | ImagePart): UserPart {
+    if (part.type === "text") return { type: "text", text: part.text };
+    if (!this.#info.input.includes("image")) return { type: "text", text: imageNote(part) };
+    return filePart(part);
+  }
+
+  #assistant(message: AssistantMessage): void {
+    const own = message.provider === this.#info.provider && message.model === this.#info.id;
+    const content: AssistantPart[] = [];
+    const thinking = own ? signedThinking(message, this.#info.api) : new Map();
+    for (const part of message.content) {
+      if (part.type === "text") {
+        if (part.text !== "") content.push({ type: "text", text: part.text });
+      } else if (part.type === "thinking") {
+        const signed = thinking.get(part);
+        if (signed) content.push(signed);
+      } else {
+        const options = own ? toolCallOptions(part, this.#info.api) : undefined;
+        content.push({
+          type: "tool-call",
+          toolCallId: this.#callId(part.id, own),
+          toolName: part.name,
+          input: part.arguments,
+          ...(options ? { providerOptions: options } : {}),
+        });
+      }
+    }
+    // Thinking alone is no turn of a conversation: it is what an aborted answer leaves.
+    if (content.some((part) => part.type !== "reasoning")) this.push({ role: "assistant", content });
+  }
+
+  #callId(id: string, own: boolean): string {
+    const sent =
+      own || PLAIN_ID.test(id) ? id : `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`;
+    this.#ids.set(id, sent);
+    return sent;
+  }
+
+  #toolResult(message: ToolResultMessage): void {
+    const part: LanguageModelV4ToolResultPart = {
+      type: "tool-result",
+      toolCallId: this.#ids.get(message.toolCallId) ?? message.toolCallId,
+      toolName: message.toolName,
+      output: this.#output(message),
+    };
+    const last = this.prompt.at(-1);
+    if (last?.role === "tool") last.content.push(part);
+    else this.prompt.push({ role: "tool", content: [part] });
+  }
+
+  /** Text first and in one piece; images only where the protocol takes them inside a tool result. */
+  #output(message: ToolResultMessage): LanguageModelV4ToolResultOutput {
+    const { api, input } = this.#info;
+    const texts: string[] = [];
+    const images: ImagePart[] = [];
+    for (const part of message.content) {
+      if (part.type === "text") texts.push(part.text);
+      else if (input.includes("image")) images.push(part);
+      else texts.push(imageNote(part));
+    }
+    const text = texts.join("\n");
+    if (images.length > 0 && api !== "openai-completions") {
+      const lead = message.isError ? `Error: ${text}` : text === "" ? "(image)" : text;
+      return { type: "content", value: [{ type: "text", text: lead }, ...images.map(filePart)] };
+    }
+    if (images.length > 0) this.#images.push(...images);
+    const value = text === "" ? (images.length > 0 ? "(image)" : "(no output)") : text;
+    // Only Anthropic has a field for failure; elsewhere the packages would wrap the text in JSON.
+    return { type: message.isError && api === "anthropic-messages" ? "error-text" : "text", value };
+  }
+}
+
+function filePart(image: ImagePart): LanguageModelV4FilePart {
+  return { type: "file", mediaType: image.mimeType, data: { type: "data", data: image.data } };
+}
+
+/** For a model that reads no images: what stood here, so that the text around it makes sense. */
+function imageNote(image: ImagePart): string {
+  return `[image (${image.mimeType}) left out: the model does not read images]`;
+}

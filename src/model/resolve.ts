@@ -1,0 +1,101 @@
+import { PagurusError } from "../contract/errors.ts";
+import type { ModelInfo } from "../contract/model.ts";
+import type { ModelEntryConfig, PagurusConfig, ProviderConfig } from "../config/types.ts";
+import {
+  catalogEntry,
+  catalogIds,
+  KNOWN_PROVIDERS,
+  UNKNOWN_MODEL,
+  type KnownProvider,
+  type ModelDefaults,
+} from "./catalog.ts";
+import { resolveHeaders, resolveKey, type Env } from "./credentials.ts";
+import { baseUrlOf } from "./endpoint.ts";
+import { nearest } from "./nearest.ts";
+import { OFFLINE_MODEL, OFFLINE_REF } from "./offline.ts";
+import { Secret } from "./secret.ts";
+import type { ResolvedModel } from "./types.ts";
+
+/**
+ * A model ref (`provider/model`; the model's id may hold slashes) with endpoint, key and facts. Reads no network.
+ * Throws `model_unknown`, `credential_missing`, `config_invalid`.
+ */
+export function resolveModel(ref: string, config: PagurusConfig, env: Env): ResolvedModel {
+  if (ref === OFFLINE_REF) return { info: OFFLINE_MODEL, baseUrl: "", headers: new Secret({}) };
+  const slash = ref.indexOf("/");
+  const providerId = slash < 0 ? "" : ref.slice(0, slash);
+  const id = ref.slice(slash + 1);
+  const configured = config.models?.providers?.[providerId];
+  const known = Object.hasOwn(KNOWN_PROVIDERS, providerId) ? KNOWN_PROVIDERS[providerId] : undefined;
+  if (id === "" || (!configured && !known)) throw unknownModel(ref, config);
+  const info = modelInfo(providerId, id, known, configured);
+  const key = resolveKey(providerId, known, configured, env);
+  return {
+    info,
+    baseUrl: baseUrlOf(info, known, configured, env),
+    headers: resolveHeaders(providerId, configured, env),
+    ...(key ? { apiKey: key.secret, keySource: key.source } : {}),
+  };
+}
+
+/** The refs that are known by name: the catalog's, the configuration's and the offline model. */
+function knownRefs(config: PagurusConfig): string[] {
+  const refs: string[] = [];
+  for (const provider of Object.keys(KNOWN_PROVIDERS)) {
+    for (const id of catalogIds(provider)) refs.push(`${provider}/${id}`);
+  }
+  for (const [provider, entry] of Object.entries(config.models?.providers ?? {})) {
+    for (const model of entry.models ?? []) refs.push(`${provider}/${model.id}`);
+  }
+  refs.push(OFFLINE_REF);
+  return [...new Set(refs)];
+}
+
+function unknownModel(ref: string, config: PagurusConfig): PagurusError {
+  const providers = [
+    ...new Set([...Object.keys(KNOWN_PROVIDERS), ...Object.keys(config.models?.providers ?? {})]),
+  ];
+  const near = nearest(ref, knownRefs(config));
+  const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
+  return new PagurusError(
+    "model_unknown",
+    `The model ref "${ref}" names no known provider and model; a ref is provider/model, with one of the providers ` +
+      `${providers.join(", ")}, or one that models.providers configures.${hint}`,
+    { details: { ref, near } },
+  );
+}
+
+function modelInfo(
+  provider: string,
+  id: string,
+  known: KnownProvider | undefined,
+  configured: ProviderConfig | undefined,
+): ModelInfo {
+  const api = configured?.api ?? known?.api;
+  if (!api) {
+    throw new PagurusError(
+      "config_invalid",
+      `The provider "${provider}" has no api; set models.providers.${provider}.api to openai-responses, ` +
+        `openai-completions, anthropic-messages or google-generative-ai.`,
+    );
+  }
+  const entry = configured?.models?.find((model) => model.id === id);
+  const cache: Partial<ModelDefaults> = api === "anthropic-messages" ? { promptCache: "marks" } : {};
+  return {
+    ...UNKNOWN_MODEL,
+    ...cache,
+    ...known?.defaults,
+    ...catalogEntry(provider, id),
+    ...overrides(entry),
+    ref: `${provider}/${id}`,
+    provider,
+    id,
+    api,
+  };
+}
+
+function overrides(entry: ModelEntryConfig | undefined): Partial<ModelDefaults> {
+  if (!entry) return {};
+  const { id: _id, name: _name, ...facts } = entry;
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,79 @@
+import type { AssembledContext, HarnessTurn } from "../../contract/harness.ts";
+import type { AssistantMessage } from "../../contract/message.ts";
+import type { ModelPart, ModelRequest } from "../../model/types.ts";
+import type { ModelInfo } from "../../contract/model.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
+
+export type CallModel = (model: ModelInfo, request: ModelRequest) => AsyncIterable<ModelPart>;
+
+/** Least room an answer is given, tokens. */
+const MIN_OUTPUT_TOKENS = 1_024;
+
+function outputLimit(turn: HarnessTurn, context: AssembledContext): number {
+  const fixed = estimateTokens(context.system) + estimateTokens(JSON.stringify(turn.tools.specs));
+  const free = turn.model.contextWindow - Math.ceil((context.estimatedTokens + fixed) * 1.1);
+  return Math.min(turn.model.maxTokens, Math.max(MIN_OUTPUT_TOKENS, free));
+}
+
+export interface StreamedAnswer {
+  message: AssistantMessage;
+  /** The turn was aborted while the answer came; `message` holds what had arrived. */
+  aborted: boolean;
+}
+
+/**
+ * One model call: its parts become events, its last part the message. Throws what the model room throws, but for
+ * an abort, which keeps the text that had arrived.
+ */
+export async function streamAnswer(
+  turn: HarnessTurn,
+  context: AssembledContext,
+  callModel: CallModel,
+): Promise<StreamedAnswer> {
+  let text = "";
+  try {
+    const parts = callModel(turn.model, {
+      system: context.system,
+      messages: context.messages,
+      tools: turn.tools.specs,
+      maxOutputTokens: outputLimit(turn, context),
+      ...(turn.thinking === undefined ? {} : { thinking: turn.thinking }),
+      cacheKey: turn.sessionId,
+      stableCount: context.historyCount,
+      signal: turn.signal,
+    });
+    for await (const part of parts) {
+      switch (part.type) {
+        case "text":
+          text += part.delta;
+          await turn.emit({ type: "text.delta", delta: part.delta });
+          break;
+        case "thinking":
+          await turn.emit({ type: "thinking.delta", delta: part.delta });
+          break;
+        case "retry":
+          text = "";
+          await turn.emit({
+            type: "model.retry",
+            attempt: part.attempt,
+            delayMs: part.delayMs,
+            reason: part.reason,
+          });
+          break;
+        case "finish":
+          return { message: part.message, aborted: false };
+      }
+    }
+  } catch (error) {
+    if (!turn.signal.aborted) throw error;
+  }
+  const message: AssistantMessage = {
+    role: "assistant",
+    content: text === "" ? [] : [{ type: "text", text }],
+    provider: turn.model.provider,
+    model: turn.model.id,
+    stopReason: "aborted",
+    timestamp: Date.now(),
+  };
+  return { message, aborted: true };
+}

@@ -1,0 +1,236 @@
+/**
+ * The end of the active path as messages. The window is read once from the file's tail and then grows with what
+ * the writer appends; the message objects stay the same, so that what is known about one (its tokens) is kept.
+ */
+import type { AgentMessage } from "../contract/message.ts";
+import type { ContextSlice } from "../contract/store.ts";
+import { renderSummary } from "../contract/summary.ts";
+import type { CompactionEntry, TranscriptEntry } from "../contract/transcript.ts";
+import { clip } from "./tree.ts";
+import type { PlacedEntry, SessionView } from "./view.ts";
+
+/** Bytes of lines that a window may hold beyond what is asked for before its old end is let go. */
+const SLACK_BYTES = 8 * 1024 * 1024;
+
+/** The message object of each entry, one in a process as long as anybody uses it. */
+export class MessageCache {
+  readonly #messages = new Map<string, WeakRef<AgentMessage>>();
+  #sweepAt = 4096;
+
+  of(entryId: string, make: () => AgentMessage): AgentMessage {
+    const known = this.#messages.get(entryId)?.deref();
+    if (known) return known;
+    const message = make();
+    this.#messages.set(entryId, new WeakRef(message));
+    if (this.#messages.size > this.#sweepAt) this.#sweep();
+    return message;
+  }
+
+  #sweep(): void {
+    for (const [id, reference] of this.#messages) if (!reference.deref()) this.#messages.delete(id);
+    this.#sweepAt = Math.max(4096, this.#messages.size * 2);
+  }
+}
+
+interface Item {
+  id: string;
+  length: number;
+  turnId: string | undefined;
+  message: AgentMessage | undefined;
+  supersedes: string | undefined;
+  /** True when it stands at another entry's place, not at its own; looked up once. */
+  moved: boolean | undefined;
+}
+
+/** What stands before the kept messages, from the last compaction. */
+interface Head {
+  summary: AgentMessage;
+  input: AgentMessage | undefined;
+}
+
+export class ContextWindow {
+  readonly #view: SessionView;
+  readonly #cache: MessageCache;
+  #items: Item[] | undefined;
+  #head: Head | undefined;
+  /** True when `items` reach back to the first kept message, or to the root. */
+  #whole = false;
+  #bytes = 0;
+
+  constructor(view: SessionView, cache: MessageCache) {
+    this.#view = view;
+    this.#cache = cache;
+  }
+
+  /** Takes an entry that became the leaf. */
+  push(entry: TranscriptEntry, length: number): void {
+    // The input before the summary may be superseded by this entry, or by one that it supersedes.
+    const replacesInput = entry.type === "message" && entry.supersedes !== undefined && this.#head?.input;
+    if (entry.type === "compaction" || replacesInput) this.reset();
+    if (!this.#items) return;
+    this.#items.push(this.#item(entry, length));
+    this.#bytes += length;
+  }
+
+  /** Forgets the window; the next question reads the tail again. */
+  reset(): void {
+    this.#items = undefined;
+    this.#head = undefined;
+  }
+
+  slice(maxBytes = Number.POSITIVE_INFINITY): ContextSlice {
+    let items = this.#items;
+    let start = items ? this.#startOf(items, maxBytes) : undefined;
+    if (!items || start === undefined) {
+      items = this.#load(maxBytes);
+      start = this.#startOf(items, maxBytes) ?? 0;
+    }
+    const messages = this.#messages(items, start);
+    const complete = start === 0 && this.#whole;
+    if (start > 0 && this.#bytes > 4 * maxBytes && this.#bytes > SLACK_BYTES) {
+      this.#items = items.slice(start - 1);
+      this.#bytes = this.#items.reduce((sum, item) => sum + item.length, 0);
+      this.#whole = false;
+    }
+    return { messages, complete };
+  }
+
+  /** Index of the first item of a slice; undefined when the window does not reach back far enough. */
+  #startOf(items: readonly Item[], maxBytes: number): number | undefined {
+    let bytes = 0;
+    for (let at = items.length - 1; at >= 0; at -= 1) {
+      const item = items[at];
+      bytes += item?.length ?? 0;
+      const older = items[at - 1];
+      if (item && older && bytes >= maxBytes && isTurnStart(older, item)) return at;
+    }
+    return this.#whole ? 0 : undefined;
+  }
+
+  #load(maxBytes: number): Item[] {
+    const view = this.#view;
+    let floor = 0;
+    this.#head = undefined;
+    const compaction = view.lastCompaction();
+    const entry = compaction && view.read(compaction);
+    if (compaction && entry?.type === "compaction") {
+      floor = Math.min(view.findFrom(entry.firstKeptEntryId)?.offset ?? compaction.offset, compaction.offset);
+      this.#head = this.#makeHead(entry, floor);
+    }
+    const newestFirst: Item[] = [];
+    this.#bytes = 0;
+    this.#whole = true;
+    for (const placed of view.backward(clip(view.tree.path(), floor))) {
+      const item = this.#item(placed.entry, placed.length);
+      const newer = newestFirst.at(-1);
+      if (newer && this.#bytes >= maxBytes && isTurnStart(item, newer)) {
+        // One older item stays, so that the same question finds the boundary again.
+        newestFirst.push(item);
+        this.#bytes += item.length;
+        this.#whole = false;
+        break;
+      }
+      newestFirst.push(item);
+      this.#bytes += item.length;
+    }
+    this.#items = newestFirst.reverse();
+    return this.#items;
+  }
+
+  #makeHead(entry: CompactionEntry, floor: number): Head {
+    const summary = this.#cache.of(entry.id, () => ({
+      role: "user",
+      content: renderSummary(entry.summary),
+      timestamp: Date.parse(entry.timestamp) || 0,
+      entryId: entry.id,
+    }));
+    const place = entry.splitTurnInputId === undefined ? undefined : this.#view.find(entry.splitTurnInputId);
+    // An input that is kept anyway is not said twice.
+    const input = place && place.offset < floor ? this.#view.readNewest(place) : undefined;
+    return { summary, input: input && entryMessage(input, this.#cache) };
+  }
+
+  #item(entry: TranscriptEntry, length: number): Item {
+    return {
+      id: entry.id,
+      length,
+      turnId: entry.turnId,
+      message: entryMessage(entry, this.#cache),
+      supersedes: entry.type === "message" ? entry.supersedes : undefined,
+      moved: undefined,
+    };
+  }
+
+  #messages(items: readonly Item[], start: number): AgentMessage[] {
+    const replacements = new Map<string, Item>();
+    for (const item of items) if (item.supersedes !== undefined) replacements.set(item.supersedes, item);
+    const newest = (item: Item): AgentMessage | undefined => {
+      let current = item;
+      const seen = new Set<string>();
+      for (;;) {
+        seen.add(current.id);
+        const next = replacements.get(current.id);
+        if (!next || seen.has(next.id)) return current.message;
+        current = next;
+      }
+    };
+    const messages: AgentMessage[] = [];
+    const add = (message: AgentMessage | undefined): void => {
+      if (message) messages.push(message);
+    };
+    if (this.#head) {
+      add(this.#head.input);
+      messages.push(this.#head.summary);
+    }
+    for (const item of items.slice(start)) {
+      if (item.supersedes !== undefined) {
+        item.moved ??= this.#standsElsewhere(item.supersedes);
+        if (item.moved) continue;
+      }
+      add(newest(item));
+    }
+    return messages;
+  }
+
+  /** True when the superseded entry is on the path: its place is the message's place, kept or summarized. */
+  #standsElsewhere(id: string): boolean {
+    const place = this.#view.find(id);
+    return place !== undefined && this.#view.tree.onPath(place.offset);
+  }
+}
+
+/** A turn starts where the turn id changes; without ids, at a user's message. */
+function isTurnStart(older: Item, item: Item): boolean {
+  if (item.turnId !== undefined) return older.turnId !== item.turnId;
+  return item.message?.role === "user" && item.supersedes === undefined;
+}
+
+/** The message that an entry gives to a context; undefined for entries that a model never sees. */
+export function entryMessage(entry: TranscriptEntry, cache: MessageCache): AgentMessage | undefined {
+  if (entry.type === "message") {
+    const { message } = entry;
+    return cache.of(entry.id, () => ({ ...message, entryId: entry.id }));
+  }
+  if (entry.type !== "custom_message") return undefined;
+  return cache.of(entry.id, () => ({
+    role: "user",
+    content: entry.content,
+    timestamp: Date.parse(entry.timestamp) || 0,
+    entryId: entry.id,
+  }));
+}
+
+/** The messages of one turn as far as they are on the active path. */
+export function turnMessages(
+  entries: Iterable<PlacedEntry>,
+  turnId: string,
+  cache: MessageCache,
+): AgentMessage[] {
+  const messages: AgentMessage[] = [];
+  for (const { entry } of entries) {
+    if (entry.turnId !== turnId) continue;
+    const message = entryMessage(entry, cache);
+    if (message) messages.push(message);
+  }
+  return messages;
+}

@@ -1,0 +1,64 @@
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { fsyncDir } from "../platform/files.ts";
+import { notFound, type Catalog } from "./catalog.ts";
+import { writeFailure } from "./failures.ts";
+import { removeSession, sessionRow, type SessionRow } from "./index-rows.ts";
+import { SessionLock } from "./lock.ts";
+
+/**
+ * Removes every generation of a key with all its files and each of its words in the index. The index remembers
+ * that it has to be scrubbed until it was, so a crash in between leaves nothing for good. Throws
+ * `session_not_found`, `session_locked`, `store_write_failed`.
+ */
+export function deleteSessions(catalog: Catalog, key: string): { sessions: number; bytes: number } {
+  const rows = catalog.generations(key);
+  if (rows.length === 0) throw notFound(key);
+  const locks: SessionLock[] = [];
+  let bytes = 0;
+  try {
+    for (const row of rows) locks.push(lockOf(catalog, row));
+    catalog.index.use((db) => db.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('scrub', '1')"));
+    for (const row of rows) {
+      bytes += removeFiles(catalog.folder, row.id);
+      catalog.index.use((db) =>
+        db.transaction(() => {
+          const present = sessionRow(db, row.id);
+          if (present) removeSession(db, present.num);
+        }),
+      );
+    }
+    catalog.index.scrub();
+  } catch (error) {
+    throw writeFailure(error, catalog.folder);
+  } finally {
+    for (const lock of locks) lock.release();
+  }
+  return { sessions: rows.length, bytes };
+}
+
+function lockOf(catalog: Catalog, row: SessionRow): SessionLock {
+  return SessionLock.acquire({
+    file: catalog.paths(row.id).lock,
+    sessionKey: row.key,
+    epoch: row.epoch,
+    deadlineMs: 0,
+    now: catalog.now,
+  });
+}
+
+/** Everything named after the session; its lock last, so that nobody opens what is half gone. */
+function removeFiles(folder: string, sessionId: string): number {
+  let bytes = 0;
+  const names = readdirSync(folder).filter(
+    (name) => name.startsWith(`${sessionId}.`) || name.startsWith(`.${sessionId}.`),
+  );
+  const isLock = (name: string): number => (name.endsWith(".lock") ? 1 : 0);
+  for (const name of names.toSorted((a, b) => isLock(a) - isLock(b))) {
+    const file = join(folder, name);
+    if (isLock(name) === 0) bytes += statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    rmSync(file, { force: true });
+  }
+  fsyncDir(folder);
+  return bytes;
+}

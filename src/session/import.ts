@@ -1,0 +1,110 @@
+import { closeSync, fstatSync, openSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import { PagurusError } from "../contract/errors.ts";
+import type { TranscriptEntry } from "../contract/transcript.ts";
+import { writeFileAtomic } from "../platform/files.ts";
+import type { Catalog } from "./catalog.ts";
+import { exclusively, install, sessionExists } from "./create.ts";
+import { parseEntry, parseHeader, type StoredHeader } from "./entry.ts";
+import { readFailure } from "./failures.ts";
+import type { SessionRow } from "./index-rows.ts";
+import { assertSessionKey, isSessionId } from "./keys.ts";
+import { linesForward, readAt, type Line } from "./lines.ts";
+
+const CHUNK = 1024 * 1024;
+/** Lines after which other work of the process may run. */
+const SLICE = 500;
+
+function invalid(file: string, line: number, why: string): PagurusError {
+  return new PagurusError("import_invalid", `Line ${line} of ${file} cannot be imported: ${why}.`, {
+    details: { file, line },
+  });
+}
+
+/**
+ * Takes a JSON lines export as it is: every line is checked, then the bytes are copied. A key that is not the
+ * header's goes into a `.key` file beside the transcript. Throws `import_invalid`, `session_exists`,
+ * `store_read_failed`, `store_write_failed`.
+ */
+export async function importSession(
+  catalog: Catalog,
+  file: string,
+  sessionKey?: string,
+): Promise<SessionRow> {
+  let fd: number;
+  try {
+    fd = openSync(file, "r");
+  } catch (error) {
+    throw readFailure(error, file);
+  }
+  try {
+    const { size } = fstatSync(fd);
+    const header = await validate(fd, size, file);
+    const key = sessionKey ?? header.key;
+    if (key === undefined) throw invalid(file, 1, "the header names no session key; give one");
+    assertSessionKey(key);
+    return exclusively(catalog, key, () => {
+      if (catalog.current(key)) throw sessionExists(`A session with the key ${key}`);
+      const keyFile = catalog.paths(header.id).key;
+      return install(catalog, header.id, copy(fd, size), () => {
+        if (key !== header.key) writeFileAtomic(keyFile, `${key}\n`);
+      });
+    });
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function* copy(fd: number, size: number): Generator<Uint8Array> {
+  for (let at = 0; at < size; at += CHUNK) yield readAt(fd, at, Math.min(CHUNK, size - at));
+}
+
+async function validate(fd: number, size: number, file: string): Promise<StoredHeader> {
+  const utf8 = new TextDecoder("utf-8", { fatal: true });
+  const ids = new Set<string>();
+  let header: StoredHeader | undefined;
+  let number = 0;
+  for (const line of linesForward(fd, 0, size)) {
+    number += 1;
+    assertText(utf8, line, file, number);
+    if (header) checkEntry(line, ids, file, number);
+    else header = parseHeader(line.bytes);
+    if (!header || !isSessionId(header.id)) throw invalid(file, 1, "it is not the header of a session");
+    if (number % SLICE === 0) await setImmediate();
+  }
+  if (!header) throw invalid(file, 1, "the file is empty");
+  return header;
+}
+
+function assertText(utf8: InstanceType<typeof TextDecoder>, line: Line, file: string, number: number): void {
+  if (!line.terminated) throw invalid(file, number, "it is cut off, its newline is missing");
+  try {
+    utf8.decode(line.bytes);
+  } catch (error) {
+    throw new PagurusError(
+      "import_invalid",
+      `Line ${number} of ${file} cannot be imported: it is not UTF-8.`,
+      {
+        cause: error,
+        details: { file, line: number },
+      },
+    );
+  }
+}
+
+function checkEntry(line: Line, ids: Set<string>, file: string, number: number): void {
+  const parsed = parseEntry(line.bytes);
+  if ("problem" in parsed) throw invalid(file, number, parsed.problem);
+  const { entry } = parsed;
+  if (ids.has(entry.id)) throw invalid(file, number, `the id ${entry.id} occurs before`);
+  for (const id of references(entry))
+    if (!ids.has(id)) throw invalid(file, number, `it refers to ${id}, which no line before it has`);
+  ids.add(entry.id);
+}
+
+/** Entries that must come before this one. */
+function references(entry: TranscriptEntry): string[] {
+  const ids = [entry.parentId];
+  if (entry.type === "rewind") ids.push(entry.targetId);
+  return ids.filter((id) => id !== null);
+}

@@ -1,0 +1,145 @@
+/** Rows of the index as the store reads them. */
+import type { IndexDb } from "./index-db.ts";
+import type { Segment } from "./tree.ts";
+
+export interface SessionRow {
+  num: number;
+  id: string;
+  key: string;
+  cwd: string;
+  created: string;
+  updated: string;
+  name: string | null;
+  entries: number;
+  /** How far the transcript is indexed. */
+  bytes: number;
+  header_length: number;
+  header_hash: string;
+  last_offset: number;
+  last_length: number;
+  last_hash: string;
+  leaf_id: string | null;
+  leaf_end: number;
+  epoch: number;
+  /** How far its words are in the full text index. */
+  words_bytes: number;
+}
+
+export interface EntryRow {
+  num: number;
+  session: number;
+  id: string;
+  offset: number;
+  length: number;
+  type: string;
+  /** For a rewind: the end of the entry that it moved to. */
+  jump: number | null;
+}
+
+export function sessionRow(db: IndexDb, sessionId: string): SessionRow | undefined {
+  return db.get<SessionRow>("SELECT * FROM sessions WHERE id = ?", sessionId);
+}
+
+export function sessionByNum(db: IndexDb, num: number): SessionRow | undefined {
+  return db.get<SessionRow>("SELECT * FROM sessions WHERE num = ?", num);
+}
+
+/** Every generation of a key, newest first; the first one is current. */
+export function generations(db: IndexDb, key: string): SessionRow[] {
+  return db.all<SessionRow>("SELECT * FROM sessions WHERE key = ? ORDER BY id DESC", key);
+}
+
+export function segmentsOf(db: IndexDb, session: number): Segment[] {
+  const rows = db.all<{ start: number; end: number; parent_end: number }>(
+    "SELECT start, end, parent_end FROM segments WHERE session = ? ORDER BY start",
+    session,
+  );
+  return rows.map((row) => ({ start: row.start, end: row.end, parentEnd: row.parent_end }));
+}
+
+export function entryById(db: IndexDb, session: number, id: string): EntryRow | undefined {
+  return db.get<EntryRow>("SELECT * FROM entries WHERE session = ? AND id = ?", session, id);
+}
+
+/** The entry with this id, or where none is readable the first one written after it: ids sort by time of writing. */
+export function entryFrom(db: IndexDb, session: number, id: string): EntryRow | undefined {
+  return db.get<EntryRow>(
+    "SELECT * FROM entries WHERE session = ? AND id >= ? ORDER BY id LIMIT 1",
+    session,
+    id,
+  );
+}
+
+/** The last entry written before an id that is not readable. */
+export function entryBefore(db: IndexDb, session: number, id: string): EntryRow | undefined {
+  return db.get<EntryRow>(
+    "SELECT * FROM entries WHERE session = ? AND id < ? ORDER BY id DESC LIMIT 1",
+    session,
+    id,
+  );
+}
+
+/** The last compaction entry in [start, end). */
+export function lastCompactionIn(
+  db: IndexDb,
+  session: number,
+  start: number,
+  end: number,
+): EntryRow | undefined {
+  return db.get<EntryRow>(
+    "SELECT * FROM entries WHERE session = ? AND type = 'compaction' AND offset >= ? AND offset < ? ORDER BY offset DESC LIMIT 1",
+    session,
+    start,
+    end,
+  );
+}
+
+export function lastEntryId(db: IndexDb, session: number): string | null {
+  const row = db.get<{ id: string | null }>("SELECT max(id) AS id FROM entries WHERE session = ?", session);
+  return row?.id ?? null;
+}
+
+/** Where the entries that supersede one are, newest first. */
+export function supersedingPlaces(db: IndexDb, session: number, id: string): EntryRow[] {
+  return db.all<EntryRow>(
+    `SELECT entries.* FROM superseded JOIN entries ON entries.num = superseded.by_num
+     WHERE superseded.session = ? AND superseded.id = ? ORDER BY entries.offset DESC`,
+    session,
+    id,
+  );
+}
+
+export interface TurnRow {
+  turn: string;
+  start: number;
+  commit_end: number | null;
+}
+
+export function openTurns(db: IndexDb, session: number): TurnRow[] {
+  return db.all<TurnRow>(
+    "SELECT turn, start, commit_end FROM turns WHERE session = ? AND commit_end IS NULL ORDER BY start",
+    session,
+  );
+}
+
+export function unfinalizedTurns(db: IndexDb, session: number): TurnRow[] {
+  return db.all<TurnRow>(
+    "SELECT turn, start, commit_end FROM turns WHERE session = ? AND unfinalized = 1 ORDER BY start",
+    session,
+  );
+}
+
+export function isCommitted(db: IndexDb, session: number, turn: string): boolean {
+  return (
+    db.get("SELECT 1 FROM turns WHERE session = ? AND turn = ? AND commit_end IS NOT NULL", session, turn) !==
+    undefined
+  );
+}
+
+/** Removes a session's rows, its words included. */
+export function removeSession(db: IndexDb, session: number): void {
+  db.run("DELETE FROM words WHERE rowid IN (SELECT num FROM entries WHERE session = ?)", session);
+  for (const table of ["entries", "segments", "turns", "superseded", "unreadable"])
+    db.run(`DELETE FROM ${table} WHERE session = ?`, session);
+  db.run("DELETE FROM sessions WHERE num = ?", session);
+}

@@ -1,0 +1,198 @@
+/**
+ * One writer for a session: `<sessionId>.lock` names the owner. A dead owner's lock is taken over at once; a live
+ * one is waited for, then named in the error. The epoch rises with every take-over and goes into each entry.
+ */
+import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { dirname } from "node:path";
+import { PagurusError } from "../contract/errors.ts";
+import { processIsAlive, processStartTicks } from "../platform/process-group.ts";
+import { systemCode, writeFailure } from "./failures.ts";
+import { withMutex } from "./mutex.ts";
+
+interface LockOwner {
+  pid: number;
+  /** Start of the owner in ticks since boot, so that a reused pid is not taken for it. */
+  startTicks?: string;
+  host: string;
+  epoch: number;
+  /** ISO 8601. */
+  acquiredAt: string;
+}
+
+/** An owner on another host cannot be looked up: its lock is stale when it was not touched for this long, ms. */
+const FOREIGN_STALE_MS = 5 * 60_000;
+const TOUCH_MS = 30_000;
+const RETRY_MS = 20;
+
+export interface LockRequest {
+  file: string;
+  sessionKey: string;
+  /** Greatest epoch seen in the index and in the transcript. */
+  epoch: number;
+  deadlineMs: number;
+  now: () => number;
+}
+
+export class SessionLock {
+  readonly epoch: number;
+  /** The dead owner that it was taken from. */
+  readonly takenFrom: string | undefined;
+  readonly #file: string;
+  readonly #content: string;
+  readonly #timer: NodeJS.Timeout;
+
+  private constructor(file: string, owner: LockOwner, content: string, takenFrom: string | undefined) {
+    this.#file = file;
+    this.#content = content;
+    this.epoch = owner.epoch;
+    this.takenFrom = takenFrom;
+    this.#timer = setInterval(() => this.#touch(), TOUCH_MS);
+    this.#timer.unref();
+  }
+
+  /** Throws `session_locked` (another live owner after `deadlineMs`), `store_write_failed`. */
+  static acquire(request: LockRequest): SessionLock {
+    const giveUpAt = performance.now() + request.deadlineMs;
+    for (;;) {
+      const got = tryAcquire(request);
+      if (got.won) return new SessionLock(request.file, got.owner, got.content, got.takenFrom);
+      // Waiting blocks this thread, so an owner in this process could never let go.
+      const ours = got.owner?.pid === process.pid && got.owner.host === hostname();
+      if (ours || performance.now() >= giveUpAt) throw lockedError(request.sessionKey, got.owner);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+    }
+  }
+
+  /** Throws `lock_lost` when the lock file is not the one that was acquired. */
+  assertHeld(): void {
+    if (readLock(this.#file) === this.#content) return;
+    throw new PagurusError(
+      "lock_lost",
+      `The lock ${this.#file} was taken over or removed by another process; nothing more is written, open the session again.`,
+      { details: { file: this.#file } },
+    );
+  }
+
+  /** Never throws. */
+  release(): void {
+    clearInterval(this.#timer);
+    try {
+      if (readLock(this.#file) === this.#content) rmSync(this.#file);
+    } catch {
+      // A lock that cannot be removed is stale as soon as this process ends, and is taken over then.
+      return;
+    }
+  }
+
+  #touch(): void {
+    try {
+      if (readLock(this.#file) === this.#content) utimesSync(this.#file, new Date(), new Date());
+    } catch {
+      // The next append reports what is wrong with the folder.
+      return;
+    }
+  }
+}
+
+type Attempt =
+  | { won: true; owner: LockOwner; content: string; takenFrom: string | undefined }
+  | { won: false; owner: LockOwner | undefined };
+
+function tryAcquire(request: LockRequest): Attempt {
+  const { file } = request;
+  const present = readLock(file);
+  if (present === undefined) {
+    const mine = newOwner(request, request.epoch);
+    if (place(file, mine, (temporary) => linkSync(temporary, file)))
+      return { won: true, ...mine, takenFrom: undefined };
+    return { won: false, owner: parseOwner(readLock(file)) };
+  }
+  const owner = parseOwner(present);
+  if (owner && isLive(owner, file)) return { won: false, owner };
+  return withMutex(dirname(file), () => {
+    // Every take-over happens in the mutex, so a lock that is still the stale one here stays so until the rename.
+    if (readLock(file) !== present) return { won: false, owner: parseOwner(readLock(file)) };
+    const mine = newOwner(request, Math.max(request.epoch, owner?.epoch ?? 0));
+    place(file, mine, (temporary) => renameSync(temporary, file));
+    return { won: true, ...mine, takenFrom: owner ? describe(owner) : "an unreadable lock file" };
+  });
+}
+
+function newOwner(request: LockRequest, epoch: number): { owner: LockOwner; content: string } {
+  const ticks = processStartTicks(process.pid);
+  const owner: LockOwner = {
+    pid: process.pid,
+    ...(ticks === undefined ? {} : { startTicks: ticks }),
+    host: hostname(),
+    epoch: epoch + 1,
+    acquiredAt: new Date(request.now()).toISOString(),
+  };
+  // The nonce tells two locks of one process apart.
+  const nonce = `${process.pid}-${process.hrtime.bigint()}`;
+  return { owner, content: JSON.stringify({ ...owner, nonce }) };
+}
+
+/** Writes the lock beside its place and moves it there, so that it is never seen empty. False: the place is taken. */
+function place(file: string, mine: { content: string }, move: (temporary: string) => void): boolean {
+  const temporary = `${file}.${process.pid}.tmp`;
+  try {
+    writeFileSync(temporary, mine.content, { mode: 0o600 });
+    move(temporary);
+    return true;
+  } catch (error) {
+    if (systemCode(error) === "EEXIST") return false;
+    throw writeFailure(error, file);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+function readLock(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === "ENOENT") return undefined;
+    throw writeFailure(error, file);
+  }
+}
+
+function parseOwner(content: string | undefined): LockOwner | undefined {
+  try {
+    const value = JSON.parse(content ?? "null") as Partial<LockOwner> | null;
+    if (typeof value?.pid !== "number" || typeof value.host !== "string") return undefined;
+    return {
+      ...value,
+      pid: value.pid,
+      host: value.host,
+      epoch: value.epoch ?? 0,
+      acquiredAt: value.acquiredAt ?? "",
+    };
+  } catch {
+    // A power cut can leave an empty lock; its owner is dead.
+    return undefined;
+  }
+}
+
+function isLive(owner: LockOwner, file: string): boolean {
+  if (owner.host !== hostname()) {
+    const touched = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    return Date.now() - touched < FOREIGN_STALE_MS;
+  }
+  if (!processIsAlive(owner.pid)) return false;
+  const ticks = processStartTicks(owner.pid);
+  return owner.startTicks === undefined || ticks === undefined || ticks === owner.startTicks;
+}
+
+function describe(owner: LockOwner): string {
+  return `process ${owner.pid} on ${owner.host}, since ${owner.acquiredAt}`;
+}
+
+function lockedError(sessionKey: string, owner: LockOwner | undefined): PagurusError {
+  return new PagurusError(
+    "session_locked",
+    `The session ${sessionKey} is being written by ${owner ? describe(owner) : "another process"}; wait for it, or end it, and try again.`,
+    { details: owner ? { pid: owner.pid, host: owner.host, since: owner.acquiredAt } : {} },
+  );
+}

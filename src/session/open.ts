@@ -1,0 +1,230 @@
+/** Opening a session: as its one writer, or read-only. */
+import { constants } from "node:fs";
+import type { OpenNotice, SessionReader, SessionWriter } from "../contract/store.ts";
+import { notFound, type Catalog } from "./catalog.ts";
+import { ContextWindow, MessageCache } from "./context.ts";
+import { createSession } from "./create.ts";
+import { openCursor } from "./cursor.ts";
+import { writeFailure } from "./failures.ts";
+import type { SessionRow } from "./index-rows.ts";
+import { SessionLock } from "./lock.ts";
+import {
+  INTERRUPTED_RESULT,
+  interruptedTurns,
+  recordUnreadable,
+  setTornAside,
+  tornNotice,
+  unreadableNotices,
+} from "./recover.ts";
+import { openTurns } from "./index-rows.ts";
+import { SessionView } from "./view.ts";
+import { TranscriptWriter } from "./writer.ts";
+
+/** Sessions whose window stays in memory after their writer closed. */
+const WARM_SESSIONS = 8;
+
+interface WarmSession {
+  view: SessionView;
+  window: ContextWindow;
+}
+
+/** What a process keeps of sessions between openings, so that the next turn starts where the last one ended. */
+export class WarmSessions {
+  readonly #sessions = new Map<string, WarmSession>();
+  readonly #caches = new Map<string, MessageCache>();
+
+  /** The window of a closed writer while the file is still what it was. */
+  take(row: SessionRow): WarmSession | undefined {
+    const warm = this.#sessions.get(row.id);
+    this.#sessions.delete(row.id);
+    return warm?.view.matches(row) ? warm : undefined;
+  }
+
+  keep(sessionId: string, warm: WarmSession): void {
+    this.#sessions.set(sessionId, warm);
+    for (const oldest of this.#sessions.keys()) {
+      if (this.#sessions.size <= WARM_SESSIONS) break;
+      this.#sessions.delete(oldest);
+    }
+  }
+
+  messages(sessionId: string): MessageCache {
+    let cache = this.#caches.get(sessionId);
+    if (!cache) {
+      cache = new MessageCache();
+      this.#caches.set(sessionId, cache);
+    }
+    return cache;
+  }
+
+  forget(sessionId: string): void {
+    this.#sessions.delete(sessionId);
+    this.#caches.delete(sessionId);
+  }
+}
+
+export interface WriterOptions {
+  cwd: string;
+  create?: boolean;
+  deadlineMs?: number;
+}
+
+export function openWriter(
+  catalog: Catalog,
+  warm: WarmSessions,
+  key: string,
+  options: WriterOptions,
+): SessionWriter {
+  for (;;) {
+    let row = catalog.current(key);
+    if (!row && options.create === false) throw notFound(key);
+    row ??= createSession(catalog, key, { cwd: options.cwd, unlessExists: true });
+    const locked = acquire(catalog, row, options.deadlineMs ?? 0);
+    if (!locked) continue;
+    try {
+      return startWriter(catalog, warm, locked);
+    } catch (error) {
+      locked.lock.release();
+      throw error;
+    }
+  }
+}
+
+interface LockedSession {
+  lock: SessionLock;
+  row: SessionRow;
+  notices: OpenNotice[];
+}
+
+/** Takes the lock and brings the file in order. Undefined: while it waited the session was replaced, start over. */
+function acquire(catalog: Catalog, candidate: SessionRow, deadlineMs: number): LockedSession | undefined {
+  const paths = catalog.paths(candidate.id);
+  let { epoch } = catalog.index.ensure(candidate.id)?.row ?? candidate;
+  for (;;) {
+    const lock = SessionLock.acquire({
+      file: paths.lock,
+      sessionKey: candidate.key,
+      epoch,
+      deadlineMs,
+      now: catalog.now,
+    });
+    try {
+      const notices = lockNotices(lock);
+      let state = catalog.index.ensure(candidate.id);
+      if (state?.torn) {
+        const notice = setTornAside(paths, state.torn);
+        if (notice) notices.push(notice);
+        state = catalog.index.ensure(candidate.id);
+      }
+      if (!state || !catalog.isCurrent(state.row)) {
+        lock.release();
+        return undefined;
+      }
+      // Its former owner may have written under an epoch that was not in the index yet.
+      if (state.row.epoch < lock.epoch) return { lock, row: state.row, notices };
+      epoch = state.row.epoch;
+      lock.release();
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+}
+
+function lockNotices(lock: SessionLock): OpenNotice[] {
+  if (lock.takenFrom === undefined) return [];
+  const detail = `The lock of ${lock.takenFrom} was taken over: that writer has ended.`;
+  return [{ kind: "stale_lock_taken", detail }];
+}
+
+function startWriter(catalog: Catalog, warm: WarmSessions, locked: LockedSession): SessionWriter {
+  const { lock, row } = locked;
+  const paths = catalog.paths(row.id);
+  const cache = warm.messages(row.id);
+  const kept = warm.take(row);
+  const view = kept?.view ?? newView(catalog, row);
+  const window = kept?.window ?? new ContextWindow(view, cache);
+  try {
+    view.open(constants.O_RDWR | constants.O_APPEND);
+  } catch (error) {
+    throw writeFailure((error as { cause?: unknown }).cause ?? error, paths.transcript);
+  }
+  try {
+    const notices = [...catalog.index.takeNotices(row.id), ...locked.notices];
+    notices.push(...recordUnreadable(view, paths, catalog.now));
+    const onClose = (): void => {
+      view.close();
+      warm.keep(row.id, { view, window });
+    };
+    const writer = new TranscriptWriter({ view, window, cache, lock, now: catalog.now, notices, onClose });
+    closeInterrupted(view, writer, notices, catalog.now);
+    return writer;
+  } catch (error) {
+    view.close();
+    throw error;
+  }
+}
+
+/** Ends the turns that a crash cut off: open tool calls get a result that says so, then the marker. */
+function closeInterrupted(
+  view: SessionView,
+  writer: SessionWriter,
+  notices: OpenNotice[],
+  now: () => number,
+): void {
+  for (const { turnId, openCalls } of interruptedTurns(view)) {
+    for (const call of openCalls) {
+      writer.append({
+        type: "message",
+        turnId,
+        message: {
+          role: "toolResult",
+          toolCallId: call.id,
+          toolName: call.name,
+          content: [{ type: "text", text: INTERRUPTED_RESULT }],
+          isError: true,
+          timestamp: now(),
+        },
+      });
+    }
+    writer.commitTurn({ turnId, outcome: "interrupted" });
+    const closed = openCalls.length === 0 ? "" : `; ${openCalls.length} open tool calls were closed`;
+    notices.push({
+      kind: "interrupted_turn",
+      detail: `The turn ${turnId} was interrupted${closed}.`,
+      turnId,
+    });
+  }
+}
+
+export function openReader(
+  catalog: Catalog,
+  warm: WarmSessions,
+  key: string,
+  sessionId?: string,
+): SessionReader {
+  const state = catalog.index.ensure(catalog.require(key, sessionId).id);
+  if (!state) throw notFound(key, sessionId);
+  const { row, torn } = state;
+  const view = newView(catalog, row);
+  view.open("r");
+  const window = new ContextWindow(view, warm.messages(row.id));
+  const notices = [...catalog.index.takeNotices(row.id), ...unreadableNotices(view)];
+  if (torn && !torn.entry)
+    notices.push(tornNotice(torn, "will be set aside when the session is next written"));
+  return {
+    record: view.record(),
+    cursor: openCursor(view),
+    leafId: view.leafId,
+    notices,
+    contextMessages: (limit) => window.slice(limit?.maxBytes),
+    interruptedTurns: () => view.ask((db, session) => openTurns(db, session)).map((turn) => turn.turn),
+    close: () => view.close(),
+  };
+}
+
+function newView(catalog: Catalog, row: SessionRow): SessionView {
+  return new SessionView(catalog.index, row, catalog.paths(row.id).transcript, (session) =>
+    catalog.isCurrent(session),
+  );
+}

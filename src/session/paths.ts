@@ -1,0 +1,28 @@
+import { join } from "node:path";
+
+/** The files of one session; all start with its id, which is how deletion finds them. */
+export interface SessionPaths {
+  transcript: string;
+  lock: string;
+  /** Torn last lines that were cut off, one after the other. */
+  torn: string;
+  /** JSON lines naming offset and length of unreadable lines; their bytes stay in the transcript. */
+  quarantine: string;
+  receipts: string;
+  /** The session key where it is not the one in the header (an import under another key). */
+  key: string;
+}
+
+export const TRANSCRIPT_SUFFIX = ".jsonl";
+
+export function sessionPaths(folder: string, sessionId: string): SessionPaths {
+  const base = join(folder, sessionId);
+  return {
+    transcript: base + TRANSCRIPT_SUFFIX,
+    lock: `${base}.lock`,
+    torn: `${base}.jsonl.torn`,
+    quarantine: `${base}.jsonl.quarantine`,
+    receipts: `${base}.receipts.jsonl`,
+    key: `${base}.key`,
+  };
+}

@@ -1,0 +1,139 @@
+/** What a writer repairs when it opens a session: a torn end, unreadable lines, turns that were cut off. */
+import { appendFileSync, closeSync, fsyncSync, ftruncateSync, openSync, readFileSync } from "node:fs";
+import type { OpenNotice } from "../contract/store.ts";
+import { writeAll } from "../platform/files.ts";
+import { systemCode, writeFailure } from "./failures.ts";
+import { openTurns } from "./index-rows.ts";
+import type { TornLine } from "./indexer.ts";
+import { readAt } from "./lines.ts";
+import type { SessionPaths } from "./paths.ts";
+import { clip } from "./tree.ts";
+import type { SessionView } from "./view.ts";
+
+export function tornNotice(torn: TornLine, done: string): OpenNotice {
+  const detail = `The last line of the transcript (${torn.length} bytes at ${torn.offset}) is torn and ${done}.`;
+  return { kind: "torn_line", detail };
+}
+
+/**
+ * Moves a torn last line to the `.torn` file, durably, and cuts it off; a whole entry that only lacks its newline
+ * gets it. The caller holds the lock. Throws `store_write_failed`.
+ */
+export function setTornAside(paths: SessionPaths, torn: TornLine): OpenNotice | undefined {
+  try {
+    const fd = openSync(paths.transcript, "r+");
+    try {
+      if (torn.entry) {
+        writeAll(fd, Buffer.from("\n"), torn.offset + torn.length);
+        return undefined;
+      }
+      const bytes = readAt(fd, torn.offset, torn.length);
+      const aside = openSync(paths.torn, "a", 0o600);
+      try {
+        writeAll(aside, bytes.at(-1) === 10 ? bytes : Buffer.concat([bytes, Buffer.from("\n")]));
+        fsyncSync(aside);
+      } finally {
+        closeSync(aside);
+      }
+      ftruncateSync(fd, torn.offset);
+      fsyncSync(fd);
+      return tornNotice(torn, `was moved to ${paths.torn}`);
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    throw writeFailure(error, paths.transcript);
+  }
+}
+
+interface UnreadableRow {
+  offset: number;
+  length: number;
+  problem: string;
+}
+
+function quarantineNotice(rows: readonly UnreadableRow[]): OpenNotice[] {
+  const [first] = rows;
+  if (!first) return [];
+  const lines = rows.length === 1 ? "A line" : `${rows.length} lines`;
+  const where = `the first has ${first.length} bytes at ${first.offset}: ${first.problem}`;
+  const detail = `${lines} of the transcript cannot be read and ${rows.length === 1 ? "is" : "are"} skipped, nothing is deleted (${where}).`;
+  return [{ kind: "quarantined_line", detail }];
+}
+
+/** Notices of every unreadable line that the index knows of; changes nothing. */
+export function unreadableNotices(view: SessionView): OpenNotice[] {
+  const rows = view.ask((db, session) =>
+    db.all<UnreadableRow>(
+      "SELECT offset, length, problem FROM unreadable WHERE session = ? ORDER BY offset",
+      session,
+    ),
+  );
+  return quarantineNotice(rows);
+}
+
+/** Records lines that were found unreadable since the last writer in the `.quarantine` file, once each. */
+export function recordUnreadable(view: SessionView, paths: SessionPaths, now: () => number): OpenNotice[] {
+  const rows = view.ask((db, session) =>
+    db.all<UnreadableRow>(
+      "SELECT offset, length, problem FROM unreadable WHERE session = ? AND reported = 0 ORDER BY offset",
+      session,
+    ),
+  );
+  if (rows.length === 0) return [];
+  try {
+    const known = recordedOffsets(paths.quarantine);
+    const at = new Date(now()).toISOString();
+    const lines = rows
+      .filter((row) => !known.has(row.offset))
+      .map(
+        (row) => `${JSON.stringify({ offset: row.offset, length: row.length, problem: row.problem, at })}\n`,
+      );
+    appendFileSync(paths.quarantine, lines.join(""), { mode: 0o600 });
+  } catch (error) {
+    throw writeFailure(error, paths.quarantine);
+  }
+  view.ask((db, session) => db.run("UPDATE unreadable SET reported = 1 WHERE session = ?", session));
+  return quarantineNotice(rows);
+}
+
+function recordedOffsets(file: string): Set<number> {
+  try {
+    const offsets = readFileSync(file, "utf8").matchAll(/^\{"offset":(\d+),/gm);
+    return new Set(Array.from(offsets, (match) => Number(match[1])));
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return new Set();
+    throw error;
+  }
+}
+
+export const INTERRUPTED_RESULT =
+  "The turn was interrupted before this tool call finished; its outcome is unknown.";
+
+export interface InterruptedTurn {
+  turnId: string;
+  /** Tool calls on the active path without a result, in order. */
+  openCalls: { id: string; name: string }[];
+}
+
+/** Turns that have entries but no commit marker, in order of their start. */
+export function interruptedTurns(view: SessionView): InterruptedTurn[] {
+  const rows = view.ask((db, session) => openTurns(db, session));
+  return rows.map((row) => ({ turnId: row.turn, openCalls: openCalls(view, row.turn, row.start) }));
+}
+
+function openCalls(view: SessionView, turnId: string, start: number): { id: string; name: string }[] {
+  const calls = new Map<string, { entryId: string; id: string; name: string }>();
+  for (const { entry } of view.forward(clip(view.tree.path(), start))) {
+    if (entry.type !== "message" || entry.turnId !== turnId) continue;
+    // A call of a superseded message is no longer seen, so it needs no result.
+    if (entry.supersedes !== undefined)
+      for (const call of calls.values()) if (call.entryId === entry.supersedes) calls.delete(call.id);
+    const { message } = entry;
+    if (message.role === "toolResult") calls.delete(message.toolCallId);
+    if (message.role !== "assistant") continue;
+    for (const part of message.content)
+      if (part.type === "toolCall") calls.set(part.id, { entryId: entry.id, id: part.id, name: part.name });
+  }
+  return [...calls.values()].map(({ id, name }) => ({ id, name }));
+}

@@ -1,0 +1,214 @@
+/** Search in what was said. Bounded: only the newest hits are ranked, on their own words. */
+import { closeSync, openSync } from "node:fs";
+import type { SearchHit } from "../contract/store.ts";
+import type { Catalog } from "./catalog.ts";
+import { parseEntry } from "./entry.ts";
+import { systemCode } from "./failures.ts";
+import type { IndexDb } from "./index-db.ts";
+import {
+  generations,
+  segmentsOf,
+  sessionByNum,
+  sessionRow,
+  supersedingPlaces,
+  type EntryRow,
+  type SessionRow,
+} from "./index-rows.ts";
+import { readAt } from "./lines.ts";
+import { PathTree } from "./tree.ts";
+import { indexWords, messageText, queryTerms, sessionToken, wordLines } from "./words.ts";
+
+/** The newest hits that are looked at; ranking every hit of a common word would take seconds. */
+const HIT_LIMIT = 2_000;
+/** Of those, how many are read and ranked, and how many bytes of lines that may take. */
+const RANK_LIMIT = 400;
+const RANK_BYTES = 16 * 1024 * 1024;
+const SNIPPET_BEFORE = 60;
+const SNIPPET_LENGTH = 200;
+
+interface Candidate {
+  session: SessionRow;
+  entry: EntryRow;
+  role: string;
+  timestamp: string;
+  text: string;
+  score: number;
+}
+
+export function searchSessions(
+  catalog: Catalog,
+  query: string,
+  options: { limit?: number; sessionKey?: string } = {},
+): SearchHit[] {
+  const terms = queryTerms(query);
+  const limit = options.limit ?? 20;
+  if (terms.length === 0 || limit <= 0) return [];
+  catalog.index.sync();
+  return catalog.index.use((db) => {
+    catchUpWords(catalog, db);
+    const scope = options.sessionKey === undefined ? undefined : generations(db, options.sessionKey);
+    if (scope?.length === 0) return [];
+    const sessions = scope?.map((row) => sessionToken(row.num));
+    const phrases = terms.map((term) => term.phrase);
+    let rows = matches(db, phrases.join(" AND "), sessions);
+    // Nothing has every word: what has some of them is better than nothing.
+    if (rows.length === 0 && phrases.length > 1) rows = matches(db, phrases.join(" OR "), sessions);
+    const words = terms.map((term) => fold(term.word));
+    const candidates = read(catalog, db, rows);
+    rank(candidates, words);
+    const trees = new Map<number, PathTree>();
+    return candidates.slice(0, limit).map((candidate) => hit(db, candidate, words, trees));
+  });
+}
+
+/** Words that no commit took into the index, after a crash or a rebuild. */
+function catchUpWords(catalog: Catalog, db: IndexDb): void {
+  const behind = db.all<SessionRow>("SELECT * FROM sessions WHERE words_bytes < bytes");
+  for (const row of behind) {
+    const fd = openTranscript(catalog, row);
+    if (fd === undefined) continue;
+    try {
+      db.transaction(() => indexWords(db, row.id, wordLines(fd, row.words_bytes, row.bytes)));
+    } finally {
+      closeSync(fd);
+    }
+  }
+}
+
+function matches(db: IndexDb, expression: string, sessions: string[] | undefined): EntryRow[] {
+  const scoped = sessions ? ` AND {s} : (${sessions.join(" OR ")})` : "";
+  const rows = db.all<{ rowid: number }>(
+    "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?",
+    `{t} : (${expression})${scoped}`,
+    HIT_LIMIT,
+  );
+  const entries: EntryRow[] = [];
+  for (const { rowid } of rows.slice(0, RANK_LIMIT)) {
+    const entry = db.get<EntryRow>("SELECT * FROM entries WHERE num = ?", rowid);
+    if (entry) entries.push(entry);
+  }
+  return entries;
+}
+
+function read(catalog: Catalog, db: IndexDb, rows: readonly EntryRow[]): Candidate[] {
+  const files = new Map<number, { session: SessionRow; fd: number } | undefined>();
+  const candidates: Candidate[] = [];
+  let bytes = 0;
+  try {
+    for (const entry of rows) {
+      if (bytes > RANK_BYTES) break;
+      bytes += entry.length;
+      if (!files.has(entry.session)) files.set(entry.session, openByNum(catalog, db, entry.session));
+      const file = files.get(entry.session);
+      if (!file) continue;
+      const parsed = parseEntry(readAt(file.fd, entry.offset, entry.length - 1));
+      if (!("entry" in parsed) || parsed.entry.id !== entry.id || parsed.entry.type !== "message") continue;
+      const { message, timestamp } = parsed.entry;
+      candidates.push({
+        session: file.session,
+        entry,
+        role: message.role,
+        timestamp,
+        text: messageText(message),
+        score: 0,
+      });
+    }
+  } finally {
+    for (const file of files.values()) if (file) closeSync(file.fd);
+  }
+  return candidates;
+}
+
+function openByNum(
+  catalog: Catalog,
+  db: IndexDb,
+  num: number,
+): { session: SessionRow; fd: number } | undefined {
+  const session = sessionByNum(db, num);
+  const fd = session && openTranscript(catalog, session);
+  return session && fd !== undefined ? { session, fd } : undefined;
+}
+
+function openTranscript(catalog: Catalog, row: SessionRow): number | undefined {
+  try {
+    return openSync(catalog.paths(row.id).transcript, "r");
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Best first: rare words count more, repetition and length less and less; the newer of two equal ones first. */
+function rank(candidates: Candidate[], words: readonly string[]): void {
+  const counts = candidates.map(({ text }) => {
+    const folded = fold(text);
+    return words.map((word) => occurrences(folded, word));
+  });
+  const weights = words.map((_, at) => {
+    const having = counts.filter((row) => (row[at] ?? 0) > 0).length;
+    return Math.log(1 + candidates.length / (1 + having)) + 0.1;
+  });
+  candidates.forEach((candidate, row) => {
+    const length = 1 + candidate.text.length / 2_000;
+    candidate.score = weights.reduce((sum, weight, at) => {
+      const count = counts[row]?.[at] ?? 0;
+      return sum + (weight * count) / (count + 0.5 + length);
+    }, 0);
+  });
+  candidates.sort((a, b) => b.score - a.score || b.entry.num - a.entry.num);
+}
+
+function occurrences(text: string, word: string): number {
+  let count = 0;
+  for (let at = text.indexOf(word); at >= 0 && count < 20; at = text.indexOf(word, at + word.length))
+    count += 1;
+  return count;
+}
+
+/** Lower case without diacritics; as long as the text it was made from only for most scripts. */
+function fold(text: string): string {
+  return text
+    .normalize("NFD")
+    .replace(/\p{Mn}/gu, "")
+    .toLowerCase();
+}
+
+function hit(
+  db: IndexDb,
+  candidate: Candidate,
+  words: readonly string[],
+  trees: Map<number, PathTree>,
+): SearchHit {
+  const { session, entry } = candidate;
+  let tree = trees.get(session.num);
+  if (!tree) {
+    const row = sessionRow(db, session.id) ?? session;
+    tree = new PathTree(segmentsOf(db, session.num), row.leaf_end);
+    trees.set(session.num, tree);
+  }
+  const path = tree;
+  const replaced = supersedingPlaces(db, session.num, entry.id).some((row) => path.onPath(row.offset));
+  return {
+    sessionKey: session.key,
+    sessionId: session.id,
+    entryId: entry.id,
+    role: candidate.role,
+    timestamp: candidate.timestamp,
+    snippet: snippet(candidate.text, words),
+    onPath: !replaced && path.onPath(entry.offset),
+  };
+}
+
+/** One line of text around the first word that is found. */
+function snippet(text: string, words: readonly string[]): string {
+  const folded = fold(text);
+  const found = words.map((word) => folded.indexOf(word)).filter((at) => at >= 0);
+  // Folding can shorten a text, so the place is only near where the word stands in the original.
+  const center = found.length === 0 ? 0 : Math.min(...found);
+  const start = Math.max(0, center - SNIPPET_BEFORE);
+  const part = text
+    .slice(start, start + SNIPPET_LENGTH)
+    .replace(/\s+/g, " ")
+    .trim();
+  return `${start > 0 ? "…" : ""}${part}${start + SNIPPET_LENGTH < text.length ? "…" : ""}`;
+}

@@ -1,0 +1,279 @@
+/**
+ * The index of an agent's sessions. It is derived: what is missing or wrong in it is built again from the
+ * transcripts, and where its file cannot be written it lives in memory for this process.
+ */
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { OpenNotice } from "../contract/store.ts";
+import { ensurePrivateDir } from "../platform/files.ts";
+import type { Logger } from "../platform/log.ts";
+import { readFailure, sqliteCode, systemCode } from "./failures.ts";
+import { IndexDb, indexRemedy, MEMORY } from "./index-db.ts";
+import { removeSession, sessionRow, type SessionRow } from "./index-rows.ts";
+import { catchUpLines, insertSession, isSameFile, type TornLine } from "./indexer.ts";
+import { isSessionId } from "./keys.ts";
+import { sessionPaths, TRANSCRIPT_SUFFIX } from "./paths.ts";
+
+/** A temporary file that is this old was left by a process that died, ms. */
+const LEFTOVER_MS = 10 * 60_000;
+
+export class SessionIndex {
+  readonly #file: string;
+  readonly #folder: string;
+  readonly #logger: Logger;
+  #db: IndexDb | undefined;
+  #notices: (OpenNotice & { sessionId?: string })[] = [];
+
+  constructor(agentDir: string, folder: string, logger: Logger) {
+    this.#file = join(agentDir, "sessions.db");
+    this.#folder = folder;
+    this.#logger = logger;
+  }
+
+  /** Runs work on the database; a corrupt one is built again first, one that cannot be written moves to memory. */
+  use<T>(work: (db: IndexDb) => T): T {
+    let failure: unknown;
+    // Twice: a corrupt file on a disk that is full needs both remedies.
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      try {
+        return work(this.#db ?? this.#open());
+      } catch (error) {
+        failure = error;
+        const remedy = indexRemedy(error);
+        if (remedy === "none") break;
+        this.#replace(remedy, error);
+      }
+    }
+    if ((failure as { code?: unknown }).code === "ERR_SQLITE_ERROR") throw readFailure(failure, this.#file);
+    throw failure;
+  }
+
+  /** Runs work on the open database as it is; for updates that may be made up for later. */
+  attempt(work: (db: IndexDb) => void): boolean {
+    try {
+      work(this.#db ?? this.#open());
+      return true;
+    } catch (error) {
+      this.#logger.warn("The session index was not updated; it is caught up later.", {
+        code: systemCode(error),
+        errcode: sqliteCode(error),
+      });
+      return false;
+    }
+  }
+
+  /** Brings one session up to its file's size. Undefined when the file is gone. */
+  ensure(sessionId: string): { row: SessionRow; torn: TornLine | undefined } | undefined {
+    return this.use((db) => this.#ensure(db, sessionId));
+  }
+
+  /** Indexes a session from its first line on, after its file turned out to differ from the index. */
+  rebuild(sessionId: string): void {
+    this.use((db) => this.#remove(db, sessionId));
+    this.ensure(sessionId);
+  }
+
+  /** Compares the folder with the index, both ways. */
+  sync(): void {
+    this.use((db) => this.#sync(db));
+  }
+
+  /** Marks the index as incomplete while a session file is created, so that a crash in between is noticed. */
+  whileIncomplete(work: () => void): void {
+    const mark = (complete: boolean): void =>
+      this.use((db) => {
+        db.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('complete', ?)", complete ? "1" : "0");
+      });
+    mark(false);
+    work();
+    mark(true);
+  }
+
+  /** What happened to the index since the last call, for the next session that is opened. */
+  takeNotices(sessionId: string): OpenNotice[] {
+    const mine = this.#notices.filter((notice) => (notice.sessionId ?? sessionId) === sessionId);
+    this.#notices = this.#notices.filter((notice) => !mine.includes(notice));
+    return mine.map(({ kind, detail }) => ({ kind, detail }));
+  }
+
+  /** Rewrites the database file without the space of removed rows, so that no removed word is left in it. */
+  scrub(): void {
+    this.use((db) => {
+      db.run("INSERT INTO words (words) VALUES ('optimize')");
+      db.db.exec("VACUUM");
+      db.run("DELETE FROM meta WHERE name = 'scrub'");
+      db.db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    });
+  }
+
+  close(): void {
+    this.#db?.close();
+    this.#db = undefined;
+  }
+
+  #open(): IndexDb {
+    let db: IndexDb;
+    try {
+      ensurePrivateDir(this.#folder);
+      db = new IndexDb(this.#file);
+    } catch (error) {
+      // A folder that cannot be written is no reason to refuse reading; another process's lock is.
+      const remedy = indexRemedy(error);
+      if (remedy === "none" && systemCode(error) === "ERR_SQLITE_ERROR") throw error;
+      db = this.#openAnew(remedy === "rebuild" ? "rebuild" : "memory", error);
+    }
+    this.#db = db;
+    this.#complete(db);
+    return db;
+  }
+
+  #openAnew(remedy: "rebuild" | "memory", cause: unknown): IndexDb {
+    if (remedy === "rebuild") {
+      try {
+        for (const suffix of ["", "-wal", "-shm"]) rmSync(this.#file + suffix, { force: true });
+        return new IndexDb(this.#file);
+      } catch (error) {
+        return this.#inMemory(error);
+      }
+    }
+    return this.#inMemory(cause);
+  }
+
+  #inMemory(cause: unknown): IndexDb {
+    this.#logger.warn("The session index cannot be written; it is kept in memory for now.", {
+      code: systemCode(cause),
+      errcode: sqliteCode(cause),
+    });
+    return new IndexDb(MEMORY);
+  }
+
+  #replace(remedy: "rebuild" | "memory", cause: unknown): void {
+    const broken = this.#db;
+    this.#db = undefined;
+    if (!broken) return;
+    try {
+      broken.close();
+    } catch {
+      // It is given up anyway.
+      this.#logger.debug("A broken index did not close.");
+    }
+    this.#db = this.#openAnew(remedy, cause);
+    this.#complete(this.#db);
+  }
+
+  /** Builds the index where it is new or an earlier build or creation was cut off. */
+  #complete(db: IndexDb): void {
+    const meta = (name: string): string | undefined =>
+      db.get<{ value: string }>("SELECT value FROM meta WHERE name = ?", name)?.value;
+    if (meta("scrub") !== undefined) this.scrub();
+    const complete = meta("complete");
+    if (complete === "1") return;
+    const count = this.#sync(db);
+    db.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('complete', '1')");
+    if (complete === undefined && count > 0) {
+      const detail = `The session index was missing or unusable and was built again from ${count} transcripts.`;
+      this.#notices.push({ kind: "index_rebuilt", detail });
+      this.#logger.warn(detail);
+    }
+  }
+
+  /** Number of sessions that were new or had changed. */
+  #sync(db: IndexDb): number {
+    const rows = new Map(
+      db
+        .all<{ id: string; bytes: number }>("SELECT id, bytes FROM sessions")
+        .map((row) => [row.id, row.bytes]),
+    );
+    let changed = 0;
+    for (const name of this.#names().toSorted()) {
+      const id = basename(name, TRANSCRIPT_SUFFIX);
+      const file = join(this.#folder, name);
+      if (name.endsWith(".tmp")) removeLeftover(file);
+      if (!name.endsWith(TRANSCRIPT_SUFFIX) || !isSessionId(id)) continue;
+      const bytes = rows.get(id);
+      rows.delete(id);
+      if (bytes === statSync(file, { throwIfNoEntry: false })?.size) continue;
+      if (this.#ensure(db, id)) changed += 1;
+    }
+    for (const id of rows.keys()) this.#remove(db, id);
+    return changed;
+  }
+
+  #names(): string[] {
+    try {
+      return readdirSync(this.#folder);
+    } catch (error) {
+      if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR") return [];
+      throw readFailure(error, this.#folder);
+    }
+  }
+
+  #ensure(db: IndexDb, sessionId: string): { row: SessionRow; torn: TornLine | undefined } | undefined {
+    const paths = sessionPaths(this.#folder, sessionId);
+    let fd: number;
+    try {
+      fd = openSync(paths.transcript, "r");
+    } catch (error) {
+      if (systemCode(error) !== "ENOENT" && systemCode(error) !== "ENOTDIR")
+        throw readFailure(error, paths.transcript);
+      this.#remove(db, sessionId);
+      return undefined;
+    }
+    try {
+      const { size } = fstatSync(fd);
+      const row = sessionRow(db, sessionId);
+      if (row?.bytes === size && isSameFile(fd, size, row)) return { row, torn: undefined };
+      return db.transaction(() => this.#catchUp(db, fd, size, sessionId, readKey(paths.key)));
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #catchUp(
+    db: IndexDb,
+    fd: number,
+    size: number,
+    sessionId: string,
+    key: string | undefined,
+  ): { row: SessionRow; torn: TornLine | undefined } | undefined {
+    let row = sessionRow(db, sessionId);
+    if (row && !isSameFile(fd, size, row)) {
+      removeSession(db, row.num);
+      row = undefined;
+      const detail = `The transcript of session ${sessionId} was changed by another program; its index was built again.`;
+      this.#notices.push({ kind: "index_rebuilt", detail, sessionId });
+      this.#logger.warn(detail);
+    }
+    if (!row) insertSession(db, fd, size, sessionId, key);
+    const fresh = row ?? sessionRow(db, sessionId);
+    if (!fresh) return undefined;
+    const torn = catchUpLines(db, fd, size, fresh);
+    return { row: sessionRow(db, sessionId) ?? fresh, torn };
+  }
+
+  #remove(db: IndexDb, sessionId: string): void {
+    const row = sessionRow(db, sessionId);
+    if (row) db.transaction(() => removeSession(db, row.num));
+  }
+}
+
+/** The key that an import gave to a session whose header names another. */
+function readKey(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8").trim() || undefined;
+  } catch (error) {
+    if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR") return undefined;
+    throw readFailure(error, file);
+  }
+}
+
+function removeLeftover(file: string): void {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  if (!stat || Date.now() - stat.mtimeMs < LEFTOVER_MS) return;
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    // A folder that cannot be written keeps its leftovers.
+    return;
+  }
+}

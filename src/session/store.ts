@@ -1,0 +1,100 @@
+import { join } from "node:path";
+import { PagurusError } from "../contract/errors.ts";
+import type {
+  SearchHit,
+  SessionReader,
+  SessionRecord,
+  SessionStore,
+  SessionWriter,
+} from "../contract/store.ts";
+import { silentLogger, type Logger } from "../platform/log.ts";
+import { Catalog } from "./catalog.ts";
+import { createSession, forkSession } from "./create.ts";
+import { deleteSessions } from "./delete.ts";
+import { exportLines, exportMarkdown } from "./export.ts";
+import { importSession } from "./import.ts";
+import { openReader, openWriter, WarmSessions, type WriterOptions } from "./open.ts";
+import { searchSessions } from "./search.ts";
+import { SessionIndex } from "./session-index.ts";
+import { SessionView } from "./view.ts";
+
+export interface SessionStoreOptions {
+  /** `<home>/agents/<agentId>`. */
+  agentDir: string;
+  agentId: string;
+  logger?: Logger;
+  /** Milliseconds since the epoch. */
+  now?: () => number;
+}
+
+/** The sessions of one agent in its folder. Nothing is opened or created before the first call that needs it. */
+export function openSessionStore(options: SessionStoreOptions): SessionStore {
+  return new EmbeddedSessionStore(options);
+}
+
+class EmbeddedSessionStore implements SessionStore {
+  readonly #catalog: Catalog;
+  readonly #warm = new WarmSessions();
+
+  constructor(options: SessionStoreOptions) {
+    const folder = join(options.agentDir, "sessions");
+    const logger = (options.logger ?? silentLogger).child({ agentId: options.agentId });
+    const index = new SessionIndex(options.agentDir, folder, logger);
+    this.#catalog = new Catalog(folder, index, logger, options.now ?? Date.now);
+  }
+
+  openWriter(sessionKey: string, options: WriterOptions): SessionWriter {
+    return openWriter(this.#catalog, this.#warm, sessionKey, options);
+  }
+
+  openReader(sessionKey: string, sessionId?: string): SessionReader {
+    return openReader(this.#catalog, this.#warm, sessionKey, sessionId);
+  }
+
+  list(): SessionRecord[] {
+    return this.#catalog.list();
+  }
+
+  find(sessionKey: string): SessionRecord | undefined {
+    const row = this.#catalog.current(sessionKey);
+    return row && this.#catalog.record(row);
+  }
+
+  search(query: string, options?: { limit?: number; sessionKey?: string }): SearchHit[] {
+    return searchSessions(this.#catalog, query, options);
+  }
+
+  renew(sessionKey: string, options: { cwd: string }): SessionRecord {
+    return this.#catalog.record(
+      createSession(this.#catalog, sessionKey, { cwd: options.cwd, unlessExists: false }),
+    );
+  }
+
+  fork(sessionKey: string, newKey: string, options: { entryId?: string } = {}): SessionRecord {
+    const source = this.#catalog.require(sessionKey);
+    return this.#catalog.record(forkSession(this.#catalog, source, newKey, options.entryId));
+  }
+
+  delete(sessionKey: string): { sessions: number; bytes: number } {
+    for (const row of this.#catalog.generations(sessionKey)) this.#warm.forget(row.id);
+    return deleteSessions(this.#catalog, sessionKey);
+  }
+
+  export(sessionKey: string, format: "jsonl" | "markdown"): AsyncIterable<Uint8Array> {
+    const state = this.#catalog.index.ensure(this.#catalog.require(sessionKey).id);
+    if (!state) throw new PagurusError("session_not_found", `The transcript of ${sessionKey} is gone.`);
+    const { row } = state;
+    const file = this.#catalog.paths(row.id).transcript;
+    const view = new SessionView(this.#catalog.index, row, file, () => true);
+    view.open("r");
+    return format === "jsonl" ? exportLines(view) : exportMarkdown(view, this.#catalog.record(row));
+  }
+
+  async import(file: string, options: { sessionKey?: string } = {}): Promise<SessionRecord> {
+    return this.#catalog.record(await importSession(this.#catalog, file, options.sessionKey));
+  }
+
+  close(): void {
+    this.#catalog.index.close();
+  }
+}

@@ -1,0 +1,221 @@
+import { fsyncSync, ftruncateSync } from "node:fs";
+import { PagurusError } from "../contract/errors.ts";
+import type { AgentMessage } from "../contract/message.ts";
+import type { ContextSlice, OpenNotice, SessionRecord, SessionWriter } from "../contract/store.ts";
+import type { NewEntry, TranscriptCursor, TranscriptEntry } from "../contract/transcript.ts";
+import { writeAll } from "../platform/files.ts";
+import { IdSource } from "../platform/ids.ts";
+import { turnMessages, type ContextWindow, type MessageCache } from "./context.ts";
+import { entryNotFound, openCursor } from "./cursor.ts";
+import { formatLine, parseEntry } from "./entry.ts";
+import { writeFailure } from "./failures.ts";
+import { isCommitted, lastEntryId, unfinalizedTurns } from "./index-rows.ts";
+import { FINALIZED_TYPE } from "./indexer.ts";
+import type { SessionLock } from "./lock.ts";
+import { clip } from "./tree.ts";
+import type { SessionView } from "./view.ts";
+
+export interface WriterParts {
+  view: SessionView;
+  window: ContextWindow;
+  cache: MessageCache;
+  lock: SessionLock;
+  now: () => number;
+  notices: OpenNotice[];
+  onClose: () => void;
+}
+
+type NewCommit = Omit<Extract<NewEntry, { type: "turn_commit" }>, "type">;
+
+/**
+ * The one writer of a session. Every entry is one write at the file's end; what a failing write left is cut off
+ * again, so the file never has a torn line in its middle.
+ */
+export class TranscriptWriter implements SessionWriter {
+  readonly cursor: TranscriptCursor;
+  readonly notices: readonly OpenNotice[];
+  readonly #parts: WriterParts;
+  readonly #view: SessionView;
+  readonly #ids: IdSource;
+  /** Turns whose marker this writer wrote; the index may not have them yet. */
+  readonly #committed = new Set<string>();
+  #unsynced = false;
+  /** True while the rest of a failed write could not be cut off. */
+  #leftover = false;
+  #closed = false;
+
+  constructor(parts: WriterParts) {
+    this.#parts = parts;
+    this.#view = parts.view;
+    this.notices = parts.notices;
+    this.cursor = openCursor(parts.view);
+    const floor = parts.view.query((db, session) => lastEntryId(db, session));
+    this.#ids = new IdSource({ now: parts.now, ...(floor === null ? {} : { floor }) });
+  }
+
+  get record(): SessionRecord {
+    return this.#view.record();
+  }
+
+  get leafId(): string | null {
+    return this.#view.leafId;
+  }
+
+  contextMessages(limit?: { maxBytes: number }): ContextSlice {
+    return this.#parts.window.slice(limit?.maxBytes);
+  }
+
+  unfinalizedTurns(): { turnId: string; messages: AgentMessage[] }[] {
+    const path = this.#view.tree.path();
+    return this.#view
+      .ask((db, session) => unfinalizedTurns(db, session))
+      .filter((row) => row.commit_end !== null && this.#view.tree.onPath(row.commit_end - 1))
+      .map((row) => {
+        const entries = this.#view.forward(clip(path, row.start, row.commit_end ?? undefined));
+        return { turnId: row.turn, messages: turnMessages(entries, row.turn, this.#parts.cache) };
+      });
+  }
+
+  append(entry: NewEntry): TranscriptEntry {
+    if (entry.type === "rewind") return this.#rewind(entry);
+    if (entry.type === "turn_commit") {
+      if (this.#isCommitted(entry.turnId)) {
+        throw new PagurusError("internal", `The turn ${entry.turnId} is committed already; use commitTurn.`);
+      }
+      return this.#commit(entry);
+    }
+    // A compaction between turns has no marker that would make it final.
+    return this.#write(entry, { durably: entry.type === "compaction" && entry.turnId === undefined });
+  }
+
+  commitTurn(turn: NewCommit): boolean {
+    if (this.#isCommitted(turn.turnId)) return false;
+    this.#commit({ ...turn, type: "turn_commit" });
+    return true;
+  }
+
+  markFinalized(turnId: string): void {
+    const due = this.#view.ask((db, session) => unfinalizedTurns(db, session));
+    if (due.some((row) => row.turn === turnId))
+      this.#write({ type: "custom", customType: FINALIZED_TYPE, data: { turnId } });
+  }
+
+  rewind(targetId: string | null): void {
+    this.#rewind({ type: "rewind", targetId });
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    try {
+      this.#view.flush(true);
+      if (this.#unsynced) fsyncSync(this.#view.fd);
+    } catch {
+      // What was committed is on disk; the index is caught up by whoever opens the session next.
+      this.#unsynced = false;
+    }
+    this.#parts.lock.release();
+    this.#parts.onClose();
+  }
+
+  #isCommitted(turnId: string): boolean {
+    return this.#committed.has(turnId) || this.#view.query((db, session) => isCommitted(db, session, turnId));
+  }
+
+  #commit(entry: Extract<NewEntry, { type: "turn_commit" }>): TranscriptEntry {
+    const written = this.#write(entry, { durably: true });
+    this.#committed.add(entry.turnId);
+    this.#view.flush(true);
+    return written;
+  }
+
+  #rewind(entry: Extract<NewEntry, { type: "rewind" }>): TranscriptEntry {
+    const { targetId } = entry;
+    const place = targetId === null ? undefined : this.#view.find(targetId);
+    if (targetId !== null && (!place || place.type === "rewind"))
+      throw entryNotFound(this.#view.sessionId, targetId);
+    const leaf = { id: targetId, end: place ? place.offset + place.length : 0 };
+    const written = this.#write(entry, { durably: true, leaf });
+    this.#parts.window.reset();
+    this.#view.flush(true);
+    return written;
+  }
+
+  #write(
+    entry: NewEntry,
+    how: { durably?: boolean; leaf?: { id: string | null; end: number } } = {},
+  ): TranscriptEntry {
+    if (this.#closed)
+      throw new PagurusError(
+        "store_write_failed",
+        `The session ${this.#view.sessionId} was closed; open it again.`,
+      );
+    const bytes = formatLine(this.#complete(entry));
+    // The entry as a reader will see it: nobody else holds a part of it, and what JSON drops is dropped.
+    const stored = parseEntry(bytes.subarray(0, -1));
+    if ("problem" in stored)
+      throw new PagurusError(
+        "internal",
+        `An entry of type ${entry.type} cannot be stored: ${stored.problem}.`,
+      );
+    this.#writeBytes(bytes, how.durably ?? false);
+    this.#view.added(stored.entry, bytes, how.leaf);
+    if (!how.leaf) this.#parts.window.push(stored.entry, bytes.length);
+    return stored.entry;
+  }
+
+  #complete(entry: NewEntry): TranscriptEntry {
+    const { type, turnId, ...rest } = entry;
+    if (entry.type === "message") {
+      const { entryId: _, ...message } = entry.message;
+      Object.assign(rest, { message });
+    }
+    const complete = {
+      type,
+      id: this.#ids.next(),
+      parentId: this.#view.leafId,
+      timestamp: new Date(this.#parts.now()).toISOString(),
+      ...(turnId === undefined ? {} : { turnId }),
+      epoch: this.#parts.lock.epoch,
+      ...rest,
+    };
+    return complete as TranscriptEntry;
+  }
+
+  #writeBytes(bytes: Buffer, durably: boolean): void {
+    const view = this.#view;
+    this.#parts.lock.assertHeld();
+    this.#assertUnchanged();
+    try {
+      writeAll(view.fd, bytes);
+      if (durably) fsyncSync(view.fd);
+      this.#unsynced = !durably;
+    } catch (error) {
+      try {
+        ftruncateSync(view.fd, view.size);
+      } catch {
+        // The rest is cut off before the next write, or set aside as a torn line at the next opening.
+        this.#leftover = true;
+      }
+      throw writeFailure(error, view.file);
+    }
+  }
+
+  #assertUnchanged(): void {
+    if (this.#leftover) {
+      try {
+        ftruncateSync(this.#view.fd, this.#view.size);
+      } catch (error) {
+        throw writeFailure(error, this.#view.file);
+      }
+      this.#leftover = false;
+    }
+    const { size, nlink } = this.#view.stat();
+    if (nlink > 0 && size === this.#view.size) return;
+    throw new PagurusError(
+      "lock_lost",
+      `The transcript ${this.#view.file} was ${nlink === 0 ? "deleted" : "changed"} by another program; nothing more is written, open the session again.`,
+      { details: { file: this.#view.file } },
+    );
+  }
+}

@@ -1,0 +1,144 @@
+/** Runs one command in its own process group; whatever happens, the group is gone when it returns. */
+import type { ChildProcess } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { killGroup, spawnGroup } from "../platform/process-group.ts";
+import { HeadTail } from "./head-tail.ts";
+
+export interface ShellRun {
+  command: readonly string[];
+  cwd: string;
+  env: Record<string, string>;
+  timeoutMs: number;
+  signal: AbortSignal;
+  /** Characters of output kept. */
+  mostCharacters: number;
+  output(chunk: string): void;
+  /** Told of the child while it lives, so that the host can end it when the host itself ends. */
+  track(child: ChildProcess): () => void;
+}
+
+export interface ShellResult {
+  text: string;
+  cut: boolean;
+  /** Bytes that the command wrote in all. */
+  bytes: number;
+  end:
+    | { kind: "exit"; code: number }
+    | { kind: "signal"; signal: string }
+    | { kind: "timeout" }
+    | { kind: "aborted" };
+}
+
+/** From the polite signal to the final one, ms. */
+const KILL_GRACE_MS = 2_000;
+/** For output that is still in the pipes after the command has ended, ms. */
+const DRAIN_MS = 300;
+/** Characters shown while the command runs; a flood beyond is only counted. */
+const MOST_SHOWN = 256 * 1024;
+
+/** Dead processes stay in their group until their parent looks at them; where /proc tells, they do not count. */
+function onlyZombies(group: number): boolean {
+  let names: string[];
+  try {
+    names = readdirSync("/proc");
+  } catch {
+    return false;
+  }
+  for (const name of names) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+      const [state, , pgrp] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      if (Number(pgrp) === group && state !== "Z" && state !== "X") return false;
+    } catch {
+      // It has ended in between.
+      continue;
+    }
+  }
+  return process.platform === "linux";
+}
+
+function groupIsAlive(child: ChildProcess): boolean {
+  if (child.pid === undefined) return false;
+  try {
+    process.kill(-child.pid, 0);
+    return !onlyZombies(child.pid);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/** Ends the group politely, then for good. Resolves when no process of it is left, or cannot be ended. */
+async function endGroup(child: ChildProcess): Promise<void> {
+  const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+  if (!groupIsAlive(child)) return;
+  killGroup(child, "SIGTERM");
+  for (let waited = 0; waited < KILL_GRACE_MS; waited += 20) {
+    await pause(20);
+    if (!groupIsAlive(child)) return;
+  }
+  killGroup(child, "SIGKILL");
+  for (let waited = 0; waited < KILL_GRACE_MS && groupIsAlive(child); waited += 20) await pause(20);
+}
+
+function collectOutput(
+  child: ChildProcess,
+  run: ShellRun,
+): { result(): { text: string; cut: boolean; bytes: number } } {
+  const kept = new HeadTail(run.mostCharacters);
+  let bytes = 0;
+  let shown = 0;
+  for (const stream of [child.stdout, child.stderr]) {
+    const decoder = new TextDecoder("utf-8");
+    const take = (text: string): void => {
+      if (text === "") return;
+      kept.push(text);
+      if (shown < MOST_SHOWN) run.output(text);
+      shown += text.length;
+    };
+    stream?.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      take(decoder.decode(chunk, { stream: true }));
+    });
+    stream?.once("end", () => take(decoder.decode()));
+    // A pipe that breaks ends the output; the exit tells the rest.
+    stream?.once("error", () => undefined);
+  }
+  return { result: () => ({ ...kept.text(), bytes }) };
+}
+
+/** Throws what the system throws when the command cannot be started. */
+export async function runInGroup(run: ShellRun): Promise<ShellResult> {
+  const [program = "", ...rest] = run.command;
+  const child = spawnGroup(program, rest, { cwd: run.cwd, env: run.env, stdio: ["ignore", "pipe", "pipe"] });
+  const untrack = run.track(child);
+  const output = collectOutput(child, run);
+  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const exited = new Promise<ShellResult["end"]>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) =>
+      resolve(code === null ? { kind: "signal", signal: signal ?? "unknown" } : { kind: "exit", code }),
+    );
+  });
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort: (() => void) | undefined;
+  const stopped = new Promise<ShellResult["end"]>((resolve) => {
+    timer = setTimeout(() => resolve({ kind: "timeout" }), run.timeoutMs);
+    onAbort = () => resolve({ kind: "aborted" });
+    if (run.signal.aborted) onAbort();
+    else run.signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    const end = await Promise.race([exited, stopped]);
+    // Also after a normal exit: background children must not outlive the call.
+    await endGroup(child);
+    await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, DRAIN_MS).unref())]);
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    return { ...output.result(), end };
+  } finally {
+    clearTimeout(timer);
+    if (onAbort) run.signal.removeEventListener("abort", onAbort);
+    untrack();
+  }
+}

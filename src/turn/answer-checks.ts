@@ -1,0 +1,80 @@
+/** What an engine may not answer. Each check returns what is wrong, in words, or undefined. */
+import type { AssembleResult, CompactResult } from "../contract/engine-params.ts";
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function messageProblem(message: unknown): string | undefined {
+  if (!isRecord(message)) return "a message is not an object";
+  const { role, content } = message;
+  if (role === "user") {
+    if (typeof content === "string" || isPartList(content, ["text", "image"])) return undefined;
+    return "a user message has no text or parts";
+  }
+  if (role === "assistant") {
+    return isPartList(content, ["text", "thinking", "toolCall"])
+      ? undefined
+      : "an assistant message has no parts";
+  }
+  if (role === "toolResult") {
+    if (typeof message["toolCallId"] !== "string") return "a tool result names no call";
+    return isPartList(content, ["text", "image"]) ? undefined : "a tool result has no parts";
+  }
+  return "a message has an unknown role";
+}
+
+function isPartList(content: unknown, types: readonly string[]): boolean {
+  return (
+    Array.isArray(content) &&
+    content.every(
+      (part: unknown) => isRecord(part) && types.includes(part["type"] as string) && partIsWhole(part),
+    )
+  );
+}
+
+function partIsWhole(part: Record<string, unknown>): boolean {
+  switch (part["type"]) {
+    case "text":
+      return typeof part["text"] === "string";
+    case "thinking":
+      return typeof part["thinking"] === "string";
+    case "toolCall":
+      return (
+        typeof part["id"] === "string" && typeof part["name"] === "string" && isRecord(part["arguments"])
+      );
+    default:
+      return typeof part["data"] === "string" && typeof part["mimeType"] === "string";
+  }
+}
+
+export function checkAssembleResult(result: AssembleResult): string | undefined {
+  if (!isRecord(result)) return "assemble() returned no object";
+  if (!Array.isArray(result.messages)) return "assemble() returned no messages";
+  for (const message of result.messages as readonly unknown[]) {
+    const problem = messageProblem(message);
+    if (problem !== undefined) return problem;
+  }
+  if (typeof result.estimatedTokens !== "number" || !(result.estimatedTokens >= 0))
+    return "estimatedTokens is not a count";
+  const addition: unknown = result.systemPromptAddition;
+  if (addition !== undefined && addition !== null && typeof addition !== "string")
+    return "systemPromptAddition is not text";
+  return undefined;
+}
+
+export function checkCompactResult(result: CompactResult): string | undefined {
+  if (!isRecord(result)) return "compact() returned no object";
+  if (typeof result.ok !== "boolean" || typeof result.compacted !== "boolean")
+    return "compact() says neither ok nor compacted";
+  const inner: unknown = result.result;
+  if (inner === undefined || inner === null) return undefined;
+  if (!isRecord(inner)) return "compact() has a result that is no object";
+  if (
+    inner["summary"] !== undefined &&
+    (typeof inner["summary"] !== "string" || inner["summary"].trim() === "")
+  ) {
+    return "compact() returned an empty summary";
+  }
+  return undefined;
+}

@@ -1,0 +1,142 @@
+/**
+ * Where an engine is bound to the host: one instance for an agent and its configuration, as long as the process
+ * lives. A missing, failing or foreign-contract engine refuses the run; nothing is ever switched to `legacy`.
+ */
+import { ENGINE_CONTRACT } from "../contract/version.ts";
+import type {
+  ContextEngine,
+  ContextEngineFactory,
+  EngineFactoryContext,
+  HostOperation,
+} from "../contract/engine.ts";
+import { PagurusError, toPagurusError } from "../contract/errors.ts";
+import type { AgentHarness } from "../contract/harness.ts";
+import { withDeadline } from "../platform/deadline.ts";
+import { configuredDeadline, type EngineDeadlines } from "./guard.ts";
+
+export interface EngineSlotOptions {
+  /** Id in `plugins.slots.contextEngine`. */
+  id: string;
+  source: string;
+  /** The engine is part of this package. */
+  bundled: boolean;
+  factory: ContextEngineFactory | undefined;
+  /** Ids that are registered, for the refusal's sentence. */
+  known: readonly string[];
+  /** Why the plugin that should have registered it failed, if it did. */
+  failure: string | undefined;
+  context: EngineFactoryContext;
+  deadlines: EngineDeadlines | undefined;
+}
+
+const FACTORY_DEADLINE_MS = 30_000;
+const DISPOSE_DEADLINE_MS = 10_000;
+
+export class EngineSlot {
+  readonly id: string;
+  readonly source: string;
+  readonly bundled: boolean;
+  /** Sessions whose history this instance has been given. */
+  readonly bootstrapped = new Set<string>();
+  readonly #options: EngineSlotOptions;
+  #instance: Promise<ContextEngine> | undefined;
+
+  constructor(options: EngineSlotOptions) {
+    this.id = options.id;
+    this.source = options.source;
+    this.bundled = options.bundled;
+    this.#options = options;
+  }
+
+  /** The engine; created at the first call. Throws `engine_unknown`, `engine_failed`, `engine_contract`. */
+  get(): Promise<ContextEngine> {
+    this.#instance ??= this.#create().catch((error: unknown) => {
+      this.#instance = undefined;
+      throw error;
+    });
+    return this.#instance;
+  }
+
+  async #create(): Promise<ContextEngine> {
+    const { id, factory, known, failure, context } = this.#options;
+    if (!factory) {
+      const why = failure ? ` (${failure})` : "";
+      throw new PagurusError(
+        "engine_unknown",
+        `The context engine "${id}" is not registered${why}; install its plugin, or set plugins.slots.contextEngine to one of: ${known.join(", ")}.`,
+      );
+    }
+    let engine: ContextEngine;
+    try {
+      const ms = configuredDeadline(this.#options.deadlines, "factory") ?? FACTORY_DEADLINE_MS;
+      engine = await withDeadline(() => factory(context), { ms, label: `Creating the engine "${id}"` });
+    } catch (error) {
+      const reason = toPagurusError(error).message;
+      throw new PagurusError(
+        "engine_failed",
+        `The context engine "${id}" could not be created: ${reason} Mend or update its plugin, or set plugins.slots.contextEngine to "legacy".`,
+        { cause: error },
+      );
+    }
+    checkEngine(id, engine);
+    return engine;
+  }
+
+  /** Ends the instance, if there is one. */
+  async dispose(): Promise<void> {
+    const instance = this.#instance;
+    this.#instance = undefined;
+    if (!instance) return;
+    const engine = await instance.catch(() => undefined);
+    if (engine?.dispose) {
+      const ms = configuredDeadline(this.#options.deadlines, "dispose") ?? DISPOSE_DEADLINE_MS;
+      await withDeadline(() => engine.dispose?.(), { ms, label: `Disposing of the engine "${this.id}"` });
+    }
+  }
+}
+
+function checkEngine(id: string, engine: ContextEngine): void {
+  const wrong = contractProblem(engine);
+  if (wrong === undefined) return;
+  throw new PagurusError(
+    "engine_contract",
+    `The context engine "${id}" cannot be used: ${wrong}. Update its plugin, or set plugins.slots.contextEngine to "legacy".`,
+  );
+}
+
+function contractProblem(engine: ContextEngine): string | undefined {
+  if (typeof engine !== "object" || engine === null) return "its factory did not return an object";
+  if (typeof engine.info !== "object" || engine.info === null || typeof engine.info.id !== "string")
+    return "it has no info.id";
+  for (const member of ["ingest", "assemble", "compact"] as const) {
+    if (typeof engine[member] !== "function") return `it lacks the required member ${member}()`;
+  }
+  const { contract } = engine.info;
+  if (contract !== undefined && contract !== ENGINE_CONTRACT) {
+    return `it was written for the contract ${contract}, this host speaks ${ENGINE_CONTRACT}`;
+  }
+  return undefined;
+}
+
+/** Throws `host_requirement` when the runtime lacks what the engine needs for an operation. Spec: host requirements. */
+export function checkHostRequirements(
+  engine: ContextEngine,
+  harness: AgentHarness,
+  operation: HostOperation,
+): void {
+  const requirements = engine.info.hostRequirements;
+  const requirement =
+    requirements?.[operation] ?? (operation === "compaction" ? requirements?.["manual-compact"] : undefined);
+  const missing =
+    requirement?.requiredCapabilities.filter((capability) => !harness.capabilities.includes(capability)) ??
+    [];
+  if (missing.length === 0) return;
+  const hint =
+    requirement?.unsupportedMessage ??
+    'Choose a runtime that has them, or set plugins.slots.contextEngine to "legacy".';
+  throw new PagurusError(
+    "host_requirement",
+    `The engine "${engine.info.id}" needs ${missing.join(", ")} for ${operation}, which the runtime "${harness.id}" does not have. ${hint}`,
+    { details: { engine: engine.info.id, runtime: harness.id, operation, missing } },
+  );
+}

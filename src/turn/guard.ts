@@ -1,0 +1,98 @@
+/**
+ * The failure policy, in one place. What an engine or hook does wrong costs its own contribution, never the turn:
+ * each failure is an event, a log line and an entry that `status` reads. Source: the design's "Failure policy".
+ */
+import type { Degradation, Stage } from "../contract/events.ts";
+import { toPagurusError } from "../contract/errors.ts";
+import { withDeadline } from "../platform/deadline.ts";
+import type { Logger } from "../platform/log.ts";
+
+/** Longest an engine may take at each stage, ms. */
+const STAGE_DEADLINES_MS: Record<Stage, number> = {
+  bootstrap: 60_000,
+  "bootstrap-maintain": 60_000,
+  assemble: 15_000,
+  projection: 5_000,
+  compact: 180_000,
+  transcript: 30_000,
+  settle: 30_000,
+  maintain: 60_000,
+  hook: 15_000,
+  dispose: 10_000,
+  trim: 5_000,
+};
+
+export type EngineDeadlines = Partial<Record<string, number>>;
+
+/** A stage's configured deadline in ms; bootstrap's also holds for the maintenance that follows it. */
+export function configuredDeadline(
+  deadlines: EngineDeadlines | undefined,
+  stage: Stage | "factory",
+): number | undefined {
+  const seconds = deadlines?.[stage === "bootstrap-maintain" ? "bootstrap" : stage];
+  return seconds === undefined ? undefined : seconds * 1000;
+}
+
+export interface GuardOptions {
+  engineId: string;
+  turnId: string;
+  logger: Logger;
+  report(degradation: Degradation): void;
+  /** Configured deadlines in seconds, in place of the table's. */
+  deadlines?: EngineDeadlines | undefined;
+}
+
+export type Guarded<T> = { ok: true; value: T } | { ok: false; reason: string; code: string };
+
+export class Guard {
+  readonly degraded: Degradation[] = [];
+  readonly #options: GuardOptions;
+
+  constructor(options: GuardOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs one call of an engine. A throw, the deadline, or an answer that `check` finds wrong (it returns what is
+   * wrong) becomes a degradation. An abort of the turn is passed on as a failure without a degradation.
+   */
+  async call<T>(
+    stage: Stage,
+    work: (signal: AbortSignal) => Promise<T> | T,
+    options: {
+      signal?: AbortSignal | undefined;
+      check?: (value: T) => string | undefined;
+      deadlineMs?: number | undefined;
+    } = {},
+  ): Promise<Guarded<T>> {
+    const ms =
+      options.deadlineMs ?? configuredDeadline(this.#options.deadlines, stage) ?? STAGE_DEADLINES_MS[stage];
+    try {
+      const label = `The engine ${this.#options.engineId} at ${stage}`;
+      const value = await withDeadline(work, { ms, label, signal: options.signal });
+      const wrong = options.check?.(value);
+      if (wrong === undefined) return { ok: true, value };
+      return this.#failed(stage, `answered nonsense: ${wrong}`, "engine_contract");
+    } catch (error) {
+      const failure = toPagurusError(error, "engine_failed");
+      if (failure.code === "turn_aborted" && options.signal?.aborted) {
+        return { ok: false, reason: failure.message, code: failure.code };
+      }
+      return this.#failed(stage, failure.message, failure.code);
+    }
+  }
+
+  /** Records a degradation that did not come from a guarded call. */
+  degrade(stage: Stage, reason: string): void {
+    const { engineId, turnId, logger, report } = this.#options;
+    const degradation: Degradation = { stage, reason, engineId, turnId };
+    this.degraded.push(degradation);
+    logger.warn("context degraded", { stage, engineId, turnId });
+    report(degradation);
+  }
+
+  #failed(stage: Stage, reason: string, code: string): { ok: false; reason: string; code: string } {
+    this.degrade(stage, reason);
+    return { ok: false, reason, code };
+  }
+}

@@ -1,0 +1,79 @@
+import type { AgentMessage } from "../contract/message.ts";
+
+/** What makes two messages the same when an engine has copied one and dropped its entry id. */
+function signature(message: AgentMessage): string {
+  switch (message.role) {
+    case "user": {
+      const content = message.content;
+      return JSON.stringify([
+        "user",
+        typeof content === "string" ? [{ type: "text", text: content }] : content,
+      ]);
+    }
+    case "assistant":
+      return JSON.stringify(["assistant", message.content]);
+    case "toolResult":
+      return JSON.stringify(["toolResult", message.toolCallId, message.content]);
+  }
+}
+
+/**
+ * Joins an engine's answer with the live turn: each live message is in the result once, at its end, in order,
+ * whether or not the engine returned it. Source: the design's "The contract", `assemble.messages`.
+ */
+export function joinLive(answer: readonly AgentMessage[], live: readonly AgentMessage[]): AgentMessage[] {
+  if (live.length === 0) return [...answer];
+  const ids = new Set(live.map((message) => message.entryId));
+  ids.delete(undefined);
+  let unnamed: Map<string, number> | undefined;
+  let atTail = true;
+  const kept: AgentMessage[] = [];
+  // Copies without an id are looked for at the tail only: an equal message further up is history.
+  for (let index = answer.length - 1; index >= 0; index--) {
+    const message = answer[index];
+    if (!message) continue;
+    if (message.entryId !== undefined) {
+      if (!ids.has(message.entryId)) {
+        kept.push(message);
+        atTail = false;
+      }
+      continue;
+    }
+    unnamed ??= countSignatures(live, answer);
+    const key = signature(message);
+    const open = atTail ? (unnamed.get(key) ?? 0) : 0;
+    if (open > 0) unnamed.set(key, open - 1);
+    else {
+      kept.push(message);
+      atTail = false;
+    }
+  }
+  return [...kept.reverse(), ...live];
+}
+
+/** Live messages that the answer does not name by id, counted by what they say. */
+function countSignatures(
+  live: readonly AgentMessage[],
+  answer: readonly AgentMessage[],
+): Map<string, number> {
+  const named = new Set(answer.map((message) => message.entryId));
+  const counts = new Map<string, number>();
+  for (const message of live) {
+    if (message.entryId !== undefined && named.has(message.entryId)) continue;
+    const key = signature(message);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** Splits a context at the live turn's input; all is history while the input is not in it. */
+export function splitLive(
+  messages: readonly AgentMessage[],
+  inputEntryId: string | undefined,
+): { history: AgentMessage[]; live: AgentMessage[] } {
+  if (inputEntryId === undefined) return { history: [...messages], live: [] };
+  let index = messages.length - 1;
+  while (index >= 0 && messages[index]?.entryId !== inputEntryId) index--;
+  if (index < 0) return { history: [...messages], live: [] };
+  return { history: messages.slice(0, index), live: messages.slice(index) };
+}

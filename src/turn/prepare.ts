@@ -1,0 +1,109 @@
+/** Third room: tools, instructions, project files, and the budget that is left for the conversation. */
+import type { AgentMessage, ImagePart, TextPart, UserMessage } from "../contract/message.ts";
+import type { ToolSet } from "../contract/tool.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
+import { projectInstructions } from "../tool/instructions.ts";
+import { createToolSet } from "../tool/toolset.ts";
+import { contextBudget } from "./budget.ts";
+import { runHooks } from "./hooks.ts";
+import type { SystemPiece } from "./receipt-parts.ts";
+import type { Admission, AgentHost } from "./scope.ts";
+import { BASE_INSTRUCTIONS } from "./instructions.ts";
+
+export interface Prepared {
+  tools: ToolSet;
+  system: SystemPiece[];
+  /** Tokens for history and live turn. */
+  tokenBudget: number;
+  input: UserMessage & { content: (TextPart | ImagePart)[] };
+}
+
+/** The base system prompt: ours, the working folder, then the project's own instruction files, outermost first. */
+export function systemPieces(cwd: string): SystemPiece[] {
+  const files = projectInstructions(cwd).map((file) => ({
+    source: "instructions" as const,
+    path: file.path,
+    text: `<project_instructions path="${file.path}">\n${file.text}\n</project_instructions>`,
+  }));
+  return [{ source: "system", text: `${BASE_INSTRUCTIONS}\n\nWorking folder: ${cwd}` }, ...files];
+}
+
+export function fixedTokens(system: readonly SystemPiece[], tools: ToolSet): number {
+  const text = system.map((piece) => piece.text).join("\n\n") + JSON.stringify(tools.specs);
+  return estimateTokens(text);
+}
+
+export function budgetFor(host: AgentHost, window: number, fixed: number): number {
+  return contextBudget(window, fixed, host.config.agents?.defaults?.compaction);
+}
+
+export function prepare(admission: Admission): Prepared {
+  const { host, request, cwd, model } = admission;
+  const tools = turnTools(admission);
+  const system = systemPieces(cwd);
+  const content: (TextPart | ImagePart)[] = [
+    ...(request.prompt === "" ? [] : [{ type: "text" as const, text: request.prompt }]),
+    ...(request.parts ?? []),
+  ];
+  return {
+    tools,
+    system,
+    tokenBudget: budgetFor(host, model.contextWindow, fixedTokens(system, tools)),
+    input: { role: "user", content, timestamp: Date.now() },
+  };
+}
+
+function turnTools(admission: Admission): ToolSet {
+  const { host, request, cwd, sessionKey, writer, turnId, guard, signal, emit } = admission;
+  const context = { sessionKey, sessionId: writer.record.sessionId, agentId: host.agentId, turnId };
+  const hookOptions = {
+    signal,
+    logger: host.logger,
+    onFailure: (reason: string) => guard.degrade("hook", reason),
+  };
+  return createToolSet({
+    cwd,
+    permission: {
+      ...host.settings.permission,
+      mode: request.permission ?? host.settings.permission.mode ?? "ask",
+    },
+    ...(host.askPermission ? { ask: host.askPermission } : {}),
+    remember: (rule) => host.rememberPermission(rule),
+    extra: [...host.pluginTools],
+    context: { sessionKey, sessionId: writer.record.sessionId },
+    env: host.env,
+    onOutput: (toolCallId, chunk) => emit({ type: "tool.output", toolCallId, chunk }),
+    beforeCall: async (call) => {
+      const payload = { toolCallId: call.id, toolName: call.name, params: call.arguments };
+      const { results, blocked } = await runHooks(
+        host.hooks,
+        "before_tool_call",
+        payload,
+        context,
+        hookOptions,
+      );
+      if (blocked !== undefined) return { block: true, blockReason: blocked };
+      const block = results.find((result) => result.block);
+      if (block) return { block: true, blockReason: block.blockReason ?? "A hook blocked the call." };
+      const params = results.findLast((result) => result.params)?.params;
+      return params ? { params } : undefined;
+    },
+    afterCall: async (call, outcome, durationMs) => {
+      const payload = {
+        toolCallId: call.id,
+        toolName: call.name,
+        params: call.arguments,
+        outcome,
+        durationMs,
+      };
+      await runHooks(host.hooks, "after_tool_call", payload, context, hookOptions);
+    },
+  });
+}
+
+/** The text of an input, as engines and hooks get it. */
+export function inputText(message: AgentMessage): string {
+  if (message.role !== "user") return "";
+  if (typeof message.content === "string") return message.content;
+  return message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
+}

@@ -1,0 +1,82 @@
+import type { ContextPreview } from "../contract/host.ts";
+import type { UserMessage } from "../contract/message.ts";
+import { Assembler } from "./assemble.ts";
+import { Guard } from "./guard.ts";
+import { emptyCursor, outsideTurn, readerOf, surroundings } from "./inspect.ts";
+import { readPromptHooks } from "./prompt-hooks.ts";
+import { makeReceipt } from "./run.ts";
+import type { AgentHost } from "./scope.ts";
+
+/** Stands for the entry that the input would get. */
+const PREVIEW_ENTRY = "preview";
+
+export interface PreviewRequest {
+  sessionKey?: string;
+  prompt: string;
+  /** Tokens; default: the model's. */
+  budget?: number;
+  cwd?: string;
+}
+
+/** What would be assembled for a prompt now. Nothing is sent or stored, nothing is compacted. */
+export async function previewContext(host: AgentHost, request: PreviewRequest): Promise<ContextPreview> {
+  const sessionKey = request.sessionKey ?? "main";
+  const around = await surroundings(host, { cwd: request.cwd, sessionKey });
+  const reader = readerOf(host, sessionKey);
+  try {
+    const sessionId = reader?.record.sessionId ?? "";
+    const signal = new AbortController().signal;
+    const guard = new Guard({
+      engineId: around.engine.info.id,
+      turnId: PREVIEW_ENTRY,
+      logger: host.logger,
+      report: () => undefined,
+      deadlines: host.config.agents?.defaults?.engineDeadlines,
+    });
+    const input: UserMessage = {
+      role: "user",
+      content: [{ type: "text", text: request.prompt }],
+      entryId: PREVIEW_ENTRY,
+    };
+    const tokenBudget = request.budget ?? around.tokenBudget;
+    const outside = outsideTurn(
+      host,
+      { ...around, tokenBudget },
+      { sessionId, transcript: reader?.cursor ?? emptyCursor },
+    );
+    const held = reader?.contextMessages({ maxBytes: around.model.contextWindow * 16 }) ?? {
+      messages: [],
+      complete: true,
+    };
+    const assembly = await new Assembler({
+      engine: around.engine,
+      guard,
+      model: around.model,
+      sessionKey,
+      sessionId,
+      inputEntryId: PREVIEW_ENTRY,
+      prompt: request.prompt,
+      system: around.system,
+      tools: around.tools.specs,
+      tokenBudget,
+      toolResultMaxChars: host.config.agents?.defaults?.toolResultMaxChars ?? 48_000,
+      calibration: host.calibration(sessionId, around.model.ref),
+      signal,
+      slice: () => ({ messages: [...held.messages, input], complete: held.complete }),
+      runtimeContext: () => outside.runtimeContext,
+      runtimeSettings: () => outside.runtimeSettings,
+      promptHooks: readPromptHooks({
+        host,
+        guard,
+        sessionKey,
+        writer: { record: { sessionId } },
+        turnId: PREVIEW_ENTRY,
+        signal,
+      }),
+    }).assemble();
+    const receipt = makeReceipt({ ...around, turnId: PREVIEW_ENTRY }, tokenBudget, assembly, 0, undefined);
+    return { system: assembly.system, messages: assembly.messages, receipt };
+  } finally {
+    reader?.close();
+  }
+}

@@ -1,0 +1,33 @@
+import type { AssemblerOptions } from "./assemble.ts";
+import type { Guard } from "./guard.ts";
+import { runHooks } from "./hooks.ts";
+import type { AgentHost } from "./scope.ts";
+
+export interface PromptHookScope {
+  host: AgentHost;
+  guard: Guard;
+  sessionKey: string;
+  writer: { record: { sessionId: string } };
+  turnId: string;
+  signal: AbortSignal;
+}
+
+/** `before_prompt_build`, run inside the frame of `turn.assemble()`, so that hooks see what the model will receive. */
+export function readPromptHooks(scope: PromptHookScope): AssemblerOptions["promptHooks"] {
+  const { host, guard, sessionKey, writer, turnId, signal } = scope;
+  return async (prompt, system, messages) => {
+    const { results } = await runHooks(
+      host.hooks,
+      "before_prompt_build",
+      { prompt, system, messages },
+      { sessionKey, sessionId: writer.record.sessionId, agentId: host.agentId, turnId },
+      { signal, logger: host.logger, onFailure: (reason) => guard.degrade("hook", reason) },
+    );
+    return {
+      prepend: results.flatMap((result) =>
+        result.prependSystemContext ? [result.prependSystemContext] : [],
+      ),
+      append: results.flatMap((result) => (result.appendSystemContext ? [result.appendSystemContext] : [])),
+    };
+  };
+}

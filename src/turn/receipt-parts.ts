@@ -1,0 +1,110 @@
+import { createHash } from "node:crypto";
+import type { AgentMessage } from "../contract/message.ts";
+import type { PartSource, ReceiptPart } from "../contract/receipt.ts";
+import type { ToolSpec } from "../contract/tool.ts";
+import { readSummary } from "../contract/summary.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
+import { messageTokens } from "../tokens/messages.ts";
+
+/** A piece of the system prompt, in the order it stands there. */
+export interface SystemPiece {
+  source: Extract<PartSource, "system" | "addition" | "instructions">;
+  text: string;
+  path?: string;
+}
+
+interface Measure {
+  hash: string;
+  bytes: number;
+}
+// Messages are immutable once recorded, so their measures are taken once for each object.
+const measures = new WeakMap<AgentMessage, Measure>();
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+function measure(message: AgentMessage): Measure {
+  const known = measures.get(message);
+  if (known) return known;
+  const text = JSON.stringify(sentFields(message));
+  const made = { hash: digest(text), bytes: Buffer.byteLength(text) };
+  measures.set(message, made);
+  return made;
+}
+
+/** The fields that can reach a model, in a fixed order. */
+function sentFields(message: AgentMessage): unknown[] {
+  if (message.role === "toolResult")
+    return [message.role, message.toolCallId, message.toolName, message.content, message.isError];
+  return [message.role, message.content];
+}
+
+export interface PartsInput {
+  system: readonly SystemPiece[];
+  tools: readonly ToolSpec[];
+  messages: readonly AgentMessage[];
+  /** Index of the live turn's first message. */
+  historyCount: number;
+  /** Results that were shortened for this request. */
+  trims: ReadonlyMap<AgentMessage, { fromBytes: number; toBytes: number }>;
+}
+
+/** The parts of one request in the order the model sees them. */
+export function receiptParts(input: PartsInput): { parts: ReceiptPart[]; liveFrom: number } {
+  const parts: ReceiptPart[] = input.system.map((piece) => ({
+    source: piece.source,
+    role: "system",
+    ...(piece.path === undefined ? {} : { path: piece.path }),
+    tokens: estimateTokens(piece.text),
+    bytes: Buffer.byteLength(piece.text),
+    hash: digest(piece.text),
+  }));
+  if (input.tools.length > 0) {
+    const text = JSON.stringify(input.tools);
+    parts.push({
+      source: "tools",
+      role: "system",
+      tokens: estimateTokens(text),
+      bytes: Buffer.byteLength(text),
+      hash: digest(text),
+    });
+  }
+  const liveFrom = parts.length + input.historyCount;
+  for (const [index, message] of input.messages.entries()) {
+    const trimmed = input.trims.get(message);
+    parts.push({
+      source: messageSource(message, index >= input.historyCount),
+      role: message.role,
+      ...(message.entryId === undefined ? {} : { entryId: message.entryId }),
+      tokens: messageTokens(message),
+      ...measure(message),
+      ...(trimmed ? { trimmed } : {}),
+    });
+  }
+  return { parts, liveFrom };
+}
+
+function messageSource(message: AgentMessage, live: boolean): PartSource {
+  if (message.role === "user") {
+    const first = typeof message.content === "string" ? message.content : message.content[0];
+    const text = typeof first === "string" ? first : first?.type === "text" ? first.text : "";
+    if (readSummary(text) !== undefined) return "head";
+  }
+  return live ? "live" : "history";
+}
+
+/** How much of a request is the same as the one before it, from its start. */
+export function sharedPrefix(
+  parts: readonly ReceiptPart[],
+  previous: readonly ReceiptPart[] | undefined,
+): { sharedParts: number; sharedTokens: number } {
+  let sharedParts = 0;
+  let sharedTokens = 0;
+  for (const part of parts) {
+    if (previous?.[sharedParts]?.hash !== part.hash) break;
+    sharedParts += 1;
+    sharedTokens += part.tokens;
+  }
+  return { sharedParts, sharedTokens };
+}

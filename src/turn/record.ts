@@ -1,0 +1,88 @@
+/**
+ * Fifth room: the mirror. Every message of the turn is in the transcript as soon as it is complete; the commit
+ * marker makes them final. When the transcript cannot be written the messages are kept for the engine.
+ */
+import type { TurnEvent } from "../contract/events.ts";
+import { type PagurusError, toPagurusError } from "../contract/errors.ts";
+import type { AgentMessage } from "../contract/message.ts";
+import type { TurnOutcome } from "../contract/transcript.ts";
+import type { SessionWriter } from "../contract/store.ts";
+import type { Guard } from "./guard.ts";
+
+export interface RecorderOptions {
+  writer: SessionWriter;
+  turnId: string;
+  guard: Guard;
+  /** Stops the turn: what cannot be recorded must not be done. */
+  stop(error: PagurusError): void;
+}
+
+export class Recorder {
+  /** The turn's messages in order, also those that could not be written. */
+  readonly messages: AgentMessage[] = [];
+  inputEntryId: string | undefined;
+  readonly #options: RecorderOptions;
+  #failure: PagurusError | undefined;
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+  }
+
+  get failure(): PagurusError | undefined {
+    return this.#failure;
+  }
+
+  /** Writes one message; returns it with its entry id. */
+  message(message: AgentMessage): AgentMessage {
+    const { writer, turnId } = this.#options;
+    let recorded = message;
+    if (!this.#failure) {
+      try {
+        const entry = writer.append({ type: "message", turnId, message });
+        this.inputEntryId ??= entry.id;
+        recorded = { ...message, entryId: entry.id };
+      } catch (error) {
+        this.#fail(error);
+      }
+    }
+    this.messages.push(recorded);
+    return recorded;
+  }
+
+  /** Degradations outlive the process, so that `status` can tell them. */
+  degradation(event: Extract<TurnEvent, { type: "context.degraded" }>): void {
+    const { writer, turnId } = this.#options;
+    if (this.#failure || this.inputEntryId === undefined) return;
+    const { stage, reason, engineId } = event;
+    try {
+      writer.append({
+        type: "custom",
+        turnId,
+        customType: "pagurus.degraded",
+        data: { stage, reason, engineId },
+      });
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Ends the turn in the transcript. False when it could not be written. */
+  commit(outcome: TurnOutcome, code?: string): boolean {
+    if (this.#failure) return false;
+    const { writer, turnId } = this.#options;
+    try {
+      writer.commitTurn({ turnId, outcome, finalized: false, ...(code === undefined ? {} : { code }) });
+      return true;
+    } catch (error) {
+      this.#fail(error);
+      return false;
+    }
+  }
+
+  #fail(error: unknown): void {
+    const failure = toPagurusError(error, "store_write_failed");
+    this.#failure = failure;
+    this.#options.guard.degrade("transcript", failure.message);
+    this.#options.stop(failure);
+  }
+}

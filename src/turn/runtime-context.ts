@@ -1,0 +1,71 @@
+import type { RuntimeContext, RuntimeSettings } from "../contract/runtime-context.ts";
+import type { AgentMessage, Usage } from "../contract/message.ts";
+import type { ModelInfo } from "../contract/model.ts";
+import type { TranscriptCursor } from "../contract/transcript.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
+import { messagesTokens, messageTokens } from "../tokens/messages.ts";
+import type { AgentHost } from "./scope.ts";
+
+export interface RuntimeContextInput {
+  host: AgentHost;
+  sessionId: string;
+  model: ModelInfo;
+  harnessId: string;
+  cwd: string;
+  turnId?: string | undefined;
+  tokenBudget: number;
+  transcript: TranscriptCursor;
+  lastUsage?: Usage | undefined;
+}
+
+/** Builds what every engine member gets from the running host. Nothing is invented: what is unknown is left out. */
+export function buildRuntimeContext(input: RuntimeContextInput): RuntimeContext {
+  const { host, sessionId, model, harnessId, cwd, turnId, tokenBudget, transcript, lastUsage } = input;
+  const calibration = host.calibration(sessionId, model.ref);
+  const cacheKnown = lastUsage?.cacheRead !== undefined || lastUsage?.cacheWrite !== undefined;
+  return {
+    config: host.config,
+    provider: model.provider,
+    model: model.ref,
+    modelId: model.id,
+    agentId: host.agentId,
+    agentHarnessId: harnessId,
+    cwd,
+    ...(turnId === undefined ? {} : { turnId }),
+    tokenBudget,
+    ...(lastUsage ? { usage: lastUsage, currentTokenCount: lastUsage.totalTokens } : {}),
+    ...(lastUsage && cacheKnown ? { promptCache: { lastCallUsage: cacheUsage(lastUsage) } } : {}),
+    tokens: (value) => Math.ceil(calibration.apply(countTokens(value))),
+    llm: { complete: host.complete(host.config.agents?.defaults?.compaction?.model ?? model.ref) },
+    allowDeferredCompactionExecution: true,
+    transcript,
+  };
+}
+
+function cacheUsage(usage: Usage): NonNullable<NonNullable<RuntimeContext["promptCache"]>["lastCallUsage"]> {
+  return {
+    input: usage.input,
+    output: usage.output,
+    ...(usage.cacheRead === undefined ? {} : { cacheRead: usage.cacheRead }),
+    ...(usage.cacheWrite === undefined ? {} : { cacheWrite: usage.cacheWrite }),
+    total: usage.totalTokens,
+  };
+}
+
+function countTokens(value: string | AgentMessage | readonly AgentMessage[]): number {
+  if (typeof value === "string") return estimateTokens(value);
+  return Array.isArray(value)
+    ? messagesTokens(value as readonly AgentMessage[])
+    : messageTokens(value as AgentMessage);
+}
+
+export function buildRuntimeSettings(input: RuntimeContextInput): RuntimeSettings {
+  const { host, model, harnessId, tokenBudget } = input;
+  return {
+    schemaVersion: 1,
+    runtime: { host: "pagurus", mode: "normal", harnessId, runtimeId: harnessId },
+    model: { requested: model.ref, resolved: model.ref, provider: model.provider },
+    contextEngineSelection: { selectedId: host.slot.id, source: host.slot.source },
+    limits: { promptTokenBudget: tokenBudget, maxOutputTokens: model.maxTokens },
+  };
+}

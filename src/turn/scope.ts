@@ -1,0 +1,63 @@
+/** What the rooms of a turn share: the agent's long-lived parts, and the turn that is under way. */
+import type { ContextEngine } from "../contract/engine.ts";
+import type { TurnEvent } from "../contract/events.ts";
+import type { AgentHarness } from "../contract/harness.ts";
+import type { AskPermission, RunRequest } from "../contract/host.ts";
+import type { LlmComplete, ModelInfo } from "../contract/model.ts";
+import type { PluginTool } from "../contract/plugin.ts";
+import type { SessionStore, SessionWriter } from "../contract/store.ts";
+import type { AgentSettings } from "../config/agent.ts";
+import type { PagurusConfig, PermissionRule } from "../config/types.ts";
+import type { Logger } from "../platform/log.ts";
+import type { Calibration } from "../tokens/calibration.ts";
+import type { EngineSlot } from "./engine-slot.ts";
+import type { Guard } from "./guard.ts";
+import type { HookSource } from "./hooks.ts";
+
+/** One agent of the host, as long as the process lives. Made by `app.ts`. */
+export interface AgentHost {
+  readonly agentId: string;
+  readonly agentDir: string;
+  readonly config: PagurusConfig;
+  readonly settings: AgentSettings;
+  readonly env: Record<string, string | undefined>;
+  readonly logger: Logger;
+  readonly store: SessionStore;
+  readonly slot: EngineSlot;
+  readonly hooks: HookSource;
+  readonly harnesses: readonly AgentHarness[];
+  readonly pluginTools: readonly PluginTool[];
+  readonly askPermission?: AskPermission | undefined;
+  rememberPermission(rule: PermissionRule): Promise<void>;
+  /** Model ref of a run that names none, and where it comes from. */
+  defaultModel(): Promise<{ ref: string; source: string }>;
+  /** Throws `model_unknown`, `credential_missing`. */
+  modelInfo(ref: string): ModelInfo;
+  /** A completion call bound to a model ref. */
+  complete(defaultRef: string): LlmComplete;
+  /** Correction of token estimates, for a session and model. */
+  calibration(sessionId: string, modelRef: string): Calibration;
+  /** Session keys already opened in this process. */
+  readonly started: Set<string>;
+  newTurnId(): string;
+}
+
+/** A turn that has passed admission: everything is checked, the session is locked. */
+export interface Admission {
+  readonly host: AgentHost;
+  readonly request: RunRequest;
+  readonly sessionKey: string;
+  readonly turnId: string;
+  readonly cwd: string;
+  readonly engine: ContextEngine;
+  readonly harness: AgentHarness;
+  readonly runtimeRule: string;
+  readonly model: ModelInfo;
+  readonly writer: SessionWriter;
+  /** The session had entries before this turn. */
+  readonly existed: boolean;
+  readonly guard: Guard;
+  /** Fires at the caller's abort and at the turn's deadline. */
+  readonly signal: AbortSignal;
+  emit(event: TurnEvent): void;
+}

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Command } from "commander";
+import { completionTree } from "../../src/cli/completion-tree.ts";
+import { command, fakeCli } from "./fake-cli.ts";
+import { buildProgram } from "../../src/cli/program.ts";
+
+test("the tree holds every command with its options and choices", () => {
+  const tree = completionTree(buildProgram(fakeCli(), () => Promise.resolve()));
+  const paths = tree.map((node) => node.path);
+  for (const path of [
+    "",
+    "run",
+    "chat",
+    "sessions delete",
+    "context diff",
+    "config schema",
+    "doctor",
+    "completion",
+  ]) {
+    assert.ok(paths.includes(path), path);
+  }
+  const run = tree.find((node) => node.path === "run");
+  const option = (long: string) => run?.options.find((one) => one.long === long);
+  assert.deepEqual(option("--permission")?.choices, ["ask", "deny", "auto", "read-only"]);
+  assert.deepEqual([option("--cwd")?.takes, option("--image")?.takes], ["folder", "file"]);
+  assert.deepEqual([option("--model")?.takes, option("--json")?.takes], ["text", "nothing"]);
+});
+
+test("a quote in a description does not break out of any script", async () => {
+  const program = new Command("pagurus");
+  program.command("a").description("it's [x]: $(touch /) `y`").option("--b <file>", "don't");
+  const { bashScript } = await import("../../src/cli/completion-bash.ts");
+  const { zshScript } = await import("../../src/cli/completion-zsh.ts");
+  const { fishScript } = await import("../../src/cli/completion-fish.ts");
+  const tree = completionTree(program);
+  assert.doesNotMatch(bashScript(tree), /touch/);
+  assert.match(zshScript(tree), /'a:it'\\''s \[x\]\\: \$\(touch \/\) `y`'/);
+  assert.match(fishScript(tree), /-d 'it\\'s \[x\]: \$\(touch \/\) `y`'/);
+});
+
+test("each script names every command", async () => {
+  for (const shell of ["bash", "zsh", "fish"]) {
+    const { code, out } = await command(["completion", shell]);
+    assert.equal(code, 0);
+    for (const word of ["run", "sessions", "preview", "unset", "doctor"]) assert.ok(out.includes(word), word);
+  }
+});

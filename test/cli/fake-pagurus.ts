@@ -1,0 +1,245 @@
+import type { TurnEvent } from "../../src/contract/events.ts";
+import type { Pagurus, RunRequest, StatusReport, TurnRun } from "../../src/contract/host.ts";
+import type { Receipt, ReceiptPart } from "../../src/contract/receipt.ts";
+import type { SessionReader, SessionRecord, SessionStore, SessionWriter } from "../../src/contract/store.ts";
+import type { TranscriptEntry } from "../../src/contract/transcript.ts";
+import { PagurusError } from "../../src/contract/errors.ts";
+
+export const completed: TurnEvent = {
+  type: "turn.completed",
+  sessionKey: "main",
+  sessionId: "s1",
+  turnId: "t1",
+  runtime: "embedded",
+  seam: "native",
+  model: "offline/extract",
+  engine: "legacy",
+  stopReason: "stop",
+  usage: { input: 1, output: 1, totalTokens: 2 },
+  degraded: [],
+};
+
+export const failed = (code: string, message: string): TurnEvent => ({
+  type: "turn.failed",
+  error: { code, message },
+  degraded: [],
+});
+
+export function statusReport(changes: Partial<StatusReport> = {}): StatusReport {
+  return {
+    home: "/home/someone/.pagurus",
+    configFile: "/home/someone/.pagurus/pagurus.json",
+    configFound: false,
+    configWarnings: [],
+    agentId: "main",
+    sessionKey: "main",
+    interruptedTurns: [],
+    model: { ref: "offline/extract", source: "default", contextWindow: 32_000 },
+    Execution: "in process",
+    Runtime: { id: "embedded", rule: "default" },
+    engine: {
+      selected: "legacy",
+      effective: "legacy",
+      source: "default",
+      contract: "pagurus.engine/1",
+      lifecycle: "classic",
+    },
+    context: { tokens: 8_000, budget: 16_000 },
+    compactions: 0,
+    degraded: [],
+    permission: "ask",
+    sandbox: "none",
+    ...changes,
+  };
+}
+
+export function part(changes: Partial<ReceiptPart> & { hash: string }): ReceiptPart {
+  return { source: "history", role: "user", tokens: 10, bytes: 40, ...changes };
+}
+
+export function receipt(changes: Partial<Receipt> & { parts: ReceiptPart[] }): Receipt {
+  return {
+    turnId: "t1",
+    request: 0,
+    timestamp: "2026-01-02T03:04:05.000Z",
+    seam: "native",
+    runtime: "embedded",
+    engine: "legacy",
+    model: "offline/extract",
+    liveFrom: 0,
+    sharedParts: 0,
+    sharedTokens: 0,
+    tokens: 100,
+    tokenBudget: 1000,
+    ...changes,
+  };
+}
+
+export function record(sessionKey: string, changes: Partial<SessionRecord> = {}): SessionRecord {
+  return {
+    sessionKey,
+    sessionId: `id-${sessionKey}`,
+    file: `/nowhere/${sessionKey}.jsonl`,
+    cwd: "/",
+    createdAt: "2026-01-01T00:00:00.000Z",
+    updatedAt: "2026-01-02T00:00:00.000Z",
+    entryCount: 3,
+    bytes: 2048,
+    current: true,
+    ...changes,
+  };
+}
+
+const nothing = (what: string) => (): never => {
+  throw new PagurusError("internal", `The test does not expect ${what}.`);
+};
+
+/** A store whose session `main` has these entries on its path; `file` is the whole file in order. */
+export class FakeStore implements SessionStore {
+  path: TranscriptEntry[];
+  file: TranscriptEntry[];
+  records: SessionRecord[] = [record("main")];
+  rewinds: (string | null)[] = [];
+  deleted: string[] = [];
+  interrupted: string[] = [];
+
+  constructor(path: TranscriptEntry[] = [], file: TranscriptEntry[] = path) {
+    this.path = path;
+    this.file = file;
+  }
+
+  openReader(key: string): SessionReader {
+    const found = this.find(key);
+    if (!found) throw new PagurusError("session_not_found", `No session "${key}".`);
+    const entries = this.path;
+    const all = this.file;
+    return {
+      record: found,
+      leafId: entries.at(-1)?.id ?? null,
+      notices: [],
+      cursor: {
+        async *forward() {
+          yield* entries;
+        },
+        async *backward() {
+          yield* entries.toReversed();
+        },
+        get: (id) => Promise.resolve(all.find((entry) => entry.id === id)),
+      },
+      contextMessages: () => ({ messages: [], complete: true }),
+      interruptedTurns: () => this.interrupted,
+      close: () => undefined,
+    };
+  }
+  openWriter(key: string): SessionWriter {
+    const reader = this.openReader(key);
+    return {
+      ...reader,
+      unfinalizedTurns: () => [],
+      append: nothing("append"),
+      commitTurn: nothing("commitTurn"),
+      markFinalized: nothing("markFinalized"),
+      rewind: (target) => {
+        if (target !== null && !this.file.some((entry) => entry.id === target)) {
+          throw new PagurusError("entry_not_found", `No entry "${target}" in session "${key}".`);
+        }
+        this.rewinds.push(target);
+      },
+      close: () => undefined,
+    };
+  }
+  list(): SessionRecord[] {
+    return this.records;
+  }
+  find(key: string): SessionRecord | undefined {
+    return this.records.find((one) => one.sessionKey === key && one.current);
+  }
+  search: SessionStore["search"] = () => [];
+  renew = (key: string): SessionRecord => record(key, { sessionId: "renewed" });
+  fork = (_key: string, newKey: string): SessionRecord => record(newKey);
+  delete(key: string): { sessions: number; bytes: number } {
+    this.deleted.push(key);
+    return { sessions: 1, bytes: 2048 };
+  }
+  async *export(): AsyncIterable<Uint8Array> {
+    const lines = [{ type: "session", version: 3, id: "id-main" }, ...this.file];
+    const bytes = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    // Cut at an odd place, as files are read.
+    yield bytes.subarray(0, 37);
+    yield bytes.subarray(37);
+  }
+  import: SessionStore["import"] = () => Promise.resolve(record("imported"));
+  close(): void {}
+}
+
+export interface Script {
+  /** Events of each run, in order; the last script repeats. */
+  turns?: (TurnEvent[] | ((request: RunRequest, turn: FakeTurn) => AsyncIterable<TurnEvent>))[];
+  store?: FakeStore;
+  status?: StatusReport;
+  receipts?: Receipt[];
+  preview?: Pagurus["context"]["preview"];
+  compact?: Pagurus["compact"];
+}
+
+export interface FakeTurn {
+  steered: string[];
+  aborted: boolean;
+}
+
+export class FakePagurus implements Pagurus {
+  readonly requests: RunRequest[] = [];
+  readonly turns: FakeTurn[] = [];
+  readonly store: FakeStore;
+  closed = 0;
+  renewed: string[] = [];
+  readonly #script: Script;
+
+  constructor(script: Script = {}) {
+    this.#script = script;
+    this.store = script.store ?? new FakeStore();
+  }
+
+  run(request: RunRequest): TurnRun {
+    const scripts = this.#script.turns ?? [[completed]];
+    const script = scripts[Math.min(this.requests.length, scripts.length - 1)] ?? [];
+    this.requests.push(request);
+    const turn: FakeTurn = { steered: [], aborted: false };
+    this.turns.push(turn);
+    const events = typeof script === "function" ? script(request, turn) : each(script);
+    return {
+      steer: (text) => {
+        turn.steered.push(text);
+        return true;
+      },
+      abort: () => {
+        turn.aborted = true;
+      },
+      [Symbol.asyncIterator]: () => events[Symbol.asyncIterator](),
+    };
+  }
+
+  sessions = (): SessionStore => this.store;
+  context: Pagurus["context"] = {
+    preview: (request) => (this.#script.preview ?? nothing("preview"))(request),
+    receipts: ({ turnId }) => {
+      const all = this.#script.receipts ?? [];
+      const wanted = turnId ?? all.at(-1)?.turnId;
+      return Promise.resolve(all.filter((one) => one.turnId === wanted));
+    },
+  };
+  compact: Pagurus["compact"] = (request) => (this.#script.compact ?? nothing("compact"))(request);
+  renew: Pagurus["renew"] = ({ sessionKey = "main", reason }) => {
+    this.renewed.push(reason);
+    return Promise.resolve(this.store.renew(sessionKey));
+  };
+  status = (): Promise<StatusReport> => Promise.resolve(this.#script.status ?? statusReport());
+  close(): Promise<void> {
+    this.closed += 1;
+    return Promise.resolve();
+  }
+}
+
+async function* each(events: TurnEvent[]): AsyncGenerator<TurnEvent> {
+  yield* events;
+}

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { hideSecrets } from "../../src/cli/config.ts";
+import { command } from "./fake-cli.ts";
+import { part, receipt, statusReport } from "./fake-pagurus.ts";
+
+const home = mkdtempSync(join(tmpdir(), "pagurus-home-"));
+after(() => rmSync(home, { recursive: true }));
+const env = { PAGURUS_HOME: home };
+const file = join(home, "pagurus.json");
+
+test("status --json is the report as it is; the text has one line for each fact", async () => {
+  const report = statusReport();
+  const json = await command(["status", "--json"], { script: { status: report } });
+  assert.deepEqual(JSON.parse(json.out), report);
+  const text = await command(["status"], { script: { status: report } });
+  assert.match(text.out, /^Execution: {3}in process$/m);
+  assert.match(text.out, /^Runtime: {5}embedded \(default\)$/m);
+  assert.match(text.out, /^Session: {5}main \(no turns yet\)$/m);
+});
+
+test("compact exits 1 when nothing was compacted", async () => {
+  const script = { compact: () => Promise.resolve({ compacted: false, reason: "nothing old" }) };
+  const { code, out } = await command(["compact"], { script });
+  assert.deepEqual([code, out], [1, "Not compacted: nothing old.\n"]);
+});
+
+test("context show and diff print receipts as text or JSON", async () => {
+  const receipts = [
+    receipt({ request: 0, parts: [part({ hash: "a" })] }),
+    receipt({ request: 1, parts: [part({ hash: "a" }), part({ hash: "b" })], sharedParts: 1 }),
+  ];
+  const script = { receipts };
+  const show = await command(["context", "show"], { script });
+  assert.equal(show.out.match(/^Request \d of turn t1/gm)?.length, 2);
+  assert.deepEqual(JSON.parse((await command(["context", "show", "--json"], { script })).out), receipts);
+  const diff = JSON.parse((await command(["context", "diff", "--json"], { script })).out) as {
+    prefixParts: number;
+  };
+  assert.equal(diff.prefixParts, 1);
+  const none = await command(["context", "diff"]);
+  assert.deepEqual([none.code, none.out], [1, ""]);
+});
+
+test("context preview passes prompt and budget on and prints the messages", async () => {
+  const preview = (request: { prompt: string; budget?: number }) =>
+    Promise.resolve({
+      system: "You are here.",
+      messages: [
+        { role: "user" as const, content: `${request.prompt} ${String(request.budget)}`, entryId: "e7" },
+      ],
+      receipt: receipt({ parts: [] }),
+    });
+  const argv = ["context", "preview", "--prompt", "Next?", "--budget", "500"];
+  const { out } = await command(argv, { script: { preview } });
+  assert.match(out, /--- System\nYou are here\.\n\n--- You \(e7\)\nNext\? 500\n/);
+  const json = JSON.parse((await command([...argv, "--json"], { script: { preview } })).out) as object;
+  assert.deepEqual(Object.keys(json), ["system", "messages", "receipt"]);
+});
+
+test("config get, set and unset work on the file and keep its comments", async () => {
+  writeFileSync(file, "{\n  // mine\n  agents: { defaults: { model: 'a/b' } },\n}\n");
+  assert.equal((await command(["config", "get", "agents.defaults.model"], { env })).out, "a/b\n");
+  assert.equal((await command(["config", "get", "agents.defaults.model", "--json"], { env })).out, '"a/b"\n');
+  assert.equal((await command(["config", "set", "agents.defaults.maxSteps", "7"], { env })).code, 0);
+  assert.equal((await command(["config", "get", "agents.defaults.maxSteps"], { env })).out, "7\n");
+  assert.equal((await command(["config", "unset", "agents.defaults.model"], { env })).code, 0);
+  assert.match(readFileSync(file, "utf8"), /\/\/ mine/);
+  const gone = await command(["config", "get", "agents.defaults.model"], { env });
+  assert.equal(gone.code, 2);
+  assert.match(gone.err, /\[config_key_unknown\]\n$/);
+});
+
+test("config set refuses what is wrong and leaves the file", async () => {
+  writeFileSync(file, "{}\n");
+  const { code, err } = await command(["config", "set", "agents.defaults.maxSteps", "many"], { env });
+  assert.equal(code, 2);
+  assert.match(err, /^pagurus: [^\n]+\[config_invalid\]\n$/);
+  assert.equal(readFileSync(file, "utf8"), "{}\n");
+});
+
+test("config validate names a broken file with exit 2 and passes a good one", async () => {
+  writeFileSync(file, "{ agents: ");
+  assert.equal((await command(["config", "validate"], { env })).code, 2);
+  writeFileSync(file, "{ somethingNew: 1 }");
+  const warned = await command(["config", "validate"], { env });
+  assert.equal(warned.code, 0);
+  assert.match(warned.err, /warning: .*somethingNew/);
+  rmSync(file);
+  assert.match((await command(["config", "validate"], { env })).out, /is not there; the defaults are in use/);
+});
+
+test("config schema is JSON Schema", async () => {
+  const schema = JSON.parse((await command(["config", "schema"])).out) as Record<string, unknown>;
+  assert.equal(schema["type"], "object");
+});
+
+test("secrets are hidden in config get, references and files are not secrets", async () => {
+  const providers = {
+    openai: { apiKey: "sk-real", headers: { "X-Anything": "h" }, baseUrl: "https://me:pw@host/v1" },
+    other: { apiKey: "${OTHER_KEY}" },
+    third: { apiKey: { file: "/run/key" } },
+  };
+  writeFileSync(file, JSON.stringify({ models: { providers } }));
+  const { out } = await command(["config", "get"], { env });
+  for (const secret of ["sk-real", '"h"', "me:pw"]) assert.ok(!out.includes(secret), secret);
+  for (const shown of ["${OTHER_KEY}", "/run/key", "https://(hidden)@host/v1"])
+    assert.ok(out.includes(shown), shown);
+  const one = await command(["config", "get", "models.providers.openai.apiKey"], { env });
+  assert.equal(one.out, "(hidden)\n");
+  const header = await command(["config", "get", "models.providers.openai.headers.X-Anything"], { env });
+  assert.equal(header.out, "(hidden)\n");
+  const open = await command(["config", "get", "models.providers.openai.apiKey", "--show-secrets"], { env });
+  assert.equal(open.out, "sk-real\n");
+  assert.deepEqual(hideSecrets({ maxTokens: 5, botToken: "x", tokenizer: "y" }), {
+    maxTokens: 5,
+    botToken: "(hidden)",
+    tokenizer: "y",
+  });
+});

@@ -1,0 +1,47 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+
+export interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+/** A user of this machine with an empty home, and the command line to call. */
+export class Launcher {
+  readonly root = mkdtempSync(join(tmpdir(), "pagurus-process-"));
+  readonly env = {
+    PATH: process.env["PATH"] ?? "",
+    HOME: this.root,
+    PAGURUS_HOME: join(this.root, "home"),
+    PAGURUS_NO_PROBE: "1",
+  };
+
+  start(args: string[]): { child: ChildProcess; ended: Promise<Ended> } {
+    const child = spawn(process.execPath, [MAIN, ...args], { cwd: this.root, env: this.env });
+    const chunks: Record<"out" | "err", string> = { out: "", err: "" };
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (chunks.out += text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (chunks.err += text));
+    const ended = new Promise<Ended>((resolve, reject) => {
+      child.once("error", reject);
+      child.once("close", (code) => resolve({ code, ...chunks }));
+    });
+    return { child, ended };
+  }
+
+  /** Runs to the end; `input` absent: an empty standard input. */
+  run(args: string[], input = ""): Promise<Ended> {
+    const { child, ended } = this.start(args);
+    child.stdin?.end(input);
+    return ended;
+  }
+
+  remove(): void {
+    rmSync(this.root, { recursive: true, force: true });
+  }
+}

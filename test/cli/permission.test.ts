@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import type { PassThrough } from "node:stream";
+import { test } from "node:test";
+import type { PermissionQuestion } from "../../src/contract/host.ts";
+import {
+  oneAtATime,
+  parseAnswer,
+  questionText,
+  terminalPermission,
+} from "../../src/cli/permission-prompt.ts";
+import { fakeCli } from "./fake-cli.ts";
+
+const question = (changes: Partial<PermissionQuestion> = {}): PermissionQuestion => ({
+  toolName: "shell",
+  summary: "rm -rf build",
+  cwd: "/w",
+  signal: new AbortController().signal,
+  ...changes,
+});
+
+test("only y and a allow", () => {
+  const answers = ["y", " YES ", "a", "always", "n", "", "yy", "sure", "once"].map(parseAnswer);
+  assert.deepEqual(answers, ["once", "once", "always", "always", "deny", "deny", "deny", "deny", "once"]);
+});
+
+test("the question shows the whole command and nothing in it can drive the terminal", () => {
+  const text = questionText(fakeCli(), question({ summary: "echo a\u001b[2K\r\nrm b" }));
+  assert.equal(text, "Allow shell in /w?\n    echo a[2K\n    rm b\n[y] once  [a] always here  [n] no: ");
+  const long = questionText(fakeCli(), question({ summary: "x\n".repeat(20).trimEnd() }));
+  assert.match(long, /… 8 more lines/);
+});
+
+test("parallel questions are asked one after the other; a failed or aborted one does not hold up the rest", async () => {
+  const open: string[] = [];
+  let most = 0;
+  const ask = oneAtATime(async ({ summary }) => {
+    open.push(summary);
+    most = Math.max(most, open.length);
+    await new Promise((resolve) => setImmediate(resolve));
+    open.pop();
+    if (summary === "bad") throw new Error("terminal gone");
+    return "once";
+  });
+  const aborted = AbortSignal.abort();
+  const answers = await Promise.allSettled([
+    ask(question({ summary: "1" })),
+    ask(question({ summary: "bad" })),
+    ask(question({ summary: "3", signal: aborted })),
+    ask(question({ summary: "4" })),
+  ]);
+  assert.deepEqual(
+    answers.map((answer) => (answer.status === "fulfilled" ? answer.value : "threw")),
+    ["once", "threw", "deny", "once"],
+  );
+  assert.equal(most, 1);
+});
+
+test("a terminal is asked on standard error; an abort denies", async () => {
+  const cli = fakeCli();
+  cli.stderr.isTTY = true;
+  const ask = terminalPermission(cli);
+  assert.ok(ask);
+  const first = ask(question());
+  (cli.stdin as unknown as PassThrough).write("a\n");
+  assert.equal(await first, "always");
+  assert.match(cli.err(), /Allow shell in \/w\?/);
+  const controller = new AbortController();
+  const second = ask(question({ signal: controller.signal }));
+  setImmediate(() => controller.abort());
+  assert.equal(await second, "deny");
+  assert.equal(cli.out(), "");
+});

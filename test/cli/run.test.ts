@@ -1,0 +1,244 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { PagurusError } from "../../src/contract/errors.ts";
+import type { TurnEvent } from "../../src/contract/events.ts";
+import { command, fakeCli } from "./fake-cli.ts";
+import { completed, failed, FakePagurus } from "./fake-pagurus.ts";
+import { execute } from "../../src/cli/program.ts";
+
+const text = (delta: string): TurnEvent => ({ type: "text.delta", delta });
+const answer = (words: string): TurnEvent => ({
+  type: "message",
+  message: { role: "assistant", content: [{ type: "text", text: words }] },
+});
+
+test("the answer goes to standard output and ends with one newline", async () => {
+  const turns = [[text("Hello "), text("there"), answer("Hello there"), completed]];
+  const result = await command(["run", "hi"], { script: { turns } });
+  assert.deepEqual([result.code, result.out, result.err], [0, "Hello there\n", ""]);
+  assert.equal(result.pagurus.requests[0]?.prompt, "hi");
+  assert.equal(result.pagurus.closed, 1);
+});
+
+test("a runtime that does not stream still shows its words, once", async () => {
+  const result = await command(["run", "hi"], { script: { turns: [[answer("All at once\n"), completed]] } });
+  assert.equal(result.out, "All at once\n");
+});
+
+test("tool activity, notices and degradations go to standard error, each on a line", async () => {
+  const turns: TurnEvent[][] = [
+    [
+      text("Looking"),
+      { type: "tool.started", toolCallId: "c", toolName: "shell", arguments: { command: "ls\n-l" } },
+      {
+        type: "tool.completed",
+        toolCallId: "c",
+        toolName: "shell",
+        outcome: {
+          content: [{ type: "text", text: "no such\u001b[31m file\nmore" }],
+          isError: true,
+          details: { exitCode: 2 },
+        },
+      },
+      { type: "notice", kind: "torn_line", detail: "A torn line was set aside." },
+      { type: "context.degraded", stage: "assemble", reason: "threw", engineId: "e", turnId: "t" },
+      completed,
+    ],
+  ];
+  const result = await command(["run", "hi"], { script: { turns } });
+  assert.equal(result.out, "Looking\n");
+  assert.deepEqual(result.err.trimEnd().split("\n"), [
+    "• shell ls -l",
+    "  ✗ shell: exit 2, no such [31m file",
+    "note: A torn line was set aside.",
+    "degraded (assemble, engine e): threw",
+  ]);
+});
+
+test("--json prints each event as one line, the end last", async () => {
+  const turns = [[text("a"), completed, { type: "notice", kind: "late", detail: "late" } as TurnEvent]];
+  const result = await command(["run", "hi", "--json"], { script: { turns } });
+  const types = result.out
+    .trimEnd()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as TurnEvent).type);
+  assert.deepEqual(types, ["text.delta", "notice", "turn.completed"]);
+});
+
+test("--json ends with turn.failed when the host refuses to start or the turn is refused", async () => {
+  const refusal = new PagurusError("config_invalid", "The file is broken.");
+  const atTheDoor = await command(["run", "hi", "--json"], { open: () => Promise.reject(refusal) });
+  assert.equal(atTheDoor.code, 2);
+  assert.deepEqual(JSON.parse(atTheDoor.out), {
+    type: "turn.failed",
+    error: { code: "config_invalid", message: "The file is broken." },
+    degraded: [],
+  });
+  const inTurn = await command(["run", "hi", "--json"], {
+    script: { turns: [[failed("host_requirement", "No.")]] },
+  });
+  assert.equal(inTurn.code, 2);
+  assert.equal(inTurn.out.trimEnd().split("\n").length, 1);
+  const usage = await command(["run", "--json", "--nonsense", "hi"]);
+  assert.equal((JSON.parse(usage.out) as { error: { code: string } }).error.code, "usage_invalid");
+});
+
+test("a failed turn is one line on standard error and exit 1", async () => {
+  const turns = [[text("half"), failed("model_unavailable", "The endpoint\nis gone.")]];
+  const result = await command(["run", "hi"], { script: { turns } });
+  assert.deepEqual([result.code, result.out], [1, "half\n"]);
+  assert.equal(result.err, "pagurus: The endpoint is gone. [model_unavailable]\n");
+});
+
+test("codes of usage and configuration exit 2, an aborted turn 130", async () => {
+  const codes: [string, number][] = [
+    ["credential_missing", 2],
+    ["model_unknown", 2],
+    ["engine_unknown", 2],
+    ["runtime_unsupported", 2],
+    ["session_key_invalid", 2],
+    ["session_locked", 1],
+    ["internal", 1],
+    ["turn_aborted", 130],
+  ];
+  for (const [code, exit] of codes) {
+    const result = await command(["run", "hi"], { script: { turns: [[failed(code, "x")]] } });
+    assert.equal(result.code, exit, code);
+  }
+});
+
+test("a turn that ends without saying how is a failure", async () => {
+  const result = await command(["run", "hi", "--json"], { script: { turns: [[text("a")]] } });
+  assert.equal(result.code, 1);
+  assert.match(result.out, /"type":"turn.failed".*\n$/);
+});
+
+test("the prompt comes from a pipe for - and for none", async () => {
+  for (const argv of [["run"], ["run", "-"]]) {
+    const { pagurus, code } = await command(argv, { input: "from a pipe\n" });
+    assert.equal(code, 0);
+    assert.equal(pagurus.requests[0]?.prompt, "from a pipe\n");
+  }
+});
+
+test("options reach the request", async () => {
+  const argv = [
+    "run",
+    "hi",
+    "-s",
+    "k",
+    "-a",
+    "other",
+    "-m",
+    "a/b",
+    "--runtime",
+    "codex",
+    "-C",
+    "/",
+    "-p",
+    "auto",
+  ];
+  const { pagurus } = await command(argv);
+  const { signal, ...request } = pagurus.requests[0] ?? { prompt: "" };
+  assert.ok(signal);
+  assert.deepEqual(request, {
+    prompt: "hi",
+    parts: [],
+    sessionKey: "k",
+    agentId: "other",
+    model: "a/b",
+    runtime: "codex",
+    cwd: "/",
+    permission: "auto",
+  });
+});
+
+test("images are resolved where the command was typed and leave the prompt alone", async () => {
+  const argv = ["run", "--image", "a.png", "-i", "b.png", "look", "--cwd", "/"];
+  const { code, err } = await command(argv);
+  assert.equal(code, 2);
+  assert.match(
+    err,
+    /^pagurus: The file "\/[^"]+a\.png" cannot be attached: there is no such file\. \[attachment_invalid\]/,
+  );
+});
+
+test("a mistake on the command line is one sentence and exit 2", async () => {
+  const mistakes = [
+    ["run"],
+    ["run", "  "],
+    ["run", "a", "b"],
+    ["run", "hi", "--permission", "yolo"],
+    ["run", "hi", "--cwd", "/does/not/exist"],
+    ["run", "--session"],
+    ["sesions", "list"],
+    ["sessions", "shwo"],
+    ["sessions", "show", "--last", "0"],
+    ["sessions", "export", "main", "--format", "pdf"],
+    ["context", "preview"],
+    ["completion", "tcsh"],
+    ["config", "get", "a..b"],
+  ];
+  for (const argv of mistakes) {
+    const result = await command(argv);
+    assert.equal(result.code, 2, argv.join(" "));
+    assert.match(result.err, /^pagurus: [^\n]+ \[usage_invalid\]\n$/, argv.join(" "));
+    assert.equal(result.out, "");
+  }
+});
+
+test("no command at all and a group without a command show help and exit 2", async () => {
+  for (const argv of [[], ["sessions"], ["context"], ["config"]]) {
+    const result = await command(argv);
+    assert.deepEqual([result.code, result.out], [2, ""]);
+    assert.match(result.err, /^Usage: pagurus/);
+  }
+});
+
+test("every command has help with exit 0, and run and chat with examples", async () => {
+  for (const argv of [
+    ["--help"],
+    ["run", "--help"],
+    ["chat", "-h"],
+    ["help", "sessions"],
+    ["config", "set", "--help"],
+  ]) {
+    const result = await command(argv);
+    assert.deepEqual([result.code, result.err], [0, ""]);
+    assert.match(result.out, /^Usage: pagurus/);
+  }
+  assert.match((await command(["run", "--help"])).out, /Examples:/);
+  assert.match((await command(["chat", "--help"])).out, /Ctrl-C/);
+});
+
+test("an interrupt aborts the turn and exits 130; the second one leaves at once", async () => {
+  const pagurus = new FakePagurus({
+    turns: [
+      async function* (request) {
+        yield text("thinking");
+        cli.interrupt();
+        assert.equal(request.signal?.aborted, true);
+        cli.interrupt();
+        yield failed("turn_aborted", "The turn was aborted.");
+      },
+    ],
+  });
+  const cli = fakeCli({ pagurus });
+  assert.equal(await execute(["run", "hi"], cli), 130);
+  assert.deepEqual(cli.exits, [130]);
+  assert.equal(pagurus.closed, 1);
+});
+
+test("nobody is asked for permission where there is no terminal", async () => {
+  const { cli } = await command(["run", "hi"], { input: "" });
+  assert.equal(cli.options[0]?.askPermission, undefined);
+});
+
+test("a host that cannot close does not change the outcome", async () => {
+  const pagurus = new FakePagurus();
+  pagurus.close = () => Promise.reject(new Error("no"));
+  const cli = fakeCli({ pagurus });
+  assert.equal(await execute(["run", "hi", "--json"], cli), 0);
+  assert.equal(cli.out().trimEnd().split("\n").length, 1);
+  assert.match(cli.err(), /closing failed: no/);
+});

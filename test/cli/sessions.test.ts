@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PassThrough } from "node:stream";
+import { after, test } from "node:test";
+import { execute } from "../../src/cli/program.ts";
+import { Entries } from "../command/entries.ts";
+import { command, fakeCli } from "./fake-cli.ts";
+import { FakePagurus, FakeStore, record } from "./fake-pagurus.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "pagurus-cli-"));
+after(() => rmSync(folder, { recursive: true }));
+
+/** A conversation with a rewound turn, an interrupted one and a failed one. */
+function storyStore(): FakeStore {
+  const before = new Entries().say("user", "first", "t1").say("assistant", "one", "t1").commit("t1").all;
+  const rewound = new Entries();
+  rewound.all.push(...before);
+  const file = new Entries()
+    .say("user", "first", "t1")
+    .say("assistant", "one", "t1")
+    .commit("t1")
+    .say("user", "forget this", "t2")
+    .commit("t2")
+    .rewind("e3")
+    .say("user", "second", "t3")
+    .commit("t3", "interrupted")
+    .say("user", "third", "t4")
+    .compaction("so far: numbers")
+    .commit("t4", "failed").all;
+  const path = file.filter((entry) => entry.turnId !== "t2" && entry.type !== "rewind");
+  const store = new FakeStore(path, file);
+  store.interrupted = ["t5"];
+  return store;
+}
+
+test("list shows the current sessions, newest first; --all the earlier ones too", async () => {
+  const store = new FakeStore();
+  store.records = [
+    record("old", { updatedAt: "2026-01-01T00:00:00.000Z", name: "Old one" }),
+    record("new", { updatedAt: "2026-03-01T00:00:00.000Z", entryCount: 1234 }),
+    record("new", { updatedAt: "2026-02-01T00:00:00.000Z", current: false }),
+  ];
+  const { out } = await command(["sessions", "list"], { script: { store } });
+  assert.deepEqual(out.split("\n"), [
+    "KEY  SESSION  UPDATED              ENTRIES    SIZE  NAME",
+    "new  id-new   2026-03-01 00:00:00    1,234  2.0 KB",
+    "old  id-old   2026-01-01 00:00:00        3  2.0 KB  Old one",
+    "",
+  ]);
+  assert.match((await command(["sessions", "list", "--all"], { script: { store } })).out, /new \(earlier\)/);
+  const json = JSON.parse(
+    (await command(["sessions", "list", "--json"], { script: { store } })).out,
+  ) as unknown[];
+  assert.equal(json.length, 2);
+});
+
+test("show marks what was rewound and turns that never ended", async () => {
+  const { code, out } = await command(["sessions", "show"], { script: { store: storyStore() } });
+  assert.equal(code, 0);
+  const titles = out.split("\n").filter((line) => /\be\d+\b/.test(line) || line.startsWith("Session"));
+  assert.deepEqual(
+    titles.map((line) => line.replace(/ {2}e\d+ {2}2026-01-02 03:04:05/, "")),
+    [
+      "Session main (id-main), 3 entries, 2 interrupted turns",
+      "You",
+      "Assistant",
+      "You  (rewound)",
+      "Rewound to e3",
+      "You  (interrupted turn)",
+      "Turn interrupted  (interrupted turn)",
+      "You",
+      "Compaction (extractive, 9,000 → 1,000 tokens)",
+      "Turn failed",
+    ],
+  );
+});
+
+test("show --json gives every entry with its marks, --last the newest, --raw the lines as they are", async () => {
+  const script = { store: storyStore() };
+  const lines = (await command(["sessions", "show", "--json"], { script })).out.trimEnd().split("\n");
+  const entries = lines.map(
+    (line) => JSON.parse(line) as { id: string; onPath: boolean; interrupted: boolean },
+  );
+  assert.equal(entries.length, 11);
+  assert.deepEqual(
+    entries.filter((entry) => !entry.onPath).map((entry) => entry.id),
+    ["e4"],
+  );
+  assert.deepEqual(
+    entries.filter((entry) => entry.interrupted).map((entry) => entry.id),
+    ["e7", "e8"],
+  );
+  const last = (await command(["sessions", "show", "main", "--last", "2"], { script })).out;
+  assert.doesNotMatch(last, /third/);
+  assert.match(last, /so far: numbers/);
+  const raw = (await command(["sessions", "show", "main", "--raw"], { script })).out;
+  assert.equal(raw.split("\n").length, 13);
+  assert.match(raw, /^\{"type":"session"/);
+});
+
+test("a session that does not exist is one clear sentence, for every command", async () => {
+  for (const argv of [
+    ["show", "x"],
+    ["export", "x"],
+    ["fork", "x", "y"],
+    ["rewind", "x", "start"],
+    ["delete", "x"],
+  ]) {
+    const { code, err } = await command(["sessions", ...argv]);
+    assert.equal(code, 1);
+    assert.equal(
+      err,
+      'pagurus: There is no session "x"; pagurus sessions list shows those there are. [session_not_found]\n',
+    );
+  }
+});
+
+test("export writes the same bytes to standard output and to a new private file", async () => {
+  const script = { store: storyStore() };
+  const { out } = await command(["sessions", "export", "main"], { script });
+  const file = join(folder, "main.jsonl");
+  const written = await command(["sessions", "export", "main", "-o", file], { script });
+  assert.equal(written.code, 0);
+  assert.equal(readFileSync(file, "utf8"), out);
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  const again = await command(["sessions", "export", "main", "-o", file], { script });
+  assert.equal(again.code, 2);
+  assert.match(again.err, /exists already/);
+});
+
+test("delete needs --yes where nobody can be asked, and the typed key where somebody can", async () => {
+  const refused = await command(["sessions", "delete", "main"], { input: "main\n" });
+  assert.equal(refused.code, 2);
+  assert.deepEqual(refused.pagurus.store.deleted, []);
+  const forced = await command(["sessions", "delete", "main", "--yes"], { input: "" });
+  assert.equal(forced.out, "Deleted 1 conversation, 2.0 KB.\n");
+  for (const [typed, deleted] of [
+    ["yes\n", []],
+    ["main\n", ["main"]],
+  ] as const) {
+    const pagurus = new FakePagurus();
+    const cli = fakeCli({ pagurus });
+    (cli.stdin as unknown as PassThrough).write(typed);
+    assert.equal(await execute(["sessions", "delete", "main"], cli), deleted.length === 1 ? 0 : 1);
+    assert.deepEqual(pagurus.store.deleted, deleted);
+  }
+});
+
+test("rewind takes an entry, the start, or the last turn", async () => {
+  const store = storyStore();
+  for (const entry of ["e2", "start", "undo"]) {
+    const { code, out } = await command(["sessions", "rewind", "main", entry], { script: { store } });
+    assert.equal(code, 0);
+    assert.match(out, /Files are as they are/);
+  }
+  assert.deepEqual(store.rewinds, ["e2", null, "e8"]);
+});
+
+test("search prints where each hit stands and marks the rewound ones", async () => {
+  const store = new FakeStore();
+  store.search = (query, options) => [
+    {
+      sessionKey: "main",
+      sessionId: "s",
+      entryId: "e1",
+      role: "user",
+      timestamp: "2026-01-02T03:04:05.000Z",
+      snippet: `about ${query}\n(${String(options?.limit)})`,
+      onPath: false,
+    },
+  ];
+  const { out } = await command(["sessions", "search", "crabs", "--limit", "5"], { script: { store } });
+  assert.equal(out, "main  e1  2026-01-02 03:04:05  user  (rewound)\n  about crabs (5)\n");
+  const none = await command(["sessions", "search", "crabs"]);
+  assert.deepEqual([none.code, none.out, none.err], [0, "", "Nothing found.\n"]);
+});

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { filesTouched } from "../../src/compaction/files.ts";
+import { identifiers } from "../../src/compaction/identifiers.ts";
+import { rankPassages } from "../../src/compaction/passages.ts";
+import { renderSummary } from "../../src/contract/summary.ts";
+import { assistant, call, result, user } from "./histories.ts";
+
+test("files are listed by operation, the last used first, without calls that failed or have no result", () => {
+  const messages = [
+    assistant("", [call("1", "read", { path: "a.ts" }), call("2", "read", { file_path: "b.ts" })]),
+    result("1", ""),
+    result("2", ""),
+    assistant("", [call("3", "edit", { path: "a.ts" }), call("4", "write", { path: "c.ts" })]),
+    result("3", ""),
+    result("4", "denied", { isError: true }),
+    assistant("", [call("5", "read", { path: "a.ts" }), call("6", "write", { path: "d.ts" })]),
+    result("5", ""),
+  ];
+  assert.deepEqual(filesTouched(messages), { read: ["a.ts", "b.ts"], written: [], edited: ["a.ts"] });
+});
+
+test("identifiers are specific strings, the agent's own before those that only results show", () => {
+  const messages = [
+    user("look at ticket PROJ_4711 please, nothing ordinary"),
+    assistant("", [call("1", "read", { path: "/etc/app/settings.json" })]),
+    result("1", "maxRetries timeoutMs 10.0.0.17"),
+  ];
+  assert.deepEqual(identifiers(messages, 2), ["/etc/app/settings.json", "PROJ_4711"]);
+  assert.deepEqual(identifiers(messages, 10).slice(2).toSorted(), ["10.0.0.17", "maxRetries", "timeoutMs"]);
+});
+
+test("the passage that answers comes first, verbatim and with its entry", () => {
+  const messages = [
+    user("We deploy on Tuesdays. The staging server listens on port 8443.", "e1"),
+    assistant("Noted, the server is set up.", [], "e2"),
+    result("x", "port 22 open\nport 80 closed", { entryId: "e3" }),
+  ];
+  const [first] = rankPassages({
+    query: "Which port does the staging server listen on?",
+    messages,
+    limit: 3,
+  });
+  assert.equal(first?.text, "We deploy on Tuesdays. The staging server listens on port 8443.");
+  assert.equal(first?.entryId, "e1");
+  assert.equal(first?.role, "user");
+});
+
+test("a user's words go before the same words of an assistant, and equal scores keep their order", () => {
+  const messages = [
+    assistant("colour blue one", [], "a"),
+    assistant("colour blue two", [], "b"),
+    user("colour blue three", "c"),
+  ];
+  assert.deepEqual(
+    rankPassages({ query: "colour", messages, limit: 5 }).map((passage) => passage.entryId),
+    ["c", "a", "b"],
+  );
+});
+
+test("questions in scripts without spaces find their passage", () => {
+  const messages = [
+    user("服务器的端口是八千四百四十三。\n\n数据库在另一台机器上。", "e1"),
+    user("サーバーは大阪にあります。", "e2"),
+  ];
+  assert.equal(
+    rankPassages({ query: "数据库在哪里？", messages, limit: 1 })[0]?.text,
+    "数据库在另一台机器上。",
+  );
+  assert.equal(rankPassages({ query: "大阪のサーバー", messages, limit: 1 })[0]?.entryId, "e2");
+  const russian = [user("Порт сервера равен 8443.", "e3"), user("Завтра выходной.", "e4")];
+  assert.equal(
+    rankPassages({ query: "какой порт у сервером", messages: russian, limit: 1 })[0]?.entryId,
+    "e3",
+  );
+});
+
+test("passages stay within their size, also in one unbroken line, and a summary is quoted without its frame", () => {
+  const messages = [
+    user(renderSummary("The needle is in box seven.")),
+    user(`needle ${"x".repeat(5_000)}`),
+    result("1", `${"word ".repeat(900)}needle`),
+  ];
+  const passages = rankPassages({ query: "needle", messages, limit: 10, maxChars: 200 });
+  assert.equal(passages.length, 3);
+  for (const { text } of passages) assert.ok(text.length <= 200);
+  assert.ok(passages.some((passage) => passage.text === "The needle is in box seven."));
+});
+
+test("a query that matches nothing finds nothing, and one of stop words alone is searched as it is", () => {
+  assert.deepEqual(rankPassages({ query: "zebra", messages: [user("nothing here")], limit: 3 }), []);
+  assert.equal(rankPassages({ query: "who are you", messages: [user("you and me")], limit: 3 }).length, 1);
+});

@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { summarizeExtractively } from "../../src/compaction/extract.ts";
+import { textOf } from "../../src/compaction/message-text.ts";
+import { readSections } from "../../src/compaction/sections.ts";
+import type { AgentMessage } from "../../src/contract/message.ts";
+import { estimateTokens } from "../../src/tokens/estimate.ts";
+import { assistant, call, histories, result, user } from "./histories.ts";
+
+const JOB: AgentMessage[] = [
+  user("Make the parser accept trailing commas. Never touch the public API in src/api.ts!"),
+  assistant("", [call("1", "read", { path: "src/parser.ts" })]),
+  result("1", "export function parse() {}", { toolName: "read" }),
+  assistant("The root cause is that readList stops at the comma.", [
+    call("2", "shell", { command: "npm test" }),
+  ]),
+  result("2", "src/parser.ts:41 TypeError: unexpected token\n3 failed, 12 passed", { isError: true }),
+  assistant("", [call("3", "edit", { path: "src/parser.ts", edits: [] })]),
+  result("3", "ok", { toolName: "edit" }),
+  assistant("", [call("4", "shell", { command: "npm test" })]),
+  result("4", "15 passed"),
+  assistant("Fixed: readList now skips a trailing comma, and all 15 tests pass."),
+];
+
+test("the extract holds the request, what was done and how it ended, the files and the cause", () => {
+  const summary = summarizeExtractively({ messages: JOB, maxTokens: 600 });
+  assert.equal(
+    summary,
+    [
+      "## Requests",
+      "- Make the parser accept trailing commas. Never touch the public API in src/api.ts!",
+      "",
+      "## Decisions and constraints",
+      "- The root cause is that readList stops at the comma.",
+      "",
+      "## Answers",
+      "- Fixed: readList now skips a trailing comma, and all 15 tests pass.",
+      "",
+      "## Work done",
+      "- read src/parser.ts — ok",
+      "- edit src/parser.ts — ok",
+      "- shell npm test — 15 passed (2 times, the last one told)",
+      "",
+      "## Errors",
+      "- src/parser.ts:41 TypeError: unexpected token (shell npm test; later without it)",
+      "- 3 failed, 12 passed (shell npm test; later without it)",
+      "",
+      "## Files touched",
+      "- src/parser.ts (edited)",
+    ].join("\n"),
+  );
+});
+
+test("an extract stays within its tokens and is the same each time, whatever the history", () => {
+  fc.assert(
+    fc.property(
+      histories,
+      fc.integer({ min: 0, max: 2_000 }),
+      fc.option(fc.string(), { nil: undefined }),
+      ({ messages }, maxTokens, previousSummary) => {
+        const params = { messages, maxTokens, ...(previousSummary === undefined ? {} : { previousSummary }) };
+        const summary = summarizeExtractively(params);
+        assert.ok(estimateTokens(summary) <= maxTokens);
+        assert.equal(summarizeExtractively(params), summary);
+      },
+    ),
+  );
+});
+
+test("lines are whole, or shortened with an ellipsis; none is cut off silently", () => {
+  fc.assert(
+    fc.property(histories, fc.integer({ min: 20, max: 400 }), ({ messages }, maxTokens) => {
+      const words = new Set(messages.flatMap((message) => textOf(message).split(/\s+/)));
+      const summary = summarizeExtractively({ messages, maxTokens });
+      for (const { section, text } of readSections(summary)) {
+        if (section !== "Requests" && section !== "Answers") continue;
+        for (const word of text.split(" ")) assert.ok(word === "…" || words.has(word), word);
+      }
+    }),
+  );
+});
+
+test("what a previous summary said stays while there is room, in its section", () => {
+  const first = summarizeExtractively({ messages: JOB, maxTokens: 600 });
+  const next = [
+    user("Now document it in docs/guide.md."),
+    assistant("The guide describes trailing commas now, in its second part."),
+  ];
+  const second = summarizeExtractively({ messages: next, previousSummary: first, maxTokens: 600 });
+  for (const line of readSections(first)) {
+    assert.ok(
+      readSections(second).some((item) => item.section === line.section && item.text === line.text),
+      line.text,
+    );
+  }
+  assert.ok(second.includes("- Now document it in docs/guide.md."));
+});
+
+test("newer outcomes replace carried ones, and an error that is gone is dropped", () => {
+  const first = summarizeExtractively({ messages: JOB.slice(0, 5), maxTokens: 600 });
+  assert.match(first, /- shell npm test — failed: .*TypeError/);
+  assert.match(first, /## Errors\n- src\/parser.ts:41 TypeError/);
+  const second = summarizeExtractively({ messages: JOB.slice(5), previousSummary: first, maxTokens: 600 });
+  assert.match(second, /- shell npm test — 15 passed/);
+  assert.doesNotMatch(second, /TypeError/);
+  assert.match(second, /- src\/parser.ts \(edited\)/);
+  assert.doesNotMatch(second, /\(read\)/);
+});
+
+test("lines of a model's summary are carried on by an extract", () => {
+  const previousSummary =
+    "## Goal\nShip version 3.\n\n## State\n- The parser is done.\n\n## Remarks\nThe user is in a hurry.";
+  const summary = summarizeExtractively({
+    messages: [user("go on with the lexer")],
+    previousSummary,
+    maxTokens: 300,
+  });
+  for (const line of [
+    "Ship version 3.",
+    "The parser is done.",
+    "The user is in a hurry.",
+    "go on with the lexer",
+  ]) {
+    assert.ok(summary.includes(`- ${line}`), line);
+  }
+});
+
+test("the user's newest request and their constraints outlive a tight budget", () => {
+  const noise = Array.from({ length: 60 }, (_, index) => [
+    assistant(`The module number ${index} was found to be fine after a long look at it.`, [
+      call(`n${index}`, "shell", { command: `check ${index}` }),
+    ]),
+    result(`n${index}`, `module ${index} fine`),
+  ]).flat();
+  const messages = [
+    user("Keep the licence header in every file, always."),
+    ...noise,
+    user("Now fix the importer in src/import.ts."),
+  ];
+  const summary = summarizeExtractively({ messages, maxTokens: 120 });
+  assert.match(summary, /Keep the licence header in every file, always\./);
+  assert.match(summary, /Now fix the importer in src\/import\.ts\./);
+});
+
+test("a long message of the user is quoted sentence by sentence, its constraints first", () => {
+  const long = `Please rewrite the report. ${"It has some parts that are of no great weight to anybody at all. ".repeat(12)}You must never send it to the customer.`;
+  const summary = summarizeExtractively({ messages: [user(long)], maxTokens: 80 });
+  assert.match(summary, /User: You must never send it to the customer\./);
+  assert.match(summary, /Please rewrite the report\./);
+});
+
+test("a focus brings its lines forward", () => {
+  const messages = Array.from({ length: 40 }, (_, index) => [
+    user(`Question ${index}?`),
+    assistant(
+      `The ${index === 3 ? "deployment key rotates" : `thing ${index} stands`} because of policy ${index} of the house.`,
+    ),
+  ]).flat();
+  const plain = summarizeExtractively({ messages, maxTokens: 150 });
+  const focused = summarizeExtractively({ messages, maxTokens: 150, focus: "deployment keys" });
+  assert.doesNotMatch(plain, /deployment key rotates/);
+  assert.match(focused, /deployment key rotates/);
+});

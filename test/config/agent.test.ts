@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { agentSettings } from "../../src/config/agent.ts";
+import { agentDir, configFile, expandPath, resolveHome } from "../../src/config/paths.ts";
+import type { PagurusConfig } from "../../src/config/types.ts";
+
+describe("the settings of an agent", () => {
+  it("are the built-in ones where nothing is configured", () => {
+    assert.deepEqual(agentSettings({}, "main"), {
+      models: {},
+      permission: {},
+      maxSteps: 200,
+      timeoutSeconds: 3600,
+    });
+  });
+
+  it("are its own entry over the defaults, permission rules and model settings joined", () => {
+    const config: PagurusConfig = {
+      agents: {
+        defaults: {
+          workspace: "/w",
+          model: { primary: "a/b" },
+          models: { "a/b": { thinking: "low", agentRuntime: { id: "embedded" } }, "c/d": {} },
+          permission: { mode: "ask", allow: [{ tool: "shell", match: "ls" }], sandbox: "auto" },
+          maxSteps: 5,
+        },
+        list: [
+          {
+            id: "Work",
+            model: "c/d",
+            thinking: "high",
+            models: { "a/b": { thinking: "off" } },
+            permission: { mode: "auto", allow: [{ tool: "read" }], deny: [{ tool: "web_fetch" }] },
+            timeoutSeconds: 60,
+          },
+        ],
+      },
+    };
+    assert.deepEqual(agentSettings(config, "work"), {
+      workspace: "/w",
+      model: "c/d",
+      thinking: "high",
+      models: { "a/b": { thinking: "off", agentRuntime: { id: "embedded" } }, "c/d": {} },
+      permission: {
+        mode: "auto",
+        allow: [{ tool: "shell", match: "ls" }, { tool: "read" }],
+        deny: [{ tool: "web_fetch" }],
+        sandbox: "auto",
+      },
+      maxSteps: 5,
+      timeoutSeconds: 60,
+    });
+    assert.equal(agentSettings(config, "main").model, "a/b");
+  });
+
+  it("do not exist for an agent without an entry", () => {
+    assert.throws(() => agentSettings({ agents: { list: [{ id: "work" }] } }, "home"), {
+      code: "config_invalid",
+      message: /No agent "home" is configured \(there are: main, work\)/,
+    });
+  });
+});
+
+describe("paths", () => {
+  it("follow PAGURUS_HOME, else the user's home folder", () => {
+    assert.equal(resolveHome({}), join(homedir(), ".pagurus"));
+    assert.equal(resolveHome({ PAGURUS_HOME: "" }), join(homedir(), ".pagurus"));
+    assert.equal(resolveHome({ PAGURUS_HOME: "/a/../b" }), "/b");
+    assert.equal(resolveHome({ PAGURUS_HOME: "~/p" }), join(homedir(), "p"));
+    assert.equal(configFile("/b"), "/b/pagurus.json");
+    assert.equal(expandPath("x", "/base"), "/base/x");
+  });
+
+  it("of agents stay inside the home folder", () => {
+    assert.equal(agentDir("/h", "Main"), "/h/agents/main");
+    for (const id of ["", ".", "..", "a/b", "-a", "a b", "é", "x".repeat(65)]) {
+      assert.throws(() => agentDir("/h", id), { code: "usage_invalid" }, id);
+    }
+  });
+});

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import { configFromValue } from "../../src/config/load.ts";
+import { parseJson5 } from "../../src/config/json5.ts";
+import { configJsonSchema } from "../../src/config/schema.ts";
+
+const text = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
+const examples = [...text.matchAll(/^```json5\n(.*?)^```$/gms)].map(([, example]) => example ?? "");
+
+/** Names of all keys of a JSON Schema, however deep. */
+function keysOf(schema: unknown, found = new Set<string>()): Set<string> {
+  if (typeof schema !== "object" || schema === null) return found;
+  for (const [name, inner] of Object.entries(schema)) {
+    if (name === "properties") for (const key of Object.keys(inner as object)) found.add(key);
+    keysOf(inner, found);
+  }
+  return found;
+}
+
+describe("docs/configuration.md", () => {
+  it("has an example for each kind of model", () => {
+    for (const ref of [
+      "openai",
+      "anthropic",
+      "google",
+      "ollama",
+      "lmstudio",
+      "vllm",
+      "openrouter",
+      "company",
+    ]) {
+      assert.ok(
+        examples.some((example) => example.includes(`model: "${ref}/`)),
+        ref,
+      );
+    }
+  });
+
+  for (const [index, example] of examples.entries()) {
+    it(`has a good example ${index + 1}`, () => {
+      const loaded = configFromValue(parseJson5(example, "example"), "/home");
+      assert.deepEqual(loaded.warnings, []);
+    });
+  }
+
+  it("names every key", () => {
+    for (const key of keysOf(configJsonSchema())) {
+      assert.match(text, new RegExp(`\\b${key}\\b`), key);
+    }
+  });
+});

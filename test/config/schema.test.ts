@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { describe, it } from "node:test";
+import type { infer as Parsed } from "zod";
+import { checkConfig } from "../../src/config/check.ts";
+import { configJsonSchema, SCHEMA_FINGERPRINT, type configSchema } from "../../src/config/schema.ts";
+import type { PagurusConfig } from "../../src/config/types.ts";
+
+/** Optional properties of the types as the schema library infers them: with `undefined` as a value. */
+type Inferred<T> = T extends readonly (infer E)[]
+  ? Inferred<E>[]
+  : T extends object
+    ? {
+        [K in keyof T]: undefined extends T[K]
+          ? Inferred<Exclude<T[K], undefined>> | undefined
+          : Inferred<T[K]>;
+      }
+    : T;
+/** Every key required, so that one which only one of the two has is seen. */
+type Complete<T> = T extends readonly (infer E)[]
+  ? Complete<E>[]
+  : T extends object
+    ? { [K in keyof T]-?: Complete<Exclude<T[K], undefined>> }
+    : T;
+type Schema = Parsed<ReturnType<typeof configSchema>>;
+
+/** Compiles only where both types take each other's values. */
+function same<A extends B, B extends C, C = A>(): [A?, B?, C?] {
+  return [];
+}
+
+function at(value: unknown, ...path: string[]): unknown {
+  return path.reduce<unknown>((inner, key) => (inner as Record<string, unknown>)[key], value);
+}
+
+describe("the schema of the configuration", () => {
+  it("has the keys and types of types.ts, or this file does not compile", () => {
+    same<Inferred<PagurusConfig>, Schema>();
+    same<Complete<PagurusConfig>, Complete<Schema>>();
+  });
+
+  it("has the fingerprint that marks validated files (on failure: put the actual value into schema.ts)", () => {
+    const hash = createHash("sha256").update(JSON.stringify(configJsonSchema())).digest("hex");
+    assert.equal(hash.slice(0, 16), SCHEMA_FINGERPRINT);
+  });
+
+  it("is JSON Schema that lets unknown keys stand", () => {
+    const schema = configJsonSchema();
+    assert.equal(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert.equal(schema["additionalProperties"], undefined);
+    const agent = at(schema, "properties", "agents", "properties", "defaults");
+    assert.deepEqual(at(agent, "properties", "permission", "properties", "mode", "enum"), [
+      "ask",
+      "deny",
+      "auto",
+      "read-only",
+    ]);
+    assert.equal(at(agent, "properties", "maxSteps", "minimum"), 1);
+  });
+
+  it("takes every key with a right value without a word", () => {
+    const runtime = { id: "codex", fallback: "none" };
+    const agent = {
+      workspace: "~/w",
+      model: { primary: "p/m" },
+      models: { "p/m": { agentRuntime: runtime, thinking: "low" } },
+      permission: {
+        mode: "read-only",
+        allow: [{ tool: "shell", match: "ls *", cwd: "/w" }],
+        deny: [{ tool: "web_fetch" }],
+        shellEnv: ["CI", "NODE_*"],
+        sandbox: "require",
+      },
+      thinking: "off",
+      maxSteps: 1,
+      timeoutSeconds: 0.5,
+    };
+    const model = {
+      id: "m",
+      name: "M",
+      contextWindow: 8192,
+      maxTokens: 1,
+      reasoning: true,
+      input: ["text", "image"],
+      promptCache: "marks",
+      truncatesSilently: false,
+      cost: { input: 1, output: 0, cacheRead: 0.1, cacheWrite: 2 },
+    };
+    const compaction = {
+      owner: "engine",
+      model: "p/m",
+      keepRecentTokens: 0,
+      reserveTokens: 1,
+      reserveTokensFloor: 2,
+      mode: "safeguard",
+      timeoutSeconds: 3,
+      customInstructions: "",
+      notifyUser: false,
+    };
+    const result = checkConfig({
+      agents: { defaults: { ...agent, compaction, toolResultMaxChars: 5 }, list: [{ id: "a", ...agent }] },
+      models: {
+        providers: {
+          p: {
+            api: "openai-completions",
+            baseUrl: "http://127.0.0.1:1/v1",
+            apiKey: { file: "~/key" },
+            headers: { "x-a": "b" },
+            models: [model],
+            agentRuntime: runtime,
+          },
+        },
+      },
+      plugins: {
+        slots: { contextEngine: "legacy", memory: "files" },
+        entries: { x: { enabled: false, config: [1] } },
+        load: { paths: ["./x.ts"] },
+      },
+      logging: { level: "silent" },
+    });
+    assert.deepEqual(result, { problems: [], warnings: [], ignored: [] });
+  });
+});

@@ -1,0 +1,246 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { contextFromPath } from "../../src/compaction/context.ts";
+import type { AgentMessage } from "../../src/contract/message.ts";
+import type { LlmCompleteRequest } from "../../src/contract/model.ts";
+import type { RuntimeContext } from "../../src/contract/runtime-context.ts";
+import { renderSummary } from "../../src/contract/summary.ts";
+import type { NewEntry, TranscriptCursor, TranscriptEntry } from "../../src/contract/transcript.ts";
+import { createLegacyEngine } from "../../src/engines/legacy/engine.ts";
+import { messagesTokens } from "../../src/tokens/messages.ts";
+
+class Path implements TranscriptCursor {
+  readonly entries: TranscriptEntry[] = [];
+  /** Entries that were read backward. */
+  read = 0;
+
+  add(entry: NewEntry): string {
+    const id = `e${String(this.entries.length).padStart(4, "0")}`;
+    const parentId = this.entries.at(-1)?.id ?? null;
+    this.entries.push({ ...entry, id, parentId, timestamp: "2026-01-01T00:00:00.000Z" } as TranscriptEntry);
+    return id;
+  }
+
+  async *forward(): AsyncIterable<TranscriptEntry> {
+    yield* this.entries;
+  }
+
+  async *backward(): AsyncIterable<TranscriptEntry> {
+    for (const entry of this.entries.toReversed()) {
+      this.read += 1;
+      yield entry;
+    }
+  }
+
+  async get(id: string): Promise<TranscriptEntry | undefined> {
+    return this.entries.find((entry) => entry.id === id);
+  }
+
+  turn(turnId: string, input: string, answer: string): string {
+    const id = this.add({ type: "message", turnId, message: { role: "user", content: input } });
+    this.add({
+      type: "message",
+      turnId,
+      message: { role: "assistant", content: [{ type: "text", text: answer }] },
+    });
+    this.add({ type: "turn_commit", turnId, outcome: "completed" });
+    return id;
+  }
+}
+
+const LONG = "A sentence about the harbour and its ships. ".repeat(60);
+
+function runtimeContext(transcript: Path, extra: Partial<RuntimeContext> = {}): RuntimeContext {
+  return {
+    config: { agents: { defaults: { compaction: { keepRecentTokens: 1_500 } } } },
+    provider: "offline",
+    model: "offline/extract",
+    modelId: "extract",
+    agentId: "main",
+    agentHarnessId: "embedded",
+    cwd: "/",
+    tokenBudget: 20_000,
+    tokens: (value) =>
+      typeof value === "string" ? value.length / 4 : messagesTokens([value].flat() as AgentMessage[]),
+    llm: { complete: async () => assert.fail("the model was called") },
+    allowDeferredCompactionExecution: false,
+    transcript,
+    ...extra,
+  };
+}
+
+const SESSION = { sessionId: "s", sessionFile: "s.jsonl" };
+
+test("assemble passes the messages through, and ingest leaves them to the session store", async () => {
+  const engine = createLegacyEngine();
+  const messages: AgentMessage[] = [{ role: "user", content: "hello" }];
+  const assembled = await engine.assemble({ sessionId: "s", messages });
+  assert.equal(assembled.messages, messages);
+  assert.equal(assembled.estimatedTokens, messagesTokens(messages));
+  assert.equal(assembled.systemPromptAddition, undefined);
+  assert.deepEqual(await engine.ingest({ sessionId: "s", message: { role: "user", content: "x" } }), {
+    ingested: false,
+  });
+});
+
+test("compact reads the path and keeps the newest turns", async () => {
+  const path = new Path();
+  for (let index = 0; index < 10; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
+  const answer = await createLegacyEngine().compact({ ...SESSION, runtimeContext: runtimeContext(path) });
+  assert.equal(answer.compacted, true);
+  assert.equal(answer.result?.origin, "extractive");
+  const kept = await path.get(answer.result?.firstKeptEntryId ?? "");
+  assert.ok(kept?.type === "message" && kept.message.role === "user");
+  assert.match(answer.result?.summary ?? "", /request 0/);
+});
+
+test("the next compaction reads no further than the first kept entry, and carries the summary before", async () => {
+  const path = new Path();
+  for (let index = 0; index < 10; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
+  const engine = createLegacyEngine();
+  const first = (await engine.compact({ ...SESSION, runtimeContext: runtimeContext(path) })).result;
+  path.add({
+    type: "compaction",
+    summary: first?.summary ?? "",
+    firstKeptEntryId: first?.firstKeptEntryId ?? "",
+    tokensBefore: 1,
+    origin: "extractive",
+  });
+  for (let index = 10; index < 15; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
+  path.read = 0;
+  const second = (await engine.compact({ ...SESSION, runtimeContext: runtimeContext(path) })).result;
+  const from = path.entries.findIndex((entry) => entry.id === first?.firstKeptEntryId);
+  assert.equal(path.read, path.entries.length - from);
+  assert.match(second?.summary ?? "", /request 0/);
+  assert.match(second?.summary ?? "", /request 10/);
+});
+
+test("the context of a split turn is its input, the summary, then what was kept", async () => {
+  const path = new Path();
+  path.turn("t0", "old", "answer");
+  const input = path.add({ type: "message", turnId: "t1", message: { role: "user", content: "input" } });
+  path.add({
+    type: "message",
+    turnId: "t1",
+    message: { role: "assistant", content: [{ type: "text", text: "round 1" }] },
+  });
+  const kept = path.add({
+    type: "message",
+    turnId: "t1",
+    message: { role: "assistant", content: [{ type: "text", text: "round 2" }] },
+  });
+  path.add({
+    type: "compaction",
+    turnId: "t1",
+    summary: "S",
+    firstKeptEntryId: kept,
+    splitTurnInputId: input,
+    tokensBefore: 1,
+    origin: "model",
+  });
+  const note = path.add({ type: "custom_message", customType: "fragment", content: "note" });
+  const context = await contextFromPath(path, "t1");
+  assert.deepEqual(
+    context.messages.map((message) =>
+      typeof message.content === "string" ? message.content : message.entryId,
+    ),
+    ["input", renderSummary("S"), kept, "note"],
+  );
+  assert.equal(context.liveStart, 0);
+  assert.deepEqual([...context.fragments], [note]);
+  assert.equal((await contextFromPath(path)).liveStart, 4);
+});
+
+test("a live turn that is larger than what is kept is split, its input verbatim", async () => {
+  const path = new Path();
+  path.turn("t0", "old request", LONG);
+  const input = path.add({
+    type: "message",
+    turnId: "live",
+    message: { role: "user", content: "the long job" },
+  });
+  for (let index = 0; index < 20; index += 1) {
+    const id = `c${index}`;
+    path.add({
+      type: "message",
+      turnId: "live",
+      message: {
+        role: "assistant",
+        content: [{ type: "toolCall", id, name: "shell", arguments: { command: `step ${index}` } }],
+      },
+    });
+    path.add({
+      type: "message",
+      turnId: "live",
+      message: {
+        role: "toolResult",
+        toolCallId: id,
+        toolName: "shell",
+        content: [{ type: "text", text: LONG }],
+        isError: false,
+      },
+    });
+  }
+  const answer = await createLegacyEngine().compact({
+    ...SESSION,
+    runtimeContext: runtimeContext(path, { turnId: "live" }),
+  });
+  assert.equal(answer.result?.splitTurnInputId, input);
+  assert.match(answer.result?.summary ?? "", /shell step 0/);
+  assert.doesNotMatch(answer.result?.summary ?? "", /the long job/);
+});
+
+test("with a real model the configured one writes the summary, with the focus asked for", async () => {
+  const path = new Path();
+  for (let index = 0; index < 10; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
+  const requests: LlmCompleteRequest[] = [];
+  const context = runtimeContext(path, {
+    provider: "acme",
+    config: {
+      agents: {
+        defaults: {
+          compaction: { keepRecentTokens: 1_500, model: "acme/small", customInstructions: "be brief" },
+        },
+      },
+    },
+    llm: {
+      complete: async (request) => {
+        requests.push(request);
+        return { text: "## Goal\nShips.", provider: "acme", model: "small", agentId: "main" };
+      },
+    },
+  });
+  const answer = await createLegacyEngine().compact({
+    ...SESSION,
+    runtimeContext: context,
+    customInstructions: "ships",
+  });
+  assert.equal(answer.result?.origin, "model");
+  assert.equal(requests[0]?.model, "acme/small");
+  assert.match(requests[0]?.messages[0]?.content ?? "", /be brief\nships/);
+});
+
+test("a forced compaction also takes a context that would fit; an unforced one says that it fits", async () => {
+  const path = new Path();
+  for (let index = 0; index < 4; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
+  const context = runtimeContext(path, { config: {} });
+  const engine = createLegacyEngine();
+  const plain = await engine.compact({ ...SESSION, runtimeContext: context });
+  assert.deepEqual([plain.ok, plain.compacted], [true, false]);
+  const forced = await engine.compact({ ...SESSION, runtimeContext: context, force: true });
+  assert.equal(forced.compacted, true);
+});
+
+test("compact fails clearly without a runtime context, and ends with turn_aborted when aborted", async () => {
+  const engine = createLegacyEngine();
+  const answer = await engine.compact(SESSION);
+  assert.deepEqual([answer.ok, answer.compacted], [false, false]);
+  const path = new Path();
+  path.turn("t", "request", LONG);
+  const aborted = engine.compact({
+    ...SESSION,
+    runtimeContext: runtimeContext(path),
+    abortSignal: AbortSignal.abort(),
+  });
+  await assert.rejects(aborted, { code: "turn_aborted" });
+});

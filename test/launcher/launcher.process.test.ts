@@ -1,0 +1,222 @@
+/** bin/pagurus.js beside a tiny program. An older node is this one with another `process.version`. */
+import assert from "node:assert/strict";
+import { spawn, type ChildProcess } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { ROOT } from "../../scripts/command.ts";
+
+const ECHO = `
+const text: string = await new Response(process.stdin as never).text();
+console.log(JSON.stringify({ args: process.argv.slice(2), version: process.version, text, execPath: process.execPath }));
+process.exitCode = 7;
+`;
+const WAIT = `
+process.on("SIGINT", () => console.log("SIGINT"));
+process.on("SIGTERM", () => { console.log("SIGTERM"); process.exit(9); });
+process.on("SIGHUP", () => process.kill(process.pid, "SIGKILL"));
+console.log("pid " + process.pid);
+setInterval(() => {}, 1000);
+`;
+/** Makes the first node that loads it an old one; its children are themselves again. */
+const AGE = `
+if (process.env.AGE_TO) {
+  Object.defineProperty(process, "version", { value: process.env.AGE_TO });
+  if (process.env.AGE_TO < "v22") delete process.execve;
+  delete process.env.AGE_TO;
+}
+`;
+
+interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+describe("the launcher", () => {
+  let folder = "";
+
+  before(() => {
+    folder = mkdtempSync(join(realpathSync(tmpdir()), "pagurus-launcher-"));
+    writeFileSync(join(folder, "age.cjs"), AGE);
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** A package folder of its own; `files` are relative to it. */
+  function packageWith(name: string, files: Record<string, string>): string {
+    const root = join(folder, name);
+    cpSync(join(ROOT, "bin"), join(root, "bin"), { recursive: true });
+    for (const [file, text] of Object.entries({ "package.json": `{"type":"module"}`, ...files })) {
+      mkdirSync(dirname(join(root, file)), { recursive: true });
+      writeFileSync(join(root, file), text);
+    }
+    return root;
+  }
+
+  /** What `npm ci` leaves in a checkout: the node package beside it, or further up. */
+  function bringNode(root: string): void {
+    mkdirSync(join(root, "node_modules/node/bin"), { recursive: true });
+    symlinkSync(process.execPath, join(root, "node_modules/node/bin/node"));
+  }
+
+  function start(
+    root: string,
+    options: { version?: string; args?: string[]; input?: string } = {},
+  ): ChildProcess {
+    const env: NodeJS.ProcessEnv = { ...process.env, XDG_CACHE_HOME: join(folder, "cache") };
+    delete env["NODE_OPTIONS"];
+    delete env["NODE_TEST_CONTEXT"];
+    if (options.version) env["AGE_TO"] = options.version;
+    const age = options.version ? ["--require", join(folder, "age.cjs")] : [];
+    const child = spawn(process.execPath, [...age, join(root, "bin/pagurus.js"), ...(options.args ?? [])], {
+      env,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    child.stdin?.end(options.input ?? "");
+    return child;
+  }
+
+  function ended(child: ChildProcess): Promise<Ended> {
+    let stdout = "";
+    let stderr = "";
+    child.stdout?.on("data", (part: Buffer) => (stdout += part.toString()));
+    child.stderr?.on("data", (part: Buffer) => (stderr += part.toString()));
+    return new Promise((resolve) => {
+      child.once("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
+    });
+  }
+
+  function firstLine(child: ChildProcess): Promise<string> {
+    return new Promise((resolve) => {
+      child.stdout?.once("data", (part: Buffer) => resolve(part.toString().trim()));
+    });
+  }
+
+  it("runs the checkout's TypeScript when it is there", async () => {
+    const root = packageWith("both", {
+      "src/cli/main.ts": ECHO,
+      "dist/cli/main.js": "throw new Error('built');",
+    });
+    const { code, stdout, stderr } = await ended(start(root, { args: ["a", "b c", ""], input: "in" }));
+    assert.equal(code, 7, stderr);
+    assert.equal(stderr, "");
+    const said = JSON.parse(stdout) as { args: string[]; text: string };
+    assert.deepEqual(said.args, ["a", "b c", ""]);
+    assert.equal(said.text, "in");
+  });
+
+  it("runs the built JavaScript of an installed package", async () => {
+    const root = packageWith("built", { "dist/cli/main.js": "console.log('built');" });
+    const { code, stdout } = await ended(start(root));
+    assert.deepEqual([code, stdout], [0, "built\n"]);
+  });
+
+  it("says in one sentence that the program is missing", async () => {
+    const { code, stdout, stderr } = await ended(start(packageWith("none", {})));
+    assert.deepEqual([code, stdout], [2, ""]);
+    assert.match(stderr, /^pagurus: the program is missing, [^\n]*\n$/);
+  });
+
+  for (const version of ["v14.21.3", "v20.20.2", "v22.23.3"]) {
+    it(`on ${version} runs the same command on the checkout's own node`, async () => {
+      const root = packageWith(`old-${version}`, { "src/cli/main.ts": ECHO });
+      bringNode(root);
+      const { code, stdout, stderr } = await ended(start(root, { version, args: ["a", "b c"], input: "in" }));
+      assert.equal(code, 7, stderr);
+      assert.equal(stderr, "");
+      const said = JSON.parse(stdout) as Record<string, unknown>;
+      assert.deepEqual([said["args"], said["version"], said["text"]], [["a", "b c"], process.version, "in"]);
+    });
+  }
+
+  it("finds the node of a folder above", async () => {
+    const root = packageWith("outer/node_modules/pagurus", { "dist/cli/main.js": "console.log('up');" });
+    bringNode(join(folder, "outer"));
+    const { stdout, stderr } = await ended(start(root, { version: "v18.0.0" }));
+    assert.equal(stdout, "up\n", stderr);
+  });
+
+  it("on an old node without a newer one exits 2 with one sentence that says what to do", async () => {
+    const root = packageWith("alone", { "src/cli/main.ts": ECHO });
+    const { code, stdout, stderr } = await ended(start(root, { version: "v20.20.2" }));
+    assert.deepEqual([code, stdout], [2, ""]);
+    assert.match(stderr, /^pagurus: needs Node\.js 24 [^\n]*v20\.20\.2[^\n]*npm ci[^\n]*\n$/);
+  });
+
+  it("passes over a node that is too old and one that does not run", async () => {
+    for (const [name, text] of [
+      ["too-old", "#!/bin/sh\necho v22.0.0\n"],
+      ["broken", "\u007fELF, but not really"],
+    ] as const) {
+      const root = packageWith(name, { "src/cli/main.ts": ECHO, "node_modules/node/bin/node": text });
+      chmodSync(join(root, "node_modules/node/bin/node"), 0o755);
+      const { code, stderr } = await ended(start(root, { version: "v20.20.2" }));
+      assert.equal(code, 2, name);
+      assert.match(stderr, /^pagurus: needs Node\.js 24 [^\n]*\n$/, name);
+    }
+  });
+
+  for (const version of ["v20.20.2", "v22.23.3"]) {
+    it(`on ${version} hands signals on and ends as the program ends`, async () => {
+      const root = packageWith(`signals-${version}`, { "src/cli/main.ts": WAIT });
+      bringNode(root);
+      const asked = start(root, { version });
+      const end = ended(asked);
+      await firstLine(asked);
+      const interrupted = firstLine(asked);
+      asked.kill("SIGINT");
+      assert.equal(await interrupted, "SIGINT");
+      asked.kill("SIGTERM");
+      assert.deepEqual([(await end).code, (await end).signal], [9, null]);
+
+      const died = start(root, { version });
+      const death = ended(died);
+      await firstLine(died);
+      died.kill("SIGHUP");
+      assert.equal((await death).signal, "SIGKILL");
+    });
+
+    it(`on ${version} takes the program with it when it is killed`, async () => {
+      const root = packageWith(`killed-${version}`, { "src/cli/main.ts": WAIT });
+      bringNode(root);
+      const child = start(root, { version });
+      // The pipes close when the last process that holds them is gone.
+      const end = ended(child);
+      await firstLine(child);
+      child.kill("SIGKILL");
+      assert.equal((await end).signal, "SIGKILL");
+    });
+  }
+
+  it("silences the two known warnings of early releases and no other", async () => {
+    const root = packageWith("warnings", {
+      "src/cli/main.ts": `
+        for (const what of ["SQLite is", "Type Stripping is", "Teleportation is"]) {
+          process.emitWarning(what + " an experimental feature", "ExperimentalWarning");
+        }
+      `,
+    });
+    const { stderr } = await ended(start(root));
+    assert.match(stderr, /Teleportation/);
+    assert.doesNotMatch(stderr, /SQLite|Stripping/);
+  });
+
+  it("is written so that a node of any age can parse it", () => {
+    const code = readFileSync(join(ROOT, "bin/pagurus.js"), "utf8")
+      .replace(/\/\*[^]*?\*\//g, "")
+      .replace(/^\s*\/\/.*$/gm, "");
+    assert.doesNotMatch(code, /\b(const|let|class|async|await|import)\b|=>|\?\?|\?\.|\.\.\.|,\s*\)/);
+  });
+});

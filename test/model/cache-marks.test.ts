@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AgentMessage } from "../../src/contract/message.ts";
+import type { ToolSpec } from "../../src/contract/tool.ts";
+import { withServer } from "./calling.ts";
+
+interface Block {
+  type: string;
+  text?: string;
+  cache_control?: unknown;
+}
+interface Body {
+  system?: Block[];
+  tools?: (Block & { name: string })[];
+  messages: { role: string; content: Block[] }[];
+}
+
+const TOOLS: ToolSpec[] = ["read", "write"].map((name) => ({
+  name,
+  description: name,
+  parameters: { type: "object", properties: {} },
+}));
+
+const HISTORY: AgentMessage[] = [
+  { role: "user", content: "First" },
+  { role: "assistant", content: [{ type: "text", text: "Answer one" }] },
+  { role: "user", content: "Second" },
+  { role: "assistant", content: [{ type: "text", text: "Answer two" }] },
+];
+
+/** The places of the marks: `system`, `tool read`, the texts of marked blocks. */
+function marks(body: Body): string[] {
+  const found: string[] = [];
+  for (const block of body.system ?? []) if (block.cache_control) found.push("system");
+  for (const tool of body.tools ?? []) if (tool.cache_control) found.push(`tool ${tool.name}`);
+  for (const { content } of body.messages) {
+    for (const block of content) if (block.cache_control) found.push(block.text ?? block.type);
+  }
+  return found;
+}
+
+async function marksOf(messages: readonly AgentMessage[], stableCount: number): Promise<string[]> {
+  let found: string[] = [];
+  await withServer("anthropic-messages", [{ text: "ok" }], async ({ server, call }) => {
+    await call({ messages, stableCount, tools: TOOLS });
+    found = marks(server.requests[0]?.body as unknown as Body);
+  });
+  return found;
+}
+
+test("anthropic-messages: system, last tool, end of the stable history and last message are marked", async () => {
+  const messages: AgentMessage[] = [...HISTORY, { role: "user", content: "Third" }];
+  assert.deepEqual(await marksOf(messages, 4), ["system", "tool write", "Answer two", "Third"]);
+});
+
+test("anthropic-messages: the mark of the stable history stays while a tool loop grows behind it", async () => {
+  const loop: AgentMessage[] = [{ role: "user", content: "Third" }];
+  for (let round = 1; round <= 3; round++) {
+    const id = `call_${round}`;
+    loop.push(
+      { role: "assistant", content: [{ type: "toolCall", id, name: "read", arguments: {} }] },
+      {
+        role: "toolResult",
+        toolCallId: id,
+        toolName: "read",
+        content: [{ type: "text", text: "x" }],
+        isError: false,
+      },
+    );
+    assert.deepEqual(await marksOf([...HISTORY, ...loop], 4), [
+      "system",
+      "tool write",
+      "Answer two",
+      "tool_result",
+    ]);
+  }
+});
+
+test("anthropic-messages: without a stable history, or with nothing behind it, there is one mark fewer", async () => {
+  assert.deepEqual(await marksOf([{ role: "user", content: "First" }], 0), ["system", "tool write", "First"]);
+  assert.deepEqual(await marksOf([{ role: "user", content: "First" }], 1), ["system", "tool write", "First"]);
+});
+
+test("anthropic-messages: a model without marks in its catalog entry gets none", async () => {
+  const overrides = { model: { promptCache: "none" as const } };
+  await withServer(
+    "anthropic-messages",
+    [{ text: "ok" }],
+    async ({ server, call }) => {
+      await call({ messages: HISTORY.slice(0, 3), stableCount: 2, tools: TOOLS });
+      assert.doesNotMatch(server.requests[0]?.text ?? "", /cache_control/);
+    },
+    overrides,
+  );
+});
+
+test("anthropic-messages: cache reads and writes are counted and priced", async () => {
+  const usage = { input: 10, output: 5, cacheRead: 1_000, cacheWrite: 200 };
+  await withServer("anthropic-messages", [{ text: "ok", usage }], async ({ call }) => {
+    const reported = (await call({})).message.usage;
+    assert.deepEqual(
+      [reported?.input, reported?.output, reported?.cacheRead, reported?.cacheWrite, reported?.totalTokens],
+      [10, 5, 1_000, 200, 1_215],
+    );
+    const expected = (10 * 2 + 5 * 10 + 1_000 * 0.2 + 200 * 2.5) / 1e6;
+    assert.ok(Math.abs((reported?.cost ?? 0) - expected) < 1e-12);
+  });
+});
+
+test("anthropic-messages: a tool loop that another model began is continued without thinking", async () => {
+  const messages: AgentMessage[] = [
+    { role: "user", content: "Go" },
+    { role: "assistant", content: [{ type: "toolCall", id: "call_1", name: "read", arguments: {} }] },
+    { role: "toolResult", toolCallId: "call_1", toolName: "read", content: [], isError: false },
+  ];
+  await withServer("anthropic-messages", [{ text: "ok" }, { text: "ok" }], async ({ server, call }) => {
+    await call({ messages, thinking: "medium", tools: TOOLS });
+    await call({
+      messages: [...messages, { role: "user", content: "And?" }],
+      thinking: "medium",
+      tools: TOOLS,
+    });
+    const types = server.requests.map(({ body }) => (body["thinking"] as { type: string }).type);
+    assert.deepEqual(types, ["disabled", "enabled"]);
+  });
+});

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { test } from "node:test";
+
+/** The packages that a program resolves, by name, in the order of first use. */
+function packagesOf(program: string): string[] {
+  const script = `
+    import { registerHooks } from "node:module";
+    const seen = new Set();
+    registerHooks({ resolve(specifier, context, next) {
+      const found = next(specifier, context);
+      const name = /node_modules\\/((?:@[^/]+\\/)?[^/]+)\\/(?!.*node_modules)/.exec(found.url);
+      if (name) seen.add(name[1]);
+      return found;
+    } });
+    ${program}
+    console.log(JSON.stringify([...seen]));`;
+  const output = execFileSync(process.execPath, ["--input-type=module", "-e", script], {
+    cwd: new URL("../..", import.meta.url),
+    encoding: "utf8",
+  });
+  return JSON.parse(output) as string[];
+}
+
+test("resolving a model, streaming and discovery load no package until a call is made", () => {
+  const loaded = packagesOf(`
+    const { resolveModel } = await import("./src/model/resolve.ts");
+    await import("./src/model/stream.ts");
+    await import("./src/model/complete.ts");
+    await import("./src/model/discover.ts");
+    resolveModel("openai/gpt-5.5", {}, { OPENAI_API_KEY: "k" });`);
+  assert.deepEqual(loaded, []);
+});
+
+test("a call loads the package of its protocol and no other provider's", () => {
+  const loaded = packagesOf(`
+    const { resolveModel } = await import("./src/model/resolve.ts");
+    const { loadLanguageModel } = await import("./src/model/language-model.ts");
+    await loadLanguageModel(resolveModel("ollama/m", {}, {}), fetch);`);
+  assert.ok(loaded.includes("@ai-sdk/openai-compatible"));
+  for (const other of ["@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/google"]) {
+    assert.ok(!loaded.includes(other), other);
+  }
+});

@@ -1,0 +1,319 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { PagurusError } from "../../src/contract/errors.ts";
+import { streamModel } from "../../src/model/stream.ts";
+import type { ModelPart, ModelRequest, ResolvedModel } from "../../src/model/types.ts";
+import { startServer, type ReplyScript, type ReplyStep } from "../servers/server.ts";
+import { collect, KEY, modelAt, PROTOCOLS, requestOf, textOf, withServer } from "./calling.ts";
+
+/** Streams until it throws; gives the error and the parts before it. */
+async function failing(
+  model: ResolvedModel,
+  request: Partial<ModelRequest> = {},
+): Promise<{ error: PagurusError; parts: ModelPart[] }> {
+  const parts: ModelPart[] = [];
+  try {
+    for await (const part of streamModel(model, requestOf(request))) parts.push(part);
+  } catch (error) {
+    assert.ok(error instanceof PagurusError, String(error));
+    return { error, parts };
+  }
+  throw new Error("the call was expected to fail");
+}
+
+function retries(parts: readonly ModelPart[]): Extract<ModelPart, { type: "retry" }>[] {
+  return parts.filter((part) => part.type === "retry");
+}
+
+const LONG: ReplyStep = { text: "This answer is long enough to arrive in several pieces." };
+
+for (const protocol of PROTOCOLS) {
+  test(`${protocol}: 429 twice, then success`, async () => {
+    await withServer(protocol, [{ status: 429 }, { status: 429 }, LONG], async ({ server, call }) => {
+      const { parts, message } = await call({});
+      assert.equal(textOf(message), LONG.text);
+      assert.deepEqual(
+        retries(parts).map(({ attempt }) => attempt),
+        [1, 2],
+      );
+      assert.equal(server.requests.length, 3);
+      assert.equal(server.requests[0]?.text, server.requests[2]?.text);
+    });
+  });
+
+  test(`${protocol}: a server error (503, 529) is retried until the attempts run out`, async () => {
+    const script: ReplyScript = (_request, index) => ({ status: index % 2 === 0 ? 503 : 529 });
+    await withServer(protocol, script, async ({ server, model }) => {
+      const { error, parts } = await failing(model, { retry: { attempts: 3, baseMs: 1 } });
+      assert.equal(error.code, "model_unavailable");
+      assert.equal(error.details["status"], 503);
+      assert.equal(retries(parts).length, 2);
+      assert.equal(server.requests.length, 3);
+    });
+  });
+
+  test(`${protocol}: a stream that is cut is repeated from its start, and the partial answer is void`, async () => {
+    await withServer(protocol, [{ ...LONG, cutAfterChunks: 5 }, { text: "Whole." }], async ({ call }) => {
+      const { parts, message } = await call({});
+      assert.equal(retries(parts).length, 1);
+      const after = parts.slice(parts.findIndex((part) => part.type === "retry") + 1);
+      assert.equal(after.map((part) => (part.type === "text" ? part.delta : "")).join(""), "Whole.");
+      assert.equal(textOf(message), "Whole.");
+    });
+  });
+
+  test(`${protocol}: a stream that ends without its end event is a cut stream`, async () => {
+    await withServer(protocol, [{ ...LONG, omitEnd: true }, { text: "Whole." }], async ({ call }) => {
+      const { parts, message } = await call({});
+      assert.equal(retries(parts).length, 1);
+      assert.equal(textOf(message), "Whole.");
+    });
+  });
+
+  test(`${protocol}: a stream that is always cut ends in model_stream_cut`, async () => {
+    await withServer(
+      protocol,
+      () => ({ ...LONG, cutAfterChunks: 4 }),
+      async ({ server, model }) => {
+        const { error } = await failing(model, { retry: { attempts: 3, baseMs: 1 } });
+        assert.equal(error.code, "model_stream_cut");
+        assert.equal(server.requests.length, 3);
+      },
+    );
+  });
+
+  test(`${protocol}: an error event in the stream is retried`, async () => {
+    const broken: ReplyStep = { ...LONG, errorEvent: { code: "server_error", message: "Try again" } };
+    await withServer(protocol, [broken, { text: "Whole." }], async ({ call }) => {
+      const { parts, message } = await call({});
+      assert.equal(retries(parts).length, 1);
+      assert.equal(textOf(message), "Whole.");
+    });
+  });
+
+  test(`${protocol}: an event that is no JSON is retried once, then model_bad_response`, async () => {
+    await withServer(
+      protocol,
+      () => ({ ...LONG, malformed: true }),
+      async ({ server, model }) => {
+        const { error } = await failing(model);
+        assert.equal(error.code, "model_bad_response");
+        assert.equal(server.requests.length, 2);
+      },
+    );
+  });
+
+  test(`${protocol}: refused credentials are not retried, and the error says where the key came from`, async () => {
+    for (const status of [401, 403]) {
+      await withServer(protocol, [{ status }], async ({ server, model }) => {
+        const { error } = await failing(model);
+        assert.equal(error.code, "model_auth");
+        assert.match(error.message, /models\.providers\.local\.apiKey/);
+        assert.equal(server.requests.length, 1);
+      });
+    }
+  });
+
+  test(`${protocol}: another 4xx is model_bad_request with the server's words, at once`, async () => {
+    await withServer(protocol, [{ status: 422 }], async ({ server, model }) => {
+      const { error, parts } = await failing(model);
+      assert.equal(error.code, "model_bad_request");
+      assert.match(error.message, /scripted status 422/);
+      assert.equal(parts.length, 0);
+      assert.equal(server.requests.length, 1);
+    });
+  });
+
+  test(`${protocol}: an answer that the safety filter ended is model_refused`, async () => {
+    await withServer(protocol, [{ text: "I", stop: "refused" }], async ({ server, model }) => {
+      const { error } = await failing(model);
+      assert.equal(error.code, "model_refused");
+      assert.equal(server.requests.length, 1);
+    });
+  });
+
+  test(`${protocol}: an abort in the middle of the stream closes the socket and throws turn_aborted`, async () => {
+    await withServer(protocol, [{ ...LONG, hangAfterChunks: 5 }], async ({ server, model }) => {
+      const controller = new AbortController();
+      const left = server.clientClosed();
+      const { error } = await abortAtFirstText(model, controller);
+      assert.equal(error.code, "turn_aborted");
+      assert.equal((await left).request, 0);
+      assert.equal(server.requests.length, 1);
+    });
+  });
+
+  test(`${protocol}: leaving the loop closes the socket`, async () => {
+    await withServer(protocol, [{ ...LONG, hangAfterChunks: 5 }], async ({ server, model }) => {
+      const left = server.clientClosed();
+      for await (const part of streamModel(model, requestOf({}))) {
+        if (part.type === "text") break;
+      }
+      assert.equal((await left).request, 0);
+    });
+  });
+
+  test(`${protocol}: silence in the middle of an answer is a cut stream, retried once`, async () => {
+    await withServer(
+      protocol,
+      () => ({ ...LONG, hangAfterChunks: 5 }),
+      async ({ server, model }) => {
+        const { error, parts } = await failing(model, { idleTimeoutMs: 40 });
+        assert.equal(error.code, "model_stream_cut");
+        assert.match(error.message, /nothing came/);
+        assert.equal(retries(parts).length, 1);
+        assert.equal((await server.clientClosed()).request, 0);
+      },
+    );
+  });
+}
+
+async function abortAtFirstText(
+  model: ResolvedModel,
+  controller: AbortController,
+): Promise<{ error: PagurusError }> {
+  try {
+    for await (const part of streamModel(model, requestOf({ signal: controller.signal }))) {
+      if (part.type === "text") controller.abort();
+    }
+  } catch (error) {
+    assert.ok(error instanceof PagurusError);
+    return { error };
+  }
+  throw new Error("the call was expected to fail");
+}
+
+test("retry-after is honoured, up to three times our own longest pause", async () => {
+  const cases: [Record<string, string>, number][] = [
+    [{ "retry-after": "0.02" }, 20],
+    [{ "retry-after-ms": "25" }, 25],
+    [{ "retry-after": "3600" }, 30],
+    [{ "retry-after": "Wed, 21 Oct 2015 07:28:00 GMT" }, 1],
+  ];
+  for (const [headers, expected] of cases) {
+    await withServer("openai-completions", [{ status: 429, headers }, LONG], async ({ call }) => {
+      const { parts } = await call({ retry: { baseMs: 1, maxMs: 10 } });
+      const [retry] = retries(parts);
+      assert.equal(retry?.delayMs, expected, JSON.stringify(headers));
+    });
+  }
+});
+
+test("pauses double up to the limit, and are the same for the same session", async () => {
+  const delays = async (cacheKey: string): Promise<number[]> => {
+    let found: number[] = [];
+    await withServer(
+      "anthropic-messages",
+      () => ({ status: 500 }),
+      async ({ model }) => {
+        const retry = { attempts: 6, baseMs: 4, maxMs: 16 };
+        found = retries((await failing(model, { retry, cacheKey })).parts).map(({ delayMs }) => delayMs);
+      },
+    );
+    return found;
+  };
+  const first = await delays("session-1");
+  assert.deepEqual(first, await delays("session-1"));
+  for (const [index, nominal] of [4, 8, 16, 16, 16].entries()) {
+    const delay = first[index] ?? 0;
+    assert.ok(delay >= Math.floor(nominal * 0.75) && delay <= Math.ceil(nominal * 1.25), String(first));
+  }
+});
+
+test("a quota that is used up is not retried", async () => {
+  const error = {
+    message: "You exceeded your current quota",
+    type: "insufficient_quota",
+    code: "insufficient_quota",
+  };
+  await withServer("openai-responses", [{ status: 429, errorBody: { error } }], async ({ server, model }) => {
+    assert.equal((await failing(model)).error.code, "model_rate_limited");
+    assert.equal(server.requests.length, 1);
+  });
+});
+
+test("an endless 429 ends in model_rate_limited", async () => {
+  await withServer(
+    "google",
+    () => ({ status: 429 }),
+    async ({ server, model }) => {
+      assert.equal((await failing(model)).error.code, "model_rate_limited");
+      assert.equal(server.requests.length, 5);
+    },
+  );
+});
+
+test("an endpoint where nobody listens is model_unavailable, and the error names the address", async () => {
+  const server = await startServer({ protocol: "openai-completions", script: [] });
+  await server.close();
+  const { error, parts } = await failing(modelAt(server.url, "openai-completions"));
+  assert.equal(error.code, "model_unavailable");
+  assert.ok(error.message.includes(`${server.url} `), error.message);
+  assert.match(error.message, /ECONNREFUSED/);
+  assert.equal(retries(parts).length, 2);
+});
+
+test("an abort during a pause ends the wait", async () => {
+  await withServer(
+    "openai-completions",
+    () => ({ status: 503 }),
+    async ({ model }) => {
+      const controller = new AbortController();
+      const retry = { baseMs: 3_600_000, maxMs: 3_600_000 };
+      const parts = streamModel(model, requestOf({ signal: controller.signal, retry }));
+      assert.equal((await parts.next()).value?.type, "retry");
+      const next = parts.next();
+      controller.abort();
+      await assert.rejects(next, { code: "turn_aborted" });
+    },
+  );
+});
+
+test("a call with an aborted signal never reaches the server", async () => {
+  await withServer("openai-completions", [LONG], async ({ server, model }) => {
+    const { error } = await failing(model, { signal: AbortSignal.abort() });
+    assert.equal(error.code, "turn_aborted");
+    assert.equal(server.requests.length, 0);
+  });
+});
+
+test("an answer that pauses, but less than the limit, is whole", async () => {
+  await withServer("anthropic-messages", [{ ...LONG, delayMs: 5 }], async ({ model }) => {
+    assert.equal(textOf((await collect(model, { idleTimeoutMs: 2_000 })).message), LONG.text);
+  });
+});
+
+test("tool arguments that are no JSON are asked for once more", async () => {
+  const toolCalls = [{ id: "call_1", name: "read", arguments: {} }];
+  const script: ReplyStep[] = [{ toolCalls, rawArguments: "{path: }" }, { text: "Whole." }];
+  await withServer("openai-completions", script, async ({ call }) => {
+    const { parts, message } = await call({});
+    assert.equal(retries(parts).length, 1);
+    assert.equal(textOf(message), "Whole.");
+  });
+});
+
+test("the key is sent in the protocol's header and appears in no error, whatever the server echoes", async () => {
+  const headers = { "x-extra": "extra-secret-value" };
+  const message = `Incorrect API key provided: ${KEY}, with Bearer ${KEY} and extra-secret-value and sk-proj-other12345`;
+  for (const protocol of PROTOCOLS) {
+    for (const status of [400, 401, 404, 429, 500]) {
+      const script: ReplyScript = () => ({
+        status,
+        errorBody: { error: { message, type: "x" }, type: "error" },
+      });
+      await withServer(
+        protocol,
+        script,
+        async ({ server, model }) => {
+          const { error, parts } = await failing(model, { retry: { attempts: 2, baseMs: 1 } });
+          assert.ok(JSON.stringify(server.requests[0]?.headers).includes(KEY));
+          const everything = `${JSON.stringify(parts)} ${error.message} ${JSON.stringify(error.details)} ${error.stack} ${String(error.cause)}`;
+          assert.doesNotMatch(everything, /sk-live|sk-proj|extra-secret/);
+          assert.equal(error.cause, undefined);
+        },
+        { provider: { headers } },
+      );
+    }
+  }
+});

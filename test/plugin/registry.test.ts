@@ -1,0 +1,248 @@
+import assert from "node:assert/strict";
+import { homedir } from "node:os";
+import { describe, it } from "node:test";
+import type { ContextEngine } from "../../src/contract/engine.ts";
+import type { AgentHarness } from "../../src/contract/harness.ts";
+import type { PluginApi } from "../../src/contract/plugin.ts";
+import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
+import type { PagurusConfig } from "../../src/config/types.ts";
+import { silentLogger } from "../../src/platform/log.ts";
+import { PluginRegistry } from "../../src/plugin/registry.ts";
+
+function registryOf(config: PagurusConfig = {}): PluginRegistry {
+  return new PluginRegistry({
+    config,
+    logger: silentLogger,
+    baseDir: "/base",
+    llmComplete: (request) =>
+      Promise.resolve({ text: String(request.purpose), provider: "p", model: "m", agentId: "main" }),
+  });
+}
+
+const engineOf = (id: string): ContextEngine => ({
+  info: { id, name: id },
+  ingest: () => Promise.resolve({ ingested: true }),
+  assemble: ({ messages }) => Promise.resolve({ messages, estimatedTokens: 0 }),
+  compact: () => Promise.resolve({ ok: true, compacted: false }),
+});
+
+function harnessOf(id: string, aliases: string[] = [], contract = HARNESS_CONTRACT): AgentHarness {
+  return {
+    id,
+    aliases,
+    contract,
+    label: id,
+    execution: { kind: "in-process" },
+    seam: "native",
+    capabilities: [],
+    supports: () => ({ supported: true }),
+    runTurn: () => Promise.reject(new Error("not run here")),
+  };
+}
+
+const toolOf = (name: string) => ({
+  name,
+  description: "",
+  parameters: {},
+  execute: () => Promise.resolve({ content: [], isError: false }),
+});
+
+describe("a plugin's registration", () => {
+  it("is kept with everything it names", async () => {
+    const registry = registryOf();
+    const factory = () => engineOf("mine");
+    const memory = () => Promise.reject(new Error("not made here"));
+    const failure = await registry.register("a", (api) => {
+      api.registerContextEngine("mine", factory);
+      api.registerAgentHarness(harnessOf("loop", ["pi"]));
+      api.registerMemory("notes", memory);
+      api.registerTool(toolOf("look"));
+    });
+    assert.equal(failure, undefined);
+    assert.equal(registry.engine("mine"), factory);
+    assert.deepEqual(registry.engineIds, ["mine"]);
+    assert.deepEqual(
+      registry.harnesses.map(({ id }) => id),
+      ["loop"],
+    );
+    assert.equal(registry.memory("notes"), memory);
+    assert.deepEqual(
+      registry.tools.map(({ name }) => name),
+      ["look"],
+    );
+  });
+
+  it("gets its own configuration, paths of its own folder and the completion call", async () => {
+    const config: PagurusConfig = { plugins: { entries: { a: { config: { depth: 2 } } } } };
+    const registry = registryOf(config);
+    let seen: PluginApi | undefined;
+    await registry.register("a", (api) => void (seen = api), { baseDir: "/plugin" });
+    assert.equal(seen?.id, "a");
+    assert.equal(seen?.config, config);
+    assert.deepEqual(seen?.pluginConfig, { depth: 2 });
+    assert.equal(seen?.resolvePath("x/y"), "/plugin/x/y");
+    assert.equal(seen?.resolvePath("~/y"), `${homedir()}/y`);
+    const answer = await seen?.runtime.llm.complete({ messages: [], purpose: "why" });
+    assert.equal(answer?.text, "why");
+    await registry.register("b", (api) => void (seen = api));
+    assert.equal(seen?.resolvePath("x"), "/base/x");
+  });
+
+  it("leaves nothing behind when it throws", async () => {
+    const registry = registryOf();
+    const failure = await registry.register("bad", async (api) => {
+      api.registerContextEngine("mine", () => engineOf("mine"));
+      api.on("session_start", () => undefined);
+      await Promise.resolve();
+      throw new Error("no database\nat line 7");
+    });
+    assert.deepEqual(failure, { pluginId: "bad", reason: "no database" });
+    assert.deepEqual(registry.failures, [failure]);
+    assert.deepEqual(registry.engineIds, []);
+    assert.deepEqual(registry.hooks("session_start"), []);
+    assert.throws(() => registry.engine("mine"), {
+      code: "engine_unknown",
+      message: /there are: none.*The plugin bad failed: no database/,
+    });
+    assert.equal(await registry.register("bad", () => undefined), undefined);
+  });
+
+  it("fails when it takes too long, and cannot register anything afterwards", async () => {
+    const registry = registryOf();
+    let late: (() => void) | undefined;
+    const failure = await registry.register(
+      "slow",
+      (api) => {
+        late = () => api.registerContextEngine("mine", () => engineOf("mine"));
+        return new Promise(() => undefined);
+      },
+      { deadlineMs: 5, path: "/plugins/slow" },
+    );
+    assert.equal(failure?.path, "/plugins/slow");
+    assert.match(failure?.reason ?? "", /took longer than 5 ms/);
+    assert.throws(() => late?.(), {
+      code: "engine_contract",
+      message: /after its register function has ended/,
+    });
+    assert.deepEqual(registry.engineIds, []);
+  });
+
+  it("fails when an id is taken, naming who has it, and the first keeps it", async () => {
+    const registry = registryOf();
+    const first = () => engineOf("mine");
+    await registry.register("a", (api) => {
+      api.registerContextEngine("mine", first);
+      api.registerAgentHarness(harnessOf("loop", ["pi"]));
+      api.registerTool(toolOf("look"));
+      api.registerMemory("notes", () => Promise.reject(new Error("not made here")));
+    });
+    const attempts: ((api: PluginApi) => void)[] = [
+      (api) => api.registerContextEngine("mine", () => engineOf("mine")),
+      (api) => api.registerAgentHarness(harnessOf("pi")),
+      (api) => api.registerAgentHarness(harnessOf("other", ["loop"])),
+      (api) => api.registerTool(toolOf("look")),
+      (api) => api.registerMemory("notes", () => Promise.reject(new Error("not made here"))),
+    ];
+    for (const [index, attempt] of attempts.entries()) {
+      const failure = await registry.register(`b${index}`, (api) => {
+        api.registerContextEngine(`extra${index}`, first);
+        attempt(api);
+      });
+      assert.match(failure?.reason ?? "", /is registered already by a; disable one/);
+    }
+    const twice = await registry.register("c", (api) => {
+      api.registerTool(toolOf("x"));
+      api.registerTool(toolOf("x"));
+    });
+    assert.match(twice?.reason ?? "", /of the plugin c is registered already by c/);
+    const again = await registry.register("a", () => undefined);
+    assert.match(again?.reason ?? "", /A plugin with the id a is registered already/);
+    assert.deepEqual(registry.engineIds, ["mine"]);
+    assert.equal(registry.engine("mine"), first);
+  });
+
+  it("can throw plugin_duplicate_id into the plugin's face, which may go on without", async () => {
+    const registry = registryOf();
+    await registry.register("a", (api) => api.registerTool(toolOf("look")));
+    const codes: unknown[] = [];
+    await registry.register("b", (api) => {
+      try {
+        api.registerTool(toolOf("look"));
+      } catch (error) {
+        codes.push((error as { code?: unknown }).code);
+      }
+      api.registerTool(toolOf("see"));
+    });
+    assert.deepEqual(codes, ["plugin_duplicate_id"]);
+    assert.deepEqual(
+      registry.tools.map(({ name }) => name),
+      ["look", "see"],
+    );
+  });
+
+  it("of two at the same time, one gets the id", async () => {
+    const registry = registryOf();
+    const register = async (api: PluginApi): Promise<void> => {
+      api.registerTool(toolOf("look"));
+      await Promise.resolve();
+    };
+    const results = await Promise.all([registry.register("a", register), registry.register("b", register)]);
+    assert.equal(results.filter((failure) => failure === undefined).length, 1);
+    assert.equal(registry.tools.length, 1);
+  });
+
+  it("is checked for what cannot work", async () => {
+    const registry = registryOf();
+    const wrong: [RegExp, (api: PluginApi) => void][] = [
+      [
+        /written for the contract "other\/9"/,
+        (api) => api.registerAgentHarness(harnessOf("h", [], "other/9")),
+      ],
+      [/without an id/, (api) => api.registerContextEngine("", () => engineOf("x"))],
+      [/no function for the factory of the engine x/, (api) => api.registerContextEngine("x", {} as never)],
+      [/tool name "a b" is not valid/, (api) => api.registerTool(toolOf("a b"))],
+      [/no function for execute/, (api) => api.registerTool({ ...toolOf("x"), execute: 1 as never })],
+      [/no function for the handler/, (api) => api.on("session_start", "x" as never)],
+    ];
+    for (const [index, [pattern, register]] of wrong.entries()) {
+      assert.match((await registry.register(`p${index}`, register))?.reason ?? "", pattern);
+    }
+  });
+});
+
+describe("hooks", () => {
+  it("are kept in the order of registration, each with its plugin", async () => {
+    const registry = registryOf();
+    const calls: string[] = [];
+    for (const id of ["a", "b"]) {
+      await registry.register(id, (api) => {
+        api.on("user_prompt", () => void calls.push(`${id}1`));
+        api.on("user_prompt", () => void calls.push(`${id}2`));
+      });
+    }
+    const context = { sessionKey: "k", sessionId: "s", agentId: "main" };
+    for (const { handler } of registry.hooks("user_prompt")) await handler({ prompt: "" }, context);
+    assert.deepEqual(calls, ["a1", "a2", "b1", "b2"]);
+    assert.deepEqual(
+      registry.hooks("user_prompt").map(({ pluginId }) => pluginId),
+      ["a", "a", "b", "b"],
+    );
+    assert.deepEqual(registry.hooks("session_end"), []);
+  });
+
+  it("that do not exist are warned of and left out", async () => {
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
+    const registry = new PluginRegistry({
+      config: {},
+      logger: { ...logger, child: () => ({ ...logger, child: silentLogger.child }) },
+      baseDir: "/",
+      llmComplete: () => Promise.reject(new Error("not called here")),
+    });
+    const failure = await registry.register("a", (api) =>
+      api.on("message_received" as never, (() => undefined) as never),
+    );
+    assert.equal(failure, undefined);
+    assert.equal(warnings.length, 1);
+  });
+});

@@ -1,0 +1,55 @@
+import {
+  argumentsOf,
+  deltas,
+  json,
+  stopOf,
+  type Frame,
+  type ReplyContext,
+  type ReplyStep,
+} from "./script.ts";
+
+const FINISH = { stop: "STOP", toolUse: "STOP", length: "MAX_TOKENS", refused: "SAFETY" };
+
+/** `GenerateContentResponse` events of `streamGenerateContent?alt=sse`; the last one has finish reason and usage. */
+export function google(step: ReplyStep, context: ReplyContext): Frame[] {
+  const parts: Record<string, unknown>[] = [];
+  const thoughts = deltas(step.thinking?.text ?? "", step);
+  for (const [index, text] of thoughts.entries()) {
+    const signature = index === thoughts.length - 1 ? step.thinking?.signature : undefined;
+    parts.push({ text, thought: true, ...(signature ? { thoughtSignature: signature } : {}) });
+  }
+  for (const text of deltas(step.text ?? "", step)) parts.push({ text });
+  for (const [index, call] of (step.toolCalls ?? []).entries()) {
+    const args: unknown = step.rawArguments === undefined ? call.arguments : argumentsOf(step, index);
+    parts.push({
+      functionCall: { id: call.id, name: call.name, args },
+      ...(call.signature ? { thoughtSignature: call.signature } : {}),
+    });
+  }
+  const tail = { modelVersion: context.model, responseId: `resp_${context.index}` };
+  const candidate = (content: Record<string, unknown>[], extra: Record<string, unknown> = {}): unknown => ({
+    candidates: [{ content: { role: "model", parts: content }, index: 0, ...extra }],
+  });
+  const frames = parts.map((part) => json({ ...(candidate([part]) as object), ...tail }));
+  if (step.errorEvent) {
+    const { code, message } = step.errorEvent;
+    return [...frames, json({ error: { code: 500, message, status: code } })];
+  }
+  if (step.omitEnd) return frames;
+  const { usage } = context;
+  const end = candidate([{ text: "" }], { finishReason: FINISH[stopOf(step)] }) as object;
+  frames.push(json({ ...end, ...(usage ? { usageMetadata: usageOf(usage) } : {}), ...tail }));
+  return frames;
+}
+
+function usageOf(usage: NonNullable<ReplyContext["usage"]>): Record<string, unknown> {
+  const cached = usage.cacheRead ?? 0;
+  const thoughts = usage.reasoning ?? 0;
+  return {
+    promptTokenCount: usage.input + cached,
+    cachedContentTokenCount: cached,
+    candidatesTokenCount: usage.output - thoughts,
+    thoughtsTokenCount: thoughts,
+    totalTokenCount: usage.input + cached + usage.output,
+  };
+}

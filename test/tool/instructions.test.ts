@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { projectInstructions } from "../../src/tool/instructions.ts";
+import { temporaryFolder } from "./fixture.ts";
+
+test("instructions are read from the repository's root down to the working folder", (t) => {
+  const base = temporaryFolder(t);
+  const cwd = join(base, "repo", "a", "b");
+  mkdirSync(cwd, { recursive: true });
+  mkdirSync(join(base, "repo", ".git"));
+  writeFileSync(join(base, "AGENTS.md"), "not of this repository");
+  writeFileSync(join(base, "repo", "AGENTS.md"), "root");
+  writeFileSync(join(base, "repo", "CLAUDE.md"), "not beside AGENTS.md");
+  writeFileSync(join(base, "repo", "a", "AGENTS.md"), "  \n");
+  writeFileSync(join(base, "repo", "a", "CLAUDE.md"), "middle");
+  writeFileSync(join(cwd, "AGENTS.md"), "leaf");
+  assert.deepEqual(projectInstructions(cwd, { home: base }), [
+    { path: join(base, "repo", "AGENTS.md"), text: "root" },
+    { path: join(base, "repo", "a", "CLAUDE.md"), text: "middle" },
+    { path: join(cwd, "AGENTS.md"), text: "leaf" },
+  ]);
+  assert.deepEqual(projectInstructions(cwd, { home: base }), projectInstructions(cwd, { home: base }));
+});
+
+test("without a repository the way up ends at home, and outside of home at the folder itself", (t) => {
+  const base = temporaryFolder(t);
+  const cwd = join(base, "home", "x");
+  mkdirSync(cwd, { recursive: true });
+  for (const folder of [base, join(base, "home"), cwd]) writeFileSync(join(folder, "AGENTS.md"), folder);
+  const texts = (home: string) => projectInstructions(cwd, { home }).map(({ text }) => text);
+  assert.deepEqual(texts(join(base, "home")), [join(base, "home"), cwd]);
+  assert.deepEqual(texts(join(base, "elsewhere")), [cwd]);
+});
+
+test("a long file is cut at a whole character, and says so", (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, "AGENTS.md"), `x${"é".repeat(40_000)}`);
+  const [only] = projectInstructions(cwd);
+  assert.match(only?.text ?? "", /é\n\[cut: the first 32768 of 80001 bytes\]$/);
+  assert.ok(!only?.text.includes("\uFFFD"));
+});
+
+test("a link that leads out of the tree, and a folder of that name, are not read", (t) => {
+  const base = temporaryFolder(t);
+  const cwd = join(base, "repo");
+  mkdirSync(join(cwd, ".git"), { recursive: true });
+  mkdirSync(join(cwd, "sub", "AGENTS.md"), { recursive: true });
+  writeFileSync(join(base, "secret"), "key");
+  symlinkSync("../secret", join(cwd, "AGENTS.md"));
+  writeFileSync(join(cwd, "sub", "real.md"), "linked");
+  symlinkSync("real.md", join(cwd, "sub", "CLAUDE.md"));
+  assert.deepEqual(
+    projectInstructions(join(cwd, "sub")).map(({ text }) => text),
+    ["linked"],
+  );
+});

@@ -1,0 +1,206 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, chmodSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { findProgram } from "../../src/tool/find-program.ts";
+import { bwrapArguments, createSandbox, seatbeltProfile, writableFolders } from "../../src/tool/sandbox.ts";
+import { shellEnvironment } from "../../src/tool/shell-env.ts";
+import { fixture, temporaryFolder, textOf } from "./fixture.ts";
+
+/** Commands of living processes that hold `mark` in their arguments. */
+function livingWith(mark: string): string[] {
+  return execFileSync("ps", ["-eo", "stat,args"], { encoding: "utf8" })
+    .split("\n")
+    .filter((line) => line.includes(mark) && !line.startsWith("Z") && !line.includes("ps -eo"));
+}
+
+test("a command runs in the workspace and gives output and exit code", async (t) => {
+  const { call, root } = fixture(t);
+  mkdirSync(join(root, "sub"));
+  const fine = await call("shell", { command: "pwd; echo err >&2" });
+  assert.deepEqual([textOf(fine).split("\n").sort(), fine.isError], [[root, "err"].sort(), false]);
+  const failed = await call("shell", { command: "echo out; exit 3" });
+  assert.equal(textOf(failed), "out\n[exit code 3]");
+  assert.equal(failed.isError, true);
+  assert.equal(failed.details?.["exitCode"], 3);
+  assert.equal(textOf(await call("shell", { command: "true" })), "(no output)");
+  assert.equal(textOf(await call("shell", { command: "pwd", cwd: "sub" })), join(root, "sub"));
+  assert.match(textOf(await call("shell", { command: "pwd", cwd: ".." })), /must be inside the workspace/);
+  assert.match(textOf(await call("shell", { command: "pwd", cwd: "no" })), /names no folder/);
+  assert.match(textOf(await call("shell", { command: "  " })), /is empty/);
+  assert.equal(textOf(await call("shell", { command: "cat; echo done" })), "done");
+});
+
+test("the environment holds what programs need, what the configuration names, and no keys", async (t) => {
+  const env = {
+    PATH: process.env["PATH"],
+    HOME: "/home/x",
+    LC_ALL: "C",
+    OPENAI_API_KEY: "sk-1",
+    MY_ONE: "1",
+    APP_A: "a",
+  };
+  const { call } = fixture(t, {
+    env,
+    permission: { mode: "auto", shellEnv: ["MY_ONE", "APP_*"], sandbox: "off" },
+  });
+  const lines = textOf(await call("shell", { command: "env" })).split("\n");
+  assert.ok(!lines.some((line) => line.includes("sk-1")));
+  for (const line of ["MY_ONE=1", "APP_A=a", "HOME=/home/x", "LC_ALL=C"])
+    assert.ok(lines.includes(line), line);
+  assert.deepEqual(Object.keys(shellEnvironment({})), ["PATH"]);
+});
+
+test("a flood keeps its head and tail, counts its bytes and is shown only in part", async (t) => {
+  let shown = 0;
+  const { call } = fixture(t, { onOutput: (_id, chunk) => (shown += chunk.length) });
+  const outcome = await call("shell", { command: "echo first; yes 0123456789 | head -n 300000; echo last" });
+  const text = textOf(outcome);
+  assert.ok(text.length < 30_300, String(text.length));
+  assert.match(text, /^first\n0123456789\n/);
+  assert.match(text, /characters left out …\]\n/);
+  assert.match(text, /0123456789\nlast\n\[output cut: 3300011 bytes in all\]$/);
+  assert.equal(outcome.details?.["bytes"], 3_300_011);
+  assert.ok(shown > 0 && shown < 400_000);
+});
+
+test("output is shown while the command runs", async (t) => {
+  const controller = new AbortController();
+  const { call } = fixture(t, {
+    onOutput: (_id, chunk) => {
+      if (chunk.includes("ready")) controller.abort();
+    },
+  });
+  const outcome = await call("shell", { command: "echo ready; sleep 60" }, controller.signal);
+  assert.match(textOf(outcome), /^ready\n\[aborted\]$/);
+  assert.equal(outcome.isError, true);
+});
+
+test("a timeout and an abort end the whole group, also what ignores the polite signal", async (t) => {
+  const { call } = fixture(t);
+  const mark = `77${process.pid}1`;
+  const timedOut = await call("shell", { command: `sleep ${mark} & sleep ${mark}`, timeout: 1 });
+  assert.match(textOf(timedOut), /ended after 1 s: timeout/);
+  const controller = new AbortController();
+  const stubborn = `(trap '' TERM; while :; do sleep 0.1; done; : ${mark}) & trap '' TERM; while :; do sleep 0.1; done`;
+  const running = call("shell", { command: stubborn }, controller.signal);
+  setTimeout(() => controller.abort(), 200);
+  assert.match(textOf(await running), /\[aborted\]/);
+  assert.deepEqual(livingWith(mark), []);
+});
+
+test("a background process does not outlive its call, nor hold it open", async (t) => {
+  const { call } = fixture(t);
+  const mark = `77${process.pid}2`;
+  const outcome = await call("shell", {
+    command: `nohup sleep ${mark} >/dev/null 2>&1 & sleep ${mark} & echo started`,
+  });
+  assert.equal(textOf(outcome), "started");
+  assert.deepEqual(livingWith(mark), []);
+});
+
+test("a host process that exits takes its commands along", async (t) => {
+  const folder = temporaryFolder(t);
+  const mark = `77${process.pid}3`;
+  const script = join(folder, "host.ts");
+  const toolset = new URL("../../src/tool/toolset.ts", import.meta.url).href;
+  writeFileSync(
+    script,
+    `import { createToolSet } from ${JSON.stringify(toolset)};
+    const set = createToolSet({ cwd: ${JSON.stringify(folder)}, permission: { mode: "auto", sandbox: "off" },
+      context: { sessionKey: "a", sessionId: "b" }, onOutput: () => process.exit(0) });
+    await set.call({ type: "toolCall", id: "1", name: "shell", arguments: { command: "echo up; sleep ${mark}" } },
+      new AbortController().signal);`,
+  );
+  execFileSync(process.execPath, [script], { stdio: "ignore" });
+  for (let tries = 0; tries < 100 && livingWith(mark).length > 0; tries += 1) await pause(20);
+  assert.deepEqual(livingWith(mark), []);
+});
+
+test("the sandbox confines writing where there is one, and is said plainly where there is none", async (t) => {
+  const { call, set, root } = fixture(t);
+  const outside = join(homedir(), `.pagurus-sandbox-${process.pid}`);
+  t.after(() => rmSync(outside, { force: true }));
+  const outcome = await call("shell", {
+    command: `echo in > inside.txt; echo tmp > "$(mktemp)"; echo out > ${outside}`,
+  });
+  assert.equal(readFileSync(join(root, "inside.txt"), "utf8"), "in\n");
+  if (set.sandbox.kind === "none") assert.match(set.sandbox.detail, /without a sandbox: .+\.$/);
+  assert.equal(existsSync(outside), set.sandbox.kind === "none");
+  assert.equal(/\[sandbox: .*only in the workspace/.test(textOf(outcome)), set.sandbox.kind !== "none");
+});
+
+test("a sandbox that is required and missing stops the command before it runs", async (t) => {
+  const env = { PATH: "" };
+  const { call, set, root } = fixture(t, { env, permission: { mode: "auto", sandbox: "require" } });
+  const outcome = await call("shell", { command: "echo x > made.txt" });
+  assert.equal(existsSync(join(root, "made.txt")), set.sandbox.kind !== "none");
+  if (set.sandbox.kind === "none") assert.match(textOf(outcome), /requires a sandbox/);
+  const off = fixture(t, { permission: { mode: "auto", sandbox: "off" } });
+  assert.match(off.set.sandbox.detail, /configuration turns it off/);
+  assert.equal(createSandbox({ setting: "auto", root: "/", env: {} }).report.kind, "none");
+});
+
+test("a bubblewrap that cannot make namespaces counts as none", { concurrency: false }, (t) => {
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, "bwrap"), "#!/bin/sh\nexit 1\n");
+  chmodSync(join(folder, "bwrap"), 0o755);
+  const { report } = createSandbox({ setting: "auto", root: folder, env: { PATH: folder } });
+  assert.equal(report.kind, process.platform === "darwin" ? "sandbox-exec" : "none");
+  if (process.platform === "linux") assert.match(report.detail, /does not let it make namespaces/);
+});
+
+test("sandbox arguments: outer folders before inner ones, no capabilities, quoted profile", () => {
+  assert.ok(writableFolders("/srv/work", {}).includes("/srv/work"));
+  const args = bwrapArguments(["/tmp", "/srv/work"], "own");
+  assert.deepEqual(args.slice(0, 3), ["--ro-bind", "/", "/"]);
+  assert.ok(args.indexOf("/tmp") < args.indexOf("/srv/work"));
+  assert.ok(args.join(" ").includes("--cap-drop ALL --die-with-parent --"));
+  assert.ok(seatbeltProfile(['/a"b']).includes(String.raw`(subpath "/a\"b")`));
+});
+
+test("search gives the same with ripgrep, where it is installed, as without", async (t) => {
+  const { write, call, root } = fixture(t);
+  write("a/one.txt", "alpha\nbeta\n");
+  write("a-b/two.txt", "ALPHA\r\nalphabet\n");
+  write("a/.hidden", "alpha");
+  write("ignored/x.txt", "alpha");
+  write("deep/.gitignore", "*.log\n!keep.log\n");
+  write("deep/a.log", "alpha");
+  write("deep/keep.log", "alpha");
+  write("node_modules/m.txt", "alpha");
+  write(".git/config", "alpha");
+  write(".gitignore", "ignored/\n");
+  write("bin", Buffer.from("\0alpha"));
+  write("ümlaut/é.txt", "straße alpha 😀\n");
+  const plain = fixture(t, { cwd: root, env: { PATH: "" } });
+  for (const params of [
+    { pattern: "alpha" },
+    { pattern: "ALPHA", ignore_case: true },
+    { pattern: "^a.*t$", path: "a-b" },
+    { pattern: "alpha", glob: "*.txt" },
+    { pattern: "alpha", glob: "a/**" },
+    { pattern: "alpha", path: "a/one.txt" },
+    { pattern: "alpha", path: "node_modules" },
+    { pattern: "(?=alpha)al", limit: 2 },
+    { pattern: "(", limit: 2 },
+    { pattern: "\\w+ß" },
+    { pattern: "none at all" },
+  ]) {
+    const [first, second] = [await call("search", params), await plain.call("search", params)];
+    assert.equal(textOf(first), textOf(second), JSON.stringify(params));
+  }
+});
+
+test("a ripgrep that is broken leaves the search to plain Node", async (t) => {
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, "rg"), "#!/bin/sh\necho nonsense\nexit 0\n");
+  chmodSync(join(folder, "rg"), 0o755);
+  assert.equal(findProgram("rg", `relative:${folder}`), join(folder, "rg"));
+  const { write, call } = fixture(t, { env: { PATH: folder } });
+  write("a.txt", "alpha");
+  assert.equal(textOf(await call("search", { pattern: "alpha" })), "a.txt:1: alpha");
+});

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import type { ToolOutcome } from "../../src/contract/tool.ts";
+import { PagurusError } from "../../src/contract/errors.ts";
+import { checkArguments } from "../../src/tool/arguments.ts";
+import { createToolSet, type ExtraTool } from "../../src/tool/toolset.ts";
+import { fixture, textOf } from "./fixture.ts";
+
+const CONTEXT = { sessionKey: "main", sessionId: "s1" };
+
+function echoTool(name: string, more: Partial<ExtraTool> = {}): ExtraTool {
+  return {
+    name,
+    description: "Says what it got.",
+    parameters: { type: "object", properties: { text: { type: "string" } } },
+    execute: async (params, context): Promise<ToolOutcome> => ({
+      content: [
+        { type: "text", text: JSON.stringify({ params, key: context.sessionKey, cwd: context.cwd }) },
+      ],
+      isError: false,
+    }),
+    ...more,
+  };
+}
+
+test("the catalog is small, stable and fingerprinted by its content alone", (t) => {
+  const { set, root } = fixture(t);
+  const names = set.specs.map(({ name }) => name);
+  assert.deepEqual(names, ["read", "write", "edit", "glob", "search", "shell", "web_fetch"]);
+  assert.ok(countTokens(JSON.stringify(set.specs)) <= 1_200);
+  assert.match(set.fingerprint, /^[\da-f]{64}$/);
+  const make = (extra: ExtraTool[]) =>
+    createToolSet({ cwd: root, permission: { mode: "deny" }, context: CONTEXT, extra });
+  assert.equal(make([]).fingerprint, set.fingerprint);
+  const [one, two] = [echoTool("one"), echoTool("two")];
+  assert.equal(make([one, two]).fingerprint, make([two, one]).fingerprint);
+  assert.deepEqual(
+    make([two, one])
+      .specs.slice(-2)
+      .map(({ name }) => name),
+    ["one", "two"],
+  );
+  assert.notEqual(make([one]).fingerprint, set.fingerprint);
+  const sameKeys = echoTool("one", {
+    parameters: { properties: { text: { type: "string" } }, type: "object" },
+  });
+  assert.equal(make([sameKeys]).fingerprint, make([one]).fingerprint);
+});
+
+test("a set is refused for a folder that is not there and for two tools of one name", (t) => {
+  const { root } = fixture(t);
+  const make = (cwd: string, extra: ExtraTool[] = []) =>
+    createToolSet({ cwd, permission: { mode: "deny" }, context: CONTEXT, extra });
+  const hasCode = (code: string) => (error: unknown) => error instanceof PagurusError && error.code === code;
+  assert.throws(() => make(join(root, "missing")), hasCode("usage_invalid"));
+  assert.throws(() => make(root, [echoTool("read")]), hasCode("plugin_duplicate_id"));
+});
+
+test("an unknown tool and wrong arguments are told so that the model can correct them", async (t) => {
+  const { call } = fixture(t);
+  assert.match(textOf(await call("bash", {})), /There is no tool "bash"\. Tools: read, write/);
+  const wrong = await call("read", { offset: "3", file: "x" });
+  assert.equal(wrong.isError, true);
+  assert.match(textOf(wrong), /"path" is missing/);
+  assert.match(textOf(wrong), /"offset" must be integer, not string/);
+  assert.match(textOf(wrong), /"file" is not known \(known: path, offset, limit\)/);
+  assert.match(textOf(await call("read", { path: "x", offset: 0 })), /at least 1/);
+});
+
+test("the checker knows enum, items, nested objects, and takes null as left out", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      mode: { enum: ["a", "b"] },
+      list: { type: "array", items: { type: "number" } },
+      inner: { type: "object", properties: { x: { type: "boolean" } }, required: ["x"] },
+      maybe: { type: ["string", "null"] },
+      text: { type: "string" },
+    },
+    required: ["mode"],
+  };
+  assert.deepEqual(checkArguments(schema, { mode: "a", text: null, maybe: null, other: 1 }), {
+    params: { mode: "a", maybe: null, other: 1 },
+  });
+  assert.deepEqual(checkArguments(schema, { mode: "c", list: [1, "x"], inner: {} }), {
+    problem: '"mode" must be one of ["a","b"]; "list[1]" must be number, not string; "inner.x" is missing',
+  });
+  assert.deepEqual(checkArguments(schema, { mode: null }), { problem: '"mode" is missing' });
+  assert.deepEqual(checkArguments(schema, []), { problem: "the arguments must be an object, not array" });
+});
+
+test("a hook may block a call or rewrite its arguments, which are checked again", async (t) => {
+  const seen: unknown[] = [];
+  let verdict: { block?: boolean; blockReason?: string; params?: Record<string, unknown> } | undefined;
+  const { call, write } = fixture(t, {
+    beforeCall: async () => verdict,
+    afterCall: async (toolCall, outcome) => void seen.push([toolCall.arguments, outcome.isError]),
+  });
+  write("a.txt", "A");
+  write("b.txt", "B");
+  verdict = { block: true, blockReason: "not on Sundays" };
+  assert.match(textOf(await call("read", { path: "a.txt" })), /^Blocked: not on Sundays/);
+  verdict = { params: { path: "b.txt" } };
+  assert.equal(textOf(await call("read", { path: "a.txt" })), "1\tB");
+  verdict = { params: { path: 7 } };
+  assert.match(textOf(await call("read", { path: "a.txt" })), /Invalid arguments/);
+  verdict = undefined;
+  await call("read", { path: "missing" });
+  assert.deepEqual(seen, [
+    [{ path: "b.txt" }, false],
+    [{ path: "missing" }, true],
+  ]);
+});
+
+test("nothing that a hook, a tool or a watcher throws leaves the set", async (t) => {
+  const extra = [echoTool("broken", { readOnly: true, execute: () => Promise.reject(new Error("kaputt")) })];
+  const blocked = fixture(t, { beforeCall: () => Promise.reject(new Error("hook down")) });
+  const refused = await blocked.call("glob", { pattern: "*" });
+  assert.equal(refused.isError, true);
+  assert.match(textOf(refused), /hook down/);
+  const watched = fixture(t, { extra, afterCall: () => Promise.reject(new Error("watcher down")) });
+  assert.equal((await watched.call("glob", { pattern: "*" })).isError, false);
+  assert.equal(textOf(await watched.call("broken", {})), "broken failed: kaputt");
+});
+
+test("a plugin's tool gets the session and needs permission unless it only reads", async (t) => {
+  const extra = [echoTool("acts"), echoTool("recalls", { readOnly: true })];
+  const { call, root } = fixture(t, { extra, permission: { mode: "deny" } });
+  assert.match(textOf(await call("acts", { text: "x" })), /Permission denied for acts/);
+  assert.equal(
+    textOf(await call("recalls", { text: "x" })),
+    JSON.stringify({ params: { text: "x" }, key: "main", cwd: root }),
+  );
+});
+
+test("a call that is aborted before it starts does nothing", async (t) => {
+  const { call, root } = fixture(t);
+  const outcome = await call("write", { path: "a.txt", content: "x" }, AbortSignal.abort());
+  assert.match(textOf(outcome), /Aborted before/);
+  assert.match(textOf(await call("read", { path: join(root, "a.txt") })), /does not exist/);
+});

@@ -1,0 +1,131 @@
+/** A home, a workspace and a `pagurus` process for tests at the command line and the model's endpoint. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { TurnEvent } from "../../src/contract/events.ts";
+import type { Protocol } from "../servers/server.ts";
+
+export const LAUNCHER = resolve(import.meta.dirname, "../../bin/pagurus.js");
+
+export interface Setting {
+  root: string;
+  home: string;
+  workspace: string;
+  env: Record<string, string>;
+  remove(): void;
+}
+
+export function makeSetting(config?: unknown): Setting {
+  const root = mkdtempSync(join(tmpdir(), "pagurus-test-"));
+  const home = join(root, "home");
+  const workspace = join(root, "work");
+  mkdirSync(home, { mode: 0o700 });
+  mkdirSync(workspace);
+  if (config !== undefined)
+    writeFileSync(join(home, "pagurus.json"), JSON.stringify(config, null, 2), { mode: 0o600 });
+  const env = {
+    PATH: process.env["PATH"] ?? "",
+    HOME: root,
+    PAGURUS_HOME: home,
+    PAGURUS_NO_PROBE: "1",
+    NO_COLOR: "1",
+    LANG: "C.UTF-8",
+  };
+  return { root, home, workspace, env, remove: () => rmSync(root, { recursive: true, force: true }) };
+}
+
+export interface ModelOptions {
+  contextWindow?: number;
+  maxTokens?: number;
+  input?: ("text" | "image")[];
+  reasoning?: boolean;
+}
+
+/** A configuration whose only model is `test/model` at a local server. */
+export function modelConfig(
+  protocol: Protocol,
+  url: string,
+  model: ModelOptions = {},
+  more: Record<string, unknown> = {},
+): Record<string, unknown> {
+  const api = protocol === "google" ? "google-generative-ai" : protocol;
+  const { agents, ...rest } = more as { agents?: { defaults?: Record<string, unknown> } };
+  return {
+    models: {
+      providers: {
+        test: {
+          api,
+          baseUrl: url,
+          apiKey: "test-key-0123456789",
+          models: [{ id: "model", contextWindow: 100_000, maxTokens: 4_000, ...model }],
+        },
+      },
+    },
+    agents: { defaults: { model: "test/model", permission: { mode: "auto" }, ...agents?.defaults } },
+    ...rest,
+  };
+}
+
+export interface Finished {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  events: TurnEvent[];
+  last: TurnEvent | undefined;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Running {
+  child: ChildProcess;
+  /** Resolves when an event of this type has been printed. */
+  seen(type: TurnEvent["type"]): Promise<TurnEvent>;
+  finished: Promise<Finished>;
+}
+
+/** Starts `pagurus <args>` on the Node that runs the tests. */
+export function start(setting: Setting, args: readonly string[], input?: string): Running {
+  const child = spawn(process.execPath, [LAUNCHER, ...args], {
+    cwd: setting.workspace,
+    env: setting.env,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  child.stdin.end(input ?? "");
+  let stdout = "";
+  let stderr = "";
+  const waiting: { type: string; resolve: (event: TurnEvent) => void }[] = [];
+  const events: TurnEvent[] = [];
+  let rest = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    stdout += chunk;
+    rest += chunk;
+    const lines = rest.split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (!line.startsWith("{")) continue;
+      const event = JSON.parse(line) as TurnEvent;
+      events.push(event);
+      for (const wait of waiting) if (wait.type === event.type) wait.resolve(event);
+    }
+  });
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    stderr += chunk;
+  });
+  const finished = new Promise<Finished>((done) => {
+    child.on("close", (code, signal) => done({ code, signal, events, last: events.at(-1), stdout, stderr }));
+  });
+  const seen = (type: TurnEvent["type"]): Promise<TurnEvent> => {
+    const already = events.find((event) => event.type === type);
+    if (already) return Promise.resolve(already);
+    return new Promise((resolve, reject) => {
+      waiting.push({ type, resolve });
+      void finished.then(() => reject(new Error(`the process ended without ${type}: ${stdout} ${stderr}`)));
+    });
+  };
+  return { child, seen, finished };
+}
+
+/** `pagurus run --json`, to its end. */
+export function run(setting: Setting, prompt: string, ...args: string[]): Promise<Finished> {
+  return start(setting, ["run", "--json", ...args, prompt]).finished;
+}
