@@ -1,5 +1,6 @@
 import type { Pagurus, TurnRun } from "../contract/host.ts";
 import type { CommandEffect } from "../command/types.ts";
+import { terminalSafe } from "../command/layout.ts";
 import { isCommand, runCommand } from "../command/run-command.ts";
 import { statusConcerns } from "../command/status-text.ts";
 import { ChatScreen } from "./chat-screen.ts";
@@ -127,7 +128,10 @@ class Chat {
       signal,
       ...(model === undefined ? {} : { model }),
     });
-    if (result.text !== "") printLine(this.screen.text, result.text);
+    if (result.text !== "") {
+      const { text } = this.screen;
+      printLine(text, text.isTTY === true ? terminalSafe(result.text) : result.text);
+    }
     for (const effect of result.effects) this.#apply(effect);
   }
 

@@ -15,6 +15,8 @@ const USAGE_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   "credential_missing",
   "model_unknown",
   "engine_unknown",
+  "engine_failed",
+  "engine_contract",
   "runtime_unknown",
   "runtime_unsupported",
   "host_requirement",

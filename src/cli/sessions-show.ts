@@ -87,21 +87,23 @@ interface Marks {
 }
 
 async function marksOf(store: SessionStore, key: string): Promise<Marks> {
+  const marks: Marks = { onPath: new Set(), interrupted: new Set(), superseded: new Set() };
   const reader = store.openReader(key);
   try {
-    const marks: Marks = {
-      onPath: new Set(),
-      interrupted: new Set(reader.interruptedTurns()),
-      superseded: new Set(),
-    };
+    for (const turn of reader.interruptedTurns()) marks.interrupted.add(turn);
     for await (const entry of reader.cursor.forward()) {
       marks.onPath.add(entry.id);
       if (entry.type === "message" && entry.supersedes !== undefined) marks.superseded.add(entry.supersedes);
     }
-    return marks;
   } finally {
     reader.close();
   }
+  // The marker stands behind the turn's entries, so they are marked in a second reading.
+  for await (const line of linesOf(store.export(key, "jsonl"))) {
+    const entry = line.includes('"interrupted"') ? parseEntry(line) : undefined;
+    if (entry?.type === "turn_commit" && entry.outcome === "interrupted") marks.interrupted.add(entry.turnId);
+  }
+  return marks;
 }
 
 /** The lines of a transcript, from its bytes, without holding them all. */
@@ -129,43 +131,42 @@ function parseEntry(line: string): TranscriptEntry | undefined {
 interface Shown {
   entry: TranscriptEntry;
   state: "rewound" | "superseded" | undefined;
+  interrupted: boolean;
 }
 
-/** Every entry of the file in its order, those off the path marked; a commit of an interrupted turn adds its turn. */
-async function entriesOf(store: SessionStore, key: string, marks: Marks, last: number): Promise<Shown[]> {
-  const shown: Shown[] = [];
+/** Every entry of the file in its order, those off the path marked. */
+async function* entriesOf(store: SessionStore, key: string, marks: Marks): AsyncIterable<Shown> {
   for await (const line of linesOf(store.export(key, "jsonl"))) {
     const entry = parseEntry(line);
     if (!entry) continue;
-    if (entry.type === "turn_commit" && entry.outcome === "interrupted") marks.interrupted.add(entry.turnId);
     const structural = entry.type === "turn_commit" || entry.type === "rewind";
     const off = !structural && !marks.onPath.has(entry.id);
-    shown.push({
+    yield {
       entry,
       state: off ? (marks.superseded.has(entry.id) ? "superseded" : "rewound") : undefined,
-    });
-    if (shown.length > last) shown.shift();
+      interrupted: entry.turnId !== undefined && marks.interrupted.has(entry.turnId),
+    };
   }
-  return shown;
 }
 
-function printEntries(cli: Cli, shown: readonly Shown[], marks: Marks): void {
+/** The newest `count` items; without a count all, as they come. */
+async function* newest<T>(items: AsyncIterable<T>, count: number | undefined): AsyncIterable<T> {
+  if (count === undefined) return yield* items;
+  const kept: T[] = [];
+  for await (const item of items) if (kept.push(item) > count) kept.shift();
+  return yield* kept;
+}
+
+function printEntry(cli: Cli, { entry, state, interrupted }: Shown): void {
+  const body = entryText(entry);
+  if (!body) return;
   const style = styleFor(cli.stdout, cli.env);
-  const safe = (text: string): string => (cli.stdout.isTTY === true ? terminalSafe(text) : text);
-  for (const { entry, state } of shown) {
-    const body = entryText(entry);
-    if (!body) continue;
-    const flags = [
-      ...(state === undefined ? [] : [state]),
-      ...(entry.turnId !== undefined && marks.interrupted.has(entry.turnId) ? ["interrupted turn"] : []),
-    ];
-    const note = flags.length === 0 ? "" : style("yellow", `  (${flags.join(", ")})`);
-    printLine(
-      cli.stdout,
-      `${style("bold", body.title)}  ${style("dim", `${entry.id}  ${time(entry.timestamp)}`)}${note}`,
-    );
-    if (body.text !== "") printLine(cli.stdout, `${safe(body.text)}\n`);
-  }
+  const flags = [...(state === undefined ? [] : [state]), ...(interrupted ? ["interrupted turn"] : [])];
+  const note = flags.length === 0 ? "" : style("yellow", `  (${flags.join(", ")})`);
+  const where = style("dim", `${entry.id}  ${time(entry.timestamp)}`);
+  printLine(cli.stdout, `${style("bold", body.title)}  ${where}${note}`);
+  const text = cli.stdout.isTTY === true ? terminalSafe(body.text) : body.text;
+  if (text !== "") printLine(cli.stdout, `${text}\n`);
 }
 
 /** `sessions show`. */
@@ -173,32 +174,25 @@ export function showSession(cli: Cli, key: string, options: ShowOptions): Promis
   return withPagurus(cli, async (pagurus) => {
     const store = pagurus.sessions(options.agent);
     const record = existing(store, key);
-    const last = options.last ?? Number.POSITIVE_INFINITY;
     if (options.raw === true) {
-      const lines: string[] = [];
-      for await (const line of linesOf(store.export(key, "jsonl"))) {
-        if (last === Number.POSITIVE_INFINITY) printLine(cli.stdout, line);
-        else if (lines.push(line) > last) lines.shift();
-      }
-      for (const line of lines) printLine(cli.stdout, line);
+      const lines = newest(linesOf(store.export(key, "jsonl")), options.last);
+      for await (const line of lines) printLine(cli.stdout, line);
       return EXIT_DONE;
     }
     const marks = await marksOf(store, key);
-    const shown = await entriesOf(store, key, marks, last);
-    if (options.json === true) {
-      for (const { entry, state } of shown) {
-        const interrupted = entry.turnId !== undefined && marks.interrupted.has(entry.turnId);
+    if (options.json !== true) {
+      const turns = marks.interrupted.size;
+      const tail = turns === 0 ? "" : `, ${plural(turns, "interrupted turn")}`;
+      const entries = plural(record.entryCount, "entry", "entries");
+      printLine(cli.stdout, `Session ${key} (${record.sessionId}), ${entries}${tail}\n`);
+    }
+    for await (const shown of newest(entriesOf(store, key, marks), options.last)) {
+      if (options.json !== true) printEntry(cli, shown);
+      else {
+        const { entry, state, interrupted } = shown;
         printLine(cli.stdout, JSON.stringify({ ...entry, onPath: state === undefined, interrupted }));
       }
-      return EXIT_DONE;
     }
-    const turns = marks.interrupted.size;
-    const tail = turns === 0 ? "" : `, ${plural(turns, "interrupted turn")}`;
-    printLine(
-      cli.stdout,
-      `Session ${key} (${record.sessionId}), ${plural(record.entryCount, "entry", "entries")}${tail}\n`,
-    );
-    printEntries(cli, shown, marks);
     return EXIT_DONE;
   });
 }

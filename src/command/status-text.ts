@@ -1,5 +1,5 @@
 import type { StatusReport } from "../contract/host.ts";
-import { bytes, count, dollars, plural, time } from "./layout.ts";
+import { bytes, count, dollars, oneLine, plural, time } from "./layout.ts";
 
 /** A bar of 20 cells: how full the next turn's context is. */
 function gauge(tokens: number, budget: number): string {
@@ -54,9 +54,9 @@ export function statusConcerns(report: StatusReport): string[] {
     ...report.interruptedTurns.map((turn) => `Interrupted turn: ${turn} (kept; it has no answer)`),
     ...report.degraded.map(
       (item) =>
-        `Degraded: ${item.stage}, ${item.reason} (engine ${item.engineId}, turn ${item.turnId}, ${time(item.timestamp)})`,
+        `Degraded: ${item.stage}, ${oneLine(item.reason, 300)} (engine ${item.engineId}, turn ${item.turnId}, ${time(item.timestamp)})`,
     ),
-    ...report.configWarnings.map((warning) => `Config: ${warning}`),
+    ...report.configWarnings.map((warning) => `Config: ${oneLine(warning, 300)}`),
   ];
 }
 

@@ -35,14 +35,23 @@ export function finalizedTurn(entry: TranscriptEntry): string | undefined {
   return typeof turnId === "string" ? turnId : undefined;
 }
 
-/** Creates the row of a session whose file is not indexed yet: its header only. Call in a transaction. */
-export function insertSession(db: IndexDb, fd: number, size: number, sessionId: string, key?: string): void {
+/**
+ * Creates the row of a session whose file is not indexed yet: its header only. `keys.given` is that of an import
+ * under another key, `keys.former` what the index knew before. Call in a transaction.
+ */
+export function insertSession(
+  db: IndexDb,
+  fd: number,
+  size: number,
+  sessionId: string,
+  keys: { given: string | undefined; former: string | undefined },
+): void {
   const [first] = linesForward(fd, 0, size);
   const header = first?.terminated ? parseHeader(first.bytes) : undefined;
   const headerLength = header && first ? first.length : 0;
   const created = header?.timestamp ?? new Date(Number.parseInt(sessionId.slice(0, 9), 36)).toISOString();
   // A session whose header is lost stays reachable under a key of its own.
-  const sessionKey = key ?? header?.key ?? `recovered:${sessionId}`;
+  const sessionKey = keys.given ?? header?.key ?? keys.former ?? `recovered:${sessionId}`;
   db.run(
     `INSERT INTO sessions (id, key, cwd, created, updated, entries, bytes, header_length, header_hash,
        last_offset, last_length, last_hash, leaf_id, leaf_end, epoch, words_bytes)

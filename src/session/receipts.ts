@@ -56,7 +56,9 @@ export class ReceiptLog {
   /** Only the session's writer appends. Throws `store_write_failed`. */
   append(receipt: Receipt): void {
     const last = this.#tail();
-    const shared = last ? Math.min(receipt.sharedParts, receipt.parts.length, last.receipt.parts.length) : 0;
+    const shared = last
+      ? Math.max(0, Math.min(receipt.sharedParts, receipt.parts.length, last.receipt.parts.length))
+      : 0;
     const keep =
       last && last.sequence + 1 < SNAPSHOT_EVERY ? equalParts(last.receipt.parts, receipt.parts, shared) : 0;
     // A line that keeps nothing stands for itself, so the count begins anew.

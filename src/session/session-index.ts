@@ -237,6 +237,7 @@ export class SessionIndex {
     key: string | undefined,
   ): { row: SessionRow; torn: TornLine | undefined } | undefined {
     let row = sessionRow(db, sessionId);
+    const former = row?.key;
     if (row && !isSameFile(fd, size, row)) {
       removeSession(db, row.num);
       row = undefined;
@@ -244,7 +245,7 @@ export class SessionIndex {
       this.#notices.push({ kind: "index_rebuilt", detail, sessionId });
       this.#logger.warn(detail);
     }
-    if (!row) insertSession(db, fd, size, sessionId, key);
+    if (!row) insertSession(db, fd, size, sessionId, { given: key, former });
     const fresh = row ?? sessionRow(db, sessionId);
     if (!fresh) return undefined;
     const torn = catchUpLines(db, fd, size, fresh);

@@ -149,8 +149,7 @@ describe("an engine that fails on demand", () => {
       assert.deepEqual(outline(body(2)), [
         "user:First?",
         "assistant:Reply 0.",
-        "user:Second?",
-        "user:Third?",
+        "user:Second?\n\nThird?",
       ]);
     });
 

@@ -102,7 +102,7 @@ export function start(setting: Setting, args: readonly string[], input?: string)
     const lines = rest.split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) {
-      if (!line.startsWith("{")) continue;
+      if (!line.startsWith('{"type"')) continue;
       const event = JSON.parse(line) as TurnEvent;
       events.push(event);
       for (const wait of waiting) if (wait.type === event.type) wait.resolve(event);

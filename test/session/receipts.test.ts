@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { appendFileSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Receipt, ReceiptPart } from "../../src/contract/receipt.ts";
+import { openReceiptLog, receiptFile } from "../../src/session/receipts.ts";
+import { openStore, temporaryFolder } from "./fixtures.ts";
+
+function part(number: number): ReceiptPart {
+  return { source: "history", role: "user", entryId: `e${number}`, tokens: number, bytes: number, hash: `h${number}` };
+}
+
+function receipt(request: number, parts: number[], sharedParts: number): Receipt {
+  return {
+    turnId: `t${request >> 2}`, request: request & 3, timestamp: "2026-01-01T00:00:00.000Z", seam: "native",
+    runtime: "embedded", engine: "legacy", model: "p/m", parts: parts.map(part), sharedParts, sharedTokens: 0, liveFrom: 0,
+    tokens: 1, tokenBudget: 2,
+  };
+}
+
+test("receipts read back whole, whatever was shared, reopened, given its usage or claimed wrongly", (t) => {
+  const root = temporaryFolder(t);
+  let count = 0;
+  const change = fc.record({ cut: fc.nat(6), add: fc.array(fc.nat(9), { maxLength: 4 }), reopen: fc.boolean(), usage: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(change, { minLength: 1, maxLength: 150 }), (changes) => {
+      const file = join(root, `${(count += 1)}.jsonl`);
+      let log = openReceiptLog({ file });
+      let parts: number[] = [];
+      const all: Receipt[] = [];
+      for (const [at, { cut, add, reopen, usage }] of changes.entries()) {
+        parts = [...parts.slice(0, Math.max(0, parts.length - cut)), ...add];
+        const made = receipt(at, parts, parts.length - (at % 3));
+        log.append(made);
+        if (reopen) log = openReceiptLog({ file });
+        if (usage) {
+          made.usage = { input: at, output: 1, totalTokens: at + 1 };
+          log.setUsage(made.turnId, made.request, made.usage);
+        }
+        all.push(made);
+        assert.deepEqual(log.last(), made);
+      }
+      assert.deepEqual(log.read(), all);
+      assert.deepEqual(openReceiptLog({ file }).read("t0"), all.slice(0, 4));
+      assert.deepEqual(openReceiptLog({ file }).last(), all.at(-1));
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test("a receipt takes only the room of what differs", (t) => {
+  const file = join(temporaryFolder(t), "r.jsonl");
+  const log = openReceiptLog({ file });
+  const parts = Array.from({ length: 1_000 }, (_, at) => at);
+  log.append(receipt(0, parts, 0));
+  const whole = statSync(file).size;
+  log.append(receipt(1, [...parts, 1_000], 1_000));
+  assert.ok(statSync(file).size < whole + 1_000);
+  assert.equal(log.last()?.parts.length, 1_001);
+});
+
+test("a torn line costs what rests on it and nothing that comes after", (t) => {
+  const file = join(temporaryFolder(t), "r.jsonl");
+  openReceiptLog({ file }).append(receipt(0, [1, 2, 3], 0));
+  appendFileSync(file, '{"sequence":1,"keep":2,"rec');
+  const log = openReceiptLog({ file });
+  assert.equal(log.last()?.request, 0);
+  log.append(receipt(1, [1, 2, 4], 2));
+  log.append(receipt(2, [1, 2, 4, 5], 3));
+  assert.deepEqual(openReceiptLog({ file }).read().map((made) => made.parts.length), [3, 3, 4]);
+  assert.equal(openReceiptLog({ file }).last()?.parts.length, 4);
+  assert.equal(readFileSync(file, "utf8").trimEnd().split("\n").length, 4);
+});
+
+test("a session without receipts has none, and its file is beside the transcript", (t) => {
+  const store = openStore(temporaryFolder(t));
+  const record = store.renew("main", { cwd: "/" });
+  const file = receiptFile(record);
+  assert.equal(file, record.file.replace(/\.jsonl$/, ".receipts.jsonl"));
+  const log = openReceiptLog({ file });
+  assert.equal(log.last(), undefined);
+  assert.deepEqual(log.read(), []);
+  log.append(receipt(0, [1], 0));
+  assert.deepEqual(store.list().map((session) => session.sessionId), [record.sessionId]);
+  store.close();
+});
