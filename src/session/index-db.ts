@@ -1,6 +1,6 @@
 /** The index database: schema, and statements that are prepared once. Everything in it is derived. */
-import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import { openSqlite, transaction } from "../platform/sqlite.ts";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { openSqlite } from "../platform/sqlite.ts";
 
 export const MEMORY = ":memory:";
 /** Raised with every change of the schema; another number in a file means: build it again. */
@@ -45,10 +45,13 @@ export class IndexDb {
 
   /** Opens or creates the file (or `MEMORY`). Throws what SQLite throws, and on another schema version. */
   constructor(file: string) {
-    this.db = openSqlite(file, { synchronous: "OFF", busyTimeoutMs: BUSY_TIMEOUT_MS });
+    this.db =
+      file === MEMORY
+        ? new DatabaseSync(MEMORY)
+        : openSqlite(file, { synchronous: "OFF", busyTimeoutMs: BUSY_TIMEOUT_MS });
     try {
       if (this.#version() === 0) {
-        transaction(this.db, () => {
+        this.transaction(() => {
           if (this.#version() !== 0) return;
           this.db.exec(SCHEMA);
           this.db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
@@ -80,8 +83,17 @@ export class IndexDb {
     return Number(this.#statement(sql).run(...values).changes);
   }
 
+  /** Runs work in one transaction. SQLite ends it by itself on a full disk, and then the cause is what is thrown. */
   transaction<T>(work: () => T): T {
-    return transaction(this.db, work);
+    this.db.exec("BEGIN IMMEDIATE");
+    try {
+      const result = work();
+      this.db.exec("COMMIT");
+      return result;
+    } catch (error) {
+      if (this.db.isTransaction) this.db.exec("ROLLBACK");
+      throw error;
+    }
   }
 
   close(): void {

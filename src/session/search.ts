@@ -23,6 +23,8 @@ const HIT_LIMIT = 2_000;
 /** Of those, how many are read and ranked, and how many bytes of lines that may take. */
 const RANK_LIMIT = 400;
 const RANK_BYTES = 16 * 1024 * 1024;
+/** Bytes of lines whose words are indexed in one transaction. */
+const WORDS_SLICE = 4 * 1024 * 1024;
 const SNIPPET_BEFORE = 60;
 const SNIPPET_LENGTH = 200;
 
@@ -61,14 +63,18 @@ export function searchSessions(
   });
 }
 
-/** Words that no commit took into the index, after a crash or a rebuild. */
+/** Words that no commit took into the index, after a crash or a rebuild; in slices, so that writers get their turn. */
 function catchUpWords(catalog: Catalog, db: IndexDb): void {
   const behind = db.all<SessionRow>("SELECT * FROM sessions WHERE words_bytes < bytes");
   for (const row of behind) {
     const fd = openTranscript(catalog, row);
     if (fd === undefined) continue;
     try {
-      db.transaction(() => indexWords(db, row.id, wordLines(fd, row.words_bytes, row.bytes)));
+      for (let mark = row.words_bytes, last = -1; mark < row.bytes && mark > last;) {
+        last = mark;
+        db.transaction(() => indexWords(db, row.id, wordLines(fd, mark, row.bytes), WORDS_SLICE));
+        mark = sessionRow(db, row.id)?.words_bytes ?? row.bytes;
+      }
     } finally {
       closeSync(fd);
     }

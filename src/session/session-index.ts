@@ -4,6 +4,7 @@
  */
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { PagurusError } from "../contract/errors.ts";
 import type { OpenNotice } from "../contract/store.ts";
 import { ensurePrivateDir } from "../platform/files.ts";
 import type { Logger } from "../platform/log.ts";
@@ -22,6 +23,7 @@ export class SessionIndex {
   readonly #folder: string;
   readonly #logger: Logger;
   #db: IndexDb | undefined;
+  #closed = false;
   #notices: (OpenNotice & { sessionId?: string })[] = [];
 
   constructor(agentDir: string, folder: string, logger: Logger) {
@@ -107,11 +109,14 @@ export class SessionIndex {
   }
 
   close(): void {
+    this.#closed = true;
     this.#db?.close();
     this.#db = undefined;
   }
 
   #open(): IndexDb {
+    if (this.#closed)
+      throw new PagurusError("store_read_failed", "The session store was closed; open it again.");
     let db: IndexDb;
     try {
       ensurePrivateDir(this.#folder);

@@ -21,8 +21,8 @@ import type { SessionIndex } from "./session-index.ts";
 import { PathTree, type Range } from "./tree.ts";
 import { indexWords, wordLines } from "./words.ts";
 
-/** Bytes of words that a commit may catch up for, beyond its own; a search takes the rest. */
-const WORDS_SLICE = 256 * 1024;
+/** Bytes of older lines whose words a commit indexes beside its own; a search takes the rest. */
+const WORDS_SLICE = 32 * 1024;
 
 export interface Place {
   offset: number;
@@ -260,8 +260,9 @@ export class SessionView {
     // Behind when an earlier update was not made: then the lines come from the file.
     if (row.bytes < first.offset) catchUpLines(db, this.fd, this.#size, row);
     else indexLines(db, row.id, this.#pending);
+    const own = this.#size - first.offset;
     if (row.words_bytes < first.offset)
-      indexWords(db, row.id, wordLines(this.fd, row.words_bytes, first.offset), WORDS_SLICE);
+      indexWords(db, row.id, wordLines(this.fd, row.words_bytes, first.offset), own + WORDS_SLICE);
     else indexWords(db, row.id, pendingWords(this.#pending));
   }
 }

@@ -43,6 +43,8 @@ export class TranscriptWriter implements SessionWriter {
   /** True while the rest of a failed write could not be cut off. */
   #leftover = false;
   #closed = false;
+  /** The record as it was at closing; the store may be closed since. */
+  #finalRecord: SessionRecord | undefined;
 
   constructor(parts: WriterParts) {
     this.#parts = parts;
@@ -54,7 +56,7 @@ export class TranscriptWriter implements SessionWriter {
   }
 
   get record(): SessionRecord {
-    return this.#view.record();
+    return this.#finalRecord ?? this.#view.record();
   }
 
   get leafId(): string | null {
@@ -109,6 +111,7 @@ export class TranscriptWriter implements SessionWriter {
     this.#closed = true;
     try {
       this.#view.flush(true);
+      this.#finalRecord = this.#view.record();
       if (this.#unsynced) fsyncSync(this.#view.fd);
     } catch {
       // What was committed is on disk; the index is caught up by whoever opens the session next.

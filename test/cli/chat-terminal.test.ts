@@ -18,7 +18,7 @@ class Desk {
   readonly cli: FakeCli;
   readonly pagurus: FakePagurus;
   readonly #screen = new PassThrough({ encoding: "utf8" });
-  readonly ended: Promise<number>;
+  readonly #ended: Promise<number>;
   #shown = "";
 
   constructor(play: Play) {
@@ -27,7 +27,24 @@ class Desk {
     this.#screen.on("data", (text: string) => (this.#shown += text));
     const stdout = Object.assign(this.#screen, { isTTY: true, columns: 80 });
     this.cli = { ...cli, stdout, stderr: stdout };
-    this.ended = execute(["chat"], this.cli);
+    this.#ended = execute(["chat"], this.cli);
+  }
+
+  /** The exit code. A turn that threw, a failed assertion in it say, is told on the screen. */
+  async end(): Promise<number> {
+    const code = await this.#ended;
+    assert.doesNotMatch(await this.screen(), /\[internal\]/);
+    return code;
+  }
+
+  /** Types when the chat waits for input. */
+  async say(keys: string): Promise<void> {
+    await this.until(/› $/);
+    await this.type(keys);
+  }
+
+  async until(shown: RegExp): Promise<void> {
+    while (!shown.test(await this.screen())) await settle();
   }
 
   async type(keys: string): Promise<void> {
@@ -60,9 +77,9 @@ test("typing while a turn runs holds its output back and steers it", async () =>
     assert.deepEqual(turn.steered, ["wait"]);
     yield completed;
   });
-  await desk.type("go\r");
-  await desk.type("\u0004");
-  assert.equal(await desk.ended, 0);
+  await desk.say("go\r");
+  await desk.say("\u0004");
+  assert.equal(await desk.end(), 0);
   assert.equal(desk.pagurus.requests.length, 1);
 });
 
@@ -78,11 +95,11 @@ test("output goes on when what was typed is erased, or when the turn ends; the t
     yield delta("the end");
     yield completed;
   });
-  await desk.type("go\r");
-  assert.match(await desk.screen(), /the end\n› next$/);
+  await desk.say("go\r");
+  await desk.until(/the end\n› next$/);
   await desk.type("\r");
-  await desk.type("/exit\r");
-  assert.equal(await desk.ended, 0);
+  await desk.say("/exit\r");
+  assert.equal(await desk.end(), 0);
   assert.deepEqual(
     desk.pagurus.requests.map((request) => request.prompt),
     ["go", "next"],
@@ -96,10 +113,10 @@ test("a slash command during a turn waits for its end", async () => {
     assert.match(await at.screen(), /\/model runs when the turn has ended/);
     yield completed;
   });
-  await desk.type("go\r");
-  assert.match(await desk.screen(), /next turns of this chat use a\/b/);
-  await desk.type("/exit\r");
-  await desk.ended;
+  await desk.say("go\r");
+  await desk.until(/next turns of this chat use a\/b/);
+  await desk.say("/exit\r");
+  await desk.end();
 });
 
 test("permission is asked at the chat's own line; what was half typed is no answer", async () => {
@@ -114,9 +131,9 @@ test("permission is asked at the chat's own line; what was half typed is no answ
     answers.push(await again);
     yield completed;
   });
-  await desk.type("go\r");
-  await desk.type("/exit\r");
-  assert.equal(await desk.ended, 0);
+  await desk.say("go\r");
+  await desk.say("/exit\r");
+  assert.equal(await desk.end(), 0);
   assert.deepEqual(answers, ["deny", "always"]);
   assert.match(await desk.screen(), /Allow shell in \/w\?\n {4}make\n/);
 });
@@ -129,12 +146,12 @@ test("Ctrl-C denies an open question and aborts the turn; the chat goes on, and 
     answer = await asked;
     yield { type: "turn.failed", error: { code: "turn_aborted", message: "Aborted." }, degraded: [] };
   });
-  await desk.type("go\r");
+  await desk.say("go\r");
+  await desk.until(/aborted\n› $/);
   assert.equal(answer, "deny");
-  assert.match(await desk.screen(), /aborted\n› $/);
-  await desk.type("half\u0003");
-  await desk.type("\u0003");
-  assert.equal(await desk.ended, 130);
+  await desk.say("half\u0003");
+  await desk.say("\u0003");
+  assert.equal(await desk.end(), 130);
 });
 
 test("a backslash continues the line at the prompt and while steering", async () => {
@@ -144,11 +161,27 @@ test("a backslash continues the line at the prompt and while steering", async ()
     steered.push([...turn.steered]);
     yield completed;
   });
-  await desk.type("a\\\rb\r");
-  await desk.type("/exit\r");
-  await desk.ended;
+  await desk.say("a\\\rb\r");
+  await desk.say("/exit\r");
+  await desk.end();
   assert.equal(desk.pagurus.requests[0]?.prompt, "a\nb");
   assert.deepEqual(steered, [["c\nd"]]);
+});
+
+test("an end of input during a turn lets it finish and denies what is asked", async () => {
+  let answer = "";
+  const desk = new Desk(async function* (request, _turn, at) {
+    const asked = at.ask(request.signal ?? new AbortController().signal);
+    await at.type("\u0004");
+    answer = await asked;
+    assert.equal(await at.ask(new AbortController().signal), "deny");
+    yield delta("done");
+    yield completed;
+  });
+  await desk.say("go\r");
+  assert.equal(await desk.end(), 0);
+  assert.equal(answer, "deny");
+  assert.match(await desk.screen(), /done\n$/);
 });
 
 test("what a model says cannot drive the terminal", async () => {
@@ -156,8 +189,8 @@ test("what a model says cannot drive the terminal", async () => {
     yield delta("a\u001b]0;owned\u0007b\n");
     yield completed;
   });
-  await desk.type("go\r");
-  assert.match(await desk.screen(), /a\]0;ownedb\n/);
-  await desk.type("/exit\r");
-  await desk.ended;
+  await desk.say("go\r");
+  await desk.until(/a\]0;ownedb\n/);
+  await desk.say("/exit\r");
+  await desk.end();
 });

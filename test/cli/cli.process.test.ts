@@ -187,6 +187,29 @@ for (const [name, args, input] of [
   });
 }
 
+test("a reader that goes away during a turn aborts it", async () => {
+  const other = new Launcher();
+  const { server, url, left } = await silentEndpoint();
+  try {
+    const provider = JSON.stringify({
+      api: "openai-completions",
+      baseUrl: url,
+      apiKey: "k",
+      models: [{ id: "m" }],
+    });
+    await other.run(["config", "set", "models.providers.local", provider]);
+    const { child, ended } = other.start(["run", "hi", "--model", "local/m"]);
+    child.stdin?.end();
+    child.stdout?.destroy();
+    await left;
+    assert.equal((await ended).code, 130);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+    other.remove();
+  }
+});
+
 test("a reader that goes away ends the program quietly", async () => {
   const { child, ended } = user.start(["sessions", "show", "main", "--raw"]);
   child.stdin?.end();

@@ -3,11 +3,24 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { SessionStore } from "../../src/contract/store.ts";
-import { assistant, collect, entriesOf, openStore, sayTurn, temporaryFolder, toolResult, user } from "./fixtures.ts";
+import {
+  assistant,
+  collect,
+  entriesOf,
+  openStore,
+  sayTurn,
+  temporaryFolder,
+  toolResult,
+  user,
+} from "./fixtures.ts";
 
 const CWD = { cwd: "/project" };
 
-async function exported(store: SessionStore, key: string, format: "jsonl" | "markdown" = "jsonl"): Promise<Buffer> {
+async function exported(
+  store: SessionStore,
+  key: string,
+  format: "jsonl" | "markdown" = "jsonl",
+): Promise<Buffer> {
   return Buffer.concat(await collect(store.export(key, format)));
 }
 
@@ -81,7 +94,14 @@ test("the Markdown export shows what was said and the tool calls", async (t) => 
   const store = openStore(temporaryFolder(t));
   fill(store, "main");
   const text = (await exported(store, "main", "markdown")).toString("utf8");
-  for (const part of ["# main", "## User", "**Tool call shell**", "**Result of shell**", "````\n```\ninner", "The turn ended: aborted"])
+  for (const part of [
+    "# main",
+    "## User",
+    "**Tool call shell**",
+    "**Result of shell**",
+    "````\n```\ninner",
+    "The turn ended: aborted",
+  ])
     assert.ok(text.includes(part), part);
   assert.ok(!text.includes("two"));
   store.close();
@@ -97,8 +117,13 @@ test("a fork has the path's lines byte for byte and goes its own way", (t) => {
   const lines = readFileSync(source.file, "utf8").split("\n");
   const copied = readFileSync(forked.file, "utf8").trimEnd().split("\n").slice(1);
   assert.ok(copied.every((line) => lines.includes(line)));
-  assert.deepEqual(entriesOf(forked.file).map((entry) => entry.type), ["message", "message", "message", "turn_commit"]);
-  const header = JSON.parse(readFileSync(forked.file, "utf8").split("\n")[0] ?? "") as { parentSession?: unknown };
+  assert.deepEqual(
+    entriesOf(forked.file).map((entry) => entry.type),
+    ["message", "message", "message", "turn_commit"],
+  );
+  const header = JSON.parse(readFileSync(forked.file, "utf8").split("\n")[0] ?? "") as {
+    parentSession?: unknown;
+  };
   assert.deepEqual(header.parentSession, { sessionId: source.sessionId, entryId: entries.at(-1)?.id });
   const writer = store.openWriter("copy", CWD);
   sayTurn(writer, "t9", "only here");
@@ -106,7 +131,9 @@ test("a fork has the path's lines byte for byte and goes its own way", (t) => {
   writer.close();
   assert.equal(store.find("main")?.entryCount, source.entryCount);
   assert.throws(() => store.fork("main", "copy"), { code: "session_exists" });
-  assert.throws(() => store.fork("main", "third", { entryId: "0000000000000000" }), { code: "entry_not_found" });
+  assert.throws(() => store.fork("main", "third", { entryId: "0000000000000000" }), {
+    code: "entry_not_found",
+  });
   assert.equal(store.find("third"), undefined);
   const early = store.fork("main", "early", { entryId: entries[1]?.id ?? "" });
   assert.equal(early.entryCount, 2);
@@ -121,8 +148,14 @@ test("a renewed key starts empty and its former generation stays readable by id"
   assert.notEqual(renewed.sessionId, old?.sessionId);
   assert.equal(renewed.entryCount, 0);
   assert.deepEqual(
-    store.list().map((record) => [record.sessionId, record.current]).toSorted(),
-    [[old?.sessionId, false], [renewed.sessionId, true]],
+    store
+      .list()
+      .map((record) => [record.sessionId, record.current])
+      .toSorted(),
+    [
+      [old?.sessionId, false],
+      [renewed.sessionId, true],
+    ],
   );
   const reader = store.openReader("main", old?.sessionId);
   assert.equal(reader.contextMessages().messages.length, 3);
@@ -139,7 +172,12 @@ test("search finds words of any script, says what is off the path, and takes any
   writer.append({ type: "message", turnId: "t2", message: assistant("fine", ["c"]) });
   writer.append({ type: "message", turnId: "t2", message: toolResult("c", "exit code 0 wolverine") });
   writer.commitTurn({ turnId: "t2", outcome: "completed" });
-  const rewritten = writer.append({ type: "message", turnId: "t3", message: user("the otter"), supersedes: first });
+  const rewritten = writer.append({
+    type: "message",
+    turnId: "t3",
+    message: user("the otter"),
+    supersedes: first,
+  });
   writer.commitTurn({ turnId: "t3", outcome: "completed" });
   writer.close();
   const found = (query: string): string[] => store.search(query).map((hit) => hit.role);
@@ -150,12 +188,31 @@ test("search finds words of any script, says what is off the path, and takes any
   assert.deepEqual(found("里"), ["user"]);
   assert.deepEqual(found("码密"), []);
   assert.deepEqual(found("wolverine unicorn"), ["toolResult"]);
-  for (const query of ['"', "AND", "a OR", "x*", "(", "t:x", "NEAR(a b)", "-", "'; DROP TABLE words", "\0", "^x", "{t}"])
+  for (const query of [
+    '"',
+    "AND",
+    "a OR",
+    "x*",
+    "(",
+    "t:x",
+    "NEAR(a b)",
+    "-",
+    "'; DROP TABLE words",
+    "\0",
+    "^x",
+    "{t}",
+  ])
     assert.ok(Array.isArray(store.search(query)), query);
   const hits = store.search("badger");
-  assert.deepEqual(hits.map((hit) => [hit.entryId === first, hit.onPath]).toSorted(), [[false, true], [true, false]]);
+  assert.deepEqual(hits.map((hit) => [hit.entryId === first, hit.onPath]).toSorted(), [
+    [false, true],
+    [true, false],
+  ]);
   assert.match(hits[0]?.snippet ?? "", /Badger/);
-  assert.deepEqual(store.search("otter").map((hit) => [hit.entryId, hit.onPath]), [[rewritten.id, true]]);
+  assert.deepEqual(
+    store.search("otter").map((hit) => [hit.entryId, hit.onPath]),
+    [[rewritten.id, true]],
+  );
   assert.deepEqual(store.search("badger", { sessionKey: "none" }), []);
   assert.equal(store.search("badger", { sessionKey: "main", limit: 1 }).length, 1);
   const again = store.openWriter("main", CWD);

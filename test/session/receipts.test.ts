@@ -8,21 +8,43 @@ import { openReceiptLog, receiptFile } from "../../src/session/receipts.ts";
 import { openStore, temporaryFolder } from "./fixtures.ts";
 
 function part(number: number): ReceiptPart {
-  return { source: "history", role: "user", entryId: `e${number}`, tokens: number, bytes: number, hash: `h${number}` };
+  return {
+    source: "history",
+    role: "user",
+    entryId: `e${number}`,
+    tokens: number,
+    bytes: number,
+    hash: `h${number}`,
+  };
 }
 
 function receipt(request: number, parts: number[], sharedParts: number): Receipt {
   return {
-    turnId: `t${request >> 2}`, request: request & 3, timestamp: "2026-01-01T00:00:00.000Z", seam: "native",
-    runtime: "embedded", engine: "legacy", model: "p/m", parts: parts.map(part), sharedParts, sharedTokens: 0, liveFrom: 0,
-    tokens: 1, tokenBudget: 2,
+    turnId: `t${request >> 2}`,
+    request: request & 3,
+    timestamp: "2026-01-01T00:00:00.000Z",
+    seam: "native",
+    runtime: "embedded",
+    engine: "legacy",
+    model: "p/m",
+    parts: parts.map(part),
+    sharedParts,
+    sharedTokens: 0,
+    liveFrom: 0,
+    tokens: 1,
+    tokenBudget: 2,
   };
 }
 
 test("receipts read back whole, whatever was shared, reopened, given its usage or claimed wrongly", (t) => {
   const root = temporaryFolder(t);
   let count = 0;
-  const change = fc.record({ cut: fc.nat(6), add: fc.array(fc.nat(9), { maxLength: 4 }), reopen: fc.boolean(), usage: fc.boolean() });
+  const change = fc.record({
+    cut: fc.nat(6),
+    add: fc.array(fc.nat(9), { maxLength: 4 }),
+    reopen: fc.boolean(),
+    usage: fc.boolean(),
+  });
   fc.assert(
     fc.property(fc.array(change, { minLength: 1, maxLength: 150 }), (changes) => {
       const file = join(root, `${(count += 1)}.jsonl`);
@@ -68,7 +90,12 @@ test("a torn line costs what rests on it and nothing that comes after", (t) => {
   assert.equal(log.last()?.request, 0);
   log.append(receipt(1, [1, 2, 4], 2));
   log.append(receipt(2, [1, 2, 4, 5], 3));
-  assert.deepEqual(openReceiptLog({ file }).read().map((made) => made.parts.length), [3, 3, 4]);
+  assert.deepEqual(
+    openReceiptLog({ file })
+      .read()
+      .map((made) => made.parts.length),
+    [3, 3, 4],
+  );
   assert.equal(openReceiptLog({ file }).last()?.parts.length, 4);
   assert.equal(readFileSync(file, "utf8").trimEnd().split("\n").length, 4);
 });
@@ -82,6 +109,9 @@ test("a session without receipts has none, and its file is beside the transcript
   assert.equal(log.last(), undefined);
   assert.deepEqual(log.read(), []);
   log.append(receipt(0, [1], 0));
-  assert.deepEqual(store.list().map((session) => session.sessionId), [record.sessionId]);
+  assert.deepEqual(
+    store.list().map((session) => session.sessionId),
+    [record.sessionId],
+  );
   store.close();
 });

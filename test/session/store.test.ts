@@ -1,5 +1,13 @@
 import assert from "node:assert/strict";
-import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { SessionStore } from "../../src/contract/store.ts";
@@ -42,7 +50,10 @@ test("a new session writes a header with its key, private files and ordered ids"
   for (const id of ids) assert.match(id, /^[0-9a-z]{16}$/);
   const [header] = readFileSync(writer.record.file, "utf8").split("\n");
   const { id, key, version, cwd } = JSON.parse(header ?? "") as Record<string, unknown>;
-  assert.deepEqual({ id, key, version, cwd }, { id: writer.record.sessionId, key: "agent:main:x", version: 3, cwd: "/project" });
+  assert.deepEqual(
+    { id, key, version, cwd },
+    { id: writer.record.sessionId, key: "agent:main:x", version: 3, cwd: "/project" },
+  );
   assert.ok(entriesOf(writer.record.file).every((entry) => entry.epoch === 1));
   assert.equal(statSync(join(dir, "sessions")).mode & 0o777, 0o700);
   for (const name of readdirSync(dir, { recursive: true, withFileTypes: true }))
@@ -92,7 +103,10 @@ test("a turn is committed once, also after reopening and after the index was los
   rmSync(join(dir, "sessions.db"));
   const anew = openStore(dir);
   const third = anew.openWriter("main", CWD);
-  assert.deepEqual(third.notices.map((notice) => notice.kind), ["index_rebuilt"]);
+  assert.deepEqual(
+    third.notices.map((notice) => notice.kind),
+    ["index_rebuilt"],
+  );
   assert.equal(third.commitTurn({ turnId: "t1", outcome: "failed" }), false);
   assert.equal(third.contextMessages().messages.length, 2);
   third.close();
@@ -134,10 +148,13 @@ test("a turn that a crash cut off is closed at the next writing and shown before
   reader.close();
   assert.deepEqual(readFileSync(file), before);
   const next = store.openWriter("main", CWD);
-  assert.deepEqual(next.notices.map(({ kind, turnId }) => [kind, turnId]), [
-    ["stale_lock_taken", undefined],
-    ["interrupted_turn", "t2"],
-  ]);
+  assert.deepEqual(
+    next.notices.map(({ kind, turnId }) => [kind, turnId]),
+    [
+      ["stale_lock_taken", undefined],
+      ["interrupted_turn", "t2"],
+    ],
+  );
   const added = entriesOf(file).slice(-3);
   assert.deepEqual(
     added.map((entry) => (entry.type === "message" ? { ...entry.message, timestamp: 0 } : entry.type)),
@@ -146,15 +163,26 @@ test("a turn that a crash cut off is closed at the next writing and shown before
         role: "toolResult",
         toolCallId,
         toolName: "shell",
-        content: [{ type: "text", text: "The turn was interrupted before this tool call finished; its outcome is unknown." }],
+        content: [
+          {
+            type: "text",
+            text: "The turn was interrupted before this tool call finished; its outcome is unknown.",
+          },
+        ],
         isError: true,
         timestamp: 0,
       })),
       "turn_commit",
     ],
   );
-  assert.deepEqual(added.map((entry) => entry.epoch), [2, 2, 2]);
-  assert.throws(() => writer.append({ type: "message", turnId: "t2", message: user("x") }), code("lock_lost"));
+  assert.deepEqual(
+    added.map((entry) => entry.epoch),
+    [2, 2, 2],
+  );
+  assert.throws(
+    () => writer.append({ type: "message", turnId: "t2", message: user("x") }),
+    code("lock_lost"),
+  );
   writer.close();
   next.append({ type: "message", turnId: "t3", message: user("goes on") });
   next.close();
@@ -170,12 +198,18 @@ test("a torn last line is set aside by a writer and left alone by a reader", (t)
   for (const torn of ['{"type":"message","id":"0', '{"type":"message","id":"0\n', "\0\0\0\0"]) {
     appendFileSync(file, torn);
     const reader = store.openReader("main");
-    assert.deepEqual(reader.notices.map((notice) => notice.kind), ["torn_line"]);
+    assert.deepEqual(
+      reader.notices.map((notice) => notice.kind),
+      ["torn_line"],
+    );
     assert.equal(reader.contextMessages().messages.length, 2);
     reader.close();
     assert.equal(statSync(file).size, whole.length + torn.length);
     const next = store.openWriter("main", CWD);
-    assert.deepEqual(next.notices.map((notice) => notice.kind), ["torn_line"]);
+    assert.deepEqual(
+      next.notices.map((notice) => notice.kind),
+      ["torn_line"],
+    );
     next.close();
     assert.deepEqual(readFileSync(file), whole);
     assert.ok(readFileSync(`${file}.torn`).includes(torn.trimEnd()));
@@ -212,13 +246,19 @@ test("garbage in the middle is recorded and skipped, and the conversation goes o
   writeFileSync(file, damaged);
   const expected = ["one", "answer to one", "answer to two", "three", "answer to three"];
   const reader = store.openReader("main");
-  assert.deepEqual(reader.notices.map((notice) => notice.kind).toSorted(), ["index_rebuilt", "quarantined_line"]);
+  assert.deepEqual(reader.notices.map((notice) => notice.kind).toSorted(), [
+    "index_rebuilt",
+    "quarantined_line",
+  ]);
   assert.deepEqual(reader.contextMessages().messages.map(textOf), expected);
   assert.equal((await collect(reader.cursor.forward())).length, 8);
   reader.close();
   assert.equal(existsSync(`${file}.quarantine`), false);
   const next = store.openWriter("main", CWD);
-  assert.deepEqual(next.notices.map((notice) => notice.kind), ["quarantined_line"]);
+  assert.deepEqual(
+    next.notices.map((notice) => notice.kind),
+    ["quarantined_line"],
+  );
   assert.deepEqual(next.contextMessages().messages.map(textOf), expected);
   next.close();
   assert.equal(readFileSync(file, "utf8"), damaged);
@@ -243,13 +283,19 @@ test("a transcript whose header is lost keeps its key while the index knows it, 
   writeFileSync(file, `?${text.slice(1)}`);
   const known = store.openWriter("main", CWD);
   assert.equal(known.contextMessages().messages.length, 2);
-  assert.deepEqual(known.notices.map((notice) => notice.kind).toSorted(), ["index_rebuilt", "quarantined_line"]);
+  assert.deepEqual(known.notices.map((notice) => notice.kind).toSorted(), [
+    "index_rebuilt",
+    "quarantined_line",
+  ]);
   known.close();
   store.close();
   rmSync(join(dir, "sessions.db"));
   const anew = openStore(dir);
   const key = `recovered:${sessionId}`;
-  assert.deepEqual(anew.list().map((record) => record.sessionKey), [key]);
+  assert.deepEqual(
+    anew.list().map((record) => record.sessionKey),
+    [key],
+  );
   const next = anew.openWriter(key, CWD);
   assert.equal(next.contextMessages().messages.length, 2);
   next.close();
@@ -265,7 +311,10 @@ test("another program's edit of a transcript is noticed and read as it is", asyn
   const { file } = writer.record;
   writeFileSync(file, readFileSync(file, "utf8").replace('"content":"one"', '"content":"one and more"'));
   const reader = store.openReader("main");
-  assert.deepEqual(reader.notices.map((notice) => notice.kind), ["index_rebuilt"]);
+  assert.deepEqual(
+    reader.notices.map((notice) => notice.kind),
+    ["index_rebuilt"],
+  );
   const entry = await reader.cursor.get(first);
   assert.equal(entry?.type === "message" && textOf(entry.message), "one and more");
   assert.equal((await reader.cursor.get(third))?.id, third);
@@ -324,13 +373,19 @@ test("unfinalized turns are offered until they are marked, rewound ones not at a
   }
   assert.deepEqual(
     writer.unfinalizedTurns().map(({ turnId, messages }) => [turnId, messages.map(textOf)]),
-    [["t2", ["t2"]], ["t3", ["t3"]]],
+    [
+      ["t2", ["t2"]],
+      ["t3", ["t3"]],
+    ],
   );
   writer.markFinalized("t2");
   writer.markFinalized("t2");
   writer.close();
   const next = store.openWriter("main", CWD);
-  assert.deepEqual(next.unfinalizedTurns().map((turn) => turn.turnId), ["t3"]);
+  assert.deepEqual(
+    next.unfinalizedTurns().map((turn) => turn.turnId),
+    ["t3"],
+  );
   next.rewind(leaf);
   assert.deepEqual(next.unfinalizedTurns(), []);
   next.close();
@@ -370,6 +425,9 @@ test("deletion leaves no byte of the words in any file", (t) => {
   assert.equal(store.delete("secret").sessions, 2);
   assert.deepEqual(filesWith(dir, word.slice(0, 9)), []);
   assert.deepEqual(store.search(word), []);
-  assert.deepEqual(store.list().map((record) => record.sessionKey), ["other"]);
+  assert.deepEqual(
+    store.list().map((record) => record.sessionKey),
+    ["other"],
+  );
   assert.equal(store.search("stays").length, 2);
 });

@@ -7,7 +7,9 @@ import fc from "fast-check";
 import { createPagurus } from "../../src/app.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
 import type { Pagurus } from "../../src/contract/host.ts";
+import type { PluginTool } from "../../src/contract/plugin.ts";
 import { startServer, type RecordedRequest, type ReplyStep } from "../servers/server.ts";
+import { ENGINES, type EngineKind } from "./test-engines.ts";
 import { modelConfig } from "./setting.ts";
 import { readBody, type WireBody } from "./wire-bodies.ts";
 
@@ -16,8 +18,8 @@ const WORDS = "the lamp at the pier burns low and the keeper writes each ship in
 
 type Step =
   | { kind: "turn"; rounds: number; parallel: number; size: number }
-  | { kind: "abort"; rounds: number; parallel: number; at: number }
-  | { kind: "crash"; rounds: number; parallel: number; at: number }
+  | { kind: "abort"; rounds: number; parallel: number; at: number; size: number }
+  | { kind: "crash"; rounds: number; parallel: number; at: number; size: number }
   | { kind: "steer"; rounds: number; parallel: number }
   | { kind: "fork"; back: number }
   | { kind: "rewind"; back: number }
@@ -25,6 +27,7 @@ type Step =
   | { kind: "reopen" }
   | { kind: "new" };
 
+const engineKind = fc.constantFrom<EngineKind>("legacy", "every-call", "stripping", "half");
 const small = (max: number): fc.Arbitrary<number> => fc.integer({ min: 0, max });
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -33,7 +36,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant("turn" as const),
       rounds: small(3),
       parallel: small(2),
-      size: small(2),
+      size: small(3),
     }),
   },
   {
@@ -43,6 +46,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       rounds: small(3),
       parallel: small(2),
       at: small(3),
+      size: small(3),
     }),
   },
   {
@@ -52,6 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       rounds: small(3),
       parallel: small(2),
       at: small(3),
+      size: small(3),
     }),
   },
   {
@@ -69,6 +74,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: "new" as const }) },
 );
 
+const TELL: PluginTool = {
+  name: "tell",
+  description: "Tells so many words.",
+  parameters: { type: "object", properties: { words: { type: "number" } } },
+  execute: (params) =>
+    Promise.resolve({
+      content: [{ type: "text", text: "tide ".repeat(Number(params["words"] ?? 0)) }],
+      isError: false,
+    }),
+};
+
 /** One host over one home, driven through a sequence; every request that reaches the endpoint is checked. */
 class Drive {
   readonly #root = mkdtempSync(join(tmpdir(), "pagurus-validity-"));
@@ -83,7 +99,14 @@ class Drive {
   #system = new Set<string>();
   #reply = 0;
   requests = 0;
+  /** Of the host, inside a turn. */
+  compactions = 0;
   url = "";
+  readonly #engine: EngineKind;
+
+  constructor(engine: EngineKind) {
+    this.#engine = engine;
+  }
 
   script = (request: RecordedRequest): ReplyStep => {
     const body = readBody(PROTOCOL, request);
@@ -98,8 +121,8 @@ class Drive {
     const toolCalls = Array.from({ length: this.#plan.parallel + 1 }, (_, index) => ({
       // Providers repeat ids across turns; ours must stay paired all the same.
       id: `call_${asked}_${index}`,
-      name: index % 2 === 0 ? "glob" : "no_such_tool",
-      arguments: { pattern: `*.${index}` },
+      name: ["tell", "no_such_tool", "glob"][index % 3] ?? "tell",
+      arguments: { pattern: `*.${index}`, words: this.#plan.size * 1_000 },
     }));
     return { text: asked % 2 === 0 ? "Looking." : "", toolCalls };
   };
@@ -138,12 +161,18 @@ class Drive {
   async #open(): Promise<Pagurus> {
     this.#pagurus ??= await createPagurus({
       home: this.#home,
+      engines: ENGINES,
+      plugins: { telling: (api) => api.registerTool(TELL) },
       env: { PATH: process.env["PATH"], HOME: this.#root, PAGURUS_NO_PROBE: "1" },
       config: modelConfig(
         PROTOCOL,
         this.url,
-        { contextWindow: 24_000, maxTokens: 1_000 },
-        { agents: { defaults: { compaction: { keepRecentTokens: 1_500 } } }, logging: { level: "silent" } },
+        { contextWindow: 12_000, maxTokens: 1_000 },
+        {
+          agents: { defaults: { compaction: { keepRecentTokens: 1_500 } } },
+          logging: { level: "silent" },
+          plugins: { slots: { contextEngine: this.#engine } },
+        },
       ),
     });
     return this.#pagurus;
@@ -165,7 +194,10 @@ class Drive {
       if (asked === act.crashAt) crashed = this.#snapshot();
     };
     let last;
-    for await (const event of run) last = event;
+    for await (const event of run) {
+      if (event.type === "compaction.completed") this.compactions += 1;
+      last = event;
+    }
     this.#onAsked = undefined;
     if (act.abortAt === undefined) assert.equal(last?.type, "turn.completed", JSON.stringify(last));
     if (crashed === undefined) return;
@@ -253,39 +285,46 @@ describe("what is sent to a model", () => {
   it("is valid after any sequence of turns, aborts, crashes, forks, rewinds and compactions", async () => {
     const full = process.env["PAGURUS_PROVE"] === "1";
     let requests = 0;
+    let compactions = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: full ? 30 : 16 }), async (steps) => {
-        const drive = new Drive();
-        let failure: unknown;
-        const server = await startServer({
-          protocol: PROTOCOL,
-          script: (request) => {
-            try {
-              return drive.script(request);
-            } catch (error) {
-              failure ??= error;
-              return { status: 400 };
+      fc.asyncProperty(
+        engineKind,
+        fc.array(step, { minLength: 3, maxLength: full ? 30 : 16 }),
+        async (engine, steps) => {
+          const drive = new Drive(engine);
+          let failure: unknown;
+          const server = await startServer({
+            protocol: PROTOCOL,
+            script: (request) => {
+              try {
+                return drive.script(request);
+              } catch (error) {
+                failure ??= error;
+                return { status: 400 };
+              }
+            },
+          });
+          drive.url = server.url;
+          try {
+            for (const each of steps) {
+              await drive.play(each);
+              if (failure) throw failure;
             }
-          },
-        });
-        drive.url = server.url;
-        try {
-          for (const each of steps) {
-            await drive.play(each);
+            await drive.play({ kind: "turn", rounds: 1, parallel: 1, size: 0 });
             if (failure) throw failure;
+            requests += drive.requests;
+            compactions += drive.compactions;
+          } catch (error) {
+            throw failure ?? error;
+          } finally {
+            await drive.end();
+            await server.close();
           }
-          await drive.play({ kind: "turn", rounds: 1, parallel: 1, size: 0 });
-          if (failure) throw failure;
-          requests += drive.requests;
-        } catch (error) {
-          throw failure ?? error;
-        } finally {
-          await drive.end();
-          await server.close();
-        }
-      }),
+        },
+      ),
       { numRuns: full ? 300 : 25, seed: 20_261_121, endOnFailure: !full },
     );
     assert.ok(requests > 100, `the property saw ${requests} requests`);
+    assert.ok(compactions > 10, `the property saw ${compactions} compactions inside turns`);
   });
 });

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { ROOT, runCommand } from "../../scripts/command.ts";
+import { codeBlocks, PAGES } from "./pages.ts";
+
+const GUIDE = "docs/guides/write-an-engine.md";
+
+async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "pagurus-docs-"));
+  try {
+    await work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A project whose `pagurus` is this checkout's sources. */
+function writeProject(folder: string): void {
+  const options = {
+    rootDir: "/",
+    outDir: join(folder, "out"),
+    noUnusedLocals: false,
+    typeRoots: [join(ROOT, "node_modules/@types")],
+    paths: {
+      pagurus: [join(ROOT, "src/index.ts")],
+      "pagurus/plugin-sdk": [join(ROOT, "src/plugin-sdk/index.ts")],
+      "pagurus/contract": [join(ROOT, "src/contract.ts")],
+    },
+  };
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  writeFileSync(
+    join(folder, "tsconfig.json"),
+    JSON.stringify({ extends: join(ROOT, "tsconfig.json"), compilerOptions: options, include: ["*.ts"] }),
+  );
+}
+
+/** The compiler's complaints about examples; those about the sources are for `npm run types`. */
+async function compilerSays(examples: ReadonlyMap<string, string>): Promise<string> {
+  let said = "";
+  await inFolder(async (folder) => {
+    writeProject(folder);
+    for (const [name, code] of examples) writeFileSync(join(folder, name), code);
+    const tsc = join(ROOT, "node_modules/.bin/tsc");
+    const { stdout } = await runCommand(tsc, ["--noEmit", "-p", "tsconfig.json"], { cwd: folder });
+    const complaints = stdout.split("\n").filter((line) => line.includes("error TS"));
+    said = complaints.filter((line) => !line.startsWith("../")).join("\n");
+  });
+  return said;
+}
+
+describe("TypeScript in the documentation", () => {
+  const examples = new Map(
+    PAGES.flatMap((page) =>
+      codeBlocks(page, "ts").map((code, index): [string, string] => [
+        `${page.replaceAll(/\W+/g, "-")}-${index + 1}.ts`,
+        code,
+      ]),
+    ),
+  );
+
+  it("compiles against the public entries", async () => {
+    assert.ok(examples.size > 0);
+    assert.equal(await compilerSays(examples), "");
+  });
+
+  it("would not compile with a name that does not exist", async () => {
+    const said = await compilerSays(
+      new Map([["wrong.ts", 'import { missing } from "pagurus";\nmissing();\n']]),
+    );
+    assert.match(said, /missing/);
+  });
+});
+
+describe("the engine of the guide", () => {
+  const env = (home: string): NodeJS.ProcessEnv => ({
+    PATH: process.env["PATH"],
+    HOME: home,
+    PAGURUS_HOME: home,
+    PAGURUS_NO_PROBE: "1",
+  });
+  const pagurus = async (home: string, ...args: string[]): Promise<string> => {
+    const main = join(ROOT, "bin/pagurus.js");
+    const { code, stdout, stderr } = await runCommand(process.execPath, [main, ...args], {
+      cwd: home,
+      env: env(home),
+    });
+    assert.equal(code, 0, stdout + stderr);
+    return stdout;
+  };
+
+  it("runs, shows the newest turns and compacts, as the guide says", async () => {
+    await inFolder(async (home) => {
+      writeFileSync(join(home, "last-turns.js"), codeBlocks(GUIDE, "js")[0] ?? "");
+      writeFileSync(join(home, "pagurus.json"), codeBlocks(GUIDE, "json5")[0] ?? "");
+      for (const word of ["cinnabar", "basalt", "ochre"])
+        await pagurus(home, "run", `Remember the word ${word}.`);
+      const last = (await pagurus(home, "run", "--json", "What next?")).trim().split("\n").at(-1) ?? "";
+      const end = JSON.parse(last) as { type: string; engine: string; degraded: unknown[] };
+      assert.deepEqual([end.type, end.engine, end.degraded], ["turn.completed", "last-turns", []]);
+      assert.match(await pagurus(home, "context", "show"), /engine last-turns[^]*\n {2}addition +1 /);
+      assert.match(await pagurus(home, "status"), /Engine: +last-turns \(plugins\.slots\.contextEngine;/);
+      assert.match(await pagurus(home, "compact"), /^Compacted:/);
+      assert.match(await pagurus(home, "context", "preview", "--prompt", "And now?"), /\n {2}head +1 /);
+    });
+  });
+});

@@ -1,0 +1,33 @@
+/** Engines in whose hands the live turn must stay whole: they differ in when they are asked and what they return. */
+import type { ContextEngine, ContextEngineFactory } from "../../src/contract/engine.ts";
+import type { AgentMessage } from "../../src/contract/message.ts";
+import { createLegacyEngine } from "../../src/engines/legacy/engine.ts";
+
+export type EngineKind = "legacy" | "every-call" | "stripping" | "half";
+
+function engine(
+  id: string,
+  scope: "call" | "turn",
+  answer: (messages: AgentMessage[]) => AgentMessage[],
+): ContextEngine {
+  const legacy = createLegacyEngine();
+  return {
+    info: { id, name: id, assembleScope: scope },
+    ingest: () => Promise.resolve({ ingested: true }),
+    assemble: ({ messages }) => Promise.resolve({ messages: answer(messages), estimatedTokens: 0 }),
+    compact: (params) => legacy.compact(params),
+  };
+}
+
+/** Copies as an engine makes that keeps its own records: no object and no entry id is the host's. */
+function strip(message: AgentMessage): AgentMessage {
+  const { entryId: _entryId, timestamp: _timestamp, ...rest } = structuredClone(message);
+  return rest;
+}
+
+export const ENGINES: Record<Exclude<EngineKind, "legacy">, ContextEngineFactory> = {
+  "every-call": () => engine("every-call", "call", (messages) => messages),
+  stripping: () => engine("stripping", "call", (messages) => messages.map(strip)),
+  // Returns what it was given and loses every third message, whichever that is.
+  half: () => engine("half", "call", (messages) => messages.filter((_, index) => index % 3 !== 1)),
+};
