@@ -44,6 +44,7 @@ function harnessTurn(run: RunInput): HarnessTurn {
   const { admission, prepared, assembler } = run;
   const { host, sessionKey, turnId, cwd, model, writer, signal } = admission;
   const book = new ReceiptBook(run);
+  const thinking = host.settings.models[model.ref]?.thinking ?? host.settings.thinking;
   return {
     sessionKey,
     sessionId: writer.record.sessionId,
@@ -54,7 +55,7 @@ function harnessTurn(run: RunInput): HarnessTurn {
     instructions: prepared.system.map((piece) => piece.text).join("\n\n"),
     tokenBudget: prepared.tokenBudget,
     maxSteps: host.settings.maxSteps,
-    ...(host.settings.thinking === undefined ? {} : { thinking: host.settings.thinking }),
+    ...(thinking === undefined ? {} : { thinking }),
     tools: prepared.tools,
     fragments: [],
     assemble: async (request) => {
@@ -89,6 +90,11 @@ function forward(run: RunInput, event: TurnEvent): void {
   if (event.type === "usage") run.onUsage(event.usage);
   run.admission.emit(event);
 }
+
+/** A server that truncates silently is caught by its own count: less than this share of the estimate was read. */
+const CUT_SHARE = 0.6;
+/** Requests smaller than this say nothing about a cut, tokens. */
+const SMALLEST_CUT = 2_000;
 
 /** Keeps the receipt of each request: its parts when it is sent, its usage when that is known. */
 class ReceiptBook {
@@ -129,7 +135,12 @@ class ReceiptBook {
     if (!receipt) return;
     const { host, writer, model } = this.#run.admission;
     const reported = usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
-    host.calibration(writer.record.sessionId, model.ref).observe(receipt.tokens, reported);
+    if (model.truncatesSilently && receipt.tokens > SMALLEST_CUT && reported < receipt.tokens * CUT_SHARE) {
+      const reason = `${model.ref} reported ${reported} input tokens of about ${receipt.tokens} that were sent: its server cuts what exceeds its window; set the contextWindow of the model to the window that is served`;
+      this.#run.admission.guard.degrade("trim", reason);
+    } else {
+      host.calibration(writer.record.sessionId, model.ref).observe(receipt.tokens, reported);
+    }
     this.#write(() => this.#run.receipts.setUsage(receipt.turnId, receipt.request, usage));
   }
 

@@ -135,8 +135,7 @@ class Run {
   }
 
   /** Reopens and takes what recovery wrote into the model. */
-  reopen(): void {
-    const { file } = this.writer.record;
+  reopen(file = this.writer.record.file): void {
     const open = new Set([...this.model.entries.values()].flatMap((entry) => entry.turnId ?? []));
     for (const turnId of this.model.committed()) open.delete(turnId);
     const before = this.model.entries.size;
@@ -148,10 +147,11 @@ class Run {
   }
 
   crash(): void {
-    orphanLock(this.writer.record.file);
+    const { file } = this.writer.record;
+    orphanLock(file);
     this.store.close();
     this.store = openStore(this.dir);
-    this.reopen();
+    this.reopen(file);
   }
 
   do({ kind, pick }: Step): void {
