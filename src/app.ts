@@ -3,6 +3,7 @@
  * plugins would, loads the user's, and hands each agent what its turns need.
  */
 import { join } from "node:path";
+import { toPagurusError } from "./contract/errors.ts";
 import type { PagurusOptions, Pagurus, RunRequest, TurnRun } from "./contract/host.ts";
 import type { LlmComplete } from "./contract/model.ts";
 import type { SessionStore } from "./contract/store.ts";
@@ -15,6 +16,7 @@ import { completeOnce } from "./model/complete.ts";
 import { defaultModel } from "./model/discover.ts";
 import { resolveModel } from "./model/resolve.ts";
 import { streamModel } from "./model/stream.ts";
+import { withDeadline } from "./platform/deadline.ts";
 import { ensurePrivateDir } from "./platform/files.ts";
 import { IdSource } from "./platform/ids.ts";
 import { createFileLogger, type Logger } from "./platform/log.ts";
@@ -36,6 +38,7 @@ import { runTurn } from "./turn/turn.ts";
 
 /** Longest completion call of an engine or plugin that sets no signal of its own, ms. */
 const COMPLETE_TIMEOUT_MS = 180_000;
+const DISPOSE_DEADLINE_MS = 10_000;
 const BUNDLED_ENGINES = new Set(["legacy"]);
 
 /**
@@ -126,7 +129,6 @@ class Host implements Pagurus {
         openReceiptLog({ file: receiptFile(writer.record) }),
       );
     } catch (error) {
-      const { toPagurusError } = await import("./contract/errors.ts");
       const { code, message } = toPagurusError(error);
       channel.emit({ type: "turn.failed", error: { code, message }, degraded: [] });
     }
@@ -165,7 +167,15 @@ class Host implements Pagurus {
     const running = [...this.#running];
     for (const { run } of running) run.abort();
     await Promise.all(running.map(({ done }) => done));
+    for (const agent of this.#agents.values()) await endSessions(agent);
     await this.#hook("gateway_stop");
+    for (const harness of this.#registry.harnesses) {
+      const ending = withDeadline(() => harness.dispose?.(), {
+        ms: DISPOSE_DEADLINE_MS,
+        label: `Ending ${harness.id}`,
+      });
+      await ending.catch(() => this.#logger.warn("runtime not disposed", { runtime: harness.id }));
+    }
     for (const agent of this.#agents.values()) {
       await agent.slot
         .dispose()
@@ -218,7 +228,7 @@ class Host implements Pagurus {
       modelInfo: (ref) => resolveModel(ref, config, this.#env).info,
       complete: (ref) => this.#complete(ref, agentId),
       calibration: (sessionId, ref) => calibrationOf(calibrations, folder, sessionId, ref),
-      started: new Set(),
+      started: new Map(),
       newTurnId: () => this.#turnIds.next(),
     };
   }
@@ -260,6 +270,13 @@ class Host implements Pagurus {
       const { text, usage, stopReason } = completion;
       return { text, provider, model: id, agentId, stopReason, ...(usage ? { usage } : {}) };
     };
+  }
+}
+
+async function endSessions(agent: AgentHost): Promise<void> {
+  for (const [sessionId, sessionKey] of agent.started) {
+    const context = { sessionKey, sessionId, agentId: agent.agentId };
+    await runHooks(agent.hooks, "session_end", { reason: "shutdown" }, context, { logger: agent.logger });
   }
 }
 

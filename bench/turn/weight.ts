@@ -12,6 +12,15 @@ import type { AddressInfo } from "node:net";
 const REPO = resolve(import.meta.dirname, "../..");
 const INCUMBENT = "openclaw 2026.9.6";
 
+/** Value, unit, our bound where there is one, and the incumbent's figure. */
+type Figure = readonly [
+  measure: string,
+  value: number,
+  unit: string,
+  most: number | undefined,
+  incumbent: number,
+];
+
 /** The figures of the installed tarball; with `quick` of the checkout, and without the size. */
 export async function weigh(options: BenchOptions): Promise<BenchRow[]> {
   const endpoint = await startEndpoint();
@@ -22,82 +31,28 @@ export async function weigh(options: BenchOptions): Promise<BenchRow[]> {
     options.log("measuring cold starts");
     const version = await best(5, () => oneShot(launcher, place, ["--version"]));
     const turns = await coldTurns(launcher, place, options.quick ? 3 : 7);
-    const rows: BenchRow[] = [
-      withPeer(
-        { measure: "--version, p50", value: median(version.map((run) => run.wallMs)), unit: "ms" },
-        `${INCUMBENT}, warm`,
-        175,
-      ),
-      withPeer(
-        withTarget(
-          {
-            measure: "run, start to first byte at the endpoint, p50",
-            value: median(turns.map((run) => run.firstByteMs)),
-            unit: "ms",
-          },
-          "<=",
-          500,
-        ),
-        INCUMBENT,
-        12_000,
-      ),
-      withPeer(
-        {
-          measure: "one-shot turn, user CPU, p50",
-          value: median(turns.map((run) => run.userCpuS)),
-          unit: "s",
-        },
-        INCUMBENT,
-        15.6,
-      ),
-      withPeer(
-        withTarget(
-          {
-            measure: "one-shot turn, peak memory, p50",
-            value: median(turns.map((run) => run.peakMb)),
-            unit: "MB",
-          },
-          "<=",
-          150,
-        ),
-        INCUMBENT,
-        1_060,
-      ),
-      withPeer(
-        withTarget(
-          {
-            measure: "first request, system prompt and tools, o200k",
-            value: await firstRequestTokens(launcher, place),
-            unit: "tokens",
-          },
-          "<=",
-          3_000,
-        ),
-        INCUMBENT,
-        14_700,
-      ),
+    const p50 = (pick: (run: (typeof turns)[number]) => number): number => median(turns.map(pick));
+    const first = await firstRequestTokens(launcher, place);
+    const figures: Figure[] = [
+      ["--version, p50", median(version.map((run) => run.wallMs)), "ms", undefined, 175],
+      ["run, start to first byte at the endpoint, p50", p50((run) => run.firstByteMs), "ms", 500, 12_000],
+      ["one-shot turn, user CPU, p50", p50((run) => run.userCpuS), "s", undefined, 15.6],
+      ["one-shot turn, peak memory, p50", p50((run) => run.peakMb), "MB", 150, 1_060],
+      ["first request, system prompt and tools, o200k", first, "tokens", 3_000, 14_700],
     ];
-    if (installed)
-      rows.push(
-        withPeer(
-          withTarget(
-            {
-              measure: "installed tarball with production dependencies",
-              value: installed.megabytes,
-              unit: "MB",
-            },
-            "<=",
-            80,
-          ),
-          INCUMBENT,
-          647,
-        ),
-      );
-    return rows;
+    if (installed) {
+      figures.push(["installed tarball with production dependencies", installed.megabytes, "MB", 80, 647]);
+    }
+    return figures.map(figureRow);
   } finally {
     endpoint.close();
     place.remove();
   }
+}
+
+function figureRow([measure, value, unit, most, incumbent]: Figure): BenchRow {
+  const row = withPeer({ measure, value, unit }, INCUMBENT, incumbent);
+  return most === undefined ? row : withTarget(row, "<=", most);
 }
 
 function install(place: Place, options: BenchOptions): { launcher: string; megabytes: number } {

@@ -1,5 +1,6 @@
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { PagurusError } from "../contract/errors.ts";
 import { fsyncDir } from "../platform/files.ts";
 import { notFound, type Catalog } from "./catalog.ts";
 import { writeFailure } from "./failures.ts";
@@ -14,7 +15,7 @@ import { SessionLock } from "./lock.ts";
 export function deleteSessions(catalog: Catalog, key: string): { sessions: number; bytes: number } {
   const rows = catalog.generations(key);
   if (rows.length === 0) throw notFound(key);
-  const locks: SessionLock[] = [];
+  const locks: (SessionLock | undefined)[] = [];
   let bytes = 0;
   try {
     for (const row of rows) locks.push(lockOf(catalog, row));
@@ -32,19 +33,28 @@ export function deleteSessions(catalog: Catalog, key: string): { sessions: numbe
   } catch (error) {
     throw writeFailure(error, catalog.folder);
   } finally {
-    for (const lock of locks) lock.release();
+    for (const lock of locks) lock?.release();
   }
   return { sessions: rows.length, bytes };
 }
 
-function lockOf(catalog: Catalog, row: SessionRow): SessionLock {
-  return SessionLock.acquire({
-    file: catalog.paths(row.id).lock,
-    sessionKey: row.key,
-    epoch: row.epoch,
-    deadlineMs: 0,
-    now: catalog.now,
-  });
+/** A full disk has no room for a lock, and is why people delete: then it is enough that nobody holds one. */
+function lockOf(catalog: Catalog, row: SessionRow): SessionLock | undefined {
+  const { lock } = catalog.paths(row.id);
+  try {
+    return SessionLock.acquire({
+      file: lock,
+      sessionKey: row.key,
+      epoch: row.epoch,
+      deadlineMs: 0,
+      now: catalog.now,
+    });
+  } catch (error) {
+    const full =
+      error instanceof PagurusError && ["ENOSPC", "EDQUOT"].includes(String(error.details["code"]));
+    if (full && !existsSync(lock)) return undefined;
+    throw error;
+  }
 }
 
 /** Everything named after the session; its lock last, so that nobody opens what is half gone. */

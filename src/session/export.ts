@@ -6,8 +6,9 @@ import type { SessionView } from "./view.ts";
 
 const CHUNK = 256 * 1024;
 
-/** The transcript's bytes as they are, a torn end left out. Closes the view. */
+/** The transcript's bytes as they are, a torn end left out. Opens and closes the view. */
 export async function* exportLines(view: SessionView): AsyncGenerator<Uint8Array> {
+  view.open("r");
   try {
     for (let at = 0; at < view.size; at += CHUNK) yield readAt(view.fd, at, Math.min(CHUNK, view.size - at));
   } finally {
@@ -15,8 +16,9 @@ export async function* exportLines(view: SessionView): AsyncGenerator<Uint8Array
   }
 }
 
-/** The active path for people. Closes the view. */
+/** The active path for people. Opens and closes the view. */
 export async function* exportMarkdown(view: SessionView, record: SessionRecord): AsyncGenerator<Uint8Array> {
+  view.open("r");
   try {
     const title = record.name ?? record.sessionKey;
     yield Buffer.from(

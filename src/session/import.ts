@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { PagurusError } from "../contract/errors.ts";
 import type { TranscriptEntry } from "../contract/transcript.ts";
@@ -45,7 +45,9 @@ export async function importSession(
     assertSessionKey(key);
     return exclusively(catalog, key, () => {
       if (catalog.current(key)) throw sessionExists(`A session with the key ${key}`);
-      const keyFile = catalog.paths(header.id).key;
+      const { key: keyFile, transcript } = catalog.paths(header.id);
+      // Before the key file of a session that is there could be overwritten.
+      if (existsSync(transcript)) throw sessionExists(`The session ${header.id}`);
       return install(catalog, header.id, copy(fd, size), () => {
         if (key !== header.key) writeFileAtomic(keyFile, `${key}\n`);
       });

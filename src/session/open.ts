@@ -6,7 +6,7 @@ import { ContextWindow, MessageCache } from "./context.ts";
 import { createSession } from "./create.ts";
 import { openCursor } from "./cursor.ts";
 import { writeFailure } from "./failures.ts";
-import type { SessionRow } from "./index-rows.ts";
+import { openTurns, type SessionRow } from "./index-rows.ts";
 import { SessionLock } from "./lock.ts";
 import {
   INTERRUPTED_RESULT,
@@ -16,7 +16,6 @@ import {
   tornNotice,
   unreadableNotices,
 } from "./recover.ts";
-import { openTurns } from "./index-rows.ts";
 import { SessionView } from "./view.ts";
 import { TranscriptWriter } from "./writer.ts";
 
@@ -140,6 +139,7 @@ function lockNotices(lock: SessionLock): OpenNotice[] {
 function startWriter(catalog: Catalog, warm: WarmSessions, locked: LockedSession): SessionWriter {
   const { lock, row } = locked;
   const paths = catalog.paths(row.id);
+  const indexNotices = takeIndexNotices(catalog, warm, row);
   const cache = warm.messages(row.id);
   const kept = warm.take(row);
   const view = kept?.view ?? newView(catalog, row);
@@ -150,7 +150,7 @@ function startWriter(catalog: Catalog, warm: WarmSessions, locked: LockedSession
     throw writeFailure((error as { cause?: unknown }).cause ?? error, paths.transcript);
   }
   try {
-    const notices = [...catalog.index.takeNotices(row.id), ...locked.notices];
+    const notices = [...indexNotices, ...locked.notices];
     notices.push(...recordUnreadable(view, paths, catalog.now));
     const onClose = (): void => {
       view.close();
@@ -206,10 +206,11 @@ export function openReader(
   const state = catalog.index.ensure(catalog.require(key, sessionId).id);
   if (!state) throw notFound(key, sessionId);
   const { row, torn } = state;
+  const indexNotices = takeIndexNotices(catalog, warm, row);
   const view = newView(catalog, row);
   view.open("r");
   const window = new ContextWindow(view, warm.messages(row.id));
-  const notices = [...catalog.index.takeNotices(row.id), ...unreadableNotices(view)];
+  const notices = [...indexNotices, ...unreadableNotices(view)];
   if (torn && !torn.entry)
     notices.push(tornNotice(torn, "will be set aside when the session is next written"));
   return {
@@ -221,6 +222,13 @@ export function openReader(
     interruptedTurns: () => view.ask((db, session) => openTurns(db, session)).map((turn) => turn.turn),
     close: () => view.close(),
   };
+}
+
+/** Messages that are kept by entry id are not those of a file that another program changed. */
+function takeIndexNotices(catalog: Catalog, warm: WarmSessions, row: SessionRow): OpenNotice[] {
+  const notices = catalog.index.takeNotices(row.id);
+  if (notices.length > 0) warm.forget(row.id);
+  return notices;
 }
 
 function newView(catalog: Catalog, row: SessionRow): SessionView {

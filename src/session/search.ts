@@ -3,7 +3,7 @@ import { closeSync, openSync } from "node:fs";
 import type { SearchHit } from "../contract/store.ts";
 import type { Catalog } from "./catalog.ts";
 import { parseEntry } from "./entry.ts";
-import { systemCode } from "./failures.ts";
+import { readFailure, systemCode } from "./failures.ts";
 import type { IndexDb } from "./index-db.ts";
 import {
   generations,
@@ -140,7 +140,7 @@ function openTranscript(catalog: Catalog, row: SessionRow): number | undefined {
     return openSync(catalog.paths(row.id).transcript, "r");
   } catch (error) {
     if (systemCode(error) === "ENOENT") return undefined;
-    throw error;
+    throw readFailure(error, catalog.paths(row.id).transcript);
   }
 }
 

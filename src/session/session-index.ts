@@ -24,6 +24,8 @@ export class SessionIndex {
   readonly #logger: Logger;
   #db: IndexDb | undefined;
   #closed = false;
+  /** True while the index lives in memory; a file that is there is then not touched. */
+  #memory = false;
   #notices: (OpenNotice & { sessionId?: string })[] = [];
 
   constructor(agentDir: string, folder: string, logger: Logger) {
@@ -98,13 +100,17 @@ export class SessionIndex {
     return mine.map(({ kind, detail }) => ({ kind, detail }));
   }
 
-  /** Rewrites the database file without the space of removed rows, so that no removed word is left in it. */
+  /**
+   * Rewrites the database file without the space of removed rows, so that no removed word is left in it. While
+   * another process reads the former pages the mark stays, and the next opening does it again.
+   */
   scrub(): void {
     this.use((db) => {
+      if (this.#memory) return removeDatabase(this.#file);
       db.run("INSERT INTO words (words) VALUES ('optimize')");
       db.db.exec("VACUUM");
-      db.run("DELETE FROM meta WHERE name = 'scrub'");
-      db.db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      const result = db.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)");
+      if (result?.busy === 0) db.run("DELETE FROM meta WHERE name = 'scrub'");
     });
   }
 
@@ -135,7 +141,7 @@ export class SessionIndex {
   #openAnew(remedy: "rebuild" | "memory", cause: unknown): IndexDb {
     if (remedy === "rebuild") {
       try {
-        for (const suffix of ["", "-wal", "-shm"]) rmSync(this.#file + suffix, { force: true });
+        removeDatabase(this.#file);
         return new IndexDb(this.#file);
       } catch (error) {
         return this.#inMemory(error);
@@ -149,6 +155,7 @@ export class SessionIndex {
       code: systemCode(cause),
       errcode: sqliteCode(cause),
     });
+    this.#memory = true;
     return new IndexDb(MEMORY);
   }
 
@@ -198,10 +205,21 @@ export class SessionIndex {
       const bytes = rows.get(id);
       rows.delete(id);
       if (bytes === statSync(file, { throwIfNoEntry: false })?.size) continue;
-      if (this.#ensure(db, id)) changed += 1;
+      if (this.#tryEnsure(db, id)) changed += 1;
     }
     for (const id of rows.keys()) this.#remove(db, id);
     return changed;
+  }
+
+  /** One transcript that cannot be read must not hide the others. */
+  #tryEnsure(db: IndexDb, sessionId: string): boolean {
+    try {
+      return this.#ensure(db, sessionId) !== undefined;
+    } catch (error) {
+      if (systemCode(error) === "ERR_SQLITE_ERROR") throw error;
+      this.#logger.warn("A transcript cannot be read.", { sessionId, code: systemCode(error) });
+      return false;
+    }
   }
 
   #names(): string[] {
@@ -282,4 +300,8 @@ function removeLeftover(file: string): void {
     // A folder that cannot be written keeps its leftovers.
     return;
   }
+}
+
+function removeDatabase(file: string): void {
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
 }

@@ -86,7 +86,6 @@ class EmbeddedSessionStore implements SessionStore {
     const { row } = state;
     const file = this.#catalog.paths(row.id).transcript;
     const view = new SessionView(this.#catalog.index, row, file, () => true);
-    view.open("r");
     return format === "jsonl" ? exportLines(view) : exportMarkdown(view, this.#catalog.record(row));
   }
 

@@ -43,17 +43,30 @@ export async function admit(
   checkHostRequirements(engine, choice.harness, "agent-run");
 
   const turnId = host.newTurnId();
+  const guard = new Guard({
+    engineId: engine.info.id,
+    turnId,
+    logger: host.logger,
+    report: (degradation) => emit({ type: "context.degraded", ...degradation }),
+    deadlines: host.config.agents?.defaults?.engineDeadlines,
+  });
+  const hooks = {
+    signal,
+    logger: host.logger,
+    onFailure: (reason: string) => guard.degrade("hook", reason),
+  };
+  await gate(host, request.prompt, { sessionKey, turnId }, hooks);
   const writer = host.store.openWriter(sessionKey, { cwd, create: true, deadlineMs: LOCK_WAIT_MS });
   try {
     const existed = writer.leafId !== null;
-    const guard = new Guard({
-      engineId: engine.info.id,
-      turnId,
-      logger: host.logger,
-      report: (degradation) => emit({ type: "context.degraded", ...degradation }),
-      deadlines: host.config.agents?.defaults?.engineDeadlines,
-    });
-    const admission: Admission = {
+    for (const notice of writer.notices) emit({ type: "notice", kind: notice.kind, detail: notice.detail });
+    const { sessionId } = writer.record;
+    if (!host.started.has(sessionId)) {
+      host.started.set(sessionId, sessionKey);
+      const context = { sessionKey, sessionId, agentId: host.agentId, turnId };
+      await runHooks(host.hooks, "session_start", { resumed: existed }, context, hooks);
+    }
+    return {
       host,
       request,
       sessionKey,
@@ -69,29 +82,22 @@ export async function admit(
       harness: choice.harness,
       runtimeRule: choice.rule,
     };
-    await gate(admission);
-    for (const notice of writer.notices) emit({ type: "notice", kind: notice.kind, detail: notice.detail });
-    return admission;
   } catch (error) {
     writer.close();
     throw error;
   }
 }
 
-/** `session_start` for a session that is new to this process, then the `user_prompt` gate. */
-async function gate(admission: Admission): Promise<void> {
-  const { host, writer, sessionKey, request, turnId, guard, signal, existed } = admission;
-  const context = { sessionKey, sessionId: writer.record.sessionId, agentId: host.agentId, turnId };
-  const options = {
-    signal,
-    logger: host.logger,
-    onFailure: (reason: string) => guard.degrade("hook", reason),
-  };
-  if (!host.started.has(writer.record.sessionId)) {
-    host.started.add(writer.record.sessionId);
-    await runHooks(host.hooks, "session_start", { resumed: existed }, context, options);
-  }
-  const outcome = await runHooks(host.hooks, "user_prompt", { prompt: request.prompt }, context, options);
+/** The `user_prompt` gate, before the session is touched: a blocked input leaves no trace in it. */
+async function gate(
+  host: AgentHost,
+  prompt: string,
+  ids: { sessionKey: string; turnId: string },
+  options: Parameters<typeof runHooks>[4],
+): Promise<void> {
+  const sessionId = host.store.find(ids.sessionKey)?.sessionId ?? "";
+  const context = { ...ids, sessionId, agentId: host.agentId };
+  const outcome = await runHooks(host.hooks, "user_prompt", { prompt }, context, options);
   const reason = outcome.blocked ?? outcome.results.find((result) => result.block)?.reason;
   if (reason !== undefined) throw new PagurusError("prompt_blocked", `The input was blocked: ${reason}`);
 }

@@ -40,6 +40,8 @@ export interface AssemblerOptions {
   calibration: Calibration;
   signal: AbortSignal;
   slice(): ContextSlice;
+  /** Messages of earlier turns that the engine has not taken; all that a `history: "live"` engine is given of them. */
+  pending(): AgentMessage[];
   runtimeContext(): RuntimeContext;
   runtimeSettings(): RuntimeSettings;
   /** The queued lane; resolves to whether the context has become smaller. Absent: nothing may be compacted. */
@@ -141,7 +143,8 @@ export class Assembler {
     if (this.#kept && !everyCall) return this.#kept;
     const first = this.#calls === 0 && (inputEntryId === undefined || live.length <= 1);
     this.#calls += 1;
-    const messages = first ? history : [...history, ...live];
+    const given = engine.info.history === "live" ? this.#options.pending() : history;
+    const messages = first ? given : [...given, ...live];
     const params = this.#params(messages, first ? prompt : undefined);
     const outcome = await guard.call("assemble", () => engine.assemble(params), {
       signal,

@@ -35,19 +35,22 @@ export async function compactManually(
   try {
     const { sessionId } = writer.record;
     const { messages } = writer.contextMessages({ maxBytes: around.model.contextWindow * 16 });
+    const guard = new Guard({
+      engineId: around.engine.info.id,
+      turnId: "manual",
+      logger: host.logger,
+      report: (degradation) => emit({ type: "context.degraded", ...degradation }),
+      deadlines: host.config.agents?.defaults?.engineDeadlines,
+    });
     return await compactQueued({
       host,
       writer,
       emit,
+      guard,
       engine: around.engine,
-      guard: new Guard({
-        engineId: around.engine.info.id,
-        turnId: "manual",
-        logger: host.logger,
-        report: (degradation) => emit({ type: "context.degraded", ...degradation }),
-        deadlines: host.config.agents?.defaults?.engineDeadlines,
-      }),
-      sessionFile: engineSessionFile(host.slot, writer.record.file),
+      sessionFile: engineSessionFile(host.slot, writer.record.file, (reason) =>
+        guard.degrade("transcript", reason),
+      ),
       trigger: "manual",
       tokenBudget: around.tokenBudget,
       currentTokens: host.calibration(sessionId, around.model.ref).apply(messagesTokens(messages)),

@@ -62,6 +62,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
       toolResultMaxChars: host.config.agents?.defaults?.toolResultMaxChars ?? 48_000,
       calibration: host.calibration(sessionId, around.model.ref),
       signal,
+      pending: () => [],
       slice: () => ({ messages: [...held.messages, input], complete: held.complete }),
       runtimeContext: () => outside.runtimeContext,
       runtimeSettings: () => outside.runtimeSettings,

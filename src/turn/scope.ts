@@ -37,8 +37,8 @@ export interface AgentHost {
   complete(defaultRef: string): LlmComplete;
   /** Correction of token estimates, for a session and model. */
   calibration(sessionId: string, modelRef: string): Calibration;
-  /** Session keys already opened in this process. */
-  readonly started: Set<string>;
+  /** Sessions opened in this process: id to key. */
+  readonly started: Map<string, string>;
   newTurnId(): string;
 }
 

@@ -122,7 +122,7 @@ class Turn {
   /** The session's model, written where it differs from the one that answered last. */
   #noteModel(): void {
     const { writer, model } = this.#admission;
-    const last = writer.contextMessages().messages.findLast((message) => message.role === "assistant");
+    const last = this.#slice().messages.findLast((message) => message.role === "assistant");
     if (!last || last.role !== "assistant" || last.model === undefined) return;
     if (last.provider === model.provider && last.model === model.id) return;
     writer.append({ type: "model_change", provider: model.provider, modelId: model.id });
@@ -180,6 +180,7 @@ class Turn {
       calibration: host.calibration(writer.record.sessionId, model.ref),
       signal,
       slice: () => this.#slice(),
+      pending: () => writer.unfinalizedTurns().flatMap((turn) => turn.messages),
       runtimeContext: () => buildRuntimeContext(this.#contextInput(prepared)),
       runtimeSettings: () => buildRuntimeSettings(this.#contextInput(prepared)),
       promptHooks: readPromptHooks(this.#admission),
@@ -205,8 +206,8 @@ class Turn {
   }
 
   #sessionFile(): string {
-    const { host, writer } = this.#admission;
-    return engineSessionFile(host.slot, writer.record.file);
+    const { host, writer, guard } = this.#admission;
+    return engineSessionFile(host.slot, writer.record.file, (reason) => guard.degrade("transcript", reason));
   }
 
   #contextInput(prepared: Prepared): RuntimeContextInput {

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { collect, entriesOf, openStore, sayTurn, temporaryFolder, textOf } from "./fixtures.ts";
+import { collect, entriesOf, filesWith, openStore, sayTurn, temporaryFolder, textOf } from "./fixtures.ts";
 
 const CHILD = join(import.meta.dirname, "writer.child.ts");
 const CWD = { cwd: "/w" };
@@ -84,6 +84,11 @@ test("a full disk fails the append with a clear sentence and costs nothing that 
   store.close();
   rmSync(join(dir, "ballast"));
   checkAfter(dir, turns);
+  assert.throws(() => writeFileSync(join(dir, "ballast"), Buffer.alloc(2_000_000)), { code: "ENOSPC" });
+  const freeing = openStore(dir);
+  assert.equal(freeing.delete("main").sessions, 1);
+  freeing.close();
+  assert.deepEqual(filesWith(dir, "prompt"), []);
 });
 
 test("a limit on the size of files does the same", (t) => {

@@ -7,6 +7,7 @@ import {
   assistant,
   collect,
   entriesOf,
+  filesWith,
   openStore,
   sayTurn,
   temporaryFolder,
@@ -48,6 +49,7 @@ test("an export that is deleted and imported gives the same bytes, under another
   assert.deepEqual(await exported(store, "main"), bytes);
   await assert.rejects(store.import(file), { code: "session_exists" });
   await assert.rejects(store.import(file, { sessionKey: "other" }), { code: "session_exists" });
+  assert.deepEqual(filesWith(dir, "other"), []);
   store.delete("main");
   assert.equal((await store.import(file, { sessionKey: "other" })).sessionKey, "other");
   store.close();

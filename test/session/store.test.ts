@@ -315,6 +315,7 @@ test("another program's edit of a transcript is noticed and read as it is", asyn
     reader.notices.map((notice) => notice.kind),
     ["index_rebuilt"],
   );
+  assert.deepEqual(reader.contextMessages().messages.map(textOf)[0], "one and more");
   const entry = await reader.cursor.get(first);
   assert.equal(entry?.type === "message" && textOf(entry.message), "one and more");
   assert.equal((await reader.cursor.get(third))?.id, third);
