@@ -206,7 +206,7 @@ function isTurnStart(older: Item, item: Item): boolean {
 }
 
 /** The message that an entry gives to a context; undefined for entries that a model never sees. */
-export function entryMessage(entry: TranscriptEntry, cache: MessageCache): AgentMessage | undefined {
+function entryMessage(entry: TranscriptEntry, cache: MessageCache): AgentMessage | undefined {
   if (entry.type === "message") {
     const { message } = entry;
     return cache.of(entry.id, () => ({ ...message, entryId: entry.id }));

@@ -38,7 +38,7 @@ function isMessage(value: unknown): value is AgentMessage {
 }
 
 /** What is wrong with an entry's fields; undefined when the store can use it. Unknown types pass as they are. */
-export function entryProblem(value: object): string | undefined {
+function entryProblem(value: object): string | undefined {
   const entry = value as Fields;
   if (!text(entry["type"]) || !text(entry["id"]) || entry["id"] === "") return "it has no type or no id";
   if (!textOrNull(entry["parentId"])) return "it has no parentId";

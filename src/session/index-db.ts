@@ -111,7 +111,7 @@ export class IndexDb {
   }
 }
 
-export class SchemaVersionError extends Error {}
+class SchemaVersionError extends Error {}
 
 /** What to do about an error of SQLite: build the file anew, work without a file, or give up. */
 export function indexRemedy(error: unknown): "rebuild" | "memory" | "none" {

@@ -29,7 +29,7 @@ export interface TornLine {
 }
 
 /** The turn id that a finalization marker names. */
-export function finalizedTurn(entry: TranscriptEntry): string | undefined {
+function finalizedTurn(entry: TranscriptEntry): string | undefined {
   if (entry.type !== "custom" || entry.customType !== FINALIZED_TYPE) return undefined;
   const turnId = (entry.data as { turnId?: unknown } | null | undefined)?.turnId;
   return typeof turnId === "string" ? turnId : undefined;

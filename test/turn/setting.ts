@@ -84,8 +84,12 @@ export interface Running {
 }
 
 /** Starts `pagurus <args>` on the Node that runs the tests. */
-export function start(setting: Setting, args: readonly string[], input?: string): Running {
-  const child = spawn(process.execPath, [LAUNCHER, ...args], {
+export function start(setting: Setting, args: readonly string[], input?: string, shell?: string): Running {
+  const command = [process.execPath, LAUNCHER, ...args];
+  // With `shell` the process starts under limits that a shell sets.
+  const [program = "", ...rest] =
+    shell === undefined ? command : ["sh", "-c", `${shell}; exec "$0" "$@"`, ...command];
+  const child = spawn(program, rest, {
     cwd: setting.workspace,
     env: setting.env,
     stdio: ["pipe", "pipe", "pipe"],
@@ -95,12 +99,12 @@ export function start(setting: Setting, args: readonly string[], input?: string)
   let stderr = "";
   const waiting: { type: string; resolve: (event: TurnEvent) => void }[] = [];
   const events: TurnEvent[] = [];
-  let rest = "";
+  let open = "";
   child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
     stdout += chunk;
-    rest += chunk;
-    const lines = rest.split("\n");
-    rest = lines.pop() ?? "";
+    open += chunk;
+    const lines = open.split("\n");
+    open = lines.pop() ?? "";
     for (const line of lines) {
       if (!line.startsWith('{"type"')) continue;
       const event = JSON.parse(line) as TurnEvent;
