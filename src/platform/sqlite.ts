@@ -26,16 +26,3 @@ export function openSqlite(path: string, options: OpenSqliteOptions = {}): Datab
     throw error;
   }
 }
-
-/** Runs `work` in one transaction; a throw rolls it back. */
-export function transaction<T>(db: DatabaseSync, work: () => T): T {
-  db.exec("BEGIN IMMEDIATE");
-  try {
-    const result = work();
-    db.exec("COMMIT");
-    return result;
-  } catch (error) {
-    db.exec("ROLLBACK");
-    throw error;
-  }
-}

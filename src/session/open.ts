@@ -187,7 +187,8 @@ function closeInterrupted(
         },
       });
     }
-    writer.commitTurn({ turnId, outcome: "interrupted" });
+    // No engine has seen it: it is offered before the next turn.
+    writer.commitTurn({ turnId, outcome: "interrupted", finalized: false });
     const closed = openCalls.length === 0 ? "" : `; ${openCalls.length} open tool calls were closed`;
     notices.push({
       kind: "interrupted_turn",

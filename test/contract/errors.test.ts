@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { ERROR_CODES, PagurusError, toPagurusError } from "../../src/contract/errors.ts";
 
 const text = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
-const rows = [...text.matchAll(/^\| `([a-z_]+)` \| (.+?) \| (.+?) \|$/gm)];
+const rows = [...text.matchAll(/^\| `([a-z_]+)` +\| (.+?) +\| (.+?) +\|$/gm)];
 
 describe("docs/errors.md", () => {
   it("has each code of the catalogue once, and no other", () => {

@@ -300,6 +300,24 @@ describe("the way of a turn", () => {
     assert.deepEqual(outline(body(1)), ["user:One", "assistant:Reply 0.", "user:And then?"]);
   });
 
+  it("offers a turn that a crash interrupted before the next one", async () => {
+    server = await startServer({ protocol: "openai-completions", script: [{ text: "Reply." }] });
+    const pagurus = await host();
+    const writer = pagurus.sessions().openWriter("main", { cwd: root, create: true });
+    writer.append({
+      type: "message",
+      turnId: "t-crashed",
+      message: { role: "user", content: "Before the crash" },
+    });
+    writer.close();
+    const events = await ask(pagurus, "One");
+    assert.ok(events.some((event) => event.type === "notice" && event.kind === "interrupted_turn"));
+    const offered = calls
+      .filter((call) => call.name === "afterTurn")
+      .map((call) => texts(call.params).slice(Number(call.params["prePromptMessageCount"])));
+    assert.deepEqual(offered, [["Before the crash"], ["One", "Reply."]]);
+  });
+
   it("keeps a receipt of every request: parts in order, shared prefix, usage", async () => {
     server = await startServer({
       protocol: "openai-completions",
