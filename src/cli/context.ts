@@ -19,6 +19,7 @@ export interface ContextDiffOptions extends SessionOptions {
 export interface ContextPreviewOptions extends SessionOptions {
   prompt: string;
   budget?: number;
+  exact?: boolean;
   cwd?: string;
   json?: boolean;
 }
@@ -54,6 +55,13 @@ function messageBlock(message: AgentMessage): string {
   return `--- ${title}${id}\n${text}`;
 }
 
+function exactLine(options: ContextPreviewOptions, tokens: number | undefined): string[] {
+  if (options.exact !== true) return [];
+  if (tokens === undefined)
+    return ["An exact count needs the optional package gpt-tokenizer; install it beside pagurus."];
+  return [`Counted with o200k_base: ${tokens.toLocaleString("en-US")} tokens.`];
+}
+
 /** `context preview`. */
 export function contextPreview(cli: Cli, options: ContextPreviewOptions): Promise<number> {
   return withPagurus(cli, async (pagurus) => {
@@ -62,6 +70,7 @@ export function contextPreview(cli: Cli, options: ContextPreviewOptions): Promis
       prompt: options.prompt,
       cwd: workspace(cli, options.cwd),
       ...(options.budget === undefined ? {} : { budget: options.budget }),
+      ...(options.exact === undefined ? {} : { exact: options.exact }),
     });
     if (options.json === true) {
       printJson(cli, preview);
@@ -71,6 +80,7 @@ export function contextPreview(cli: Cli, options: ContextPreviewOptions): Promis
       `--- System\n${preview.system}`,
       ...preview.messages.map(messageBlock),
       receiptText(preview.receipt),
+      ...exactLine(options, preview.exactTokens),
       "Nothing was sent or stored.",
     ].join("\n\n");
     printLine(cli.stdout, cli.stdout.isTTY === true ? terminalSafe(blocks) : blocks);

@@ -46,6 +46,7 @@ export function addContextCommands(program: Command, cli: Cli, act: Act): void {
     .option(...AGENT)
     .requiredOption("--prompt <text>", "the prompt to assemble for")
     .option("--budget <n>", "token budget instead of the model's", positive)
+    .option("--exact", "also count tokens exactly (needs the optional gpt-tokenizer)")
     .option(...CWD)
     .option(...JSON_OPTION)
     .action((options: ContextPreviewOptions) => act(async () => (await load()).contextPreview(cli, options)));

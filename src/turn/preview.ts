@@ -1,5 +1,6 @@
 import type { ContextPreview } from "../contract/host.ts";
-import type { UserMessage } from "../contract/message.ts";
+import type { AgentMessage, UserMessage } from "../contract/message.ts";
+import type { ToolSpec } from "../contract/tool.ts";
 import { Assembler } from "./assemble.ts";
 import { Guard } from "./guard.ts";
 import { emptyCursor, outsideTurn, readerOf, surroundings } from "./inspect.ts";
@@ -16,6 +17,7 @@ export interface PreviewRequest {
   /** Tokens; default: the model's. */
   budget?: number;
   cwd?: string;
+  exact?: boolean;
 }
 
 /** What would be assembled for a prompt now. Nothing is sent or stored, nothing is compacted. */
@@ -76,8 +78,31 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
       }),
     }).assemble();
     const receipt = makeReceipt({ ...around, turnId: PREVIEW_ENTRY }, tokenBudget, assembly, 0, undefined);
-    return { system: assembly.system, messages: assembly.messages, receipt };
+    const { system, messages } = assembly;
+    const exactTokens = request.exact ? await countExactly(system, around.tools.specs, messages) : undefined;
+    return { system, messages, receipt, ...(exactTokens === undefined ? {} : { exactTokens }) };
   } finally {
     reader?.close();
   }
+}
+
+/** Of the words alone: a provider adds a few tokens of its own to each message. */
+async function countExactly(
+  system: string,
+  tools: readonly ToolSpec[],
+  messages: readonly AgentMessage[],
+): Promise<number | undefined> {
+  const { countExact } = await import("../tokens/exact.ts");
+  const texts = [
+    system,
+    JSON.stringify(tools),
+    ...messages.map((message) => JSON.stringify(message.content)),
+  ];
+  let sum = 0;
+  for (const text of texts) {
+    const count = await countExact(text);
+    if (count === undefined) return undefined;
+    sum += count;
+  }
+  return sum;
 }

@@ -361,6 +361,11 @@ describe("the way of a turn", () => {
       ["user", "assistant", "user"],
     );
     assert.match(preview.system, /^You are an agent/);
+    const exact = await pagurus.context.preview({ prompt: "Two", cwd: root, exact: true });
+    assert.ok(
+      Math.abs((exact.exactTokens ?? 0) / exact.receipt.tokens - 1) < 0.15,
+      `${exact.exactTokens} of about ${exact.receipt.tokens}`,
+    );
     const small = await pagurus.context.preview({ prompt: "Two", cwd: root, budget: 12 });
     assert.deepEqual(
       small.messages.map((message) => message.role),

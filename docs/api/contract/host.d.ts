@@ -108,6 +108,8 @@ export interface ContextPreview {
     system: string;
     messages: AgentMessage[];
     receipt: Receipt;
+    /** Counted with `o200k_base`, where asked for and the optional `gpt-tokenizer` is installed. */
+    exactTokens?: number;
 }
 export interface Pagurus {
     run(request: RunRequest): TurnRun;
@@ -121,6 +123,8 @@ export interface Pagurus {
             prompt: string;
             budget?: number;
             cwd?: string;
+            /** Also count the tokens exactly; slow on large contexts. */
+            exact?: boolean;
         }): Promise<ContextPreview>;
         /** Receipts of a turn (default: the newest), oldest request first. */
         receipts(request: {
