@@ -2,10 +2,10 @@
  * Puts the host together: the only file that knows engines and runtimes by name. It registers the bundled ones as
  * plugins would, loads the user's, and hands each agent what its turns need.
  */
-import { join } from "node:path";
 import { toPagurusError } from "./contract/errors.ts";
+import type { TurnEvent } from "./contract/events.ts";
 import type { PagurusOptions, Pagurus, RunRequest, TurnRun } from "./contract/host.ts";
-import type { LlmComplete } from "./contract/model.ts";
+import type { LlmComplete, ModelInfo } from "./contract/model.ts";
 import type { SessionStore } from "./contract/store.ts";
 import { agentSettings, DEFAULT_AGENT_ID } from "./config/agent.ts";
 import { rememberPermission } from "./config/edit.ts";
@@ -25,11 +25,12 @@ import { PluginRegistry } from "./plugin/registry.ts";
 import { createEmbeddedHarness } from "./runtimes/embedded/harness.ts";
 import { openReceiptLog, receiptFile } from "./session/receipts.ts";
 import { openSessionStore } from "./session/store.ts";
-import { Calibration } from "./tokens/calibration.ts";
+import { Calibrations } from "./turn/calibrations.ts";
 import { TurnChannel } from "./turn/channel.ts";
 import { EngineSlot } from "./turn/engine-slot.ts";
 import { runHooks } from "./turn/hooks.ts";
 import { compactManually } from "./turn/manual-compact.ts";
+import { closedError, OpenWork } from "./turn/open-work.ts";
 import { previewContext } from "./turn/preview.ts";
 import { renewSession } from "./turn/renew.ts";
 import type { AgentHost } from "./turn/scope.ts";
@@ -39,6 +40,8 @@ import { runTurn } from "./turn/turn.ts";
 /** Longest completion call of an engine or plugin that sets no signal of its own, ms. */
 const COMPLETE_TIMEOUT_MS = 180_000;
 const DISPOSE_DEADLINE_MS = 10_000;
+/** How long `close()` waits for what runs, ms. */
+const CLOSE_GRACE_MS = 10_000;
 const BUNDLED_ENGINES = new Set(["legacy"]);
 
 /**
@@ -59,9 +62,11 @@ class Host implements Pagurus {
   readonly #logger: Logger;
   readonly #registry: PluginRegistry;
   readonly #agents = new Map<string, AgentHost>();
-  readonly #running = new Set<{ run: TurnRun; done: Promise<void> }>();
+  readonly #work: OpenWork;
   readonly #turnIds = new IdSource();
   #model: Promise<{ ref: string; source: string }> | undefined;
+  #closing: Promise<void> | undefined;
+  #closed = false;
 
   constructor(options: PagurusOptions) {
     this.#options = options;
@@ -72,6 +77,7 @@ class Host implements Pagurus {
         ? loadConfig({ home: this.#home })
         : configFromValue(options.config, this.#home);
     this.#logger = createFileLogger(this.#home, this.#loaded.config.logging?.level ?? "info");
+    this.#work = new OpenWork({ graceMs: CLOSE_GRACE_MS, logger: this.#logger });
     this.#registry = new PluginRegistry({
       config: this.#loaded.config,
       logger: this.#logger,
@@ -105,20 +111,25 @@ class Host implements Pagurus {
 
   run(request: RunRequest): TurnRun {
     const channel = new TurnChannel();
-    let settled = (): void => undefined;
-    const done = new Promise<void>((resolve) => {
-      settled = resolve;
-    });
+    try {
+      this.#work.assertOpen();
+    } catch (error) {
+      return channel.run(() => Promise.resolve(channel.emit(failed(error))));
+    }
+    const done = Promise.withResolvers<void>();
     const run = channel.run(async () => {
       try {
         await this.#execute(request, channel);
       } finally {
-        this.#running.delete(entry);
-        settled();
+        done.resolve();
       }
     });
-    const entry = { run, done };
-    this.#running.add(entry);
+    this.#work.add({
+      kind: "turn",
+      abort: () => run.abort(),
+      done: done.promise,
+      giveUp: (error) => channel.giveUp(failed(error)),
+    });
     return run;
   }
 
@@ -129,8 +140,7 @@ class Host implements Pagurus {
         openReceiptLog({ file: receiptFile(writer.record) }),
       );
     } catch (error) {
-      const { code, message } = toPagurusError(error);
-      channel.emit({ type: "turn.failed", error: { code, message }, degraded: [] });
+      channel.emit(failed(error));
     }
   }
 
@@ -139,34 +149,46 @@ class Host implements Pagurus {
   }
 
   readonly context: Pagurus["context"] = {
-    preview: (request) => previewContext(this.#agent(request.agentId), request),
-    receipts: (request) => {
+    preview: (request) =>
+      this.#work.track("preview", (signal) =>
+        previewContext(this.#agent(request.agentId), { ...request, signal }),
+      ),
+    receipts: async (request) => {
       const reader = this.#agent(request.agentId).store.openReader(request.sessionKey ?? "main");
       try {
         const log = openReceiptLog({ file: receiptFile(reader.record) });
         const turnId = request.turnId ?? log.last()?.turnId;
-        return Promise.resolve(turnId === undefined ? [] : log.read(turnId));
+        return turnId === undefined ? [] : log.read(turnId);
       } finally {
         reader.close();
       }
     },
   };
 
-  compact: Pagurus["compact"] = (request) => compactManually(this.#agent(request.agentId), request);
+  compact: Pagurus["compact"] = (request) =>
+    this.#work.track("compaction", (closing) => {
+      const signal = request.signal ? AbortSignal.any([closing, request.signal]) : closing;
+      return compactManually(this.#agent(request.agentId), { ...request, signal });
+    });
 
-  renew: Pagurus["renew"] = (request) => renewSession(this.#agent(request.agentId), request);
+  renew: Pagurus["renew"] = (request) =>
+    this.#work.track("renewal", () => renewSession(this.#agent(request.agentId), request));
 
-  status: Pagurus["status"] = async (request = {}) => {
-    const { file, found, warnings } = this.#loaded;
-    const report = await readStatus(this.#agent(request.agentId), request);
-    return { home: this.#home, configFile: file, configFound: found, configWarnings: warnings, ...report };
-  };
+  status: Pagurus["status"] = (request = {}) =>
+    this.#work.track("status", async () => {
+      const { file, found, warnings } = this.#loaded;
+      const report = await readStatus(this.#agent(request.agentId), request);
+      return { home: this.#home, configFile: file, configFound: found, configWarnings: warnings, ...report };
+    });
 
-  /** Aborts what runs, waits for it, then tells engines and plugins. */
-  async close(): Promise<void> {
-    const running = [...this.#running];
-    for (const { run } of running) run.abort();
-    await Promise.all(running.map(({ done }) => done));
+  /** Aborts what runs, waits for it within a grace, then tells engines and plugins. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#work.stop();
     for (const agent of this.#agents.values()) await endSessions(agent);
     await this.#hook("gateway_stop");
     for (const harness of this.#registry.harnesses) {
@@ -183,6 +205,7 @@ class Host implements Pagurus {
       agent.store.close();
     }
     this.#agents.clear();
+    this.#closed = true;
   }
 
   async #hook(name: "gateway_start" | "gateway_stop"): Promise<void> {
@@ -190,7 +213,9 @@ class Host implements Pagurus {
     await runHooks(this.#registry, name, {}, context, { logger: this.#logger });
   }
 
+  /** Throws `usage_invalid` on a closed host, `config_invalid`, `store_write_failed`. */
   #agent(id: string = DEFAULT_AGENT_ID): AgentHost {
+    if (this.#closed) throw closedError();
     const known = this.#agents.get(id);
     if (known) return known;
     const made = this.#makeAgent(id);
@@ -204,7 +229,8 @@ class Host implements Pagurus {
     const folder = agentDir(this.#home, agentId);
     ensurePrivateDir(folder);
     const store = openSessionStore({ agentDir: folder, agentId, logger: this.#logger });
-    const calibrations = new Map<string, Calibration>();
+    const modelInfo = (ref: string): ModelInfo => resolveModel(ref, config, this.#env).info;
+    const calibrations = new Calibrations({ agentDir: folder, modelInfo, logger: this.#logger });
     return {
       agentId,
       agentDir: folder,
@@ -225,9 +251,9 @@ class Host implements Pagurus {
         settings.model === undefined
           ? this.#defaultModel()
           : { ref: settings.model, source: "configuration" },
-      modelInfo: (ref) => resolveModel(ref, config, this.#env).info,
+      modelInfo,
       complete: (ref) => this.#complete(ref, agentId),
-      calibration: (sessionId, ref) => calibrationOf(calibrations, folder, sessionId, ref),
+      calibration: (sessionId, ref) => calibrations.of(sessionId, ref),
       started: new Map(),
       newTurnId: () => this.#turnIds.next(),
     };
@@ -280,24 +306,7 @@ async function endSessions(agent: AgentHost): Promise<void> {
   }
 }
 
-/** Starts from what the session's last request showed, so that a one-shot run estimates as well as a long one. */
-function calibrationOf(
-  known: Map<string, Calibration>,
-  folder: string,
-  sessionId: string,
-  ref: string,
-): Calibration {
-  const key = `${sessionId} ${ref}`;
-  const found = known.get(key);
-  if (found) return found;
-  const made = new Calibration();
-  known.set(key, made);
-  if (sessionId !== "") {
-    const last = openReceiptLog({ file: join(folder, "sessions", `${sessionId}.receipts.jsonl`) }).last();
-    if (last?.usage && last.model === ref) {
-      const { input, cacheRead = 0, cacheWrite = 0 } = last.usage;
-      made.observe(last.tokens, input + cacheRead + cacheWrite);
-    }
-  }
-  return made;
+function failed(error: unknown): TurnEvent {
+  const { code, message } = toPagurusError(error);
+  return { type: "turn.failed", error: { code, message }, degraded: [] };
 }

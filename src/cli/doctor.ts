@@ -32,19 +32,18 @@ function configOf(home: string): LoadedConfig | undefined {
 }
 
 /** Why a run would be refused before it starts, asked of the host itself. */
-async function refusal(cli: Cli): Promise<{ code: string; message: string } | undefined> {
+async function refusals(cli: Cli): Promise<{ code: string; message: string }[]> {
   try {
-    await withPagurus(cli, (pagurus) => pagurus.status({ cwd: cli.cwd }));
-    return undefined;
+    return await withPagurus(cli, async (pagurus) => (await pagurus.status({ cwd: cli.cwd })).problems);
   } catch (error) {
-    return toPagurusError(error);
+    return [toPagurusError(error)];
   }
 }
 
 async function registeredIn(
   loaded: LoadedConfig,
   home: string,
-  refused: string | undefined,
+  refused: readonly string[],
 ): Promise<DoctorInput["registered"]> {
   const { config, contextEngine } = loaded;
   const registry = new PluginRegistry({
@@ -56,7 +55,7 @@ async function registeredIn(
   await loadPlugins(registry, { config, home });
   const engineIds = new Set([DEFAULT_CONTEXT_ENGINE, ...registry.engineIds]);
   // Engines that the host brings along are known to the host only.
-  if (refused !== "engine_unknown") engineIds.add(contextEngine);
+  if (!refused.includes("engine_unknown")) engineIds.add(contextEngine);
   return { engineIds: [...engineIds], contextEngine, failures: registry.failures };
 }
 
@@ -75,8 +74,9 @@ export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> 
   const home = resolveHome(cli.env);
   const loaded = configOf(home);
   // Asking the host would make the home folder, and a check changes nothing.
-  const refused = loaded && existsSync(home) ? await refusal(cli) : undefined;
-  const registered = loaded && (await registeredIn(loaded, home, refused?.code));
+  const refused = loaded && existsSync(home) ? await refusals(cli) : [];
+  const codes = refused.map(({ code }) => code);
+  const registered = loaded && (await registeredIn(loaded, home, codes));
   const findings = await runDoctor({
     home,
     env: cli.env,
@@ -84,12 +84,10 @@ export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> 
     findModels: () => discover(loaded?.config ?? {}, cli.env),
     ...(registered ? { registered } : {}),
   });
-  if (refused && refused.code !== "engine_unknown") {
-    findings.push({
-      level: "error",
-      check: "run",
-      detail: `A run would be refused: ${refused.message} [${refused.code}]`,
-    });
+  for (const { code, message } of refused) {
+    // Found by the doctor's own look at the engines.
+    if (code === "engine_unknown") continue;
+    findings.push({ level: "error", check: "run", detail: `A run would be refused: ${message} [${code}]` });
   }
   if (options.json === true) printJson(cli, findings);
   else print(cli, findings);

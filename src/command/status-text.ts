@@ -19,26 +19,33 @@ function lastTurnLine(last: NonNullable<StatusReport["lastTurn"]>): string {
   return `${last.outcome}${last.code === undefined ? "" : ` [${last.code}]`} (${last.turnId})`;
 }
 
+function modelLine({ ref, source, contextWindow }: StatusReport["model"]): string {
+  return `${ref} (${source}; window ${contextWindow > 0 ? `${count(contextWindow)} tokens` : "unknown"})`;
+}
+
+function contextLine({ tokens, budget }: StatusReport["context"]): string {
+  if (budget <= 0) return `${count(tokens)} tokens, estimated; budget unknown`;
+  return `${gauge(tokens, budget)}  ${count(tokens)} of ${count(budget)} tokens, estimated`;
+}
+
 /** Rows of `pagurus status`, label and value, in order. */
 export function statusRows(report: StatusReport): [string, string][] {
   const { engine, context } = report;
   const effective = engine.effective === engine.selected ? "" : `, effective: ${engine.effective}`;
+  const kind = engine.lifecycle === "unknown" ? "" : `; ${engine.contract}, ${engine.lifecycle}`;
   const rows: [string, string][] = [
     ["Home", report.home],
     ["Config", `${report.configFile}${report.configFound ? "" : " (not there; defaults in use)"}`],
     ["Agent", report.agentId],
     ["Session", sessionLine(report)],
-    [
-      "Model",
-      `${report.model.ref} (${report.model.source}; window ${count(report.model.contextWindow)} tokens)`,
-    ],
+    ["Model", modelLine(report.model)],
     ["Execution", report.Execution],
-    ["Runtime", `${report.Runtime.id} (${report.Runtime.rule})`],
-    ["Engine", `${engine.selected}${effective} (${engine.source}; ${engine.contract}, ${engine.lifecycle})`],
     [
-      "Context",
-      `${gauge(context.tokens, context.budget)}  ${count(context.tokens)} of ${count(context.budget)} tokens, estimated`,
+      "Runtime",
+      report.Runtime.rule === "" ? report.Runtime.id : `${report.Runtime.id} (${report.Runtime.rule})`,
     ],
+    ["Engine", `${engine.selected}${effective} (${engine.source}${kind})`],
+    ["Context", contextLine(context)],
     ["Compactions", count(report.compactions)],
     ["Permission", report.permission],
     ["Sandbox", report.sandbox],
@@ -48,9 +55,12 @@ export function statusRows(report: StatusReport): [string, string][] {
   return rows;
 }
 
-/** Lines that ask for attention: interrupted turns, degradations, configuration warnings. Empty when all is well. */
+/** Lines that ask for attention: what refuses a run, interrupted turns, degradations, configuration warnings. Empty when all is well. */
 export function statusConcerns(report: StatusReport): string[] {
   return [
+    ...report.problems.map(
+      ({ code, message }) => `A run would be refused: ${oneLine(message, 400)} [${code}]`,
+    ),
     ...report.interruptedTurns.map((turn) => `Interrupted turn: ${turn} (kept; it has no answer)`),
     ...report.degraded.map(
       (item) =>

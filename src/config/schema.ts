@@ -8,11 +8,14 @@ import { AGENT_ID_PATTERN } from "./paths.ts";
 
 type Zod = typeof zod;
 
+/** Timers hold 31 bits of milliseconds (24.8 days); a longer one would fire at once. */
+const LONGEST_SECONDS = 2_000_000;
+
 /**
  * Names the schema in the marker of validated files, so that a file is checked anew by a new schema. A test
  * compares it with the schema; it prints the value to put here.
  */
-export const SCHEMA_FINGERPRINT = "37bbdccfb7e6b9de";
+export const SCHEMA_FINGERPRINT = "4ddd8825b5e36473";
 
 function runtimePolicy(z: Zod) {
   return z
@@ -38,6 +41,10 @@ function permission(z: Zod) {
   });
 }
 
+function seconds(z: Zod) {
+  return z.number().positive().max(LONGEST_SECONDS);
+}
+
 function thinking(z: Zod) {
   return z.enum(["off", "low", "medium", "high"]);
 }
@@ -59,7 +66,7 @@ function agentShape(z: Zod) {
     permission: permission(z).optional(),
     thinking: thinking(z).optional(),
     maxSteps: z.int().min(1).optional().describe("Most model calls of one turn."),
-    timeoutSeconds: z.number().positive().optional().describe("Longest turn, seconds."),
+    timeoutSeconds: seconds(z).optional().describe("Longest turn, seconds; at most 2,000,000."),
   };
 }
 
@@ -71,7 +78,7 @@ function compaction(z: Zod) {
     reserveTokens: z.int().min(0).optional(),
     reserveTokensFloor: z.int().min(0).optional(),
     mode: z.enum(["default", "safeguard"]).optional(),
-    timeoutSeconds: z.number().positive().optional(),
+    timeoutSeconds: seconds(z).optional().describe("Longest compaction, seconds; at most 2,000,000."),
     customInstructions: z.string().optional(),
     notifyUser: z.boolean().optional(),
   });
@@ -123,13 +130,13 @@ function buildSchema(z: Zod) {
             toolResultMaxChars: z.int().min(1).optional(),
             engineDeadlines: z
               .strictObject({
-                factory: z.number().positive().optional(),
-                bootstrap: z.number().positive().optional(),
-                assemble: z.number().positive().optional(),
-                compact: z.number().positive().optional(),
-                settle: z.number().positive().optional(),
-                maintain: z.number().positive().optional(),
-                dispose: z.number().positive().optional(),
+                factory: seconds(z).optional(),
+                bootstrap: seconds(z).optional(),
+                assemble: seconds(z).optional(),
+                compact: seconds(z).optional(),
+                settle: seconds(z).optional(),
+                maintain: seconds(z).optional(),
+                dispose: seconds(z).optional(),
               })
               .optional(),
           })

@@ -26,6 +26,10 @@ export interface PermissionQuestion {
   toolName: string;
   /** What would happen, for a person: a command line, a path. */
   summary: string;
+  /** What would change, in a few lines: the text of a new file, a small diff, the whole command. */
+  preview?: string;
+  /** What the answer `always` would save, in words. */
+  rule?: string;
   cwd: string;
   signal: AbortSignal;
 }
@@ -51,7 +55,10 @@ export interface RunRequest {
   signal?: AbortSignal;
 }
 
-/** A running turn: its events, and ways to reach into it. */
+/**
+ * A running turn: its events, and ways to reach into it. The events can be iterated over once; a second iterator
+ * throws `usage_invalid`. A run that nobody iterates over goes to its end.
+ */
 export interface TurnRun extends AsyncIterable<TurnEvent> {
   /** Joins the turn before its next model call. False when the turn has ended. */
   steer(text: string): boolean;
@@ -67,17 +74,22 @@ export interface StatusReport {
   sessionKey: string;
   session?: SessionRecord;
   interruptedTurns: string[];
+  /** Why a run would be refused now; empty when none of these stands in its way. */
+  problems: { code: string; message: string }[];
+  /** A window of 0 tokens stands for one that is not known: the ref names no usable model. */
   model: { ref: string; source: string; contextWindow: number };
   Execution: string;
+  /** The id is `unavailable` where none can be chosen. */
   Runtime: { id: string; rule: string };
   engine: {
     selected: string;
+    /** `unavailable` where the engine cannot be created; contract and lifecycle are `unknown` then. */
     effective: string;
     source: string;
     contract: string;
-    lifecycle: "classic" | "durable";
+    lifecycle: "classic" | "durable" | "unknown";
   };
-  /** Estimate of the next turn's context. */
+  /** Estimate of the next turn's context; a budget of 0 tokens stands for one that is not known. */
   context: { tokens: number; budget: number };
   compactions: number;
   /** Of the session's newest turns. */
@@ -122,13 +134,15 @@ export interface Pagurus {
     cwd?: string;
     signal?: AbortSignal;
   }): Promise<{ compacted: boolean; reason?: string; tokensBefore?: number; tokensAfter?: number }>;
-  /** `/new`, `/reset`: a new generation under the key; engine and runtime are told. */
+  /** `/new`, `/reset`: a new generation under the key. Throws `session_locked` while a turn runs in it. */
   renew(request: {
     sessionKey?: string;
     agentId?: string;
     reason: "new" | "reset";
     cwd?: string;
   }): Promise<SessionRecord>;
+  /** A model, runtime or engine that cannot be used is one of the report's problems and nothing is thrown. */
   status(request?: { sessionKey?: string; agentId?: string; cwd?: string }): Promise<StatusReport>;
+  /** Aborts what runs, waits 10 seconds for it at most, and ends. Later calls are refused with `usage_invalid`. */
   close(): Promise<void>;
 }

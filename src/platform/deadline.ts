@@ -1,5 +1,8 @@
 import { PagurusError, type ErrorCode } from "../contract/errors.ts";
 
+/** Timers take no more; a longer one would fire at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 export interface Deadline {
   /** Milliseconds. */
   ms: number;
@@ -17,8 +20,10 @@ export async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T> | T,
   deadline: Deadline,
 ): Promise<T> {
+  const { signal, label } = deadline;
+  if (signal?.aborted) throw new PagurusError("turn_aborted", `${label} was aborted.`, { cause: signal.reason });
+  const ms = Math.min(deadline.ms, LONGEST_TIMER_MS);
   const controller = new AbortController();
-  const { signal, ms, label } = deadline;
   let timer: NodeJS.Timeout | undefined;
   let onAbort: (() => void) | undefined;
   const stopped = new Promise<never>((_resolve, reject) => {
@@ -31,8 +36,7 @@ export async function withDeadline<T>(
     }, ms);
     onAbort = () =>
       stop(new PagurusError("turn_aborted", `${label} was aborted.`, { cause: signal?.reason }));
-    if (signal?.aborted) onAbort();
-    else signal?.addEventListener("abort", onAbort, { once: true });
+    signal?.addEventListener("abort", onAbort, { once: true });
   });
   stopped.catch(() => undefined);
   try {
@@ -41,6 +45,11 @@ export async function withDeadline<T>(
     clearTimeout(timer);
     if (onAbort) signal?.removeEventListener("abort", onAbort);
   }
+}
+
+/** The promise's outcome, or `turn_aborted` as soon as the signal fires; the work itself goes on. */
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return withDeadline(() => work, { ms: LONGEST_TIMER_MS, label: "The turn", signal });
 }
 
 /** Resolves after `ms`, or rejects with `turn_aborted` when the signal fires first. */

@@ -6,7 +6,9 @@ import { statSync } from "node:fs";
 import type { TurnEvent } from "../contract/events.ts";
 import { PagurusError } from "../contract/errors.ts";
 import type { RunRequest } from "../contract/host.ts";
+import { orAborted } from "../platform/deadline.ts";
 import { checkHostRequirements } from "./engine-slot.ts";
+import { inputBlocked } from "./gate.ts";
 import { Guard } from "./guard.ts";
 import { runHooks } from "./hooks.ts";
 import type { Admission, AgentHost } from "./scope.ts";
@@ -39,7 +41,7 @@ export async function admit(
   const ref = request.model ?? (await host.defaultModel()).ref;
   const model = host.modelInfo(ref);
   const choice = selectRuntime({ ...host, model, requested: request.runtime });
-  const engine = await host.slot.get();
+  const engine = await orAborted(host.slot.get(), signal);
   checkHostRequirements(engine, choice.harness, "agent-run");
 
   const turnId = host.newTurnId();
@@ -55,7 +57,11 @@ export async function admit(
     logger: host.logger,
     onFailure: (reason: string) => guard.degrade("hook", reason),
   };
-  await gate(host, request.prompt, { sessionKey, turnId }, hooks);
+  // Before the session is touched: a blocked input leaves no trace in it.
+  const ids = { sessionKey, sessionId: host.store.find(sessionKey)?.sessionId ?? "", turnId };
+  const blocked = await inputBlocked(host, request.prompt, ids, hooks);
+  if (blocked !== undefined) throw new PagurusError("prompt_blocked", `The input was blocked: ${blocked}`);
+  if (signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted before it started.");
   const writer = host.store.openWriter(sessionKey, { cwd, create: true, deadlineMs: LOCK_WAIT_MS });
   try {
     const existed = writer.leafId !== null;
@@ -86,18 +92,4 @@ export async function admit(
     writer.close();
     throw error;
   }
-}
-
-/** The `user_prompt` gate, before the session is touched: a blocked input leaves no trace in it. */
-async function gate(
-  host: AgentHost,
-  prompt: string,
-  ids: { sessionKey: string; turnId: string },
-  options: Parameters<typeof runHooks>[4],
-): Promise<void> {
-  const sessionId = host.store.find(ids.sessionKey)?.sessionId ?? "";
-  const context = { ...ids, sessionId, agentId: host.agentId };
-  const outcome = await runHooks(host.hooks, "user_prompt", { prompt }, context, options);
-  const reason = outcome.blocked ?? outcome.results.find((result) => result.block)?.reason;
-  if (reason !== undefined) throw new PagurusError("prompt_blocked", `The input was blocked: ${reason}`);
 }

@@ -26,6 +26,8 @@ import { receiptParts, type SystemPiece } from "./receipt-parts.ts";
 
 export interface AssemblerOptions {
   engine: ContextEngine;
+  /** An engine of this package, which leaves the messages it is given as they are. */
+  trusted: boolean;
   guard: Guard;
   model: ModelInfo;
   sessionKey: string;
@@ -62,6 +64,8 @@ export interface Assembly extends AssembledContext {
 
 interface Answer {
   messages: AgentMessage[];
+  /** The input, where the engine was given it as `prompt`. */
+  prompt: string | undefined;
   result: AssembleResult | undefined;
   degraded: string | undefined;
 }
@@ -75,13 +79,20 @@ interface Joined extends Answer {
   tokens: number;
 }
 
+/** How much a context grows until a refused compaction is asked for again. */
+const GROWN = 1.1;
+
 export class Assembler {
   readonly #options: AssemblerOptions;
   /** Answer of a `turn`-scoped engine, kept until a compaction. */
   #kept: Answer | undefined;
   readonly #trimmed = new WeakMap<ToolResultMessage, ReturnType<typeof trimToolResult>>();
   #calls = 0;
-  #overflows = 0;
+  /** The call before this one was an overflow. */
+  #overflowed = false;
+  /** Tokens at which a compaction was refused; it is asked for again when the context has grown since. */
+  #refusedAt: number | undefined;
+  #saidLeftOut = false;
 
   constructor(options: AssemblerOptions) {
     this.#options = options;
@@ -93,11 +104,17 @@ export class Assembler {
     if (request.overflow) {
       await this.#recover(request.overflow.message);
       mayCompact = false;
+    } else {
+      this.#overflowed = false;
     }
     let slice = this.#options.slice();
-    if (!slice.complete && mayCompact) {
+    if (
+      mayCompact &&
+      this.#lacksHistory(slice) &&
+      (await this.#compact("threshold", this.#options.tokenBudget))
+    ) {
       mayCompact = false;
-      if (await this.#compact("threshold", this.#options.tokenBudget)) slice = this.#options.slice();
+      slice = this.#options.slice();
     }
     let joined = await this.#join(slice);
     if (mayCompact && this.#overBudget(joined, slice) && (await this.#compact("threshold", joined.tokens))) {
@@ -105,13 +122,23 @@ export class Assembler {
       joined = await this.#join(slice);
     }
     if (joined.tokens > this.#options.tokenBudget) joined = this.#fit(joined, slice);
+    else if (this.#lacksHistory(slice))
+      joined = this.#leftOut(joined, "older messages that no summary stands for");
     return this.#finish(joined);
   }
 
+  /** Older messages were not read, and the engine has no record of its own to make up for it. */
+  #lacksHistory(slice: ContextSlice): boolean {
+    const { info } = this.#options.engine;
+    return !slice.complete && info.history !== "live" && info.ownsCompaction !== true;
+  }
+
   async #recover(message: string): Promise<void> {
-    this.#overflows += 1;
+    const again = this.#overflowed;
+    this.#overflowed = true;
+    this.#refusedAt = undefined;
     const { model, compact, tokenBudget } = this.#options;
-    if (this.#overflows > 1 || !compact) {
+    if (again || !compact) {
       throw new PagurusError(
         "context_overflow",
         `${model.ref} refused the context as too long again after a compaction: ${message} Start a new session with /new, or choose a model with a larger window.`,
@@ -125,9 +152,14 @@ export class Assembler {
   }
 
   async #compact(trigger: CompactionTrigger, currentTokens: number): Promise<boolean> {
-    this.#kept = undefined;
-    this.#calls = 0;
-    return (await this.#options.compact?.(trigger, currentTokens)) ?? false;
+    if (this.#refusedAt !== undefined && currentTokens < this.#refusedAt * GROWN) return false;
+    const compacted = (await this.#options.compact?.(trigger, currentTokens)) ?? false;
+    this.#refusedAt = compacted ? undefined : currentTokens;
+    if (compacted) {
+      this.#kept = undefined;
+      this.#calls = 0;
+    }
+    return compacted;
   }
 
   async #join(slice: ContextSlice): Promise<Joined> {
@@ -146,14 +178,20 @@ export class Assembler {
     const given = engine.info.history === "live" ? this.#options.pending() : history;
     const messages = first ? given : [...given, ...live];
     const params = this.#params(messages, first ? prompt : undefined);
+    // A copy: what an engine does to its messages must not reach the transcript's own.
     const outcome = await guard.call("assemble", () => engine.assemble(params), {
       signal,
       check: checkAssembleResult,
     });
     if (!outcome.ok && signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted.");
     const answer: Answer = outcome.ok
-      ? { messages: outcome.value.messages, result: outcome.value, degraded: undefined }
-      : { messages: history, result: undefined, degraded: outcome.reason };
+      ? {
+          messages: outcome.value.messages,
+          prompt: params.prompt,
+          result: outcome.value,
+          degraded: undefined,
+        }
+      : { messages: history, prompt: undefined, result: undefined, degraded: outcome.reason };
     this.#kept = answer;
     return answer;
   }
@@ -163,7 +201,7 @@ export class Assembler {
     return {
       sessionId,
       sessionKey,
-      messages: [...messages],
+      messages: this.#options.trusted ? [...messages] : structuredClone(messages),
       tokenBudget,
       availableTools: new Set(tools.map((tool) => tool.name)),
       citationsMode: "auto",
@@ -174,9 +212,9 @@ export class Assembler {
     };
   }
 
-  #measure(answer: Answer, live: readonly AgentMessage[]): Joined {
-    const trims: Joined["trims"] = new Map();
-    const sent = repairPairs(joinLive(answer.messages, live)).map((message) => {
+  #measure(answer: Answer, live: readonly AgentMessage[], known?: Joined["trims"]): Joined {
+    const trims: Joined["trims"] = new Map(known);
+    const sent = repairPairs(joinLive(answer.messages, live, answer.prompt)).map((message) => {
       if (message.role !== "toolResult") return message;
       const { message: short, trimmed } = this.#trim(message);
       if (trimmed) trims.set(short, trimmed);
@@ -213,7 +251,7 @@ export class Assembler {
 
   /** Too large although nothing more can be compacted: the newest history that fits, said as a degradation. */
   #fit(joined: Joined, slice: ContextSlice): Joined {
-    const { tokenBudget, guard, inputEntryId, model, calibration } = this.#options;
+    const { tokenBudget, inputEntryId, model, calibration } = this.#options;
     const tokens = (message: AgentMessage): number => calibration.apply(messageTokens(message));
     const { history, live } = splitLive(slice.messages, inputEntryId);
     const liveTokens = live.reduce((sum, message) => sum + tokens(message), 0);
@@ -225,10 +263,20 @@ export class Assembler {
       );
     }
     const source = joined.result ? joined.sent.slice(0, joined.historyCount) : history;
-    const reason = `the context has about ${joined.tokens} tokens, the budget is ${tokenBudget}: the oldest messages were left out`;
-    guard.degrade("trim", reason);
     const kept = fitHistory(source, Math.max(0, room), tokens);
-    return { ...this.#measure({ ...joined, messages: kept }, live), degraded: joined.degraded ?? reason };
+    const fitted = this.#measure({ ...joined, messages: kept }, live, joined.trims);
+    return this.#leftOut(
+      fitted,
+      `the oldest messages: of about ${joined.tokens} tokens the budget takes ${tokenBudget}`,
+    );
+  }
+
+  /** Says once a turn that the model does not see all of the history. */
+  #leftOut(joined: Joined, what: string): Joined {
+    const reason = `the context leaves out ${what}`;
+    if (!this.#saidLeftOut) this.#options.guard.degrade("trim", reason);
+    this.#saidLeftOut = true;
+    return { ...joined, degraded: joined.degraded ?? reason };
   }
 
   async #finish(joined: Joined): Promise<Assembly> {

@@ -1,3 +1,4 @@
+import { PagurusError } from "../contract/errors.ts";
 import type { TurnEvent } from "../contract/events.ts";
 import type { TurnRun } from "../contract/host.ts";
 
@@ -11,13 +12,19 @@ export interface TurnPort {
 
 /**
  * Connects a running turn with the caller who iterates over its events. Events queue up without bound, so a slow
- * reader never slows the turn; a reader who leaves early aborts it.
+ * reader never slows the turn; a reader who leaves early aborts it. A run without a reader goes to its end.
  */
 export class TurnChannel implements TurnPort {
-  readonly #events: TurnEvent[] = [];
+  /** Events that were not read yet. */
+  #events: TurnEvent[] = [];
   readonly #steering: string[] = [];
   readonly #controller = new AbortController();
+  readonly #givenUp = Promise.withResolvers<void>();
   #wake: (() => void) | undefined;
+  #read = false;
+  #left = false;
+  /** The turn's last event has been emitted. */
+  #final = false;
   #ended = false;
   #open = true;
 
@@ -25,8 +32,14 @@ export class TurnChannel implements TurnPort {
     return this.#controller.signal;
   }
 
+  /** What comes after `turn.completed` or `turn.failed` is dropped: a runtime or tool that ended too late. */
   emit(event: TurnEvent): void {
-    this.#events.push(event);
+    if (this.#final || this.#ended) return;
+    if (event.type === "turn.completed" || event.type === "turn.failed") {
+      this.#final = true;
+      this.#open = false;
+    }
+    if (!this.#left) this.#events.push(event);
     this.#wake?.();
   }
 
@@ -47,7 +60,17 @@ export class TurnChannel implements TurnPort {
     this.#wake?.();
   }
 
-  /** The caller's side. `work` starts at once; its last event is the turn's end. */
+  /** Ends the events although the work goes on: it does not answer to its signal. */
+  giveUp(event: TurnEvent): void {
+    this.emit(event);
+    this.end();
+    this.#givenUp.resolve();
+  }
+
+  /**
+   * The caller's side. `work` starts at once; its last event is the turn's end. Its events can be iterated over
+   * once; a second iterator throws `usage_invalid`.
+   */
   run(work: () => Promise<void>): TurnRun {
     const finished = Promise.resolve()
       .then(work)
@@ -59,17 +82,27 @@ export class TurnChannel implements TurnPort {
         return this.#open;
       },
       abort: () => this.#controller.abort(),
-      [Symbol.asyncIterator]: () => this.#iterate(finished),
+      [Symbol.asyncIterator]: () => {
+        if (this.#read) {
+          throw new PagurusError(
+            "usage_invalid",
+            "The events of a run can be read once, and this run has a reader; keep the events where they are needed twice.",
+          );
+        }
+        this.#read = true;
+        return this.#iterate(Promise.race([finished, this.#givenUp.promise]));
+      },
     };
   }
 
   async *#iterate(finished: Promise<void>): AsyncGenerator<TurnEvent, undefined, undefined> {
     try {
       for (;;) {
-        while (this.#events.length > 0) {
-          const event = this.#events.shift();
-          if (event) yield event;
-        }
+        // Whole batches: taking single events off the front of a long queue costs its length each time.
+        const batch = this.#events;
+        this.#events = [];
+        for (const event of batch) yield event;
+        if (this.#events.length > 0) continue;
         if (this.#ended) break;
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -78,7 +111,9 @@ export class TurnChannel implements TurnPort {
       }
       await finished;
     } finally {
-      if (!this.#ended) this.#controller.abort();
+      this.#left = true;
+      this.#events = [];
+      if (!this.#final && !this.#ended) this.#controller.abort();
       await finished.catch(() => undefined);
     }
     return undefined;

@@ -5,6 +5,7 @@
 import type { ContextEngine } from "../contract/engine.ts";
 import type { CompactResult } from "../contract/engine-params.ts";
 import type { RuntimeContext, RuntimeSettings } from "../contract/runtime-context.ts";
+import { PagurusError } from "../contract/errors.ts";
 import type { CompactionTrigger, TurnEvent } from "../contract/events.ts";
 import type { SessionWriter } from "../contract/store.ts";
 import type { AgentHost } from "./scope.ts";
@@ -20,6 +21,8 @@ export interface CompactionRequest {
   /** A transcript for the engine to read: our file for bundled engines, a copy for others. */
   sessionFile: string;
   trigger: CompactionTrigger;
+  /** Entry of the live turn's input, inside a turn. */
+  inputEntryId?: string | undefined;
   /** Tokens the context may have afterwards. */
   tokenBudget: number;
   currentTokens: number;
@@ -112,29 +115,51 @@ async function askEngine(request: CompactionRequest): Promise<CompactionOutcome>
 
 /** Writes the engine's summary, where it gave one, as the session's new head. */
 async function record(request: CompactionRequest, answer: CompactResult): Promise<CompactionOutcome> {
-  const { writer, guard } = request;
+  const { writer, guard, inputEntryId } = request;
   const result = answer.result;
   if (result?.summary !== undefined) {
     const { firstKeptEntryId } = result;
-    if (firstKeptEntryId === undefined || !(await writer.cursor.get(firstKeptEntryId))) {
-      const reason = "compact() names no first kept entry of this session";
-      guard.degrade("compact", reason);
-      return { compacted: false, reason };
+    if (firstKeptEntryId === undefined || !(await onPath(writer, firstKeptEntryId))) {
+      return refuse(guard, "compact() names no first kept entry on the session's path");
     }
-    writer.append({
-      type: "compaction",
-      summary: result.summary,
-      firstKeptEntryId,
-      ...(result.splitTurnInputId === undefined ? {} : { splitTurnInputId: result.splitTurnInputId }),
-      tokensBefore: result.tokensBefore,
-      ...(result.tokensAfter === undefined ? {} : { tokensAfter: result.tokensAfter }),
-      origin: result.origin ?? "engine",
-      ...(result.details === undefined ? {} : { details: result.details }),
-    });
+    // Ids sort in the order of writing: a cut behind the input splits the live turn, whose input always stays.
+    const splits = inputEntryId !== undefined && firstKeptEntryId > inputEntryId;
+    try {
+      writer.append({
+        type: "compaction",
+        summary: result.summary,
+        firstKeptEntryId,
+        ...(splits ? { splitTurnInputId: inputEntryId } : {}),
+        tokensBefore: result.tokensBefore,
+        ...(result.tokensAfter === undefined ? {} : { tokensAfter: result.tokensAfter }),
+        origin: result.origin ?? "engine",
+        ...(result.details === undefined ? {} : { details: result.details }),
+      });
+    } catch (error) {
+      if (error instanceof PagurusError) throw error;
+      return refuse(guard, "compact() returned details that cannot be written as JSON");
+    }
   }
   return {
     compacted: true,
     ...(result?.tokensBefore === undefined ? {} : { tokensBefore: result.tokensBefore }),
     ...(result?.tokensAfter === undefined ? {} : { tokensAfter: result.tokensAfter }),
   };
+}
+
+function refuse(guard: Guard, reason: string): CompactionOutcome {
+  guard.degrade("compact", reason);
+  return { compacted: false, reason };
+}
+
+/** Looks at the context first, where a cut nearly always lies, then further back. */
+async function onPath(writer: SessionWriter, entryId: string): Promise<boolean> {
+  const { messages, complete } = writer.contextMessages();
+  if (messages.some((message) => message.entryId === entryId)) return true;
+  if (complete && !(await writer.cursor.get(entryId))) return false;
+  for await (const entry of writer.cursor.backward()) {
+    if (entry.id === entryId) return true;
+    if (entry.id < entryId) return false;
+  }
+  return false;
 }

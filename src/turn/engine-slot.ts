@@ -38,6 +38,8 @@ export class EngineSlot {
   readonly bundled: boolean;
   /** Sessions whose history this instance has been given. */
   readonly bootstrapped = new Set<string>();
+  /** Turns that this instance took although their commit could not be written. */
+  readonly takenUncommitted = new Set<string>();
   readonly #options: EngineSlotOptions;
   #instance: Promise<ContextEngine> | undefined;
 

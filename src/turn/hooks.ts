@@ -20,26 +20,39 @@ export interface HookOutcome<K extends HookName> {
   blocked?: string;
 }
 
-/** Runs the handlers of one hook in order, each within its deadline and under its failure rule (`HOOK_RULES`). */
+export interface HookOptions {
+  signal?: AbortSignal | undefined;
+  logger: Logger;
+  onFailure?: (reason: string) => void;
+}
+
+/** Runs the handlers of one hook in order, each within its deadline and under its failure rule (`HOOK_RULES`). Throws `turn_aborted` only. */
 export async function runHooks<K extends HookName>(
   source: HookSource,
   name: K,
   payload: HookMap[K]["payload"],
   context: HookContext,
-  options: { signal?: AbortSignal | undefined; logger: Logger; onFailure?: (reason: string) => void },
+  options: HookOptions,
+  /** The payload of the next handler, given what this one answered; by default all see the same. */
+  next?: (payload: HookMap[K]["payload"], result: NonNullable<HookMap[K]["result"]>) => HookMap[K]["payload"],
 ): Promise<HookOutcome<K>> {
   const rule = HOOK_RULES[name];
   const results: NonNullable<HookMap[K]["result"]>[] = [];
+  let current = payload;
   for (const { pluginId, handler } of source.hooks(name)) {
     try {
       const label = `The hook ${name} of plugin ${pluginId}`;
-      const result = await withDeadline(() => handler(payload, context), {
+      const result = await withDeadline(() => handler(current, context), {
         ms: rule.deadlineMs,
         label,
         signal: options.signal,
       });
-      if (result) results.push(result as NonNullable<HookMap[K]["result"]>);
+      if (!result) continue;
+      const answered = result as NonNullable<HookMap[K]["result"]>;
+      results.push(answered);
+      if (next) current = next(current, answered);
     } catch (error) {
+      if (options.signal?.aborted) throw toPagurusError(error, "turn_aborted");
       const reason = toPagurusError(error).message;
       options.logger.warn("hook failed", { hook: name, pluginId });
       options.onFailure?.(`hook ${name} of plugin ${pluginId}: ${reason}`);

@@ -12,7 +12,7 @@ import { buildRuntimeContext, buildRuntimeSettings, type RuntimeContextInput } f
 import type { AgentHost } from "./scope.ts";
 import { selectRuntime } from "./select.ts";
 
-export type HostTools = ReturnType<typeof createToolSet>;
+type HostTools = ReturnType<typeof createToolSet>;
 
 export interface Surroundings {
   cwd: string;
@@ -35,17 +35,22 @@ export async function surroundings(
   const model = host.modelInfo(ref);
   const { harness, rule } = selectRuntime({ ...host, model });
   const engine = await host.slot.get();
-  const mode = host.settings.permission.mode ?? "ask";
-  const tools = createToolSet({
-    cwd,
-    permission: { ...host.settings.permission, mode },
-    extra: [...host.pluginTools],
-    context: { sessionKey: request.sessionKey, sessionId: "" },
-    env: host.env,
-  });
+  const tools = hostTools(host, cwd, request.sessionKey);
   const system = systemPieces(cwd);
   const tokenBudget = budgetFor(host, model.contextWindow, fixedTokens(system, tools));
   return { cwd, model, modelSource: source, harness, runtimeRule: rule, engine, tools, system, tokenBudget };
+}
+
+/** The tools as a turn would have them, to look at. */
+export function hostTools(host: AgentHost, cwd: string, sessionKey: string): HostTools {
+  const mode = host.settings.permission.mode ?? "ask";
+  return createToolSet({
+    cwd,
+    permission: { ...host.settings.permission, mode },
+    extra: [...host.pluginTools],
+    context: { sessionKey, sessionId: "" },
+    env: host.env,
+  });
 }
 
 /** Runtime context and settings of a call outside a turn. */

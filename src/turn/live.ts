@@ -21,7 +21,11 @@ function signature(message: AgentMessage): string {
  * Joins an engine's answer with the live turn: each live message is in the result once, at its end, in order,
  * whether or not the engine returned it. Source: the design's "The contract", `assemble.messages`.
  */
-export function joinLive(answer: readonly AgentMessage[], live: readonly AgentMessage[]): AgentMessage[] {
+export function joinLive(
+  answer: readonly AgentMessage[],
+  live: readonly AgentMessage[],
+  prompt?: string,
+): AgentMessage[] {
   if (live.length === 0) return [...answer];
   const ids = new Set(live.map((message) => message.entryId));
   ids.delete(undefined);
@@ -39,6 +43,7 @@ export function joinLive(answer: readonly AgentMessage[], live: readonly AgentMe
       }
       continue;
     }
+    if (atTail && index === answer.length - 1 && isPrompt(message, prompt)) continue;
     unnamed ??= countSignatures(live, answer);
     const key = signature(message);
     const open = atTail ? (unnamed.get(key) ?? 0) : 0;
@@ -49,6 +54,17 @@ export function joinLive(answer: readonly AgentMessage[], live: readonly AgentMe
     }
   }
   return [...kept.reverse(), ...live];
+}
+
+/** An engine that was given the input as `prompt` may have appended it as a message of its own. */
+function isPrompt(message: AgentMessage, prompt: string | undefined): boolean {
+  if (prompt === undefined || message.role !== "user") return false;
+  const { content } = message;
+  const parts =
+    typeof content === "string"
+      ? [content]
+      : content.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  return parts.join("\n\n") === prompt;
 }
 
 /** Live messages that the answer does not name by id, counted by what they say. */

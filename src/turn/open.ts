@@ -12,8 +12,11 @@ function checkBootstrap(result: BootstrapResult): string | undefined {
     : "bootstrap() does not say whether it bootstrapped";
 }
 
-/** `base` is what every engine call of this turn is given; its `turn` is empty here. */
-export async function open(admission: Admission, base: SettleInput): Promise<void> {
+/**
+ * `base` is what every engine call of this turn is given; its `turn` is empty here. Whether the engine has taken
+ * all earlier turns.
+ */
+export async function open(admission: Admission, base: SettleInput): Promise<boolean> {
   const { host, engine, guard, writer, signal, existed } = admission;
   const { sessionId, sessionKey } = writer.record;
   if (existed && engine.bootstrap && !host.slot.bootstrapped.has(sessionId)) {
@@ -40,10 +43,23 @@ export async function open(admission: Admission, base: SettleInput): Promise<voi
     // A session that starts under this engine has nothing to import later.
     host.slot.bootstrapped.add(sessionId);
   }
+  return offerAgain(admission, base);
+}
+
+/**
+ * Turns that the engine has not taken, oldest first; at the first that it refuses again the rest waits, so that it
+ * meets them in order. Whether it has all of them now.
+ */
+async function offerAgain({ host, writer, signal }: Admission, base: SettleInput): Promise<boolean> {
   for (const { turnId, messages } of writer.unfinalizedTurns()) {
+    // Taken from the fallback snapshot, when its commit could not be written.
+    const taken = host.slot.takenUncommitted.has(turnId);
     const first = messages[0]?.entryId;
     const before = base.history.findIndex((message) => message.entryId === first);
     const history = before < 0 ? base.history : base.history.slice(0, before);
-    if (await settle({ ...base, turnId, turn: messages, history })) writer.markFinalized(turnId);
+    if (!taken && !(await settle({ ...base, turnId, turn: messages, history }, signal))) return false;
+    host.slot.takenUncommitted.delete(turnId);
+    writer.markFinalized(turnId);
   }
+  return true;
 }

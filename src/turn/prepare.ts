@@ -81,6 +81,7 @@ function turnTools(admission: Admission): ToolSet {
         payload,
         context,
         hookOptions,
+        (seen, result) => (result.params ? { ...seen, params: result.params } : seen),
       );
       if (blocked !== undefined) return { block: true, blockReason: blocked };
       const block = results.find((result) => result.block);

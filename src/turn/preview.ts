@@ -18,6 +18,7 @@ export interface PreviewRequest {
   budget?: number;
   cwd?: string;
   exact?: boolean;
+  signal?: AbortSignal;
 }
 
 /** What would be assembled for a prompt now. Nothing is sent or stored, nothing is compacted. */
@@ -27,7 +28,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
   const reader = readerOf(host, sessionKey);
   try {
     const sessionId = reader?.record.sessionId ?? "";
-    const signal = new AbortController().signal;
+    const signal = request.signal ?? new AbortController().signal;
     const guard = new Guard({
       engineId: around.engine.info.id,
       turnId: PREVIEW_ENTRY,
@@ -52,6 +53,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
     };
     const assembly = await new Assembler({
       engine: around.engine,
+      trusted: host.slot.bundled,
       guard,
       model: around.model,
       sessionKey,

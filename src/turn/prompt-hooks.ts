@@ -16,10 +16,11 @@ export interface PromptHookScope {
 export function readPromptHooks(scope: PromptHookScope): AssemblerOptions["promptHooks"] {
   const { host, guard, sessionKey, writer, turnId, signal } = scope;
   return async (prompt, system, messages) => {
+    if (host.hooks.hooks("before_prompt_build").length === 0) return { prepend: [], append: [] };
     const { results } = await runHooks(
       host.hooks,
       "before_prompt_build",
-      { prompt, system, messages },
+      { prompt, system, messages: structuredClone(messages) },
       { sessionKey, sessionId: writer.record.sessionId, agentId: host.agentId, turnId },
       { signal, logger: host.logger, onFailure: (reason) => guard.degrade("hook", reason) },
     );

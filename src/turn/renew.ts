@@ -1,21 +1,46 @@
-import type { SessionRecord } from "../contract/store.ts";
+import { PagurusError } from "../contract/errors.ts";
+import type { SessionRecord, SessionWriter } from "../contract/store.ts";
 import { runHooks } from "./hooks.ts";
 import type { AgentHost } from "./scope.ts";
 
-/** `/new` and `/reset`: a new generation under the same key; the old one stays readable. */
+/** How long a renewal waits for another writer of the session, ms. */
+const LOCK_WAIT_MS = 1_000;
+
+/**
+ * `/new` and `/reset`: a new generation under the same key; the old one stays readable. Throws `session_locked`
+ * while a turn runs in the session: its end belongs to the generation it began in.
+ */
 export async function renewSession(
   host: AgentHost,
   request: { sessionKey?: string; reason: "new" | "reset"; cwd?: string },
 ): Promise<SessionRecord> {
   const sessionKey = request.sessionKey ?? "main";
-  const old = host.store.find(sessionKey);
+  const cwd = request.cwd ?? process.cwd();
+  if (!host.store.find(sessionKey)) return host.store.renew(sessionKey, { cwd });
+  const writer = lock(host, sessionKey, cwd);
+  const old = writer?.record ?? host.store.find(sessionKey);
   const context = { sessionKey, sessionId: old?.sessionId ?? "", agentId: host.agentId };
   const options = { logger: host.logger };
-  if (old) await runHooks(host.hooks, "before_reset", { reason: request.reason }, context, options);
-  const record = host.store.renew(sessionKey, { cwd: request.cwd ?? process.cwd() });
-  if (old) {
-    const payload = { reason: request.reason, nextSessionId: record.sessionId };
-    await runHooks(host.hooks, "session_end", payload, context, options);
+  try {
+    await runHooks(host.hooks, "before_reset", { reason: request.reason }, context, options);
+  } finally {
+    // The store makes the new generation itself; between here and there nothing of this process runs.
+    writer?.close();
   }
+  const record = host.store.renew(sessionKey, { cwd });
+  host.started.delete(context.sessionId);
+  const payload = { reason: request.reason, nextSessionId: record.sessionId };
+  await runHooks(host.hooks, "session_end", payload, context, options);
   return record;
+}
+
+/** A session that cannot be opened for another reason may still be left behind: that is what `/new` is for. */
+function lock(host: AgentHost, sessionKey: string, cwd: string): SessionWriter | undefined {
+  try {
+    return host.store.openWriter(sessionKey, { cwd, create: false, deadlineMs: LOCK_WAIT_MS });
+  } catch (error) {
+    if (!(error instanceof PagurusError) || error.code === "session_locked") throw error;
+    host.logger.warn("session renewed without its lock", { sessionKey, code: error.code });
+    return undefined;
+  }
 }

@@ -1,13 +1,16 @@
 /** Fourth room: the harness runs the turn; what it needs of the host reaches it through the `HarnessTurn` made here. */
 import type { TurnEvent } from "../contract/events.ts";
+import { PagurusError } from "../contract/errors.ts";
 import type { HarnessTurn, HarnessTurnResult } from "../contract/harness.ts";
 import type { Usage, UserMessage } from "../contract/message.ts";
 import type { Receipt } from "../contract/receipt.ts";
 import type { Assembler, Assembly } from "./assemble.ts";
 import { sharedPrefix } from "./receipt-parts.ts";
+import { inputBlocked } from "./gate.ts";
 import type { Prepared } from "./prepare.ts";
 import type { Recorder } from "./record.ts";
 import type { Admission } from "./scope.ts";
+import { isSilentCut } from "./silent-cut.ts";
 
 /** Where receipts go; the session room's log, or nowhere for a preview. */
 export interface ReceiptSink {
@@ -29,18 +32,57 @@ export interface RunInput {
   onUsage(usage: Usage): void;
 }
 
+/** How long a runtime may take to end its turn after an abort, ms. */
+const ABANDON_AFTER_MS = 10_000;
+
+/** Throws what the runtime throws; `runtime_failed` when it does not end after an abort. */
 export async function runHarness(run: RunInput): Promise<HarnessTurnResult> {
-  const { admission } = run;
-  const turn = harnessTurn(run);
-  let result = await admission.harness.runTurn(turn);
-  // Input that arrived while the harness was finishing still belongs to this turn.
-  while (!run.closeInputs() && result.stopReason === "stop" && !admission.signal.aborted) {
-    result = await admission.harness.runTurn(turn);
+  const { harness, signal } = run.admission;
+  const end = { reached: false };
+  const turn = harnessTurn(run, end);
+  try {
+    let result = await orAbandoned(harness.runTurn(turn), signal, harness.id);
+    // Input that arrived while the harness was finishing still belongs to this turn.
+    while (!signal.aborted && result.stopReason !== "aborted" && !run.closeInputs()) {
+      result = await orAbandoned(harness.runTurn(turn), signal, harness.id);
+    }
+    return result;
+  } finally {
+    end.reached = true;
+    // What was accepted is written down, also when nothing answers it any more.
+    for (const text of run.takeSteering()) recordSteering(run, text);
+    run.closeInputs();
   }
-  return result;
 }
 
-function harnessTurn(run: RunInput): HarnessTurn {
+function orAbandoned<T>(work: Promise<T>, signal: AbortSignal, runtime: string): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const onAbort = (): void => {
+      const message = `The runtime ${runtime} did not end its turn within ${ABANDON_AFTER_MS} ms of an abort.`;
+      timer = setTimeout(() => reject(new PagurusError("runtime_failed", message)), ABANDON_AFTER_MS);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    };
+    work.then(
+      (value) => {
+        done();
+        resolve(value);
+      },
+      (error: unknown) => {
+        done();
+        reject(error instanceof Error ? error : new Error(String(error)));
+      },
+    );
+  });
+}
+
+/** `end.reached`: the turn is over, and what the harness still says is not part of it. */
+function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
   const { admission, prepared, assembler } = run;
   const { host, sessionKey, turnId, cwd, model, writer, signal } = admission;
   const book = new ReceiptBook(run);
@@ -63,8 +105,11 @@ function harnessTurn(run: RunInput): HarnessTurn {
       book.assembled(assembly);
       return assembly;
     },
-    takeInputs: () => Promise.resolve(takeInputs(run)),
-    emit: (event) => Promise.resolve(forward(run, event)),
+    takeInputs: () => takeInputs(run),
+    emit: (event) => {
+      if (!end.reached) forward(run, event);
+      return Promise.resolve();
+    },
     receipt: (request) => {
       if (request.usage) book.usage(request.usage);
       else book.sent();
@@ -73,13 +118,30 @@ function harnessTurn(run: RunInput): HarnessTurn {
   };
 }
 
-function takeInputs(run: RunInput): UserMessage[] {
-  return run.takeSteering().map((text) => {
-    const message: UserMessage = { role: "user", content: [{ type: "text", text }], timestamp: Date.now() };
-    const recorded = run.recorder.message(message);
-    if (recorded.entryId !== undefined) run.admission.emit({ type: "steered", entryId: recorded.entryId });
-    return message;
-  });
+/** Steering goes through the same gate as a prompt. */
+async function takeInputs(run: RunInput): Promise<UserMessage[]> {
+  const { host, sessionKey, turnId, writer, guard, signal, emit } = run.admission;
+  const taken: UserMessage[] = [];
+  for (const text of run.takeSteering()) {
+    const ids = { sessionKey, sessionId: writer.record.sessionId, turnId };
+    const onFailure = (reason: string): void => guard.degrade("hook", reason);
+    const blocked = await inputBlocked(host, text, ids, { signal, logger: host.logger, onFailure });
+    if (blocked === undefined) taken.push(recordSteering(run, text));
+    else
+      emit({
+        type: "notice",
+        kind: "input_blocked",
+        detail: `Input to the running turn was blocked: ${blocked}`,
+      });
+  }
+  return taken;
+}
+
+function recordSteering(run: RunInput, text: string): UserMessage {
+  const message: UserMessage = { role: "user", content: [{ type: "text", text }], timestamp: Date.now() };
+  const recorded = run.recorder.message(message);
+  if (recorded.entryId !== undefined) run.admission.emit({ type: "steered", entryId: recorded.entryId });
+  return message;
 }
 
 function forward(run: RunInput, event: TurnEvent): void {
@@ -90,11 +152,6 @@ function forward(run: RunInput, event: TurnEvent): void {
   if (event.type === "usage") run.onUsage(event.usage);
   run.admission.emit(event);
 }
-
-/** A server that truncates silently is caught by its own count: less than this share of the estimate was read. */
-const CUT_SHARE = 0.6;
-/** Requests smaller than this say nothing about a cut, tokens. */
-const SMALLEST_CUT = 2_000;
 
 /** Keeps the receipt of each request: its parts when it is sent, its usage when that is known. */
 class ReceiptBook {
@@ -135,7 +192,7 @@ class ReceiptBook {
     if (!receipt) return;
     const { host, writer, model } = this.#run.admission;
     const reported = usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
-    if (model.truncatesSilently && receipt.tokens > SMALLEST_CUT && reported < receipt.tokens * CUT_SHARE) {
+    if (isSilentCut(model, receipt.tokens, reported)) {
       const reason = `${model.ref} reported ${reported} input tokens of about ${receipt.tokens} that were sent: its server cuts what exceeds its window; set the contextWindow of the model to the window that is served`;
       this.#run.admission.guard.degrade("trim", reason);
     } else {

@@ -27,21 +27,22 @@ export interface SettleInput {
   runtimeSettings: RuntimeSettings;
 }
 
-/** Whether the engine took the turn. */
-export async function settle(input: SettleInput): Promise<boolean> {
-  const { engine, guard, turn } = input;
-  if (turn.length === 0) return true;
-  const outcome = await guard.call("settle", async () => {
-    if (engine.commitTurn) return checkCommit(await engine.commitTurn(commitParams(input)));
-    if (engine.afterTurn) return engine.afterTurn(afterTurnParams(input));
+/** Whether the engine took the turn. A signal is for a turn that is offered again; a turn's own end has none. */
+export async function settle(input: SettleInput, signal?: AbortSignal): Promise<boolean> {
+  const { engine, guard } = input;
+  if (input.turn.length === 0) return true;
+  const turn = structuredClone(input.turn);
+  const work = async (): Promise<void> => {
+    if (engine.commitTurn) return checkCommit(await engine.commitTurn(commitParams({ ...input, turn })));
+    if (engine.afterTurn) return engine.afterTurn(afterTurnParams({ ...input, turn }));
     const session = sessionParams(input);
     if (engine.ingestBatch) {
       await engine.ingestBatch({ ...session, messages: turn });
-      return undefined;
+      return;
     }
     for (const message of turn) await engine.ingest({ ...session, message });
-    return undefined;
-  });
+  };
+  const outcome = await guard.call("settle", work, { signal });
   return outcome.ok;
 }
 
@@ -73,7 +74,7 @@ function afterTurnParams(input: SettleInput): Parameters<NonNullable<ContextEngi
   return {
     ...sessionParams(input),
     sessionFile,
-    messages: [...history, ...turn],
+    messages: [...structuredClone(history), ...turn],
     prePromptMessageCount: history.length,
     tokenBudget,
   };

@@ -1,54 +1,121 @@
+import type { ContextEngine } from "../contract/engine.ts";
+import { toPagurusError } from "../contract/errors.ts";
 import type { Degradation } from "../contract/events.ts";
+import type { AgentHarness } from "../contract/harness.ts";
 import type { StatusReport } from "../contract/host.ts";
 import type { SessionReader } from "../contract/store.ts";
 import type { TranscriptEntry } from "../contract/transcript.ts";
 import { messagesTokens } from "../tokens/messages.ts";
-import { readerOf, surroundings } from "./inspect.ts";
+import { checkHostRequirements } from "./engine-slot.ts";
+import { hostTools, readerOf } from "./inspect.ts";
+import { budgetFor, fixedTokens, systemPieces } from "./prepare.ts";
 import type { AgentHost } from "./scope.ts";
+import { selectRuntime } from "./select.ts";
 
 /** How far back `status` looks for compactions, degradations and the last turn, in entries. */
 const LOOK_BACK = 2_000;
 const MOST_DEGRADATIONS = 20;
+/** Stands for what cannot be chosen or created. */
+const UNAVAILABLE = "unavailable";
 
 type SessionFacts = Pick<StatusReport, "compactions" | "degraded" | "lastTurn" | "interruptedTurns" | "cost">;
 
 export type HostStatus = Omit<StatusReport, "home" | "configFile" | "configFound" | "configWarnings">;
 
-/** Reads only. Throws what model resolution and the engine slot throw. */
+/** Reads only. What refuses a run is reported: the report is wanted most when something is broken. */
 export async function readStatus(
   host: AgentHost,
   request: { sessionKey?: string; cwd?: string },
 ): Promise<HostStatus> {
+  const problems = new Problems();
   const sessionKey = request.sessionKey ?? "main";
-  const around = await surroundings(host, { cwd: request.cwd, sessionKey });
-  const reader = readerOf(host, sessionKey);
+  const { cwd, model, modelSource, harness, runtimeRule, engine } = await chosen(host, request.cwd, problems);
+  const tools = await problems.note(() => hostTools(host, cwd, sessionKey));
+  const reader = await problems.note(() => readerOf(host, sessionKey));
+  const window = model.contextWindow;
   try {
-    const { engine, harness, model } = around;
-    const held = reader?.contextMessages({ maxBytes: model.contextWindow * 16 }).messages ?? [];
-    const tokens = host.calibration(reader?.record.sessionId ?? "", model.ref).apply(messagesTokens(held));
-    const { kind, detail } = harness.execution;
+    const held = reader?.contextMessages(window > 0 ? { maxBytes: window * 16 } : undefined).messages ?? [];
+    const tokens = messagesTokens(held);
+    const sessionId = reader?.record.sessionId ?? "";
     return {
       agentId: host.agentId,
       sessionKey,
       ...(reader ? { session: reader.record } : {}),
-      model: { ref: model.ref, source: around.modelSource, contextWindow: model.contextWindow },
-      Execution: detail === undefined ? kind : `${kind} (${detail})`,
-      Runtime: { id: harness.id, rule: around.runtimeRule },
-      engine: {
-        selected: host.slot.id,
-        effective: engine.info.id,
-        source: host.slot.source,
-        contract: engine.info.contract ?? "openclaw",
-        lifecycle: engine.commitTurn ? "durable" : "classic",
+      model: { ref: model.ref, source: modelSource, contextWindow: window },
+      Execution: harness ? executionText(harness) : UNAVAILABLE,
+      Runtime: { id: harness?.id ?? UNAVAILABLE, rule: runtimeRule },
+      engine: { selected: host.slot.id, source: host.slot.source, ...engineFacts(engine) },
+      context: {
+        tokens: window > 0 ? host.calibration(sessionId, model.ref).apply(tokens) : tokens,
+        budget: window > 0 && tools ? budgetFor(host, window, fixedTokens(systemPieces(cwd), tools)) : 0,
       },
-      context: { tokens, budget: around.tokenBudget },
       permission: host.settings.permission.mode ?? "ask",
-      sandbox: `${around.tools.sandbox.kind}: ${around.tools.sandbox.detail}`,
+      sandbox: tools ? `${tools.sandbox.kind}: ${tools.sandbox.detail}` : UNAVAILABLE,
       ...(await sessionFacts(reader)),
+      problems: problems.found,
     };
   } finally {
     reader?.close();
   }
+}
+
+/** What a run would be refused for, collected while the rest goes on. */
+class Problems {
+  readonly found: StatusReport["problems"] = [];
+
+  async note<T>(work: () => T | Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      const { code, message } = toPagurusError(error);
+      this.found.push({ code, message });
+      return undefined;
+    }
+  }
+}
+
+interface Chosen {
+  cwd: string;
+  /** The window is 0 where the ref names no usable model. */
+  model: { ref: string; contextWindow: number };
+  modelSource: string;
+  harness: AgentHarness | undefined;
+  runtimeRule: string;
+  engine: ContextEngine | undefined;
+}
+
+async function chosen(host: AgentHost, folder: string | undefined, problems: Problems): Promise<Chosen> {
+  const { ref, source } = await host.defaultModel();
+  const model = await problems.note(() => host.modelInfo(ref));
+  const choice = model && (await problems.note(() => selectRuntime({ ...host, model })));
+  const engine = await problems.note(() => host.slot.get());
+  if (engine && choice) {
+    await problems.note(() => checkHostRequirements(engine, choice.harness, "agent-run"));
+  }
+  return {
+    cwd: folder ?? host.settings.workspace ?? process.cwd(),
+    model: { ref: model?.ref ?? ref, contextWindow: model?.contextWindow ?? 0 },
+    modelSource: source,
+    harness: choice?.harness,
+    runtimeRule: choice?.rule ?? "",
+    engine,
+  };
+}
+
+function executionText({ execution }: AgentHarness): string {
+  const { kind, detail } = execution;
+  return detail === undefined ? kind : `${kind} (${detail})`;
+}
+
+function engineFacts(
+  engine: ContextEngine | undefined,
+): Pick<StatusReport["engine"], "effective" | "contract" | "lifecycle"> {
+  if (!engine) return { effective: UNAVAILABLE, contract: "unknown", lifecycle: "unknown" };
+  return {
+    effective: engine.info.id,
+    contract: engine.info.contract ?? "openclaw",
+    lifecycle: engine.commitTurn ? "durable" : "classic",
+  };
 }
 
 async function sessionFacts(reader: SessionReader | undefined): Promise<SessionFacts> {

@@ -7,6 +7,7 @@ import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { HarnessTurn, HarnessTurnResult } from "../contract/harness.ts";
 import type { RunRequest } from "../contract/host.ts";
 import type { Usage } from "../contract/message.ts";
+import { LONGEST_TIMER_MS } from "../platform/deadline.ts";
 import { readPromptHooks } from "./prompt-hooks.ts";
 import { admit } from "./admit.ts";
 import { Assembler } from "./assemble.ts";
@@ -14,6 +15,7 @@ import type { TurnChannel } from "./channel.ts";
 import { compactQueued } from "./compact.ts";
 import { engineSessionFile } from "./engine-files.ts";
 import { splitLive } from "./live.ts";
+import { readContext } from "./context-slice.ts";
 import { open } from "./open.ts";
 import { inputText, prepare, type Prepared } from "./prepare.ts";
 import { Recorder } from "./record.ts";
@@ -22,9 +24,6 @@ import { buildRuntimeContext, buildRuntimeSettings, type RuntimeContextInput } f
 import type { Admission, AgentHost } from "./scope.ts";
 import { maintain, settle, type SettleInput } from "./settle.ts";
 import { addUsage, NO_USAGE } from "./usage.ts";
-
-/** Bytes of transcript lines read for a context, for each token of the window; older ones need a compaction. */
-const BYTES_A_TOKEN = 16;
 
 /** Runs one turn to its last event. Never throws: a refusal or failure is a `turn.failed` event. */
 export async function runTurn(
@@ -35,14 +34,17 @@ export async function runTurn(
 ): Promise<void> {
   const deadline = new AbortController();
   const seconds = host.settings.timeoutSeconds;
-  const timer = setTimeout(() => {
-    deadline.abort(
-      new PagurusError(
-        "turn_deadline",
-        `The turn took longer than ${seconds} s; raise agents.defaults.timeoutSeconds.`,
-      ),
-    );
-  }, seconds * 1000);
+  const timer = setTimeout(
+    () => {
+      deadline.abort(
+        new PagurusError(
+          "turn_deadline",
+          `The turn took longer than ${seconds} s; raise agents.defaults.timeoutSeconds.`,
+        ),
+      );
+    },
+    Math.min(seconds * 1000, LONGEST_TIMER_MS),
+  );
   const signals = [channel.signal, deadline.signal, ...(request.signal ? [request.signal] : [])];
   const signal = AbortSignal.any(signals);
   let admission: Admission | undefined;
@@ -89,7 +91,8 @@ class Turn {
     this.#deadline = deadline;
     const { writer, turnId, guard } = admission;
     this.#recorder = new Recorder({ writer, turnId, guard, stop: (error) => deadline.abort(error) });
-    this.#lastUsage = receipts.last()?.usage;
+    const last = receipts.last();
+    if (last?.model === admission.model.ref) this.#lastUsage = last.usage;
   }
 
   async execute(): Promise<void> {
@@ -107,7 +110,7 @@ class Turn {
     });
     const prepared = prepare(this.#admission);
     const history = this.#slice().messages;
-    await open(this.#admission, this.#settleInput(prepared, history, []));
+    const caughtUp = await open(this.#admission, this.#settleInput(prepared, history, []));
     this.#noteModel();
 
     const input = this.#recorder.message(prepared.input) as HarnessTurn["input"];
@@ -116,7 +119,10 @@ class Turn {
 
     const outcome = await this.#drive(prepared, input);
     const heldHistory = splitLive(this.#slice().messages, this.#recorder.inputEntryId).history;
-    await this.#finish(prepared, outcome, this.#recorder.failure ? history : heldHistory);
+    await this.#finish(prepared, outcome, {
+      history: this.#recorder.failure ? history : heldHistory,
+      caughtUp,
+    });
   }
 
   /** The session's model, written where it differs from the one that answered last. */
@@ -130,7 +136,7 @@ class Turn {
 
   #slice(): ReturnType<Admission["writer"]["contextMessages"]> {
     const { writer, model } = this.#admission;
-    return writer.contextMessages({ maxBytes: model.contextWindow * BYTES_A_TOKEN });
+    return readContext(writer, model.contextWindow);
   }
 
   async #drive(
@@ -167,6 +173,7 @@ class Turn {
     const { host, engine, guard, model, writer, sessionKey, signal } = this.#admission;
     return new Assembler({
       engine,
+      trusted: host.slot.bundled,
       guard,
       model,
       sessionKey,
@@ -192,6 +199,7 @@ class Turn {
           writer,
           trigger,
           currentTokens,
+          inputEntryId: this.#recorder.inputEntryId,
           signal,
           sessionFile: this.#sessionFile(),
           tokenBudget: prepared.tokenBudget,
@@ -200,6 +208,7 @@ class Turn {
           emit: (event) => this.#admission.emit(event),
         });
         if (signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted.");
+        if (compacted) this.#lastUsage = undefined;
         return compacted;
       },
     });
@@ -248,7 +257,7 @@ class Turn {
   async #finish(
     prepared: Prepared,
     outcome: { result: HarnessTurnResult } | { error: PagurusError },
-    history: SettleInput["history"],
+    before: { history: SettleInput["history"]; caughtUp: boolean },
   ): Promise<void> {
     const { guard, writer, turnId, signal } = this.#admission;
     // From here on degradations come after the commit and belong to the finalization, not to the turn's entries.
@@ -262,10 +271,14 @@ class Turn {
       error?.code,
     );
 
-    const input = this.#settleInput(prepared, history, [...this.#recorder.messages]);
-    const settled = await settle(input);
+    const input = this.#settleInput(prepared, before.history, [...this.#recorder.messages]);
+    if (!before.caughtUp)
+      guard.degrade("settle", "an earlier turn is not taken yet; this one is offered after it");
+    const settled = before.caughtUp && (await settle(input));
     if (settled && committed) writer.markFinalized(turnId);
-    if (settled && "result" in outcome && !aborted && outcome.result.stopReason !== "yielded") {
+    if (settled && !committed) this.#admission.host.slot.takenUncommitted.add(turnId);
+    const completed = "result" in outcome && !aborted && outcome.result.stopReason !== "yielded";
+    if (settled && committed && completed) {
       await maintain(input, "maintain", signal);
     } else {
       this.#admission.host.logger.debug("context engine maintenance skipped", {

@@ -34,6 +34,7 @@ export function statusReport(changes: Partial<StatusReport> = {}): StatusReport 
     agentId: "main",
     sessionKey: "main",
     interruptedTurns: [],
+    problems: [],
     model: { ref: "offline/extract", source: "default", contextWindow: 32_000 },
     Execution: "in process",
     Runtime: { id: "embedded", rule: "default" },

@@ -58,6 +58,23 @@ describe("the schema of the configuration", () => {
     assert.equal(at(agent, "properties", "maxSteps", "minimum"), 1);
   });
 
+  it("refuses seconds that no timer can hold, and names the most", () => {
+    const long = { timeoutSeconds: 2_000_001 };
+    const { problems } = checkConfig({
+      agents: {
+        defaults: { ...long, compaction: long, engineDeadlines: { settle: 3e6 } },
+        list: [{ id: "a", ...long }],
+      },
+    });
+    assert.deepEqual(problems.toSorted(), [
+      "agents.defaults.compaction.timeoutSeconds must be at most 2000000, but is 2000001.",
+      "agents.defaults.engineDeadlines.settle must be at most 2000000, but is 3000000.",
+      "agents.defaults.timeoutSeconds must be at most 2000000, but is 2000001.",
+      "agents.list[0].timeoutSeconds must be at most 2000000, but is 2000001.",
+    ]);
+    assert.deepEqual(checkConfig({ agents: { defaults: { timeoutSeconds: 2_000_000 } } }).problems, []);
+  });
+
   it("takes every key with a right value without a word", () => {
     const runtime = { id: "codex", fallback: "none" };
     const agent = {

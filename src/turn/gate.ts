@@ -1,0 +1,16 @@
+import { runHooks, type HookOptions } from "./hooks.ts";
+import type { AgentHost } from "./scope.ts";
+
+/** Asks the `user_prompt` hooks about an input. Why it is blocked; undefined when it may pass. */
+export async function inputBlocked(
+  host: AgentHost,
+  prompt: string,
+  ids: { sessionKey: string; sessionId: string; turnId: string },
+  options: HookOptions,
+): Promise<string | undefined> {
+  const context = { ...ids, agentId: host.agentId };
+  const { blocked, results } = await runHooks(host.hooks, "user_prompt", { prompt }, context, options);
+  if (blocked !== undefined) return blocked;
+  const block = results.find((result) => result.block);
+  return block ? block.reason || "A hook blocked it without saying why." : undefined;
+}

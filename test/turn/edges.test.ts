@@ -1,0 +1,273 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import type { ContextEngine } from "../../src/contract/engine.ts";
+import type { CompactResult } from "../../src/contract/engine-params.ts";
+import type { TurnRun } from "../../src/contract/host.ts";
+import type { AgentMessage } from "../../src/contract/message.ts";
+import { contextOverflowReply, type ReplyStep } from "../servers/server.ts";
+import { Bench, eventsOf, words } from "./in-process.ts";
+import { outline } from "./wire-bodies.ts";
+
+const OVERFLOW = contextOverflowReply("openai-completions");
+const call = (id: string): ReplyStep => ({ toolCalls: [{ id, name: "glob", arguments: { pattern: "*" } }] });
+
+function engine(
+  members: Omit<Partial<ContextEngine>, "info"> & { info?: Partial<ContextEngine["info"]> },
+): ContextEngine {
+  return {
+    ingest: () => Promise.resolve({ ingested: true }),
+    assemble: ({ messages }) => Promise.resolve({ messages, estimatedTokens: 0 }),
+    compact: () => Promise.resolve({ ok: true, compacted: false, reason: "nothing" }),
+    ...members,
+    info: { id: "edge", name: "Edge", ...members.info },
+  };
+}
+
+describe("at the edges of a turn", () => {
+  let bench: Bench;
+  afterEach(() => bench.end());
+
+  it("keeps the whole history in sight although its lines are long with images", async () => {
+    bench = await Bench.with([{ text: "Reply 0." }, { text: "Reply 1." }, { text: "Reply 2." }]);
+    const pagurus = await bench.host({ model: { contextWindow: 100_000, input: ["text", "image"] } });
+    await bench.ask(pagurus, "One");
+    const data = Buffer.alloc(1_500_000, 7).toString("base64");
+    await bench.ask(pagurus, "Look", { parts: [{ type: "image", data, mimeType: "image/png" }] });
+    await bench.ask(pagurus, "Three");
+    assert.deepEqual(outline(bench.body(2)), [
+      "user:One",
+      "assistant:Reply 0.",
+      "user:Look",
+      "assistant:Reply 1.",
+      "user:Three",
+    ]);
+  });
+
+  it("never lets an engine's cut take the user's input away", async () => {
+    let calls = 0;
+    bench = await Bench.with((_request, index) =>
+      index < 2
+        ? { text: `Step ${index}.`, ...call(`c${index}`) }
+        : index === 2
+          ? OVERFLOW
+          : { text: "Done." },
+    );
+    const cut: ContextEngine = engine({
+      info: { ownsCompaction: true },
+      async compact({ runtimeContext }): Promise<CompactResult> {
+        calls += 1;
+        const ids: string[] = [];
+        for await (const entry of runtimeContext?.transcript.backward() ?? [])
+          if (entry.type === "message") ids.push(entry.id);
+        return {
+          ok: true,
+          compacted: true,
+          result: { summary: "Goal: go on.", firstKeptEntryId: ids[1] ?? "", tokensBefore: 9 },
+        };
+      },
+    });
+    const pagurus = await bench.host({ engine: cut });
+    await bench.ask(pagurus, "The question");
+    assert.equal(calls, 1);
+    const said = outline(bench.body(3));
+    assert.equal(said.filter((line) => line.includes("The question")).length, 1);
+    assert.ok(
+      said.findIndex((line) => line.includes("The question")) <=
+        said.findIndex((line) => line.includes("<conversation_summary>")),
+    );
+  });
+
+  const unusable = {
+    "whose first kept entry is not on the path": { firstKeptEntryId: "0000nosuchentry0" },
+    "whose details cannot be written": { details: 1n },
+  };
+  for (const [what, wrong] of Object.entries(unusable)) {
+    it(`refuses a summary ${what}`, async () => {
+      bench = await Bench.with([{ text: "Reply." }]);
+      const pagurus = await bench.host({
+        engine: engine({
+          async compact({ runtimeContext }) {
+            let firstKeptEntryId = "";
+            for await (const entry of runtimeContext?.transcript.forward() ?? [])
+              firstKeptEntryId ||= entry.id;
+            return {
+              ok: true,
+              compacted: true,
+              result: { summary: "S", firstKeptEntryId, tokensBefore: 1, ...wrong },
+            };
+          },
+        }),
+      });
+      await bench.ask(pagurus, "One");
+      const outcome = await pagurus.compact({ cwd: bench.root });
+      assert.equal(outcome.compacted, false);
+    });
+  }
+
+  it("takes a gate that gives no reason seriously, for prompts and for steering", async () => {
+    let run: TurnRun | undefined;
+    bench = await Bench.with((_request, index) => {
+      if (index > 0) return { text: "Done." };
+      run?.steer("secret steer");
+      run?.steer("open steer");
+      return call("c1");
+    });
+    const pagurus = await bench.host({
+      plugin: (api) =>
+        api.on("user_prompt", ({ prompt }) =>
+          prompt.includes("secret") ? { block: true, reason: "" } : undefined,
+        ),
+    });
+    const blocked = (await eventsOf(pagurus.run({ prompt: "secret", cwd: bench.root }))).at(-1);
+    assert.ok(blocked?.type === "turn.failed" && blocked.error.code === "prompt_blocked");
+    run = pagurus.run({ prompt: "One", cwd: bench.root });
+    const events = await eventsOf(run);
+    assert.ok(events.some((event) => event.type === "notice" && event.kind === "input_blocked"));
+    assert.deepEqual(outline(bench.body(1)).slice(-1), ["user:open steer"]);
+    assert.ok(!bench.server.requests[1]?.text.includes("secret steer"));
+  });
+
+  for (const way of ["out of steps", "aborted"]) {
+    it(`never loses steering that it accepted, when the turn ends ${way}`, async () => {
+      let run: TurnRun | undefined;
+      let accepted = false;
+      bench = await Bench.with((_request, index) => {
+        if (index > 0) return { text: "Seen." };
+        accepted = run?.steer("And the fog?") ?? false;
+        if (way === "aborted") run?.abort();
+        return call("c1");
+      });
+      const pagurus = await bench.host({ defaults: { maxSteps: 1 } });
+      run = pagurus.run({ prompt: "One", cwd: bench.root });
+      const events = await eventsOf(run);
+      assert.equal(accepted, true);
+      assert.equal(events.filter((event) => event.type === "steered").length, 1);
+      const reader = pagurus.sessions().openReader("main");
+      const said = reader.contextMessages().messages.map(words);
+      reader.close();
+      assert.equal(said.filter((text) => text === "And the fog?").length, 1);
+    });
+  }
+
+  it("keeps the transcript's words when an engine changes the messages it was given", async () => {
+    bench = await Bench.with((_request, index) => ({ text: `Reply ${index}.` }));
+    const pagurus = await bench.host({
+      engine: engine({
+        assemble({ messages }) {
+          for (const message of messages) if (message.role === "user") message.content = "[elided]";
+          throw new Error("after the damage");
+        },
+      }),
+    });
+    await bench.ask(pagurus, "One");
+    await bench.ask(pagurus, "Two");
+    assert.deepEqual(outline(bench.body(1)), ["user:One", "assistant:Reply 0.", "user:Two"]);
+  });
+
+  it("recovers from an overflow again when the compaction before it had worked", async () => {
+    const overflowAt = new Set([3, 7]);
+    bench = await Bench.with((request, index) => {
+      if (!request.text.includes('"tools"')) return { text: "Goal: count. Done: some steps." };
+      if (overflowAt.has(index)) return OVERFLOW;
+      return index < 11
+        ? { text: "A step with some words to it. ".repeat(60), ...call(`c${index}`) }
+        : { text: "Done." };
+    });
+    const pagurus = await bench.host({ defaults: { compaction: { keepRecentTokens: 1_000 } } });
+    const events = await bench.ask(pagurus, "Count");
+    assert.equal(events.filter((event) => event.type === "compaction.completed").length, 2);
+  });
+
+  it("offers turns in order: while an earlier one is refused, later ones wait", async () => {
+    bench = await Bench.with((_request, index) => ({ text: `Reply ${index}.` }));
+    const offered: string[] = [];
+    let refuse = true;
+    const pagurus = await bench.host({
+      engine: engine({
+        afterTurn({ messages, prePromptMessageCount }) {
+          offered.push(words(messages[prePromptMessageCount] as AgentMessage));
+          return refuse ? Promise.reject(new Error("not now")) : Promise.resolve();
+        },
+      }),
+    });
+    await bench.ask(pagurus, "One");
+    await bench.ask(pagurus, "Two");
+    assert.deepEqual(offered, ["One", "One"]);
+    refuse = false;
+    await bench.ask(pagurus, "Three");
+    assert.deepEqual(offered, ["One", "One", "One", "Two", "Three"]);
+  });
+
+  it("says the input once when an engine appends the prompt itself, images or not", async () => {
+    bench = await Bench.with([{ text: "Seen." }]);
+    const pagurus = await bench.host({
+      model: { input: ["text", "image"] },
+      engine: engine({
+        assemble: ({ messages, prompt }) =>
+          Promise.resolve({
+            messages: [...messages, { role: "user", content: prompt ?? "" }],
+            estimatedTokens: 0,
+          }),
+      }),
+    });
+    await bench.ask(pagurus, "What is it?", {
+      parts: [{ type: "image", data: "aGk=", mimeType: "image/png" }],
+    });
+    assert.equal(outline(bench.body(0)).filter((line) => line.includes("What is it?")).length, 1);
+    assert.ok(bench.server.requests[0]?.text.includes("aGk="));
+  });
+
+  it("asks for a refused compaction once a turn, not before every model call", async () => {
+    let calls = 0;
+    bench = await Bench.with((_request, index) => (index < 5 ? call(`c${index}`) : { text: "Done." }));
+    const pagurus = await bench.host({
+      model: { contextWindow: 12_000 },
+      engine: engine({
+        info: { assembleScope: "call" },
+        compact: () => {
+          calls += 1;
+          return Promise.resolve({ ok: true, compacted: false, reason: "no" });
+        },
+      }),
+    });
+    const events = await bench.ask(pagurus, "tide and wall ".repeat(2_500));
+    assert.equal(calls, 1);
+    assert.equal(events.filter((event) => event.type === "context.degraded").length, 1);
+  });
+
+  it("hands each tool call through all hooks that rewrite it", async () => {
+    bench = await Bench.with([
+      { toolCalls: [{ id: "c1", name: "shell", arguments: { command: "echo secret" } }] },
+      { text: "Done." },
+    ]);
+    const pagurus = await bench.host({
+      plugin: (api) => {
+        api.on("before_tool_call", ({ params }) => ({
+          params: { command: String(params["command"]).replace("secret", "hidden") },
+        }));
+        api.on("before_tool_call", ({ params }) => ({
+          params: { command: `${String(params["command"])} twice` },
+        }));
+      },
+    });
+    await bench.ask(pagurus, "One");
+    assert.match(bench.body(1).messages.at(-1)?.results[0]?.text ?? "", /hidden twice/);
+  });
+
+  it("treats an abort inside a gate as an abort", async () => {
+    bench = await Bench.with([]);
+    let run: TurnRun | undefined;
+    const pagurus = await bench.host({
+      plugin: (api) =>
+        api.on("user_prompt", () => {
+          run?.abort();
+          return new Promise(() => undefined);
+        }),
+    });
+    run = pagurus.run({ prompt: "One", cwd: bench.root });
+    const last = (await eventsOf(run)).at(-1);
+    assert.ok(last?.type === "turn.failed" && last.error.code === "turn_aborted", JSON.stringify(last));
+    assert.deepEqual(last.degraded, []);
+    assert.equal(pagurus.sessions().find("main"), undefined);
+  });
+});

@@ -1,0 +1,381 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { createPagurus } from "../../src/app.ts";
+import type { ContextEngine } from "../../src/contract/engine.ts";
+import type { TurnEvent } from "../../src/contract/events.ts";
+import type { AgentHarness, HarnessTurn, HarnessTurnResult } from "../../src/contract/harness.ts";
+import type { Pagurus, PagurusOptions, StatusReport, TurnRun } from "../../src/contract/host.ts";
+import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
+import { statusText } from "../../src/command/status-text.ts";
+import { silentLogger } from "../../src/platform/log.ts";
+import { Calibrations } from "../../src/turn/calibrations.ts";
+import { OpenWork } from "../../src/turn/open-work.ts";
+import { isSilentCut } from "../../src/turn/silent-cut.ts";
+import { modelConfig, type ModelOptions } from "./setting.ts";
+
+type RunTurn = (turn: HarnessTurn) => Promise<HarnessTurnResult>;
+
+function harness(runTurn: RunTurn): AgentHarness {
+  return {
+    id: "scripted",
+    label: "Scripted",
+    contract: HARNESS_CONTRACT,
+    execution: { kind: "in-process" },
+    seam: "native",
+    capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact"],
+    supports: () => ({ supported: true }),
+    runTurn,
+  };
+}
+
+async function say(turn: HarnessTurn, text: string): Promise<HarnessTurnResult> {
+  await turn.emit({
+    type: "message",
+    message: {
+      role: "assistant",
+      content: [{ type: "text", text }],
+      provider: "test",
+      model: "model",
+      stopReason: "stop",
+      timestamp: 1,
+    },
+  });
+  return { stopReason: "stop", usage: { input: 0, output: 0, totalTokens: 0 } };
+}
+
+function passThrough(more: Partial<ContextEngine> = {}): ContextEngine {
+  return {
+    info: { id: "mine", name: "Mine" },
+    ingest: async () => ({ ingested: true }),
+    assemble: async ({ messages }) => ({ messages, estimatedTokens: 1 }),
+    compact: async () => ({ ok: true, compacted: false, reason: "nothing" }),
+    ...more,
+  };
+}
+
+async function play(run: TurnRun): Promise<TurnEvent[]> {
+  const events: TurnEvent[] = [];
+  for await (const event of run) events.push(event);
+  return events;
+}
+
+function endOf(events: readonly TurnEvent[]): string {
+  const last = events.at(-1);
+  return last?.type === "turn.failed" ? last.error.code : (last?.type ?? "nothing");
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
+
+describe("the host around its turns", () => {
+  let root: string;
+  const hosts: Pagurus[] = [];
+
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), "pagurus-host-"));
+  });
+  afterEach(async () => {
+    for (const host of hosts.splice(0)) await host.close();
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  interface HostOptions {
+    runTurn?: RunTurn;
+    engine?: string;
+    engines?: PagurusOptions["engines"];
+    plugin?: NonNullable<PagurusOptions["plugins"]>[string];
+    defaults?: Record<string, unknown>;
+    truncatesSilently?: boolean;
+  }
+
+  async function host(options: HostOptions = {}): Promise<Pagurus> {
+    const { runTurn = (turn) => say(turn, "Reply."), engine, engines, plugin, truncatesSilently } = options;
+    const model: ModelOptions & { truncatesSilently?: boolean } =
+      truncatesSilently === undefined ? {} : { truncatesSilently };
+    const made = await createPagurus({
+      home: join(root, "home"),
+      env: { PATH: process.env["PATH"], HOME: root, PAGURUS_NO_PROBE: "1" },
+      harnesses: [harness(runTurn)],
+      ...(engines ? { engines } : {}),
+      ...(plugin ? { plugins: { hooks: plugin } } : {}),
+      config: modelConfig("openai-completions", "http://127.0.0.1:9/v1", model, {
+        agents: {
+          defaults: { models: { "test/model": { agentRuntime: { id: "scripted" } } }, ...options.defaults },
+        },
+        plugins: { slots: { contextEngine: engine ?? "legacy" } },
+      }),
+    });
+    hosts.push(made);
+    return made;
+  }
+
+  const ask = async (pagurus: Pagurus, prompt: string): Promise<TurnEvent[]> =>
+    play(pagurus.run({ prompt, cwd: root }));
+
+  describe("closing", () => {
+    it("gives a turn that ignores its signal ten seconds, then ends without it", async (t) => {
+      const pagurus = await host({ runTurn: () => never() });
+      t.mock.timers.enable({ apis: ["setTimeout"] });
+      const run = pagurus.run({ prompt: "One", cwd: root });
+      const iterator = run[Symbol.asyncIterator]();
+      assert.equal((await iterator.next()).value?.type, "turn.started");
+      let closed = false;
+      const closing = pagurus.close().then(() => {
+        closed = true;
+      });
+      for (let step = 0; step < 200 && !closed; step += 1) {
+        await settled();
+        t.mock.timers.tick(100);
+      }
+      await closing;
+      const rest: TurnEvent[] = [];
+      for (let next = await iterator.next(); !next.done; next = await iterator.next()) rest.push(next.value);
+      assert.match(rest.at(-1)?.type ?? "", /^turn\./, "its reader is not left waiting");
+    });
+
+    it("refuses every later call in words, and closes once", async () => {
+      const pagurus = await host();
+      await pagurus.close();
+      await pagurus.close();
+      const events = await ask(pagurus, "One");
+      assert.equal(events.length, 1);
+      const [only] = events;
+      assert.ok(only?.type === "turn.failed");
+      assert.equal(only.error.code, "usage_invalid");
+      assert.match(only.error.message, /^This Pagurus is closed/);
+      const refused = { code: "usage_invalid", message: /^This Pagurus is closed/ };
+      await assert.rejects(pagurus.compact({ cwd: root }), refused);
+      await assert.rejects(pagurus.renew({ reason: "new", cwd: root }), refused);
+      await assert.rejects(pagurus.status({ cwd: root }), refused);
+      await assert.rejects(pagurus.context.preview({ prompt: "One", cwd: root }), refused);
+      await assert.rejects(pagurus.context.receipts({}), refused);
+      assert.throws(() => pagurus.sessions(), refused);
+    });
+
+    it("refuses a run that comes while it closes, and lets the one under way end in order", async () => {
+      const seen: string[] = [];
+      const pagurus = await host({
+        runTurn: async (turn) => {
+          if (!turn.signal.aborted) {
+            await new Promise((resolve) => turn.signal.addEventListener("abort", resolve, { once: true }));
+          }
+          return { stopReason: "aborted", usage: { input: 0, output: 0, totalTokens: 0 } };
+        },
+        plugin: (api) => {
+          api.on("session_end", () => void seen.push("session_end"));
+          api.on("gateway_stop", () => void seen.push("gateway_stop"));
+        },
+      });
+      const first = pagurus.run({ prompt: "One", cwd: root });
+      const iterator = first[Symbol.asyncIterator]();
+      await iterator.next();
+      const closing = pagurus.close();
+      const second = pagurus.run({ prompt: "Two", sessionKey: "two", cwd: root });
+      assert.equal(endOf(await play(second)), "usage_invalid");
+      await closing;
+      const rest: TurnEvent[] = [];
+      for (let next = await iterator.next(); !next.done; next = await iterator.next()) rest.push(next.value);
+      assert.match(rest.at(-1)?.type ?? "", /^turn\./);
+      assert.deepEqual(seen, ["session_end", "gateway_stop"]);
+    });
+
+    it("aborts a compaction that is under way and waits for it before the engine is disposed of", async () => {
+      const order: string[] = [];
+      let begun: () => void = () => undefined;
+      const compacting = new Promise<void>((resolve) => {
+        begun = resolve;
+      });
+      const engine = passThrough({
+        compact: async ({ abortSignal }) => {
+          begun();
+          await new Promise((resolve) => abortSignal?.addEventListener("abort", resolve, { once: true }));
+          await settled();
+          order.push("compacted");
+          return { ok: true, compacted: false, reason: "aborted" };
+        },
+        dispose: async () => void order.push("disposed"),
+      });
+      const pagurus = await host({ engine: "mine", engines: { mine: () => engine } });
+      await ask(pagurus, "One");
+      const compaction = pagurus.compact({ cwd: root }).then(
+        () => order.push("answered"),
+        () => order.push("answered"),
+      );
+      await compacting;
+      await pagurus.close();
+      await compaction;
+      assert.equal(order.at(-1), "disposed");
+      assert.ok(order.includes("answered"));
+    });
+
+    it("tells whoever waits for an operation that it was given up", async () => {
+      const work = new OpenWork({ graceMs: 1, logger: silentLogger });
+      const waiting = work.track("compaction", () => never());
+      const [outcome] = await Promise.allSettled([waiting, work.stop()]);
+      assert.ok(outcome.status === "rejected");
+      assert.match(String(outcome.reason), /The compaction did not end within 0.001 s of closing/);
+    });
+  });
+
+  describe("renewing", () => {
+    it("is refused while a turn runs in the session, which then ends in its own generation", async () => {
+      let go: () => void = () => undefined;
+      const seen: string[] = [];
+      const pagurus = await host({
+        runTurn: async (turn) => {
+          await new Promise<void>((resolve) => {
+            go = resolve;
+          });
+          return say(turn, "Reply.");
+        },
+        plugin: (api) =>
+          api.on("session_end", ({ reason }, { sessionId }) => void seen.push(`${reason} ${sessionId}`)),
+      });
+      const iterator = pagurus.run({ prompt: "One", cwd: root })[Symbol.asyncIterator]();
+      let next = await iterator.next();
+      while (!next.done && next.value.type !== "message") next = await iterator.next();
+      await settled();
+      await assert.rejects(pagurus.renew({ reason: "new", cwd: root }), { code: "session_locked" });
+      assert.deepEqual(seen, []);
+      go();
+      const rest: TurnEvent[] = [];
+      for (next = await iterator.next(); !next.done; next = await iterator.next()) rest.push(next.value);
+      const last = rest.at(-1);
+      assert.ok(last?.type === "turn.completed");
+      assert.equal(pagurus.sessions().find("main")?.sessionId, last.sessionId);
+    });
+
+    it("ends a session once: closing does not end it again", async () => {
+      const ended: string[] = [];
+      const pagurus = await host({
+        plugin: (api) =>
+          api.on("session_end", ({ reason }, { sessionId }) => void ended.push(`${reason} ${sessionId}`)),
+      });
+      await ask(pagurus, "One");
+      const old = pagurus.sessions().find("main")?.sessionId;
+      const renewed = await pagurus.renew({ reason: "reset", cwd: root });
+      assert.notEqual(renewed.sessionId, old);
+      await pagurus.close();
+      assert.deepEqual(ended, [`reset ${old}`]);
+    });
+
+    it("makes the first generation where there is none", async () => {
+      const pagurus = await host();
+      const record = await pagurus.renew({ reason: "new", cwd: root });
+      assert.equal(pagurus.sessions().find("main")?.sessionId, record.sessionId);
+    });
+  });
+
+  describe("status", () => {
+    it("comes with an engine that is not registered, and names it", async () => {
+      await ask(await host(), "One");
+      const pagurus = await host({ engine: "gone" });
+      const report = await pagurus.status({ cwd: root });
+      assert.deepEqual(
+        report.problems.map(({ code }) => code),
+        ["engine_unknown"],
+      );
+      assert.deepEqual(report.engine, {
+        selected: "gone",
+        effective: "unavailable",
+        source: "plugins.slots.contextEngine",
+        contract: "unknown",
+        lifecycle: "unknown",
+      });
+      assert.equal(report.session?.sessionKey, "main");
+      assert.equal(report.lastTurn?.outcome, "completed");
+      assert.ok(report.context.tokens > 0 && report.context.budget > 0);
+      assert.match(
+        statusText(report),
+        /A run would be refused: The context engine "gone" .*\[engine_unknown\]/,
+      );
+      await assert.rejects(pagurus.context.preview({ prompt: "Two", cwd: root }), { code: "engine_unknown" });
+    });
+
+    const broken: [string, HostOptions, string][] = [
+      [
+        "an engine that cannot be created",
+        {
+          engine: "mine",
+          engines: {
+            mine: () => {
+              throw new Error("no disk");
+            },
+          },
+        },
+        "engine_failed",
+      ],
+      ["a model that nobody knows", { defaults: { model: "nowhere/nothing" } }, "model_unknown"],
+      ["a provider without its key", { defaults: { model: "anthropic/claude-x" } }, "credential_missing"],
+      [
+        "a runtime that is not there",
+        { defaults: { models: { "test/model": { agentRuntime: { id: "absent" } } } } },
+        "runtime_unknown",
+      ],
+    ];
+    for (const [what, options, code] of broken) {
+      it(`comes with ${what}`, async () => {
+        const pagurus = await host(options);
+        const report: StatusReport = await pagurus.status({ cwd: root });
+        assert.deepEqual(
+          report.problems.map((problem) => problem.code),
+          [code],
+        );
+        assert.notEqual(report.model.source, "");
+        assert.match(report.sandbox, /:/);
+        const text = statusText(report);
+        assert.match(text, new RegExp(`^A run would be refused: .*\\[${code}\\]$`, "m"));
+        assert.doesNotMatch(text, /undefined|NaN/);
+      });
+    }
+  });
+
+  describe("calibration of token estimates", () => {
+    it("is not learned from a server's silent cut, neither now nor after a restart", async () => {
+      const cut: RunTurn = async (turn) => {
+        await turn.assemble();
+        turn.receipt({});
+        turn.receipt({ usage: { input: 3_000, output: 1, totalTokens: 3_001 } });
+        return say(turn, "Reply.");
+      };
+      const first = await host({ runTurn: cut, truncatesSilently: true });
+      await ask(first, "word ".repeat(8_000));
+      const before = (await first.status({ cwd: root })).context.tokens;
+      await first.close();
+      const second = await host({ truncatesSilently: true });
+      assert.equal((await second.status({ cwd: root })).context.tokens, before);
+      await second.close();
+      const trusting = await host();
+      assert.ok(
+        (await trusting.status({ cwd: root })).context.tokens < before,
+        "without the mark the same receipt is learned from",
+      );
+    });
+
+    it("tells a cut from a report that is only a little lower, and says nothing of small requests", () => {
+      const model = { truncatesSilently: true } as Parameters<typeof isSilentCut>[0];
+      assert.equal(isSilentCut(model, 10_000, 5_999), true);
+      assert.equal(isSilentCut(model, 10_000, 6_000), false);
+      assert.equal(isSilentCut(model, 2_000, 1), false);
+      assert.equal(isSilentCut({ ...model, truncatesSilently: false }, 10_000, 1), false);
+    });
+
+    it("is kept for the sessions used last", () => {
+      const calibrations = new Calibrations({
+        agentDir: root,
+        modelInfo: () => assert.fail("there is no receipt to learn from"),
+        logger: silentLogger,
+      });
+      const kept = calibrations.of("kept", "test/model");
+      const dropped = calibrations.of("dropped", "test/model");
+      for (let at = 0; at < 255; at += 1) {
+        calibrations.of(`s${at}`, "test/model");
+        assert.equal(calibrations.of("kept", "test/model"), kept);
+      }
+      assert.notEqual(calibrations.of("dropped", "test/model"), dropped);
+    });
+  });
+});

@@ -1,0 +1,86 @@
+/** A host in this process with a scripted model, for tests of what engines, hooks and the endpoint see. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createPagurus } from "../../src/app.ts";
+import type { ContextEngine } from "../../src/contract/engine.ts";
+import type { TurnEvent } from "../../src/contract/events.ts";
+import type { Pagurus, PagurusOptions, RunRequest, TurnRun } from "../../src/contract/host.ts";
+import type { AgentMessage } from "../../src/contract/message.ts";
+import type { PluginApi } from "../../src/contract/plugin.ts";
+import { startServer, type ModelServer, type ReplyScript } from "../servers/server.ts";
+import { modelConfig, type ModelOptions } from "./setting.ts";
+import { readBody, type WireBody } from "./wire-bodies.ts";
+
+export interface HostOptions {
+  engine?: ContextEngine;
+  plugin?: (api: PluginApi) => void;
+  model?: ModelOptions;
+  defaults?: Record<string, unknown>;
+  more?: Partial<PagurusOptions>;
+}
+
+export class Bench {
+  readonly root = mkdtempSync(join(tmpdir(), "pagurus-in-process-"));
+  readonly server: ModelServer;
+  readonly #hosts: Pagurus[] = [];
+
+  constructor(server: ModelServer) {
+    this.server = server;
+  }
+
+  static async with(script: ReplyScript): Promise<Bench> {
+    return new Bench(await startServer({ protocol: "openai-completions", script }));
+  }
+
+  async host(options: HostOptions = {}): Promise<Pagurus> {
+    const { engine, plugin, model, defaults, more } = options;
+    const made = await createPagurus({
+      home: join(this.root, "home"),
+      env: { PATH: process.env["PATH"], HOME: this.root, PAGURUS_NO_PROBE: "1" },
+      ...(engine ? { engines: { [engine.info.id]: () => engine } } : {}),
+      ...(plugin ? { plugins: { hooks: plugin } } : {}),
+      config: modelConfig("openai-completions", this.server.url, model, {
+        agents: { defaults: defaults ?? {} },
+        logging: { level: "silent" },
+        ...(engine ? { plugins: { slots: { contextEngine: engine.info.id } } } : {}),
+      }),
+      ...more,
+    });
+    this.#hosts.push(made);
+    return made;
+  }
+
+  /** A turn that has to complete; all its events. */
+  async ask(pagurus: Pagurus, prompt: string, more: Partial<RunRequest> = {}): Promise<TurnEvent[]> {
+    const events = await eventsOf(pagurus.run({ prompt, cwd: this.root, ...more }));
+    assert.equal(events.at(-1)?.type, "turn.completed", JSON.stringify(events.at(-1)));
+    return events;
+  }
+
+  /** The request of this number, as it reached the endpoint. */
+  body(index: number): WireBody {
+    const request = this.server.requests.at(index);
+    assert.ok(request, `request ${index}`);
+    return readBody("openai-completions", request);
+  }
+
+  async end(): Promise<void> {
+    for (const host of this.#hosts) await host.close();
+    await this.server.close();
+    rmSync(this.root, { recursive: true, force: true });
+  }
+}
+
+export async function eventsOf(run: TurnRun): Promise<TurnEvent[]> {
+  const events: TurnEvent[] = [];
+  for await (const event of run) events.push(event);
+  return events;
+}
+
+/** What was said, as words. */
+export function words(message: AgentMessage): string {
+  if (typeof message.content === "string") return message.content;
+  return message.content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("");
+}
