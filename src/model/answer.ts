@@ -21,15 +21,24 @@ type ReasoningPart = Extract<
 >;
 type ToolCall = Extract<LanguageModelV4StreamPart, { type: "tool-call" }>;
 
+/**
+ * The one argument of a call whose arguments were no JSON object: their text as it came. The tool layer answers such
+ * a call with an error that quotes it (`src/tool/toolset.ts` knows the same key), so that the model can correct it.
+ */
+const INVALID_JSON = "__invalid_json";
+
 export class Answer {
   readonly #info: ModelInfo;
+  readonly #acceptsMalformed: boolean;
   readonly #content: (TextPart | ThinkingPart | ToolCallPart)[] = [];
   readonly #blocks = new Map<string, TextPart | ThinkingPart>();
   #malformed: MalformedAnswer | undefined;
   #finish: Finish | undefined;
 
-  constructor(info: ModelInfo) {
+  /** `acceptsMalformed`: arguments that are no JSON object are handed on under `__invalid_json`. */
+  constructor(info: ModelInfo, options: { acceptsMalformed: boolean }) {
     this.#info = info;
+    this.#acceptsMalformed = options.acceptsMalformed;
   }
 
   get finished(): boolean {
@@ -100,7 +109,7 @@ export class Answer {
       this.#malformed ??= new MalformedAnswer(
         `the arguments of the call of "${part.toolName}" are no object`,
       );
-      return;
+      parsed = { [INVALID_JSON]: part.input };
     }
     const signature = readToolCallSignature(part.providerMetadata, this.#info.api);
     this.#content.push({
@@ -133,8 +142,10 @@ export class Answer {
     }
     if (unified === "error") throw new StreamCut("the server ended the answer with an error");
     // At the output limit the last call is cut in the middle: it is left out, and the stop reason says why.
-    if (this.#malformed && unified !== "length") throw this.#malformed;
+    const cut = unified === "length";
+    if (this.#malformed && !cut && !this.#acceptsMalformed) throw this.#malformed;
     const content = this.#content.filter((part) => {
+      if (cut && part.type === "toolCall" && INVALID_JSON in part.arguments) return false;
       if (part.type === "text") return part.text !== "";
       return part.type !== "thinking" || part.thinking !== "" || part.signature !== undefined;
     });

@@ -2,7 +2,7 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { PagurusError } from "../contract/errors.ts";
 import { sleep } from "../platform/deadline.ts";
 import { Answer } from "./answer.ts";
-import { classify, type Failure } from "./failure.ts";
+import { classify, MalformedAnswer, type Failure } from "./failure.ts";
 import { callOptions, loadLanguageModel } from "./language-model.ts";
 import { streamOffline } from "./offline.ts";
 import { withoutThinking } from "./signatures.ts";
@@ -30,8 +30,10 @@ export async function* streamModel(model: ResolvedModel, request: ModelRequest):
   );
   const retry = { ...DEFAULT_RETRY, ...request.retry };
   const used = new Map<string, number>();
+  // A model that cannot write its arguments as JSON is asked once more, then told by the tool.
+  let acceptsMalformed = retry.attempts === 1;
   for (let attempt = 1; ; attempt++) {
-    const progress = { started: false };
+    const progress = { started: false, acceptsMalformed };
     try {
       yield* callOnce(model, request, options, progress);
       return;
@@ -39,6 +41,7 @@ export async function* streamModel(model: ResolvedModel, request: ModelRequest):
       if (request.signal.aborted) throw aborted(request.signal);
       if (thrown instanceof PagurusError) throw thrown;
       const failure = classify(thrown, model, progress.started);
+      acceptsMalformed ||= thrown instanceof MalformedAnswer || attempt + 1 >= retry.attempts;
       if (failure.staleThinking && thinkingSent) {
         // Better an answer without the earlier thinking than a conversation that can never go on.
         thinkingSent = false;
@@ -62,11 +65,11 @@ async function* callOnce(
   model: ResolvedModel,
   request: ModelRequest,
   options: LanguageModelV4CallOptions,
-  progress: { started: boolean },
+  progress: { started: boolean; readonly acceptsMalformed: boolean },
 ): AsyncGenerator<ModelPart> {
   if (request.signal.aborted) throw aborted(request.signal);
   const watch = watchedFetch(request.signal, request.idleTimeoutMs ?? DEFAULT_IDLE_MS);
-  const answer = new Answer(model.info);
+  const answer = new Answer(model.info, progress);
   try {
     const languageModel = await loadLanguageModel(model, watch.fetch);
     const { stream } = await languageModel.doStream(options);

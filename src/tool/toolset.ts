@@ -45,6 +45,20 @@ export interface ToolSetOptions {
   env?: Record<string, string | undefined> | undefined;
 }
 
+/** Where the model room puts arguments that were no JSON object, as text (`src/model/answer.ts`). */
+const INVALID_JSON = "__invalid_json";
+const QUOTED_CHARACTERS = 200;
+
+/** The answer to a call whose arguments could not be read. */
+function unreadable(call: ToolCallPart): ToolOutcome | undefined {
+  const raw = call.arguments[INVALID_JSON];
+  if (typeof raw !== "string") return undefined;
+  const start = raw.length > QUOTED_CHARACTERS ? `${raw.slice(0, QUOTED_CHARACTERS)}…` : raw;
+  return failedOutcome(
+    `The arguments were not a valid JSON object: ${start}\nNothing was done. Call ${call.name} again with valid JSON.`,
+  );
+}
+
 /** JSON with the keys of every object sorted. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) =>
@@ -250,6 +264,8 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { readonly san
       return sandbox().report;
     },
     async call(call, signal) {
+      const broken = unreadable(call);
+      if (broken) return broken;
       const tool = tools.get(call.name);
       if (!tool) {
         return failedOutcome(`There is no tool "${call.name}". Tools: ${[...tools.keys()].join(", ")}.`);

@@ -93,6 +93,7 @@ export class Assembler {
   /** Tokens at which a compaction was refused; it is asked for again when the context has grown since. */
   #refusedAt: number | undefined;
   #saidLeftOut = false;
+  #saidImages = false;
 
   constructor(options: AssemblerOptions) {
     this.#options = options;
@@ -264,6 +265,8 @@ export class Assembler {
     }
     const source = joined.result ? joined.sent.slice(0, joined.historyCount) : history;
     const kept = fitHistory(source, Math.max(0, room), tokens);
+    // Nothing to leave out: the live turn alone is over the budget, and the provider is the judge of it.
+    if (kept.length === source.length) return joined;
     const fitted = this.#measure({ ...joined, messages: kept }, live, joined.trims);
     return this.#leftOut(
       fitted,
@@ -279,7 +282,24 @@ export class Assembler {
     return { ...joined, degraded: joined.degraded ?? reason };
   }
 
+  /** Says once a turn that images of the live turn cannot reach the model. */
+  #noteImages(live: readonly AgentMessage[]): void {
+    const { model, guard } = this.#options;
+    if (this.#saidImages || model.input.includes("image")) return;
+    const images = live.flatMap((message) =>
+      Array.isArray(message.content) ? (message.content as { type: string }[]) : [],
+    );
+    const count = images.filter((part) => part.type === "image").length;
+    if (count === 0) return;
+    this.#saidImages = true;
+    guard.degrade(
+      "projection",
+      `${model.ref} is not known to take images, so ${count} of them ${count === 1 ? "was" : "were"} left out; if it does, set input: ["text", "image"] for it under models.providers.${model.provider}.models`,
+    );
+  }
+
   async #finish(joined: Joined): Promise<Assembly> {
+    this.#noteImages(joined.sent.slice(joined.historyCount));
     const { system, tools, prompt, promptHooks } = this.#options;
     const base = system.map((piece) => piece.text).join("\n\n");
     const { prepend, append } = await promptHooks(prompt, base, joined.sent);

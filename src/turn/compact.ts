@@ -4,6 +4,8 @@
  */
 import type { ContextEngine } from "../contract/engine.ts";
 import type { CompactResult } from "../contract/engine-params.ts";
+import type { Usage } from "../contract/message.ts";
+import type { LlmComplete } from "../contract/model.ts";
 import type { RuntimeContext, RuntimeSettings } from "../contract/runtime-context.ts";
 import { PagurusError } from "../contract/errors.ts";
 import type { CompactionTrigger, TurnEvent } from "../contract/events.ts";
@@ -12,6 +14,7 @@ import type { AgentHost } from "./scope.ts";
 import { checkCompactResult } from "./answer-checks.ts";
 import type { Guard } from "./guard.ts";
 import { runHooks } from "./hooks.ts";
+import { addUsage, NO_USAGE } from "./usage.ts";
 
 export interface CompactionRequest {
   host: AgentHost;
@@ -88,6 +91,7 @@ export async function compactQueued(request: CompactionRequest): Promise<Compact
 async function askEngine(request: CompactionRequest): Promise<CompactionOutcome> {
   const { engine, guard, writer, signal, host, trigger } = request;
   const seconds = host.config.agents?.defaults?.compaction?.timeoutSeconds;
+  const spent: Spent = { usage: undefined };
   const answer = await guard.call(
     "compact",
     (abortSignal) =>
@@ -100,7 +104,11 @@ async function askEngine(request: CompactionRequest): Promise<CompactionOutcome>
         currentTokenCount: request.currentTokens,
         compactionTarget: trigger === "manual" ? "threshold" : "budget",
         ...(request.focus === undefined ? {} : { customInstructions: request.focus }),
-        runtimeContext: { ...request.runtimeContext, manualCompaction: trigger === "manual" },
+        runtimeContext: {
+          ...request.runtimeContext,
+          llm: { complete: countingUsage(request.runtimeContext.llm.complete, spent) },
+          manualCompaction: trigger === "manual",
+        },
         runtimeSettings: request.runtimeSettings,
         abortSignal,
       }),
@@ -110,11 +118,28 @@ async function askEngine(request: CompactionRequest): Promise<CompactionOutcome>
   if (!answer.value.ok || !answer.value.compacted) {
     return { compacted: false, reason: answer.value.reason ?? "the engine had nothing to compact" };
   }
-  return record(request, answer.value);
+  return record(request, answer.value, spent.usage);
+}
+
+/** What the summary's own model calls have used. */
+interface Spent {
+  usage: Usage | undefined;
+}
+
+function countingUsage(complete: LlmComplete, spent: Spent): LlmComplete {
+  return async (params) => {
+    const result = await complete(params);
+    if (result.usage) spent.usage = addUsage(spent.usage ?? NO_USAGE, result.usage);
+    return result;
+  };
 }
 
 /** Writes the engine's summary, where it gave one, as the session's new head. */
-async function record(request: CompactionRequest, answer: CompactResult): Promise<CompactionOutcome> {
+async function record(
+  request: CompactionRequest,
+  answer: CompactResult,
+  usage: Usage | undefined,
+): Promise<CompactionOutcome> {
   const { writer, guard, inputEntryId } = request;
   const result = answer.result;
   if (result?.summary !== undefined) {
@@ -133,6 +158,7 @@ async function record(request: CompactionRequest, answer: CompactResult): Promis
         tokensBefore: result.tokensBefore,
         ...(result.tokensAfter === undefined ? {} : { tokensAfter: result.tokensAfter }),
         origin: result.origin ?? "engine",
+        ...(usage ? { usage } : {}),
         ...(result.details === undefined ? {} : { details: result.details }),
       });
     } catch (error) {

@@ -66,12 +66,35 @@ export class Recorder {
     }
   }
 
-  /** Ends the turn in the transcript. False when it could not be written. */
-  commit(outcome: TurnOutcome, code?: string): boolean {
+  /**
+   * Moves the conversation back before the turn when nothing but input was recorded: what a model refused must not
+   * be sent with every later turn. The words stay in the transcript. Whether it was done.
+   */
+  takeBack(leaf: string | null): boolean {
+    if (this.#failure || this.messages.some((message) => message.role !== "user")) return false;
+    try {
+      this.#options.writer.rewind(leaf);
+      return true;
+    } catch (error) {
+      this.#fail(error);
+      return false;
+    }
+  }
+
+  /**
+   * Ends the turn in the transcript; `settled`: there is nothing in it for the engine. False when it could not be
+   * written.
+   */
+  commit(outcome: TurnOutcome, code?: string, settled = false): boolean {
     if (this.#failure) return false;
     const { writer, turnId } = this.#options;
     try {
-      writer.commitTurn({ turnId, outcome, finalized: false, ...(code === undefined ? {} : { code }) });
+      writer.commitTurn({
+        turnId,
+        outcome,
+        ...(settled ? {} : { finalized: false }),
+        ...(code === undefined ? {} : { code }),
+      });
       return true;
     } catch (error) {
       this.#fail(error);

@@ -1,6 +1,6 @@
 import type { RuntimeContext, RuntimeSettings } from "../contract/runtime-context.ts";
 import type { AgentMessage, Usage } from "../contract/message.ts";
-import type { ModelInfo } from "../contract/model.ts";
+import type { LlmComplete, ModelInfo } from "../contract/model.ts";
 import type { TranscriptCursor } from "../contract/transcript.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { messagesTokens, messageTokens } from "../tokens/messages.ts";
@@ -16,11 +16,14 @@ export interface RuntimeContextInput {
   tokenBudget: number;
   transcript: TranscriptCursor;
   lastUsage?: Usage | undefined;
+  /** Told of each completion that the engine asked for, so that its cost is counted. */
+  onCompletion?: ((usage: Usage) => void) | undefined;
 }
 
 /** Builds what every engine member gets from the running host. Nothing is invented: what is unknown is left out. */
 export function buildRuntimeContext(input: RuntimeContextInput): RuntimeContext {
   const { host, sessionId, model, harnessId, cwd, turnId, tokenBudget, transcript, lastUsage } = input;
+  const summaryModel = host.config.agents?.defaults?.compaction?.model ?? model.ref;
   const calibration = host.calibration(sessionId, model.ref);
   const cacheKnown = lastUsage?.cacheRead !== undefined || lastUsage?.cacheWrite !== undefined;
   return {
@@ -36,9 +39,18 @@ export function buildRuntimeContext(input: RuntimeContextInput): RuntimeContext 
     ...(lastUsage ? { usage: lastUsage, currentTokenCount: lastUsage.totalTokens } : {}),
     ...(lastUsage && cacheKnown ? { promptCache: { lastCallUsage: cacheUsage(lastUsage) } } : {}),
     tokens: (value) => Math.ceil(calibration.apply(countTokens(value))),
-    llm: { complete: host.complete(host.config.agents?.defaults?.compaction?.model ?? model.ref) },
+    llm: { complete: counted(host.complete(summaryModel), input.onCompletion) },
     allowDeferredCompactionExecution: true,
     transcript,
+  };
+}
+
+function counted(complete: LlmComplete, onCompletion: RuntimeContextInput["onCompletion"]): LlmComplete {
+  if (!onCompletion) return complete;
+  return async (request) => {
+    const result = await complete(request);
+    if (result.usage) onCompletion(result.usage);
+    return result;
   };
 }
 

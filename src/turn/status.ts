@@ -129,6 +129,9 @@ async function sessionFacts(reader: SessionReader | undefined): Promise<SessionF
   for await (const entry of reader.cursor.backward()) {
     if (++seen > LOOK_BACK) break;
     if (entry.type === "compaction") facts.compactions += 1;
+    if (entry.type === "compaction" && entry.usage?.cost !== undefined) {
+      facts.cost = (facts.cost ?? 0) + entry.usage.cost;
+    }
     if (
       entry.type === "message" &&
       entry.message.role === "assistant" &&

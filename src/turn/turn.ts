@@ -113,6 +113,7 @@ class Turn {
     const caughtUp = await open(this.#admission, this.#settleInput(prepared, history, []));
     this.#noteModel();
 
+    const leafBefore = writer.leafId;
     const input = this.#recorder.message(prepared.input) as HarnessTurn["input"];
     if (this.#recorder.failure) throw this.#recorder.failure;
     emit({ type: "message", message: input });
@@ -122,6 +123,7 @@ class Turn {
     await this.#finish(prepared, outcome, {
       history: this.#recorder.failure ? history : heldHistory,
       caughtUp,
+      leaf: leafBefore,
     });
   }
 
@@ -231,6 +233,9 @@ class Turn {
       tokenBudget: prepared.tokenBudget,
       transcript: writer.cursor,
       lastUsage: this.#lastUsage,
+      onCompletion: (usage) => {
+        this.#usage = addUsage(this.#usage, usage);
+      },
     };
   }
 
@@ -257,9 +262,13 @@ class Turn {
   async #finish(
     prepared: Prepared,
     outcome: { result: HarnessTurnResult } | { error: PagurusError },
-    before: { history: SettleInput["history"]; caughtUp: boolean },
+    before: { history: SettleInput["history"]; caughtUp: boolean; leaf: string | null },
   ): Promise<void> {
     const { guard, writer, turnId, signal } = this.#admission;
+    if ("error" in outcome && this.#recorder.takeBack(before.leaf)) {
+      this.#takenBack(outcome.error);
+      throw outcome.error;
+    }
     // From here on degradations come after the commit and belong to the finalization, not to the turn's entries.
     for (const degradation of guard.degraded)
       this.#recorder.degradation({ type: "context.degraded", ...degradation });
@@ -292,6 +301,18 @@ class Turn {
     const failure = error ?? this.#recorder.failure;
     if (failure) throw failure;
     if ("result" in outcome) this.#emitCompleted(outcome.result);
+  }
+
+  /** A turn that failed before anything answered it: its input is not part of the conversation. */
+  #takenBack(error: PagurusError): void {
+    const { guard, emit } = this.#admission;
+    for (const degradation of guard.degraded) {
+      this.#recorder.degradation({ type: "context.degraded", ...degradation });
+    }
+    this.#recorder.commit("failed", error.code, true);
+    const detail =
+      "The turn failed before anything answered; its input is kept in the transcript but not in the conversation, so it can be sent again.";
+    emit({ type: "notice", kind: "input_taken_back", detail });
   }
 
   #emitCompleted(result: HarnessTurnResult): void {

@@ -40,7 +40,7 @@ test("offline/extract with nothing earlier, or nothing that fits, says so", asyn
     [...CONVERSATION, { role: "user", content: "Zebra?" } as const],
   ]) {
     const { message } = await collect(OFFLINE, { messages });
-    assert.match(textOf(message), /^Nothing earlier in this conversation matches/);
+    assert.match(textOf(message), /^Nothing here matches your input yet\. .*@path.*pagurus run.*\n\nTo talk to a model/);
   }
 });
 
@@ -54,6 +54,48 @@ test("offline/extract does not quote its own answers", async () => {
   const { message } = await collect(OFFLINE, { messages });
   assert.equal(textOf(message).match(/not a language model/g)?.length, 1);
   assert.doesNotMatch(textOf(message), /\[assistant/);
+});
+
+test("offline/extract quotes the files attached to the input, with their paths", async () => {
+  const content = [
+    { type: "text" as const, text: "How long does the warranty last? @doc&co.md" },
+    {
+      type: "text" as const,
+      text: '<file path="doc&amp;co.md">\n# Returns\n\nWithin 14 days.\n\nThe warranty lasts 31 months.\n</file>',
+    },
+  ];
+  const { message } = await collect(OFFLINE, { messages: [{ role: "user", content }] });
+  assert.match(textOf(message), /^The passage that fit.*\n\n- \[doc&co\.md\] The warranty lasts 31 months\.\n\n/);
+});
+
+test("offline/extract answers a question from the notes that were pasted with it", async () => {
+  const notes = "The staging port is 6543.\n\nLunch is at noon.\n\nIs the office closed on Monday? Yes.";
+  for (const content of [
+    `${notes}\n\nWhich port is used?`,
+    `Which port is used?\n\n${notes}`,
+    `Which port is used?\n\n${notes.slice(0, 50)}`,
+    "The staging port is 6543. Which port is used?",
+  ]) {
+    const { message } = await collect(OFFLINE, { messages: [{ role: "user", content }] });
+    const quotes = textOf(message).split("\n").filter((line) => line.startsWith("- "));
+    assert.equal(quotes[0], "- [your input] The staging port is 6543.", content);
+    assert.ok(!quotes.join().includes("Which port"));
+  }
+});
+
+test("offline/extract quotes the project's instructions of the system prompt", async () => {
+  const system =
+    'Base.\n\n<project_instructions path="/w/AGENTS.md">\nUse tabs.\n\nReleases are cut on Fridays.\n</project_instructions>';
+  const messages: AgentMessage[] = [{ role: "user", content: "When are releases cut?" }];
+  const { message } = await collect(OFFLINE, { system, messages });
+  assert.match(textOf(message), /- \[\/w\/AGENTS\.md\] Releases are cut on Fridays\.\n/);
+});
+
+test("offline/extract does not answer a question with the same question", async () => {
+  const question: AgentMessage = { role: "user", content: "What can you do without a model?", entryId: "e1" };
+  const first = await collect(OFFLINE, { messages: [question] });
+  const second = await collect(OFFLINE, { messages: [question, first.message, { ...question, entryId: "e2" }] });
+  assert.deepEqual(first.message.content, second.message.content);
 });
 
 test("offline/extract obeys an abort", async () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PagurusError } from "../../src/contract/errors.ts";
+import type { AgentMessage } from "../../src/contract/message.ts";
 import { streamModel } from "../../src/model/stream.ts";
 import type { ModelPart, ModelRequest, ResolvedModel } from "../../src/model/types.ts";
 import { startServer, type ReplyScript, type ReplyStep } from "../servers/server.ts";
@@ -25,6 +26,14 @@ function retries(parts: readonly ModelPart[]): Extract<ModelPart, { type: "retry
   return parts.filter((part) => part.type === "retry");
 }
 
+const QUESTION: AgentMessage[] = [{ role: "user", content: "Hello" }];
+const ANSWER: AgentMessage = {
+  role: "toolResult",
+  toolCallId: "call_1",
+  toolName: "read",
+  content: [{ type: "text", text: "The arguments were not a valid JSON object." }],
+  isError: true,
+};
 const LONG: ReplyStep = { text: "This answer is long enough to arrive in several pieces." };
 
 for (const protocol of PROTOCOLS) {
@@ -290,6 +299,45 @@ test("tool arguments that are no JSON are asked for once more", async () => {
     const { parts, message } = await call({});
     assert.equal(retries(parts).length, 1);
     assert.equal(textOf(message), "Whole.");
+  });
+});
+
+// Google sends the arguments of a call as an object, so they are never broken.
+for (const protocol of PROTOCOLS.filter((name) => name !== "google")) {
+  for (const rawArguments of ["{path: }", '["a.txt"]']) {
+    test(`${protocol}: arguments that stay ${rawArguments} are handed on, and told back as valid JSON`, async () => {
+      const toolCalls = [{ id: "call_1", name: "read", arguments: {} }];
+      const broken: ReplyStep = { toolCalls, rawArguments };
+      await withServer(protocol, [broken, broken, { text: "Whole." }], async ({ server, call }) => {
+        const { parts, message } = await call({});
+        assert.equal(retries(parts).length, 1);
+        assert.equal(message.stopReason, "toolUse");
+        const [part] = message.content;
+        assert.deepEqual(part?.type === "toolCall" && part.arguments, { __invalid_json: rawArguments });
+        await call({ messages: [...QUESTION, message, ANSWER] });
+        const sent = JSON.stringify(server.requests[2]?.body).replaceAll("\\", "");
+        assert.ok(sent.includes(`{"__invalid_json":"${rawArguments}"}`), sent);
+      });
+    });
+  }
+}
+
+test("google: arguments that another provider's model broke are sent as an object", async () => {
+  await withServer("google", [{ text: "Whole." }], async ({ server, call }) => {
+    const content = [
+      { type: "toolCall" as const, id: "call_1", name: "read", arguments: { __invalid_json: "{path: }" } },
+    ];
+    await call({ messages: [...QUESTION, { role: "assistant", content }, ANSWER] });
+    assert.match(server.requests[0]?.text ?? "", /"args":\{"__invalid_json":"\{path: \}"\}/);
+  });
+});
+
+test("a broken call in the last attempt is handed on, however the attempts before it failed", async () => {
+  const toolCalls = [{ id: "call_1", name: "read", arguments: {} }];
+  const script: ReplyStep[] = [{ status: 503 }, { toolCalls, rawArguments: "{" }];
+  await withServer("openai-completions", script, async ({ call }) => {
+    const { message } = await call({ retry: { attempts: 2, baseMs: 1 } });
+    assert.equal(message.content[0]?.type, "toolCall");
   });
 });
 

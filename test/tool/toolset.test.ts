@@ -69,6 +69,16 @@ test("an unknown tool and wrong arguments are told so that the model can correct
   assert.match(textOf(await call("read", { path: "x", offset: 0 })), /at least 1/);
 });
 
+test("a call whose arguments were no JSON is answered with what came, and nothing runs", async (t) => {
+  const { call } = fixture(t, { beforeCall: () => assert.fail("no hook sees it") });
+  const outcome = await call("write", { __invalid_json: `{"path": ${"x".repeat(300)}` });
+  assert.equal(outcome.isError, true);
+  assert.match(
+    textOf(outcome),
+    /^The arguments were not a valid JSON object: \{"path": x{191}…\nNothing was done\. Call write again/,
+  );
+});
+
 test("the checker knows enum, items, nested objects, and takes null as left out", () => {
   const schema = {
     type: "object",

@@ -232,7 +232,7 @@ describe("at the edges of a turn", () => {
     });
     const events = await bench.ask(pagurus, "tide and wall ".repeat(2_500));
     assert.equal(calls, 1);
-    assert.equal(events.filter((event) => event.type === "context.degraded").length, 1);
+    assert.equal(events.filter((event) => event.type === "compaction.failed").length, 1);
   });
 
   it("hands each tool call through all hooks that rewrite it", async () => {
@@ -252,6 +252,57 @@ describe("at the edges of a turn", () => {
     });
     await bench.ask(pagurus, "One");
     assert.match(bench.body(1).messages.at(-1)?.results[0]?.text ?? "", /hidden twice/);
+  });
+
+  it("takes an input back that failed before anything answered, and keeps its words in the transcript", async () => {
+    bench = await Bench.with((_request, index) =>
+      index === 1 ? { status: 400 } : { text: `Reply ${index}.` },
+    );
+    const pagurus = await bench.host();
+    await bench.ask(pagurus, "One");
+    const events = await eventsOf(pagurus.run({ prompt: "Poison", cwd: bench.root }));
+    assert.ok(events.some((event) => event.type === "notice" && event.kind === "input_taken_back"));
+    const last = events.at(-1);
+    assert.ok(last?.type === "turn.failed" && last.error.code === "model_bad_request");
+    await bench.ask(pagurus, "Three");
+    assert.deepEqual(outline(bench.body(2)), ["user:One", "assistant:Reply 0.", "user:Three"]);
+    const [hit] = pagurus.sessions().search("Poison");
+    assert.equal(hit?.onPath, false, "searchable, off the path");
+    const status = await pagurus.status({ cwd: bench.root });
+    assert.deepEqual(status.interruptedTurns, []);
+  });
+
+  it("counts what a summary costs, in the turn and on its entry", async () => {
+    let refused = false;
+    bench = await Bench.with((request) => {
+      if (!request.text.includes('"tools"'))
+        return { text: "Goal: count. Done: some steps.", usage: { input: 5_000, output: 50 } };
+      if (refused || !request.text.includes("Last"))
+        return { text: "Words of some length. ".repeat(100), usage: { input: 10, output: 1 } };
+      refused = true;
+      return OVERFLOW;
+    });
+    const model = { contextWindow: 100_000, cost: { input: 1_000, output: 1_000 } };
+    const pagurus = await bench.host({ model, defaults: { compaction: { keepRecentTokens: 500 } } });
+    for (const prompt of ["One", "Two", "Three"]) await bench.ask(pagurus, prompt);
+    const last = (await bench.ask(pagurus, "Last")).at(-1);
+    assert.ok(last?.type === "turn.completed");
+    assert.equal(last.usage.input, 5_010);
+    assert.ok((last.usage.cost ?? 0) > 5);
+    const status = await pagurus.status({ cwd: bench.root });
+    assert.ok((status.cost ?? 0) > 5, `status shows ${status.cost}`);
+  });
+
+  it("says that images were left out for a model that takes none", async () => {
+    bench = await Bench.with([{ text: "Reply." }]);
+    const pagurus = await bench.host();
+    const events = await bench.ask(pagurus, "Look", {
+      parts: [{ type: "image", data: "aGk=", mimeType: "image/png" }],
+    });
+    const degraded = events.find((event) => event.type === "context.degraded");
+    assert.ok(
+      degraded?.type === "context.degraded" && degraded.reason.includes("models.providers.test.models"),
+    );
   });
 
   it("treats an abort inside a gate as an abort", async () => {

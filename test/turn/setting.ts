@@ -40,6 +40,7 @@ export interface ModelOptions {
   maxTokens?: number;
   input?: ("text" | "image")[];
   reasoning?: boolean;
+  cost?: { input: number; output: number };
 }
 
 /** A configuration whose only model is `test/model` at a local server. */
