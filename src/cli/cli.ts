@@ -2,7 +2,8 @@ import { styleText } from "node:util";
 import type { Pagurus, PagurusOptions } from "../contract/host.ts";
 
 export interface OutputStream {
-  write(data: string | Uint8Array): boolean;
+  /** Calls `done` when the data is handed over, or never will be. */
+  write(data: string | Uint8Array, done?: () => void): boolean;
   isTTY?: boolean | undefined;
   columns?: number | undefined;
 }
@@ -20,6 +21,8 @@ export interface Cli {
   onInterrupt(listener: () => void): () => void;
   /** Leaves at once, without waiting for anything. */
   exit(code: number): void;
+  /** Whether standard output has failed, so that nobody sees what is written to it. */
+  outputLost(): boolean;
 }
 
 /** Runs what the chosen command does and keeps its exit code. */
@@ -61,6 +64,11 @@ async function close(cli: Cli, pagurus: Pagurus): Promise<void> {
       `pagurus: closing failed: ${error instanceof Error ? error.message : String(error)}`,
     );
   }
+}
+
+/** Writes and waits until it is handed over, so that a slow reader slows us down instead of filling memory. */
+export function written(stream: OutputStream, data: string | Uint8Array): Promise<void> {
+  return new Promise((resolve) => void stream.write(data, resolve));
 }
 
 export function printLine(stream: OutputStream, text: string): void {

@@ -1,6 +1,9 @@
+import { getSystemErrorMessage } from "node:util";
+import { PagurusError } from "../contract/errors.ts";
 import type { Pagurus, PagurusOptions } from "../contract/host.ts";
 import type { Cli } from "./cli.ts";
-import { EXIT_DONE, EXIT_INTERRUPTED } from "./failure.ts";
+import { EXIT_DONE, EXIT_FAILED, printFailure } from "./failure.ts";
+import { ProcessOutput } from "./process-output.ts";
 import { execute } from "./program.ts";
 
 async function open(options: PagurusOptions): Promise<Pagurus> {
@@ -8,63 +11,87 @@ async function open(options: PagurusOptions): Promise<Pagurus> {
   return createPagurus(options);
 }
 
-/** The interrupts of the process: SIGINT, SIGTERM, and a reader of our output that went away. */
-function interrupts(exit: (code: number) => void): { onInterrupt: Cli["onInterrupt"]; outputClosed(): void } {
-  const listeners = new Set<() => void>();
-  const fire = (): void => {
-    for (const listener of listeners) listener();
+/** The interrupts of the process: SIGINT, SIGTERM, and an output that nobody can see any more. */
+class Interrupts {
+  readonly #listeners = new Set<() => void>();
+  readonly #fire = (): void => {
+    for (const listener of this.#listeners) listener();
   };
-  let closed = false;
-  return {
-    onInterrupt(listener) {
-      // Without a listener the signals keep their default: the process ends.
-      if (listeners.size === 0) process.on("SIGINT", fire).on("SIGTERM", fire);
-      listeners.add(listener);
-      return () => {
-        listeners.delete(listener);
-        if (listeners.size === 0) process.off("SIGINT", fire).off("SIGTERM", fire);
-      };
-    },
-    outputClosed() {
-      if (closed) return;
-      closed = true;
-      // A turn is aborted and recorded; anything else has nobody left to print for (`pagurus … | head`).
-      if (listeners.size === 0) exit(EXIT_DONE);
-      else fire();
-    },
+
+  readonly onInterrupt: Cli["onInterrupt"] = (listener) => {
+    // Without a listener the signals keep their default: the process ends.
+    if (this.#listeners.size === 0) process.on("SIGINT", this.#fire).on("SIGTERM", this.#fire);
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size === 0) process.off("SIGINT", this.#fire).off("SIGTERM", this.#fire);
+    };
   };
+
+  /** False when nothing is under way that could be interrupted. */
+  fire(): boolean {
+    if (this.#listeners.size === 0) return false;
+    this.#fire();
+    return true;
+  }
 }
 
-function flush(stream: NodeJS.WriteStream): Promise<void> {
+function flushErrors(): Promise<void> {
   return new Promise((resolve) => {
-    if (stream.destroyed || stream.writableLength === 0) return resolve();
-    stream.write("", () => resolve());
+    if (process.stderr.destroyed || process.stderr.writableLength === 0) return resolve();
+    process.stderr.write("", () => resolve());
     return undefined;
   });
+}
+
+/** A reader that has seen enough (`pagurus … | head`) is no failure. */
+function isReaderGone(error: NodeJS.ErrnoException): boolean {
+  return error.code === "EPIPE";
+}
+
+function outputFailure(error: NodeJS.ErrnoException): PagurusError {
+  const why = error.errno === undefined ? error.message : getSystemErrorMessage(error.errno);
+  return new PagurusError(
+    "store_write_failed",
+    `The standard output cannot be written (${why}), so what it got is not complete; send it elsewhere and try again.`,
+    { cause: error },
+  );
 }
 
 /** Runs the command line of this process and ends it with the exit code. */
 export async function runProcess(argv: readonly string[]): Promise<void> {
   const exit = (code: number): void => process.exit(code);
-  const { onInterrupt, outputClosed } = interrupts(exit);
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "EPIPE") outputClosed();
-      else exit(EXIT_INTERRUPTED);
-    });
-  }
+  const interrupts = new Interrupts();
+  let lost: NodeJS.ErrnoException | undefined;
+  const outcome = (code: number): number => {
+    if (lost === undefined || isReaderGone(lost)) return code;
+    printFailure(cli, outputFailure(lost));
+    return EXIT_FAILED;
+  };
+  const outputLost = (error: NodeJS.ErrnoException): void => {
+    if (lost !== undefined) return;
+    lost = error;
+    // A turn is aborted and recorded; anything else has nobody left to print for.
+    if (!interrupts.fire()) exit(outcome(EXIT_DONE));
+  };
+  const stdout = new ProcessOutput(outputLost);
+  process.stderr.on("error", (error: NodeJS.ErrnoException) => {
+    // What else keeps messages from being written is no reason to end the work.
+    if (isReaderGone(error)) outputLost(error);
+  });
   const cli: Cli = {
     stdin: process.stdin,
-    stdout: process.stdout,
+    stdout,
     stderr: process.stderr,
     env: process.env,
     cwd: process.cwd(),
     open,
-    onInterrupt,
+    onInterrupt: interrupts.onInterrupt,
     exit,
+    outputLost: () => stdout.lost,
   };
   const code = await execute(argv, cli);
-  await Promise.all([flush(process.stdout), flush(process.stderr)]);
+  await Promise.all([stdout.flush(), flushErrors()]);
   // Ends here also when something still holds the event loop: an open standard input, a child that lingers.
-  exit(code);
+  exit(outcome(code));
 }

@@ -1,5 +1,6 @@
 /** What a failed call means: which error it becomes, whether another attempt can help, and after what pause. */
 import { PagurusError, type ErrorCode } from "../contract/errors.ts";
+import { nearest } from "./nearest.ts";
 import { saysContextOverflow } from "./overflow.ts";
 import { redact } from "./secret.ts";
 import type { ResolvedModel } from "./types.ts";
@@ -54,6 +55,25 @@ const NOBODY_RETRIES = 2;
 const STALE_THINKING =
   /signature.{0,60}(?:thinking|invalid|verif|not valid)|invalid.{0,30}signature|bound to a different|encrypted.?content|thinking.{0,40}blocks?.{0,60}(?:modified|removed|different)/i;
 const QUOTA = /insufficient_quota|exceeded your current quota|billing|credit balance|request too large/i;
+
+/** OpenAI, Anthropic, Google, OpenRouter, Ollama and vLLM, each in its own words. */
+const NO_SUCH_MODEL =
+  /model_not_found|models?\b.{0,100}(?:not found|not exist|no such|not available|not a valid model|unknown)|(?:no such|unknown|invalid) model|not a valid model/i;
+
+/** Whether the provider says that it does not have the model; a 404 may also mean a wrong address. */
+function saysNoSuchModel({ status, code, message, body }: Facts, id: string): boolean {
+  if (status === 400) return /model_not_found|not a valid model|model.{0,60}does not exist/i.test(`${code} ${message}`);
+  if (status !== 404) return false;
+  return NO_SUCH_MODEL.test(`${code} ${message} ${body}`) || message.includes(id);
+}
+
+/** The names to try instead, and where the name was given. */
+function modelAdvice({ info, knownIds }: ResolvedModel): string {
+  const near = nearest(info.id, knownIds ?? []).filter((id) => id !== info.id);
+  const mean = near.length > 0 ? `did you mean ${near.map((id) => `${info.provider}/${id}`).join(" or ")}? ` : "";
+  const pull = info.provider === "ollama" ? `fetch it with \`ollama pull ${info.id}\`, or ` : "";
+  return `${mean}${pull}choose another with --model or agents.defaults.model`;
+}
 
 /**
  * Classifies a failure of a call to `model`. `started`: the answer had begun. The error holds no secret, no request
@@ -112,6 +132,15 @@ export function classify(thrown: unknown, model: ResolvedModel, started: boolean
     }
     const sentence = `The endpoint ${addressOf(model)} ${what} cannot be reached${networkCode(facts)}; check that it runs.`;
     return failure("model_unavailable", sentence, NOBODY.test(facts.causes) ? NOBODY_RETRIES : NO_LIMIT);
+  }
+  if (saysNoSuchModel(facts, model.info.id)) {
+    const sentence = `${who} does not have the model "${model.info.id}"${http}${quote}; ${modelAdvice(model)}.`;
+    return failure("model_unknown", sentence, 0);
+  }
+  if (status === 404) {
+    const where = `models.providers.${model.info.provider}.baseUrl`;
+    const sentence = `Nothing answers ${what} at ${addressOf(model)}${http}${quote}; check ${where}.`;
+    return failure("model_bad_request", sentence, 0);
   }
   if (status !== undefined && status >= 400) {
     const refusal = failure("model_bad_request", `${who} refused the request ${what}${http}${quote}.`, 0);

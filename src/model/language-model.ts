@@ -9,7 +9,7 @@ import type {
 } from "@ai-sdk/provider";
 import { PagurusError } from "../contract/errors.ts";
 import type { ModelInfo } from "../contract/model.ts";
-import { buildPrompt } from "./prompt.ts";
+import { buildPrompt, countMarks } from "./prompt.ts";
 import { withoutThinking } from "./signatures.ts";
 import type { ModelRequest, ResolvedModel } from "./types.ts";
 
@@ -21,6 +21,9 @@ const NO_KEY = "none";
  * refuses a request whose input and limit together exceed the window.
  */
 const DEMANDED_LIMIT = 32_000;
+
+/** Cache marks that Anthropic takes in one request. */
+const MOST_MARKS = 4;
 
 /** Claude models that think adaptively. They leave the text of their thinking out unless asked to summarize it. */
 const ADAPTIVE_CLAUDE = /claude-(?:opus-4-[6-9]|sonnet-4-[6-9]|[a-z]+-[5-9])(?:\D|$)/;
@@ -74,7 +77,7 @@ export function callOptions(model: ResolvedModel, request: ModelRequest): Langua
   const unbind = request.thinking === "off" && BOUND_CLAUDE.test(info.id);
   const messages = unbind ? withoutThinking(request.messages) : request.messages;
   const prompt = buildPrompt(request.system, messages, info, request.stableCount ?? 0);
-  const tools = toolsOf(request, info);
+  const tools = toolsOf(request, info, countMarks(prompt));
   const thinking = thinkingOf(request, info, prompt);
   const demanded = info.api === "anthropic-messages" ? Math.min(info.maxTokens, DEMANDED_LIMIT) : undefined;
   const maxOutputTokens = request.maxOutputTokens ?? demanded;
@@ -87,8 +90,11 @@ export function callOptions(model: ResolvedModel, request: ModelRequest): Langua
   };
 }
 
-/** The tools in the given order; the last one carries Anthropic's mark, which covers all of them. */
-function toolsOf(request: ModelRequest, info: ModelInfo): LanguageModelV4FunctionTool[] {
+/**
+ * The tools in the given order; the last one carries Anthropic's mark, which covers all of them. It gives way where
+ * the prompt needs all four: the system text's mark covers the tools too.
+ */
+function toolsOf(request: ModelRequest, info: ModelInfo, promptMarks: number): LanguageModelV4FunctionTool[] {
   const tools = request.tools.map((tool): LanguageModelV4FunctionTool => ({
     type: "function",
     name: tool.name,
@@ -98,7 +104,7 @@ function toolsOf(request: ModelRequest, info: ModelInfo): LanguageModelV4Functio
     ...(info.api === "openai-responses" ? { strict: false } : {}),
   }));
   const last = tools.at(-1);
-  if (last && info.api === "anthropic-messages" && info.promptCache === "marks") {
+  if (last && info.api === "anthropic-messages" && info.promptCache === "marks" && promptMarks < MOST_MARKS) {
     last.providerOptions = { anthropic: { cacheControl: { type: "ephemeral" } } };
   }
   return tools;

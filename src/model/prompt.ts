@@ -30,8 +30,15 @@ const CACHE_MARK = { anthropic: { cacheControl: { type: "ephemeral" } } };
 const PLAIN_ID = /^[a-zA-Z0-9_-]{1,40}$/;
 
 /**
+ * Content blocks behind the end of the previous request from which on that end is marked too. Anthropic looks back
+ * over 20 blocks from a mark for what it has cached. Source: the "prompt caching" page of Anthropic's documentation.
+ */
+const FAR_BLOCKS = 16;
+
+/**
  * Builds the prompt. `stableCount` leading messages get Anthropic's history mark; the system text and the last
- * message get one too (the last tool has the fourth, see `toolsOf`).
+ * message get one too, and the end of the previous request where it lies far back (a round of many parallel calls).
+ * The last tool has the fourth mark, see `toolsOf`, unless these are four already.
  */
 export function buildPrompt(
   system: string,
@@ -54,11 +61,24 @@ export function buildPrompt(
   return merges ? mergeUserMessages(prompt) : prompt;
 }
 
-/** Marks the system message, the end of the stable history and the end of the prompt. */
+/** How many marks a prompt carries; Anthropic takes four in a request. */
+export function countMarks(prompt: LanguageModelV4Prompt): number {
+  return prompt.filter(({ providerOptions }) => providerOptions === CACHE_MARK).length;
+}
+
+/** Where the previous request ended, when more blocks were added since than the lookback is sure to reach. */
+function farEnd(prompt: LanguageModelV4Prompt): number[] {
+  const answer = prompt.findLastIndex(({ role }) => role === "assistant");
+  if (answer < 1) return [];
+  const since = prompt.slice(answer).reduce((sum, { content }) => sum + content.length, 0);
+  return since >= FAR_BLOCKS ? [answer] : [];
+}
+
+/** Marks the system message, the end of the stable history, of the previous request and of the prompt. */
 function mark(prompt: LanguageModelV4Prompt, stableEnd: number): void {
   const first = prompt[0];
   if (first?.role === "system") first.providerOptions = CACHE_MARK;
-  for (const end of [stableEnd, prompt.length]) {
+  for (const end of [stableEnd, ...farEnd(prompt), prompt.length]) {
     // A thinking block cannot carry a mark, so it goes to the last message before it that can.
     let index = end - 1;
     while (index > 0 && prompt[index]?.role === "assistant" && endsInThinking(prompt[index])) index--;

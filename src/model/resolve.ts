@@ -34,8 +34,26 @@ export function resolveModel(ref: string, config: PagurusConfig, env: Env): Reso
     info,
     baseUrl: baseUrlOf(info, known, configured, env),
     headers: resolveHeaders(providerId, configured, env),
+    knownIds: knownIds(providerId, configured),
     ...(key ? { apiKey: key.secret, keySource: key.source } : {}),
   };
+}
+
+/**
+ * True where nothing is known about the size of a model's window: it is in no catalog and no configuration gives its
+ * `contextWindow`, so that it runs with modest facts of its provider. A mistyped id is such a model too.
+ */
+export function factsAssumed(ref: string, config: PagurusConfig): boolean {
+  if (ref === OFFLINE_REF) return false;
+  const slash = ref.indexOf("/");
+  const provider = slash < 0 ? "" : ref.slice(0, slash);
+  const id = ref.slice(slash + 1);
+  const entry = config.models?.providers?.[provider]?.models?.find((model) => model.id === id);
+  return entry?.contextWindow === undefined && catalogEntry(provider, id) === undefined;
+}
+
+function knownIds(provider: string, configured: ProviderConfig | undefined): string[] {
+  return [...new Set([...(configured?.models ?? []).map(({ id }) => id), ...catalogIds(provider)])];
 }
 
 /** The refs that are known by name: the catalog's, the configuration's and the offline model. */

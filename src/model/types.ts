@@ -12,6 +12,8 @@ export interface ResolvedModel {
   headers: Secret<Readonly<Record<string, string>>>;
   /** Absent where the endpoint needs no key. */
   apiKey?: Secret<string>;
+  /** Ids that are known at the provider, for the error about one that it does not have. */
+  knownIds?: readonly string[];
   /** Where the key came from (`OPENAI_API_KEY`, `models.providers.x.apiKey`), for messages about it. */
   keySource?: string;
 }

@@ -3,6 +3,7 @@ import { flagArgument, stringArgument } from "./arguments.ts";
 import { isBinary, replaceFile, withFile } from "./file-access.ts";
 import { textOutcome, type HostTool } from "./host-tool.ts";
 import { nearMatches } from "./near-match.ts";
+import { editPreview } from "./preview.ts";
 import { ToolError } from "./tool-error.ts";
 import type { WorkspacePath } from "./workspace.ts";
 
@@ -126,6 +127,7 @@ export const editTool: HostTool = {
     if (edit.oldText === edit.newText) throw new ToolError(`"old_text" and "new_text" are the same.`);
     return {
       access: { kind: "write", path: at },
+      preview: () => editPreview(edit),
       run: ({ exclusive, signal }) =>
         exclusive(at.path, () => {
           signal.throwIfAborted();

@@ -24,6 +24,8 @@ export interface RunContext {
 
 export interface ToolPlan {
   access: Access;
+  /** What the call would change, for the person who is asked. Made only when somebody is asked. */
+  preview?(): string | Promise<string>;
   /** May throw `ToolError`; anything else is reported as a defect of the tool. */
   run(context: RunContext): Promise<ToolOutcome>;
 }

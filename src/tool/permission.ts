@@ -7,7 +7,7 @@ import { isAbsolute } from "node:path";
 import type { AskPermission } from "../contract/host.ts";
 import type { PermissionConfig, PermissionMode, PermissionRule } from "../config/types.ts";
 import { escapeGlob, globMatcher } from "./glob-pattern.ts";
-import type { Access } from "./host-tool.ts";
+import type { Access, ToolPlan } from "./host-tool.ts";
 import { ToolError } from "./tool-error.ts";
 import { isInside, type WorkspacePath } from "./workspace.ts";
 
@@ -17,11 +17,17 @@ export interface PermissionOptions {
   root: string;
   ask?: AskPermission | undefined;
   remember?: ((rule: PermissionRule) => Promise<void>) | undefined;
+  /** Rules of earlier answers, consulted and added to; the caller may share one list between tool sets. */
+  remembered?: PermissionRule[] | undefined;
 }
 
 export interface Permissions {
   /** Why the call must not run, or undefined when it may. Never throws. */
-  refusal(toolName: string, access: Access, signal: AbortSignal): Promise<string | undefined>;
+  refusal(
+    toolName: string,
+    plan: Pick<ToolPlan, "access" | "preview">,
+    signal: AbortSignal,
+  ): Promise<string | undefined>;
   /** True when a deny rule for `read` or for this tool covers the file; absolute path. */
   hidden(toolName: string, path: string): boolean;
 }
@@ -144,12 +150,33 @@ function visible(text: string): string {
   );
 }
 
-function summaryOf(access: Access): string {
+function summaryOf(toolName: string, access: Access): string {
   if (access.kind === "shell") return access.command;
   if (access.kind === "fetch") return `GET ${access.url.href}`;
   if (access.kind === "plugin") return "run a tool of a plugin";
   const place = access.path.inside ? "" : " (outside the workspace)";
-  return `${access.kind} ${access.path.shown}${place}`;
+  const verb = access.kind === "write" && toolName === "edit" ? "edit" : access.kind;
+  return `${verb} ${access.path.shown}${place}`;
+}
+
+/** A rule of `ruleFor` as a person would say it. */
+function ruleText({ tool, match, cwd }: PermissionRule, access: Access): string {
+  const where = `in ${cwd ?? "every folder"}`;
+  if (access.kind === "shell") return `${tool}: exactly this command ${where}`;
+  if (access.kind === "fetch") return `${tool} from ${match ?? "everywhere"} ${where}`;
+  if (access.kind === "plugin") return `${tool} with any arguments ${where}`;
+  return match === undefined ? `${tool} anywhere ${where}` : `${tool}: only ${access.path.path}, from ${cwd ?? "everywhere"}`;
+}
+
+/** A preview that cannot be made leaves the question as it is. */
+async function previewOf(plan: Pick<ToolPlan, "preview">): Promise<string | undefined> {
+  try {
+    const preview = await plan.preview?.();
+    return preview === undefined ? undefined : visible(preview);
+  } catch {
+    // The call itself will say what is wrong with the file.
+    return undefined;
+  }
 }
 
 /** The narrowest rule that spares the same question. */
@@ -171,35 +198,39 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-/** Permissions of one tool set; an answer `always` holds for this set at once and is handed to `remember`. */
+/** Permissions of one tool set; an answer `always` is added to `remembered` at once and handed to `remember`. */
 export function createPermissions(options: PermissionOptions): Permissions {
   const { permission, root, ask, remember } = options;
-  const remembered: PermissionRule[] = [];
+  const remembered = options.remembered ?? [];
   // One question at a time: an "always" may answer the ones that wait.
   let questions: Promise<unknown> = Promise.resolve();
 
   async function question(
     toolName: string,
-    access: Access,
+    plan: Pick<ToolPlan, "access" | "preview">,
     signal: AbortSignal,
   ): Promise<string | undefined> {
+    const { access } = plan;
     if (decide(permission, remembered, { toolName, access, root }).verdict === "allow") return undefined;
     if (!ask) return `Permission denied: nobody can be asked here. ${HOW_TO_ALLOW}`;
     if (signal.aborted) return "Permission denied: the turn was aborted before the user answered.";
     let answer: "once" | "always" | "deny";
-    const summary = visible(summaryOf(access));
+    const saved = ruleFor(toolName, access, root);
+    const summary = visible(summaryOf(toolName, access));
+    const rule = visible(ruleText(saved, access));
+    const preview = await previewOf(plan);
     try {
-      const asked = ask({ toolName, summary, cwd: placeOf(access, root), signal });
+      const cwd = placeOf(access, root);
+      const asked = ask({ toolName, summary, rule, cwd, signal, ...(preview === undefined ? {} : { preview }) });
       answer = await untilAborted(asked, signal);
     } catch {
       return "Permission denied: the question to the user was not answered.";
     }
     if (answer === "once") return undefined;
     if (answer !== "always") return "Permission denied: the user said no. Ask what to do instead.";
-    const rule = ruleFor(toolName, access, root);
-    remembered.push(rule);
+    remembered.push(saved);
     try {
-      await remember?.(rule);
+      await remember?.(saved);
     } catch {
       // A configuration that cannot be written costs the same question next time, not this call.
       return undefined;
@@ -208,11 +239,12 @@ export function createPermissions(options: PermissionOptions): Permissions {
   }
 
   return {
-    async refusal(toolName, access, signal) {
+    async refusal(toolName, plan, signal) {
+      const { access } = plan;
       const decision = decide(permission, remembered, { toolName, access, root });
       if (decision.verdict === "allow") return undefined;
       if (decision.verdict === "deny") return `Permission denied for ${toolName}: ${decision.reason}`;
-      const answer = questions.then(() => question(toolName, access, signal));
+      const answer = questions.then(() => question(toolName, plan, signal));
       questions = answer;
       return await answer;
     },

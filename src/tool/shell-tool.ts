@@ -98,6 +98,7 @@ export function createShellTool(options: ShellOptions): HostTool {
       }
       return {
         access: { kind: "shell", command, folder },
+        preview: () => command,
         async run({ signal, output }) {
           const sandbox = options.sandbox();
           if (options.sandboxRequired && sandbox.report.kind === "none") {

@@ -11,6 +11,7 @@ import { editTool } from "./edit-tool.ts";
 import { globTool } from "./glob-tool.ts";
 import { failedOutcome, type HostTool, type RunContext } from "./host-tool.ts";
 import { createPermissions, type Permissions } from "./permission.ts";
+import { argumentsPreview } from "./preview.ts";
 import { readTool } from "./read-tool.ts";
 import { createSandbox, type Sandbox, type SandboxReport } from "./sandbox.ts";
 import { createSearchTool } from "./search-tool.ts";
@@ -30,6 +31,8 @@ export interface ToolSetOptions {
   ask?: AskPermission | undefined;
   /** Keeps an "always" beyond this set. A throw is ignored: the rule holds in this set all the same. */
   remember?: ((rule: PermissionRule) => Promise<void>) | undefined;
+  /** Rules of earlier sets, which hold in this one; a rule that this set remembers is added. */
+  remembered?: PermissionRule[] | undefined;
   extra?: readonly ExtraTool[] | undefined;
   context: { sessionKey: string; sessionId: string };
   onOutput?: ((toolCallId: string, chunk: string) => void) | undefined;
@@ -80,6 +83,7 @@ function pluginTool(tool: ExtraTool, options: ToolSetOptions): HostTool {
     parameters: tool.parameters,
     plan: (params, workspace) => ({
       access: { kind: "plugin", readOnly: tool.readOnly === true },
+      preview: () => argumentsPreview(params),
       run: ({ signal }) => tool.execute(params, { ...options.context, cwd: workspace.root, signal }),
     }),
   };
@@ -162,7 +166,7 @@ async function prepareCall(
     }
   }
   const plan = await tool.plan(checked.params, frame.workspace);
-  const refusal = await frame.permissions.refusal(tool.name, plan.access, signal);
+  const refusal = await frame.permissions.refusal(tool.name, plan, signal);
   if (refusal !== undefined) return failedOutcome(refusal, { denied: true });
   return { params: checked.params, run: (context) => plan.run(context) };
 }
@@ -237,7 +241,7 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { readonly san
       },
     );
   }
-  const { permission, ask, remember } = options;
+  const { permission, ask, remember, remembered } = options;
   let found: Sandbox | undefined;
   const sandbox = (): Sandbox =>
     (found ??= createSandbox({
@@ -254,7 +258,7 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { readonly san
   const frame: CallFrame = {
     options,
     workspace,
-    permissions: createPermissions({ permission, root: workspace.root, ask, remember }),
+    permissions: createPermissions({ permission, root: workspace.root, ask, remember, remembered }),
     exclusive: createQueue(),
   };
   return {

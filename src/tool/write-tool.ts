@@ -1,13 +1,8 @@
 import { stringArgument } from "./arguments.ts";
 import { replaceFile } from "./file-access.ts";
 import { textOutcome, type HostTool } from "./host-tool.ts";
+import { linesOf, writePreview } from "./preview.ts";
 import { ToolError } from "./tool-error.ts";
-
-function countLines(text: string): number {
-  if (text === "") return 0;
-  const breaks = text.split("\n").length - 1;
-  return text.endsWith("\n") ? breaks : breaks + 1;
-}
 
 export const writeTool: HostTool = {
   name: "write",
@@ -24,12 +19,13 @@ export const writeTool: HostTool = {
     if (at.path === workspace.root) throw new ToolError("The path names the workspace itself, not a file.");
     return {
       access: { kind: "write", path: at },
+      preview: () => writePreview(at, content),
       run: ({ exclusive, signal }) =>
         exclusive(at.path, async () => {
           signal.throwIfAborted();
           const bytes = Buffer.from(content, "utf8");
           const { existed } = await replaceFile(at, bytes);
-          const lines = countLines(content);
+          const lines = linesOf(content).length;
           const done = existed ? "Overwrote" : "Created";
           return textOutcome(`${done} "${at.shown}": ${lines} lines, ${bytes.length} bytes.`, {
             lines,

@@ -76,6 +76,34 @@ test("anthropic-messages: the mark of the stable history stays while a tool loop
   }
 });
 
+test("anthropic-messages: a round of many calls keeps the mark where the request before it ended", async () => {
+  const round = (number: number, calls: number): AgentMessage[] => {
+    const ids = Array.from({ length: calls }, (_, index) => `call_${number}_${index}`);
+    return [
+      {
+        role: "assistant",
+        content: ids.map((id) => ({ type: "toolCall", id, name: "read", arguments: {} })),
+      },
+      ...ids.map((id): AgentMessage => ({
+        role: "toolResult",
+        toolCallId: id,
+        toolName: "read",
+        content: [{ type: "text", text: "x" }],
+        isError: false,
+      })),
+    ];
+  };
+  const live: AgentMessage[] = [...HISTORY, { role: "user", content: "Third" }];
+  const few = await marksOf([...live, ...round(1, 7)], 4);
+  assert.deepEqual(few, ["system", "tool write", "Answer two", "tool_result"]);
+  const many = await marksOf([...live, ...round(1, 12)], 4);
+  assert.deepEqual(many, ["system", "Answer two", "Third", "tool_result"]);
+  const second = await marksOf([...live, ...round(1, 2), ...round(2, 12)], 4);
+  assert.deepEqual(second, ["system", "Answer two", "tool_result", "tool_result"]);
+  const noHistory = await marksOf([...live, ...round(1, 12)], 0);
+  assert.deepEqual(noHistory, ["system", "tool write", "Third", "tool_result"]);
+});
+
 test("anthropic-messages: without a stable history, or with nothing behind it, there is one mark fewer", async () => {
   assert.deepEqual(await marksOf([{ role: "user", content: "First" }], 0), ["system", "tool write", "First"]);
   assert.deepEqual(await marksOf([{ role: "user", content: "First" }], 1), ["system", "tool write", "First"]);

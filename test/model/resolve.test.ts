@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { inspect } from "node:util";
 import type { PagurusConfig, ProviderConfig } from "../../src/config/types.ts";
 import { catalogIds, KNOWN_PROVIDERS } from "../../src/model/catalog.ts";
-import { resolveModel } from "../../src/model/resolve.ts";
+import { factsAssumed, resolveModel } from "../../src/model/resolve.ts";
 import { redact } from "../../src/model/secret.ts";
 
 function withProvider(id: string, provider: ProviderConfig): PagurusConfig {
@@ -45,6 +45,16 @@ test("an unknown model of a known provider is allowed with modest defaults", () 
   assert.equal(info.contextWindow, 128_000);
   assert.equal(info.maxTokens, 8_192);
   assert.equal(info.cost, undefined);
+});
+
+test("facts are assumed where neither the catalog nor the configuration gives the window", () => {
+  const config = withProvider("openai", { models: [{ id: "mine", contextWindow: 9_000 }, { id: "named" }] });
+  for (const ref of ["offline/extract", "openai/gpt-5.5", "openai/gpt-5.5-2026-04-23", "openai/mine"]) {
+    assert.equal(factsAssumed(ref, config), false, ref);
+  }
+  for (const ref of ["openai/gpt-5.5x", "openai/named", "ollama/qwen3:8b", "nonsense"]) {
+    assert.equal(factsAssumed(ref, config), true, ref);
+  }
 });
 
 test("a model id may hold slashes and colons", () => {

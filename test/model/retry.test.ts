@@ -4,6 +4,7 @@ import { PagurusError } from "../../src/contract/errors.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import { streamModel } from "../../src/model/stream.ts";
 import type { ModelPart, ModelRequest, ResolvedModel } from "../../src/model/types.ts";
+import { errorBody } from "../servers/errors.ts";
 import { startServer, type ReplyScript, type ReplyStep } from "../servers/server.ts";
 import { collect, KEY, modelAt, PROTOCOLS, requestOf, textOf, withServer } from "./calling.ts";
 
@@ -26,6 +27,12 @@ function retries(parts: readonly ModelPart[]): Extract<ModelPart, { type: "retry
   return parts.filter((part) => part.type === "retry");
 }
 
+const UNKNOWN_MODEL = {
+  "openai-responses": "The model `m-1` does not exist or you do not have access to it.",
+  "openai-completions": 'model "m-1" not found, try pulling it first',
+  "anthropic-messages": "model: m-1",
+  google: "models/m-1 is not found for API version v1beta, or is not supported for generateContent.",
+};
 const QUESTION: AgentMessage[] = [{ role: "user", content: "Hello" }];
 const ANSWER: AgentMessage = {
   role: "toolResult",
@@ -130,6 +137,31 @@ for (const protocol of PROTOCOLS) {
       assert.match(error.message, /scripted status 422/);
       assert.equal(parts.length, 0);
       assert.equal(server.requests.length, 1);
+    });
+  });
+
+  test(`${protocol}: a model that the provider does not have is model_unknown with the nearest names, at once`, async () => {
+    const models = ["m-1", "m-12", "other"].map((id) => ({ id }));
+    const step: ReplyStep = { status: 404, errorBody: errorBody(protocol, 404, UNKNOWN_MODEL[protocol]) };
+    await withServer(
+      protocol,
+      [step],
+      async ({ server, model }) => {
+        const { error } = await failing(model);
+        assert.equal(error.code, "model_unknown");
+        assert.match(error.message, /does not have the model "m-1" \(HTTP 404\).*mean local\/m-12\?.*--model/);
+        assert.equal(server.requests.length, 1);
+      },
+      { provider: { models } },
+    );
+  });
+
+  test(`${protocol}: a 404 of a wrong address names the key to check`, async () => {
+    const step: ReplyStep = { status: 404, errorBody: "<html>Not Found</html>" };
+    await withServer(protocol, [step], async ({ model }) => {
+      const { error } = await failing(model);
+      assert.equal(error.code, "model_bad_request");
+      assert.match(error.message, /models\.providers\.local\.baseUrl/);
     });
   });
 

@@ -34,7 +34,7 @@ function permissionsOf({ ask, remember, ...permission }: Setup) {
 }
 
 function refusal(setup: Setup, access: Access): Promise<string | undefined> {
-  return permissionsOf(setup).refusal(TOOL_OF[access.kind], access, SIGNAL);
+  return permissionsOf(setup).refusal(TOOL_OF[access.kind], { access }, SIGNAL);
 }
 
 async function allowed(setup: Setup, access: Access): Promise<boolean> {
@@ -86,11 +86,11 @@ test("mode ask asks once, and only for what needs it", async () => {
     return "once";
   };
   const permissions = permissionsOf({ mode: "ask", ask });
-  assert.equal(await permissions.refusal("read", read, SIGNAL), undefined);
+  assert.equal(await permissions.refusal("read", { access: read }, SIGNAL), undefined);
   assert.equal(asked.length, 0);
-  assert.equal(await permissions.refusal("shell", shell("npm test"), SIGNAL), undefined);
-  assert.equal(await permissions.refusal("shell", shell("npm test"), SIGNAL), undefined);
-  assert.equal(await permissions.refusal("write", writeOutside, SIGNAL), undefined);
+  assert.equal(await permissions.refusal("shell", { access: shell("npm test") }, SIGNAL), undefined);
+  assert.equal(await permissions.refusal("shell", { access: shell("npm test") }, SIGNAL), undefined);
+  assert.equal(await permissions.refusal("write", { access: writeOutside }, SIGNAL), undefined);
   assert.deepEqual(
     asked.map(({ toolName, summary }) => `${toolName}: ${summary}`),
     ["shell: npm test", "shell: npm test", "write: write /etc/hosts (outside the workspace)"],
@@ -108,7 +108,7 @@ test("an answer of always remembers the narrowest rule and is not asked again", 
     },
     remember: async (rule) => void rules.push(rule),
   });
-  const check = (tool: string, access: Access) => permissions.refusal(tool, access, SIGNAL);
+  const check = (tool: string, access: Access) => permissions.refusal(tool, { access }, SIGNAL);
   await check("shell", shell("npm test"));
   await check("shell", shell("npm test"));
   assert.equal(questions, 1);
@@ -136,6 +136,56 @@ test("an answer of always remembers the narrowest rule and is not asked again", 
   ]);
 });
 
+test("a question says in words what always would save", async () => {
+  const rules: (string | undefined)[] = [];
+  const ask: AskPermission = async ({ rule }) => {
+    rules.push(rule);
+    return "deny";
+  };
+  const hook: Access = { kind: "write", path: inside(".git/hooks/pre-commit") };
+  for (const access of [write, writeOutside, hook, shell("npm test", "sub"), fetch("https://a.example/x")]) {
+    await refusal({ mode: "ask", ask }, access);
+  }
+  await refusal({ mode: "ask", ask }, { kind: "plugin", readOnly: false });
+  assert.deepEqual(rules, [
+    "write anywhere in /ws",
+    "write: only /etc/hosts, from /ws",
+    "write: only /ws/.git/hooks/pre-commit, from /ws",
+    "shell: exactly this command in /ws/sub",
+    "web_fetch from https://a.example in /ws",
+    "recall with any arguments in /ws",
+  ]);
+});
+
+test("an always holds in every set that shares the list of remembered rules", async () => {
+  const remembered: PermissionRule[] = [];
+  const first = createPermissions({
+    permission: { mode: "ask" },
+    root: ROOT,
+    ask: async () => "always",
+    remembered,
+  });
+  const access = shell("npm test");
+  assert.equal(await first.refusal("shell", { access }, SIGNAL), undefined);
+  const second = createPermissions({ permission: { mode: "ask" }, root: ROOT, remembered });
+  assert.equal(await second.refusal("shell", { access }, SIGNAL), undefined);
+  assert.match((await second.refusal("shell", { access: shell("npm t") }, SIGNAL)) ?? "", /nobody can be asked/);
+});
+
+test("a preview that cannot be made leaves the question, and one that can hides no characters", async () => {
+  const previews: (string | undefined)[] = [];
+  const ask: AskPermission = async ({ preview }) => {
+    previews.push(preview);
+    return "once";
+  };
+  const permissions = permissionsOf({ mode: "ask", ask });
+  const broken = () => Promise.reject(new Error("gone"));
+  assert.equal(await permissions.refusal("write", { access: write, preview: broken }, SIGNAL), undefined);
+  const hiding = { access: write, preview: () => "+a\u202eb" };
+  assert.equal(await permissions.refusal("write", hiding, SIGNAL), undefined);
+  assert.deepEqual(previews, [undefined, String.raw`+a\u202eb`]);
+});
+
 test("questions come one at a time, and an always answers the ones that wait", async () => {
   let open = 0;
   let questions = 0;
@@ -150,7 +200,7 @@ test("questions come one at a time, and an always answers the ones that wait", a
       return "always";
     },
   });
-  const all = await Promise.all([1, 2, 3].map(() => permissions.refusal("write", write, SIGNAL)));
+  const all = await Promise.all([1, 2, 3].map(() => permissions.refusal("write", { access: write }, SIGNAL)));
   assert.deepEqual(all, [undefined, undefined, undefined]);
   assert.equal(questions, 1);
 });
@@ -163,7 +213,7 @@ test("a no, a broken question and a rule that cannot be kept are told apart", as
   assert.equal(await refusal({ mode: "ask", ask: async () => "always", remember }, write), undefined);
   const aborted = AbortSignal.abort();
   const permissions = permissionsOf({ mode: "ask", ask: async () => "once" });
-  assert.match((await permissions.refusal("write", write, aborted)) ?? "", /aborted/);
+  assert.match((await permissions.refusal("write", { access: write }, aborted)) ?? "", /aborted/);
 });
 
 test("deny rules win over allow rules and over every mode", async () => {
@@ -281,6 +331,6 @@ test("an abort ends a question that nobody answers", async () => {
     queueMicrotask(() => controller.abort());
     return new Promise(() => undefined);
   };
-  const answer = await permissionsOf({ mode: "ask", ask }).refusal("write", write, controller.signal);
+  const answer = await permissionsOf({ mode: "ask", ask }).refusal("write", { access: write }, controller.signal);
   assert.match(answer ?? "", /not answered/);
 });

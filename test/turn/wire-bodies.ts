@@ -27,6 +27,19 @@ export function readBody(protocol: Protocol, request: RecordedRequest): WireBody
   return READERS[protocol](request.body);
 }
 
+/** The Responses protocol has an item for each call; one answer of the model is one message here. */
+function mergeAssistant(messages: readonly WireMessage[]): WireMessage[] {
+  const merged: WireMessage[] = [];
+  for (const message of messages) {
+    const last = merged.at(-1);
+    if (message.role === "assistant" && last?.role === "assistant") {
+      last.text += message.text;
+      last.calls.push(...message.calls);
+    } else merged.push(message);
+  }
+  return merged;
+}
+
 const READERS: Record<Protocol, (body: Json) => WireBody> = {
   "openai-responses": (body) => {
     const input = list(body["input"]);
@@ -52,7 +65,7 @@ const READERS: Record<Protocol, (body: Json) => WireBody> = {
     return {
       system: [text(body["instructions"]), ...system].join(""),
       tools: list(body["tools"]).map((tool) => String(tool["name"])),
-      messages,
+      messages: mergeAssistant(messages),
     };
   },
   "openai-completions": (body) => {
