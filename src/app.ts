@@ -17,7 +17,6 @@ import { defaultModel } from "./model/discover.ts";
 import { resolveModel } from "./model/resolve.ts";
 import { streamModel } from "./model/stream.ts";
 import { withDeadline } from "./platform/deadline.ts";
-import { ensurePrivateDir } from "./platform/files.ts";
 import { IdSource } from "./platform/ids.ts";
 import { createFileLogger, type Logger } from "./platform/log.ts";
 import { loadPlugins } from "./plugin/load.ts";
@@ -40,8 +39,8 @@ import { runTurn } from "./turn/turn.ts";
 /** Longest completion call of an engine or plugin that sets no signal of its own, ms. */
 const COMPLETE_TIMEOUT_MS = 180_000;
 const DISPOSE_DEADLINE_MS = 10_000;
-/** How long `close()` waits for what runs, ms. */
-const CLOSE_GRACE_MS = 10_000;
+/** How long `close()` waits for what runs, ms; longer than a turn waits for a runtime that ignores its abort. */
+const CLOSE_GRACE_MS = 15_000;
 const BUNDLED_ENGINES = new Set(["legacy"]);
 
 /**
@@ -136,9 +135,7 @@ class Host implements Pagurus {
   async #execute(request: RunRequest, channel: TurnChannel): Promise<void> {
     try {
       const agent = this.#agent(request.agentId);
-      await runTurn(agent, request, channel, ({ writer }) =>
-        openReceiptLog({ file: receiptFile(writer.record) }),
-      );
+      await runTurn(agent, request, channel);
     } catch (error) {
       channel.emit(failed(error));
     }
@@ -227,7 +224,6 @@ class Host implements Pagurus {
     const { config } = this.#loaded;
     const settings = agentSettings(config, agentId);
     const folder = agentDir(this.#home, agentId);
-    ensurePrivateDir(folder);
     const store = openSessionStore({ agentDir: folder, agentId, logger: this.#logger });
     const modelInfo = (ref: string): ModelInfo => resolveModel(ref, config, this.#env).info;
     const calibrations = new Calibrations({ agentDir: folder, modelInfo, logger: this.#logger });
@@ -243,6 +239,8 @@ class Host implements Pagurus {
       hooks: this.#registry,
       harnesses: this.#registry.harnesses,
       pluginTools: this.#registry.tools,
+      pluginFailures: this.#pluginFailures(),
+      remembered: [],
       askPermission: this.#options.askPermission,
       rememberPermission: async (rule) => {
         rememberPermission(this.#loaded.file, rule);
@@ -253,19 +251,22 @@ class Host implements Pagurus {
           : { ref: settings.model, source: "configuration" },
       modelInfo,
       complete: (ref) => this.#complete(ref, agentId),
+      receipts: (record) => openReceiptLog({ file: receiptFile(record) }),
       calibration: (sessionId, ref) => calibrations.of(sessionId, ref),
       started: new Map(),
       newTurnId: () => this.#turnIds.next(),
     };
   }
 
+  #pluginFailures(): string[] {
+    return this.#registry.failures.map(({ pluginId, reason }) => `The plugin ${pluginId} failed: ${reason}`);
+  }
+
   #slot(folder: string): EngineSlot {
     const { config, contextEngine, slotSource } = this.#loaded;
     const id = contextEngine;
     const registered = this.#registry.engineIds.includes(id);
-    const failures = this.#registry.failures.map(
-      ({ pluginId, reason }) => `the plugin ${pluginId} failed: ${reason}`,
-    );
+    const failures = this.#pluginFailures();
     return new EngineSlot({
       id,
       source: slotSource === "config" ? "plugins.slots.contextEngine" : "default",

@@ -1,6 +1,8 @@
 import { createInterface, type Interface } from "node:readline";
 import type { AskPermission, PermissionQuestion } from "../contract/host.ts";
 import { styleFor, type Cli, type OutputStream } from "./cli.ts";
+import { HeldOutput } from "./held-output.ts";
+import { PASTE_MODE_OFF, PASTE_MODE_ON, PasteKeys } from "./paste-keys.ts";
 import { oneAtATime, parseAnswer, questionText } from "./permission-prompt.ts";
 
 interface ScreenEvents {
@@ -13,8 +15,8 @@ interface ScreenEvents {
 }
 
 /**
- * The lines a person types and the text a turn writes, on one terminal. While the person types, output is held
- * back and follows when the line is sent or emptied. Without a terminal it only reads lines.
+ * The lines a person types and the text a turn writes, on one terminal. While the person types or is asked, output
+ * is held back; it follows when the line is sent or emptied. Without a terminal it only reads lines.
  */
 export class ChatScreen {
   readonly interactive: boolean;
@@ -25,11 +27,11 @@ export class ChatScreen {
   readonly #cli: Cli;
   readonly #lines: Interface;
   readonly #events: ScreenEvents;
-  #held: (() => void)[] = [];
+  readonly #output = new HeldOutput();
+  /** Absent without a terminal. */
+  readonly #keys: PasteKeys | undefined;
   #typing = false;
   #prompting = false;
-  /** The cursor stands behind output that has no newline yet. */
-  #lineOpen = false;
   #unfinished = "";
   #closed = false;
   #answer: ((line: string) => void) | undefined;
@@ -38,11 +40,17 @@ export class ChatScreen {
     this.#cli = cli;
     this.#events = events;
     this.interactive = cli.stdin.isTTY === true && cli.stdout.isTTY === true;
-    this.text = this.#writer(cli.stdout);
-    this.activity = this.#writer(cli.stderr);
+    this.text = this.#output.writer(cli.stdout);
+    this.activity = this.#output.writer(cli.stderr);
+    this.#keys = this.interactive
+      ? new PasteKeys(cli.stdin, {
+          before: (inserts) => this.#beforeKey(inserts),
+          after: () => this.#afterKey(),
+        })
+      : undefined;
     this.#lines = createInterface({
-      input: cli.stdin,
-      ...(this.interactive ? { output: cli.stdout as NodeJS.WriteStream, terminal: true } : {}),
+      input: this.#keys?.input ?? cli.stdin,
+      ...(this.#keys ? { output: cli.stdout as NodeJS.WriteStream, terminal: true } : {}),
       historySize: 500,
       removeHistoryDuplicates: true,
       prompt: "",
@@ -51,14 +59,21 @@ export class ChatScreen {
     this.#lines.on("close", () => this.#close());
     if (!this.interactive) return;
     this.#lines.on("SIGINT", () => events.interrupt());
-    cli.stdin.on("keypress", () => this.#key());
+    // The shell that had the terminal meanwhile has set it up for itself.
+    this.#lines.on("SIGCONT", () => void cli.stdout.write(PASTE_MODE_ON));
+    cli.stdout.write(PASTE_MODE_ON);
+  }
+
+  /** Whether the person types or is asked, so that nothing else may be shown. */
+  get busy(): boolean {
+    return this.#output.holding;
   }
 
   /** Shows the prompt and lets the person type; nothing is held back then. */
   prompt(): void {
     if (!this.interactive) return;
     this.#release();
-    this.#endLine();
+    this.#output.endLine(this.#cli.stdout);
     this.#prompting = true;
     this.#showPrompt();
   }
@@ -78,27 +93,13 @@ export class ChatScreen {
     return this.interactive ? oneAtATime((question) => this.#ask(question)) : undefined;
   }
 
+  /** Leaves the terminal as it was found. */
   close(): void {
     this.#release();
-    this.#endLine();
+    this.#output.endLine(this.#cli.stdout);
+    if (this.interactive) this.#cli.stdout.write(PASTE_MODE_OFF);
     this.#lines.close();
-  }
-
-  #writer(stream: OutputStream): OutputStream {
-    return {
-      isTTY: stream.isTTY,
-      columns: stream.columns,
-      write: (data) => {
-        const act = (): void => {
-          stream.write(data);
-          if (stream.isTTY === true && data.length > 0)
-            this.#lineOpen = data.at(-1) !== "\n" && data.at(-1) !== 10;
-        };
-        if (this.#typing) this.#held.push(act);
-        else act();
-        return true;
-      },
-    };
+    if (this.interactive) this.#cli.stdin.pause();
   }
 
   #clearInput(): void {
@@ -113,72 +114,66 @@ export class ChatScreen {
   }
 
   #line(line: string): void {
+    this.#output.lineOpen = false;
+    if (this.#answer) return this.#answer(line);
     const prompted = this.#prompting;
     this.#prompting = false;
     this.#typing = false;
-    this.#lineOpen = false;
-    this.#flush();
-    if (this.#answer) return this.#answer(line);
+    this.#output.release();
     if (line.endsWith("\\")) {
       this.#unfinished += `${line.slice(0, -1)}\n`;
       if (!this.interactive) return undefined;
-      this.#prompting = prompted;
-      this.#typing = !prompted;
+      if (prompted) this.#prompting = true;
+      else this.#startTyping();
       return this.#showPrompt();
     }
     const whole = this.#unfinished + line;
     this.#unfinished = "";
-    return this.#events.line(whole);
+    return this.#events.line(this.#keys?.expand(whole) ?? whole);
   }
 
   #close(): void {
     this.#closed = true;
     if (this.#answer) this.#cli.stderr.write("\n");
     this.#answer?.("");
-    if (this.#unfinished !== "") this.#events.line(this.#unfinished);
+    if (this.#unfinished !== "") this.#events.line(this.#keys?.expand(this.#unfinished) ?? this.#unfinished);
     this.#unfinished = "";
     this.#events.end();
   }
 
-  /** After each key while a turn writes: the first one moves the input to a line of its own. */
-  #key(): void {
-    if (this.#prompting || this.#answer) return;
-    const typing = this.#lines.line !== "";
-    if (typing === this.#typing) return;
-    if (typing) {
-      this.#typing = true;
-      // The key was echoed behind the output; it is shown again with the prompt.
-      this.#cli.stdout.write("\b \b");
-      this.#endLine();
-      this.#showPrompt();
-    } else this.#release();
+  /** The first word typed while a turn writes gets a line of its own. */
+  #beforeKey(inserts: boolean): void {
+    if (!inserts || this.#prompting || this.#answer || this.#typing) return;
+    this.#startTyping();
+    this.#showPrompt();
   }
 
-  #endLine(): void {
-    if (this.#lineOpen) this.#cli.stdout.write("\n");
-    this.#lineOpen = false;
+  #afterKey(): void {
+    if (this.#typing && !this.#answer && this.#lines.line === "" && this.#unfinished === "") this.#release();
+  }
+
+  #startTyping(): void {
+    this.#typing = true;
+    this.#output.hold();
+    this.#output.endLine(this.#cli.stdout);
   }
 
   /** Clears the line being typed from the terminal (not from the input) and writes what was held back. */
   #release(): void {
     if (this.#typing) this.#cli.stdout.write("\r\u001b[J");
     this.#typing = false;
-    this.#flush();
-  }
-
-  #flush(): void {
-    const held = this.#held;
-    this.#held = [];
-    for (const act of held) act();
+    this.#output.release();
   }
 
   #ask(question: PermissionQuestion): Promise<"once" | "always" | "deny"> {
     this.#release();
-    this.#endLine();
+    this.#output.endLine(this.#cli.stdout);
     if (this.#closed) return Promise.resolve("deny");
-    // A line half typed was not meant as the answer.
+    // A line half typed was not meant as the answer; it comes back behind it.
+    const halfTyped = this.#lines.line;
     this.#lines.setPrompt("");
     this.#clearInput();
+    this.#output.hold();
     const text = questionText(this.#cli, question);
     const cut = text.lastIndexOf("\n") + 1;
     this.#cli.stderr.write(text.slice(0, cut));
@@ -188,6 +183,8 @@ export class ChatScreen {
       const done = (line: string): void => {
         question.signal.removeEventListener("abort", onAbort);
         this.#answer = undefined;
+        this.#output.release();
+        this.#restore(halfTyped);
         resolve(parseAnswer(line));
       };
       const onAbort = (): void => {
@@ -198,5 +195,12 @@ export class ChatScreen {
       question.signal.addEventListener("abort", onAbort, { once: true });
       this.#answer = done;
     });
+  }
+
+  #restore(halfTyped: string): void {
+    if (this.#closed || (halfTyped === "" && this.#unfinished === "" && !this.#prompting)) return;
+    if (!this.#prompting) this.#startTyping();
+    this.#showPrompt();
+    this.#lines.write(halfTyped);
   }
 }

@@ -47,7 +47,7 @@ class Chat {
 
   async talk(pagurus: Pagurus): Promise<number> {
     await this.#greet(pagurus);
-    while (this.#leaving === undefined) {
+    while (this.#leaving === undefined && !this.#cli.outputLost()) {
       const input = await this.#next();
       if (input === undefined) break;
       if (input.trim() === "") continue;
@@ -67,7 +67,10 @@ class Chat {
 
   /** Ctrl-C: aborts what runs; a second one, or one with nothing running, leaves. */
   interrupt(): void {
-    if (this.#working?.signal.aborted) return this.#cli.exit(EXIT_INTERRUPTED);
+    if (this.#working?.signal.aborted) {
+      this.screen.close();
+      return this.#cli.exit(EXIT_INTERRUPTED);
+    }
     if (this.#working) {
       this.#working.abort();
       this.#turn?.abort();
@@ -144,7 +147,8 @@ class Chat {
 
   async #runTurn(pagurus: Pagurus, prompt: string, signal: AbortSignal): Promise<void> {
     const input = await attach(this.#cli, prompt, { cwd: this.#cwd });
-    const output = new TurnOutput(this.screen.text, this.screen.activity, this.#cli.env);
+    const { text, activity } = this.screen;
+    const output = new TurnOutput(text, activity, this.#cli.env, () => this.screen.busy);
     const turn = pagurus.run({ ...requestOf(this.#options, this.#cwd), ...input, signal });
     this.#turn = turn;
     try {
@@ -153,12 +157,12 @@ class Chat {
       output.endLine();
       if (signal.aborted) this.#note("aborted");
       else if (end.type === "turn.failed") {
-        printFailure({ ...this.#cli, stderr: this.screen.activity }, end.error);
+        printFailure({ ...this.#cli, stderr: activity }, end.error);
         this.#failed = exitCodeFor(end.error.code);
       }
     } finally {
       this.#turn = undefined;
-      output.endLine();
+      output.close();
     }
   }
 }

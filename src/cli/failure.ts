@@ -17,6 +17,7 @@ const USAGE_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   "engine_unknown",
   "engine_failed",
   "engine_contract",
+  "plugin_failed",
   "runtime_unknown",
   "runtime_unsupported",
   "host_requirement",
@@ -33,7 +34,7 @@ export function exitCodeFor(code: string): number {
 /** Prints `pagurus: <message> [code]` as one line on standard error. */
 export function printFailure(cli: Cli, error: { code: string; message: string }): void {
   const style = styleFor(cli.stderr, cli.env);
-  printLine(cli.stderr, `${style("red", "pagurus:")} ${oneLine(error.message, 2000)} [${error.code}]`);
+  printLine(cli.stderr, `${style("red", "pagurus:")} ${oneLine(error.message, Infinity)} [${error.code}]`);
 }
 
 /** Reports any thrown value and answers the exit code. */

@@ -2,19 +2,35 @@ import { closeSync, openSync } from "node:fs";
 import { createInterface, type Interface } from "node:readline";
 import { ReadStream } from "node:tty";
 import type { AskPermission, PermissionQuestion } from "../contract/host.ts";
-import { oneLine, terminalSafe } from "../command/layout.ts";
+import { oneLine, plural, terminalVisible } from "../command/layout.ts";
 import { styleFor, type Cli } from "./cli.ts";
+import type { HeldOutput } from "./held-output.ts";
 
 type Answer = Awaited<ReturnType<AskPermission>>;
 
-/** The question as it stands on the terminal; what a model wrote cannot move the cursor in it. */
+/** Most lines shown of what would happen, and of what would change. */
+const SUMMARY_LINES = 12;
+const PREVIEW_LINES = 40;
+
+function block(text: string, most: number, indent: string): string[] {
+  const lines = terminalVisible(text.replace(/\r?\n/g, "\n").replace(/\n$/, "")).split("\n");
+  const shown = lines.slice(0, most).map((line) => `${indent}${line}`);
+  if (lines.length > most) shown.push(`${indent}… ${plural(lines.length - most, "more line")}`);
+  return shown;
+}
+
+/** The question as it stands on the terminal; what a model wrote cannot move the cursor in it, nor hide. */
 export function questionText(cli: Cli, question: PermissionQuestion): string {
   const style = styleFor(cli.stderr, cli.env);
-  const lines = terminalSafe(question.summary).split("\n");
-  const shown = lines.slice(0, 12).map((line) => `    ${line}`);
-  if (lines.length > 12) shown.push(`    … ${lines.length - 12} more lines`);
+  const { summary, preview, rule } = question;
   const title = `Allow ${oneLine(question.toolName, 60)} in ${oneLine(question.cwd, 200)}?`;
-  const keys = "[y] once  [a] always here  [n] no: ";
+  const shown = block(summary, SUMMARY_LINES, "    ");
+  // A preview that only repeats the summary would make the question look like two.
+  if (preview !== undefined && preview.trim() !== summary.trim()) {
+    shown.push(...block(preview, PREVIEW_LINES, "    │ "));
+  }
+  const always = rule === undefined ? "always here" : `always: ${terminalVisible(oneLine(rule, 300))}`;
+  const keys = `[y] once  [a] ${always}  [n] no: `;
   return `${style("yellow", title)}\n${shown.join("\n")}\n${style("bold", keys)}`;
 }
 
@@ -76,14 +92,19 @@ function canAsk(cli: Cli): boolean {
   }
 }
 
-/** Asks on the terminal; undefined where there is none, which the host takes as "deny". */
-export function terminalPermission(cli: Cli): AskPermission | undefined {
+/**
+ * Asks on the terminal; undefined where there is none, which the host takes as "deny". Output is held back while a
+ * question is open.
+ */
+export function terminalPermission(cli: Cli, output: HeldOutput): AskPermission | undefined {
   if (!canAsk(cli)) return undefined;
   return oneAtATime(async (question) => {
     const terminal = openTerminal(cli);
     if (!terminal) return "deny";
     const lines = createInterface({ input: terminal.input });
+    output.hold();
     try {
+      output.endLine(cli.stderr);
       cli.stderr.write(questionText(cli, question));
       const line = await readAnswer(lines, question.signal);
       if (question.signal.aborted) cli.stderr.write("\n");
@@ -91,6 +112,7 @@ export function terminalPermission(cli: Cli): AskPermission | undefined {
     } finally {
       lines.close();
       terminal.close();
+      output.release();
     }
   });
 }

@@ -4,11 +4,13 @@ import type { RunOptions, TurnOptions } from "./turn-request.ts";
 
 const RUN_EXAMPLES = `
 The text of the answer goes to standard output, tool activity and notices to standard error. A word @path in the
-prompt attaches that file. --json prints every event as one line of JSON; the last line is always turn.completed
+prompt attaches that file. What is piped in beside a prompt goes along as <stdin>…</stdin>; a pipe that gives nothing
+within 100 ms is not read. --json prints every event as one line of JSON; the last line is always turn.completed
 or turn.failed.
 
 Examples:
   $ pagurus run "Summarize @README.md"
+  $ git diff | pagurus run "Review this"
   $ cat error.log | pagurus run - --session debugging
   $ pagurus run "Describe it" --image shot.png --model openai/gpt-5
   $ pagurus run "Fix the failing test" --permission auto --json

@@ -1,9 +1,14 @@
+import { existsSync } from "node:fs";
+import { PagurusError } from "../contract/errors.ts";
 import type { TurnEvent } from "../contract/events.ts";
 import type { Pagurus, RunRequest, TurnRun } from "../contract/host.ts";
-import { withPagurus, type Cli } from "./cli.ts";
+import { loadConfig } from "../config/load.ts";
+import { configFile, resolveHome } from "../config/paths.ts";
+import { printLine, withPagurus, type Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_INTERRUPTED, exitCodeFor, printFailure } from "./failure.ts";
+import { HeldOutput } from "./held-output.ts";
 import { terminalPermission } from "./permission-prompt.ts";
-import { asking, attach, readPrompt, requestOf, workspace, type RunOptions } from "./turn-request.ts";
+import { asking, attach, pipedPart, readPrompt, requestOf, workspace, type RunOptions } from "./turn-request.ts";
 import { TurnOutput } from "./turn-output.ts";
 
 /** The last event of every turn. */
@@ -32,23 +37,48 @@ function turnExitCode(end: TurnEnd, interrupted: boolean): number {
   return end.stopReason === "aborted" ? EXIT_INTERRUPTED : EXIT_DONE;
 }
 
-async function play(cli: Cli, pagurus: Pagurus, request: RunRequest, json: boolean): Promise<TurnEnd> {
-  const turn = pagurus.run(request);
-  if (json) {
-    const end = await followTurn(turn, (event) => void cli.stdout.write(`${JSON.stringify(event)}\n`));
-    cli.stdout.write(`${JSON.stringify(end)}\n`);
-    if (end.type === "turn.failed") printFailure(cli, end.error);
-    return end;
-  }
-  const output = new TurnOutput(cli.stdout, cli.stderr, cli.env);
+async function playJson(cli: Cli, pagurus: Pagurus, request: RunRequest): Promise<TurnEnd> {
+  const end = await followTurn(pagurus.run(request), (event) => printEvent(cli, event));
+  printEvent(cli, end);
+  if (end.type === "turn.failed") printFailure(cli, end.error);
+  return end;
+}
+
+function printEvent(cli: Cli, event: TurnEvent): void {
+  cli.stdout.write(`${JSON.stringify(event)}\n`);
+}
+
+async function playText(
+  cli: Cli,
+  pagurus: Pagurus,
+  request: RunRequest & { signal: AbortSignal },
+  held: HeldOutput,
+): Promise<TurnEnd> {
+  const activity = held.writer(cli.stderr);
+  const output = new TurnOutput(held.writer(cli.stdout), activity, cli.env, () => held.holding);
   try {
-    const end = await followTurn(turn, (event) => output.show(event));
+    const end = await followTurn(pagurus.run(request), (event) => output.show(event));
     output.show(end);
+    if (request.signal.aborted) output.aborted();
     output.endLine();
-    if (end.type === "turn.failed") printFailure(cli, end.error);
+    if (end.type === "turn.failed" && !request.signal.aborted) {
+      printFailure({ ...cli, stderr: activity }, end.error);
+    }
     return end;
   } finally {
-    output.endLine();
+    output.close();
+  }
+}
+
+/** Warnings of a configuration file, as notes. A file that cannot be used is what opening the host will say. */
+function noteConfigWarnings(cli: Cli): void {
+  const home = resolveHome(cli.env);
+  if (!existsSync(configFile(home))) return;
+  try {
+    for (const warning of loadConfig({ home }).warnings) printLine(cli.stderr, `note: ${warning}`);
+  } catch (error) {
+    // The host reads the same file next and refuses with the same error.
+    if (!(error instanceof PagurusError)) throw error;
   }
 }
 
@@ -57,6 +87,8 @@ export async function run(cli: Cli, argument: string | undefined, options: RunOp
   const cwd = workspace(cli, options.cwd);
   const prompt = await readPrompt(cli, argument);
   const input = await attach(cli, prompt, { cwd, images: options.image });
+  if (argument !== undefined && argument !== "-") input.parts.push(...(await pipedPart(cli)));
+  noteConfigWarnings(cli);
   // From here on a turn may be under way; before, an interrupt ends the process as usual.
   const controller = new AbortController();
   const stop = cli.onInterrupt(() => {
@@ -65,10 +97,12 @@ export async function run(cli: Cli, argument: string | undefined, options: RunOp
   });
   try {
     const request = { ...requestOf(options, cwd), ...input, signal: controller.signal };
+    const held = new HeldOutput();
     const end = await withPagurus(
       cli,
-      (pagurus) => play(cli, pagurus, request, options.json === true),
-      asking(terminalPermission(cli)),
+      (pagurus) =>
+        options.json === true ? playJson(cli, pagurus, request) : playText(cli, pagurus, request, held),
+      asking(terminalPermission(cli, held)),
     );
     return turnExitCode(end, controller.signal.aborted);
   } finally {

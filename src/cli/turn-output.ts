@@ -1,8 +1,9 @@
 import type { TurnEvent } from "../contract/events.ts";
 import type { AgentMessage } from "../contract/message.ts";
-import { bytes, count, oneLine, terminalSafe } from "../command/layout.ts";
+import { bytes, count, oneLine, plural, terminalSafe } from "../command/layout.ts";
 import { messageText } from "../command/rewind.ts";
 import { styleFor, type OutputStream, type Style } from "./cli.ts";
+import { Waiting } from "./waiting.ts";
 
 type Of<T extends TurnEvent["type"]> = Extract<TurnEvent, { type: T }>;
 
@@ -16,32 +17,50 @@ function callSummary(args: Record<string, unknown>, limit: number): string {
   return Object.keys(args).length === 0 ? "" : oneLine(JSON.stringify(args), limit);
 }
 
-/** One line for a result: the first line of an error, the size of a success. */
+/** Lines of a failure that are shown from its start and from its end, when it has more than both. */
+const FAILURE_LINES = 20;
+
+/** A text whole, in one line. */
+function whole(text: string): string {
+  return oneLine(text, Infinity);
+}
+
+/** A failure with all it says, a line each; of a long output the start and the end. */
+function failureText(text: string): string {
+  const lines = text.trim().split("\n").map(whole);
+  const left = lines.length - 2 * FAILURE_LINES;
+  if (left > 0) lines.splice(FAILURE_LINES, left, `… ${plural(left, "more line")} …`);
+  return lines.join("\n    ");
+}
+
+/** A result: all of an error, the size of a success. */
 function outcomeSummary(outcome: Of<"tool.completed">["outcome"], limit: number): string {
   const text = outcome.content.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n");
   const exit = outcome.details?.["exitCode"];
   const code = typeof exit === "number" && exit !== 0 ? `exit ${exit}, ` : "";
-  if (outcome.isError) return oneLine(`${code}${text.trim().split("\n")[0] ?? ""}`, limit);
+  if (outcome.isError) return `${code}${failureText(text)}`;
   const lines = text === "" ? 0 : text.replace(/\n$/, "").split("\n").length;
   return lines <= 1 && text.length <= 60
     ? oneLine(`${code}${text}`, limit)
-    : `${code}${lines === 1 ? "1 line" : `${count(lines)} lines`}, ${bytes(Buffer.byteLength(text))}`;
+    : `${code}${plural(lines, "line")}, ${bytes(Buffer.byteLength(text))}`;
 }
 
-/** Events that are not text, as one short line; undefined for those a person need not see. */
+/**
+ * Events that are not text, for a person; undefined for those that need not be seen. Only the arguments of a call
+ * and the words of a result that succeeded are cut to `limit` characters: a message holds what to do at its end.
+ */
 function activityLine(event: TurnEvent, style: Style, limit: number): string | undefined {
-  const short = (text: string): string => oneLine(text, limit);
   switch (event.type) {
     case "tool.started":
-      return `${style("cyan", "•")} ${short(event.toolName)} ${style("dim", callSummary(event.arguments, limit))}`.trimEnd();
+      return `${style("cyan", "•")} ${whole(event.toolName)} ${style("dim", callSummary(event.arguments, limit))}`.trimEnd();
     case "tool.completed": {
       const mark = event.outcome.isError ? style("red", "✗") : style("green", "✓");
-      return `  ${mark} ${style("dim", `${short(event.toolName)}: ${outcomeSummary(event.outcome, limit)}`)}`;
+      return `  ${mark} ${style("dim", `${whole(event.toolName)}: ${outcomeSummary(event.outcome, limit)}`)}`;
     }
     case "notice":
-      return style("dim", `note: ${short(event.detail)}`);
+      return style("dim", `note: ${whole(event.detail)}`);
     case "model.retry":
-      return style("yellow", `retry ${event.attempt} in ${count(event.delayMs)} ms: ${short(event.reason)}`);
+      return style("yellow", `retry ${event.attempt} in ${count(event.delayMs)} ms: ${whole(event.reason)}`);
     case "steered":
       return style("dim", "note: your input joined the turn");
     case "compaction.started":
@@ -49,14 +68,14 @@ function activityLine(event: TurnEvent, style: Style, limit: number): string | u
     case "compaction.completed":
       return style(
         "dim",
-        `compacted by ${short(event.handledBy)}: ${count(event.tokensBefore)} → ${count(event.tokensAfter)} tokens`,
+        `compacted by ${whole(event.handledBy)}: ${count(event.tokensBefore)} → ${count(event.tokensAfter)} tokens`,
       );
     case "compaction.failed":
-      return style("yellow", `compaction failed: ${short(event.reason)}`);
+      return style("yellow", `compaction failed: ${whole(event.reason)}`);
     case "context.degraded":
       return style(
         "yellow",
-        `degraded (${event.stage}, engine ${short(event.engineId)}): ${short(event.reason)}`,
+        `degraded (${event.stage}, engine ${whole(event.engineId)}): ${whole(event.reason)}`,
       );
     case "turn.completed":
       if (event.stopReason === "length")
@@ -69,36 +88,74 @@ function activityLine(event: TurnEvent, style: Style, limit: number): string | u
   }
 }
 
-/** Shows a turn to a person: its text on one stream, everything else as short lines on another. */
+/** A character of two UTF-16 units whose second one has not come yet. */
+const HALF_CHARACTER = /[\ud800-\udbff]$/;
+
+/**
+ * Shows a turn to a person: its text on one stream, everything else as lines on another. On a terminal text appears
+ * as it comes. Elsewhere it waits until its message is complete, because a retry says everything again.
+ */
 export class TurnOutput {
   readonly #text: OutputStream;
   readonly #activity: OutputStream;
   readonly #style: Style;
   readonly #limit: number;
+  readonly #live: boolean;
+  readonly #waiting: Waiting;
+  readonly #running = new Map<string, string>();
+  #model = "the model";
   /** Something was written since the last newline of the text stream. */
   #lineOpen = false;
   /** Text of the message that is streaming was shown as deltas. */
   #streamed = false;
+  /** Text that came and is not shown yet: half a character, or off a terminal the message so far. */
+  #kept = "";
+  #answered = false;
 
-  constructor(text: OutputStream, activity: OutputStream, env: Record<string, string | undefined>) {
+  /** `quiet` says that nothing may be shown now that is not asked for: a person types or is asked. */
+  constructor(
+    text: OutputStream,
+    activity: OutputStream,
+    env: Record<string, string | undefined>,
+    quiet: () => boolean = () => false,
+  ) {
     this.#text = text;
     this.#activity = activity;
+    this.#live = text.isTTY === true;
     this.#style = styleFor(activity, env);
     this.#limit = Math.max(40, Math.min(activity.columns ?? 100, 160) - 12);
+    this.#waiting = new Waiting(activity, this.#style, {
+      whom: () => [...this.#running.values()].join(", ") || this.#model,
+      quiet,
+      before: () => this.endLine(),
+    });
   }
 
   show(event: TurnEvent): void {
-    if (event.type === "text.delta") {
-      this.#streamed = true;
-      this.#write(event.delta);
-      return;
-    }
+    this.#waiting.beat();
+    this.#follow(event);
+    if (event.type === "text.delta") return this.#delta(event.delta);
     if (event.type === "message") this.#message(event.message);
-    if (event.type === "model.retry") this.#streamed = false;
+    if (event.type === "model.retry") this.#startAgain();
+    if (event.type === "turn.completed" || event.type === "turn.failed") this.#finish();
     const line = activityLine(event, this.#style, this.#limit);
-    if (line === undefined) return;
+    if (line !== undefined) this.note(line);
+    const nothing = event.type === "turn.completed" && event.stopReason !== "aborted" && !this.#answered;
+    if (nothing) this.note(this.#style("yellow", "the model answered nothing"));
+    return undefined;
+  }
+
+  /** A line of its own on the stream for activity. */
+  note(line: string): void {
     this.endLine();
     this.#activity.write(`${line}\n`);
+  }
+
+  /** That the user ended the turn. Behind the `^C` that a terminal echoes the line is still open. */
+  aborted(): void {
+    const echoed = this.#activity.isTTY === true && !this.#lineOpen;
+    if (echoed) this.#activity.write("\n");
+    this.note(this.#style("dim", "aborted"));
   }
 
   /** Ends the current line of text, so that what follows starts on its own. */
@@ -107,17 +164,61 @@ export class TurnOutput {
     this.#lineOpen = false;
   }
 
+  /** Nothing follows. */
+  close(): void {
+    this.#waiting.stop();
+    this.#finish();
+    this.endLine();
+  }
+
+  /** Keeps what a wait is named after. */
+  #follow(event: TurnEvent): void {
+    if (event.type === "turn.started") this.#model = oneLine(event.model, 100);
+    if (event.type === "tool.started") this.#running.set(event.toolCallId, oneLine(event.toolName, 60));
+    if (event.type === "tool.completed") this.#running.delete(event.toolCallId);
+  }
+
+  #delta(delta: string): void {
+    if (delta === "") return;
+    this.#answered = true;
+    this.#kept += delta;
+    if (!this.#live) return;
+    this.#streamed = true;
+    const half = HALF_CHARACTER.exec(this.#kept)?.[0] ?? "";
+    const ready = this.#kept.slice(0, this.#kept.length - half.length);
+    this.#kept = half;
+    this.#write(ready);
+  }
+
+  #startAgain(): void {
+    const shown = this.#streamed;
+    this.#kept = "";
+    this.#streamed = false;
+    if (shown) this.note(this.#style("yellow", "(answer broke off; starting again)"));
+  }
+
   #message(message: AgentMessage): void {
     if (message.role !== "assistant") return;
+    const text = messageText(message);
+    if (text !== "") this.#answered = true;
     // A runtime that does not stream sends whole messages only.
-    if (!this.#streamed) this.#write(messageText(message));
+    if (!this.#streamed) this.#write(text === "" ? this.#kept : text);
+    this.#kept = "";
     this.#streamed = false;
     this.endLine();
   }
 
+  /** A turn that ends within a message keeps what came of it. */
+  #finish(): void {
+    const rest = this.#kept;
+    this.#kept = "";
+    this.#streamed = false;
+    this.#write(rest);
+  }
+
   #write(text: string): void {
     if (text === "") return;
-    this.#text.write(this.#text.isTTY === true ? terminalSafe(text) : text);
+    this.#text.write(this.#live ? terminalSafe(text) : text);
     this.#lineOpen = !text.endsWith("\n");
   }
 }

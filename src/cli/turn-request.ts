@@ -1,8 +1,8 @@
-import { statSync } from "node:fs";
+import { statSync, type Stats } from "node:fs";
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import type { InputPart, PagurusOptions, RunRequest } from "../contract/host.ts";
-import { type Cli, sessionOf, type SessionOptions } from "./cli.ts";
+import { type Cli, printLine, sessionOf, type SessionOptions } from "./cli.ts";
 import { usageError } from "./failure.ts";
 
 /** Options of `run` and `chat`, as the command line gives them. */
@@ -21,10 +21,20 @@ export interface RunOptions extends TurnOptions {
 export function workspace(cli: Cli, option: string | undefined): string {
   if (option === undefined) return cli.cwd;
   const cwd = resolve(cli.cwd, option);
-  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
-    throw usageError(`The workspace folder "${option}" does not exist; give --cwd an existing folder.`);
+  const stat = statOf(cwd);
+  if (stat?.isDirectory()) return cwd;
+  const what = stat ? "is a file, not a folder" : "does not exist";
+  throw usageError(`The workspace folder "${option}" ${what}; give --cwd an existing folder.`);
+}
+
+/** Undefined where nothing is, or nothing that may be looked at. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    // A part of the path is missing, is a file, or is closed to the user.
+    return undefined;
   }
-  return cwd;
 }
 
 /** What every turn of a command has in common. */
@@ -50,6 +60,47 @@ export async function readPrompt(cli: Cli, argument: string | undefined): Promis
   const prompt = argument === undefined || argument === "-" ? await text(cli.stdin) : argument;
   if (prompt.trim() === "") throw usageError("The prompt is empty; give some text.");
   return prompt;
+}
+
+/** How long a pipe may take for its first byte, ms: a program that starts us may leave one open and never write. */
+const FIRST_BYTE_MS = 100;
+
+/** Whether the stream has something to read soon, or `ended`, or stays `silent`. */
+function firstByte(stream: NodeJS.ReadableStream): Promise<"data" | "ended" | "silent"> {
+  return new Promise((resolve) => {
+    const done = (result: "data" | "ended" | "silent"): void => {
+      clearTimeout(timer);
+      stream.off("readable", onReadable).off("end", onEnd).off("error", onEnd);
+      resolve(result);
+    };
+    const timer = setTimeout(done, FIRST_BYTE_MS, "silent");
+    const onReadable = (): void => {
+      const chunk = stream.read() as string | Buffer | null;
+      if (chunk === null) return;
+      stream.unshift(chunk as string);
+      done("data");
+    };
+    const onEnd = (): void => done("ended");
+    stream.on("readable", onReadable).once("end", onEnd).once("error", onEnd);
+  });
+}
+
+/**
+ * What is piped in beside a prompt of the arguments, as one more part of the input. A pipe that is open and gives
+ * nothing within 100 ms is not read, and that is said.
+ */
+export async function pipedPart(cli: Cli): Promise<InputPart[]> {
+  if (cli.stdin.isTTY === true) return [];
+  const first = await firstByte(cli.stdin);
+  if (first === "silent") {
+    cli.stdin.pause();
+    const why = `standard input is open and gave nothing within ${FIRST_BYTE_MS} ms, so it was not read`;
+    printLine(cli.stderr, `note: ${why}; close it (< /dev/null), or let it hold the whole prompt (-)`);
+  }
+  const piped = first === "data" ? await text(cli.stdin) : "";
+  return piped.trim() === ""
+    ? []
+    : [{ type: "text", text: `<stdin>\n${piped.replace(/\n$/, "")}\n</stdin>` }];
 }
 
 /** The prompt with its `@path` words and images attached; costs nothing where there are none. */

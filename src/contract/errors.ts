@@ -24,6 +24,7 @@ export const ERROR_CODES = {
   engine_failed: "The engine in the slot could not be created.",
   engine_contract: "The engine or harness was written for another contract, or lacks a required member.",
   host_requirement: "The runtime cannot do what the engine requires.",
+  plugin_failed: "A plugin that the configuration enables could not be loaded.",
   plugin_duplicate_id: "Two plugins registered the same id.",
   prompt_blocked: "A hook blocked the input.",
   turn_aborted: "The turn was aborted.",

@@ -143,6 +143,6 @@ export interface Pagurus {
   }): Promise<SessionRecord>;
   /** A model, runtime or engine that cannot be used is one of the report's problems and nothing is thrown. */
   status(request?: { sessionKey?: string; agentId?: string; cwd?: string }): Promise<StatusReport>;
-  /** Aborts what runs, waits 10 seconds for it at most, and ends. Later calls are refused with `usage_invalid`. */
+  /** Aborts what runs, waits 15 seconds for it at most, and ends. Later calls are refused with `usage_invalid`. */
   close(): Promise<void>;
 }

@@ -62,7 +62,8 @@ const NO_SUCH_MODEL =
 
 /** Whether the provider says that it does not have the model; a 404 may also mean a wrong address. */
 function saysNoSuchModel({ status, code, message, body }: Facts, id: string): boolean {
-  if (status === 400) return /model_not_found|not a valid model|model.{0,60}does not exist/i.test(`${code} ${message}`);
+  if (status === 400)
+    return /model_not_found|not a valid model|model.{0,60}does not exist/i.test(`${code} ${message}`);
   if (status !== 404) return false;
   return NO_SUCH_MODEL.test(`${code} ${message} ${body}`) || message.includes(id);
 }
@@ -70,7 +71,8 @@ function saysNoSuchModel({ status, code, message, body }: Facts, id: string): bo
 /** The names to try instead, and where the name was given. */
 function modelAdvice({ info, knownIds }: ResolvedModel): string {
   const near = nearest(info.id, knownIds ?? []).filter((id) => id !== info.id);
-  const mean = near.length > 0 ? `did you mean ${near.map((id) => `${info.provider}/${id}`).join(" or ")}? ` : "";
+  const mean =
+    near.length > 0 ? `did you mean ${near.map((id) => `${info.provider}/${id}`).join(" or ")}? ` : "";
   const pull = info.provider === "ollama" ? `fetch it with \`ollama pull ${info.id}\`, or ` : "";
   return `${mean}${pull}choose another with --model or agents.defaults.model`;
 }

@@ -123,7 +123,10 @@ interface Input {
 /** The input's own words and the files attached to it (`<file path="…">`). */
 function readInput(message: AgentMessage | undefined): Input {
   if (message?.role !== "user") return { text: "", files: [] };
-  const parts = typeof message.content === "string" ? [{ type: "text", text: message.content } as const] : message.content;
+  const parts =
+    typeof message.content === "string"
+      ? [{ type: "text", text: message.content } as const]
+      : message.content;
   const texts: string[] = [];
   const files: Input["files"] = [];
   for (const part of parts) {
@@ -156,7 +159,11 @@ function splitQuestion(text: string): { question: string; rest: string } {
   const asks = (sentence: string): boolean => /[?？]["')\]]?$/.test(sentence.trim());
   const end = sentences.findLastIndex((sentence) => sentence.trim() !== "" && !isMentions(sentence));
   let at = asks(sentences[end] ?? "") ? end : sentences.findIndex(asks);
-  if (at < 0) at = Math.max(0, sentences.findIndex((sentence) => sentence.trim() !== ""));
+  if (at < 0)
+    at = Math.max(
+      0,
+      sentences.findIndex((sentence) => sentence.trim() !== ""),
+    );
   return {
     question: (sentences[at] ?? "").trim(),
     // What stood before the question and what stood after it are different passages.

@@ -23,6 +23,18 @@ export function sessionExists(what: string): PagurusError {
   );
 }
 
+/** A file whose session is here already: another key is no way out, because ids name files. */
+export function idExists(catalog: Catalog, sessionId: string): PagurusError {
+  const row = catalog.index.use((db) => sessionRow(db, sessionId));
+  if (!row) return sessionExists(`The session ${sessionId}`);
+  const advice = catalog.isCurrent(row)
+    ? `is here already under the key ${row.key}; use \`pagurus sessions fork ${row.key} NEW\` for a copy, or delete it first`
+    : `is here already as an earlier conversation of the key ${row.key}; delete that key first to import it again`;
+  return new PagurusError("session_exists", `The session ${sessionId} ${advice}.`, {
+    details: { sessionId, sessionKey: row.key },
+  });
+}
+
 /** A new empty session. With `unlessExists` the key's current session where there is one. */
 export function createSession(
   catalog: Catalog,
@@ -75,11 +87,7 @@ function* forkedBytes(view: SessionView, header: StoredHeader, end: number): Gen
 /** Runs work in the folder's mutex, so that two processes never create one key twice. */
 export function exclusively<T>(catalog: Catalog, key: string, work: () => T): T {
   assertSessionKey(key);
-  try {
-    ensurePrivateDir(catalog.folder);
-  } catch (error) {
-    throw writeFailure(error, catalog.folder);
-  }
+  ensurePrivateDir(catalog.folder);
   return withMutex(catalog.folder, () => {
     // Also what another process just created.
     catalog.index.sync();
@@ -119,7 +127,7 @@ export function install(
       linkSync(temporary, paths.transcript);
       fsyncDir(catalog.folder);
     } catch (error) {
-      if (systemCode(error) === "EEXIST") throw sessionExists(`The session ${sessionId}`);
+      if (systemCode(error) === "EEXIST") throw idExists(catalog, sessionId);
       throw writeFailure(error, paths.transcript);
     } finally {
       rmSync(temporary, { force: true });

@@ -4,7 +4,7 @@ import { PagurusError } from "../contract/errors.ts";
 import type { TranscriptEntry } from "../contract/transcript.ts";
 import { writeFileAtomic } from "../platform/files.ts";
 import type { Catalog } from "./catalog.ts";
-import { exclusively, install, sessionExists } from "./create.ts";
+import { exclusively, idExists, install, sessionExists } from "./create.ts";
 import { parseEntry, parseHeader, type StoredHeader } from "./entry.ts";
 import { readFailure } from "./failures.ts";
 import type { SessionRow } from "./index-rows.ts";
@@ -44,10 +44,10 @@ export async function importSession(
     if (key === undefined) throw invalid(file, 1, "the header names no session key; give one");
     assertSessionKey(key);
     return exclusively(catalog, key, () => {
-      if (catalog.current(key)) throw sessionExists(`A session with the key ${key}`);
       const { key: keyFile, transcript } = catalog.paths(header.id);
       // Before the key file of a session that is there could be overwritten.
-      if (existsSync(transcript)) throw sessionExists(`The session ${header.id}`);
+      if (existsSync(transcript)) throw idExists(catalog, header.id);
+      if (catalog.current(key)) throw sessionExists(`A session with the key ${key}`);
       return install(catalog, header.id, copy(fd, size), () => {
         if (key !== header.key) writeFileAtomic(keyFile, `${key}\n`);
       });

@@ -122,10 +122,19 @@ export function openTurns(db: IndexDb, session: number): TurnRow[] {
   );
 }
 
-export function unfinalizedTurns(db: IndexDb, session: number): TurnRow[] {
-  return db.all<TurnRow>(
-    "SELECT turn, start, commit_end FROM turns WHERE session = ? AND unfinalized = 1 ORDER BY start",
+/** The first turn that starts behind an offset and that no engine has taken. */
+export function nextUnfinalized(db: IndexDb, session: number, after: number): TurnRow | undefined {
+  return db.get<TurnRow>(
+    "SELECT turn, start, commit_end FROM turns WHERE session = ? AND unfinalized = 1 AND start > ? ORDER BY start LIMIT 1",
     session,
+    after,
+  );
+}
+
+export function isUnfinalized(db: IndexDb, session: number, turn: string): boolean {
+  return (
+    db.get("SELECT 1 FROM turns WHERE session = ? AND turn = ? AND unfinalized = 1", session, turn) !==
+    undefined
   );
 }
 

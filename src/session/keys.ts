@@ -4,12 +4,16 @@ import { PagurusError } from "../contract/errors.ts";
 const KEY = /^[\p{L}\p{N}_+@#][\p{L}\p{N}\p{M}._:@+/#=~-]{0,199}$/u;
 const SESSION_ID = /^[0-9a-z]{16}$/;
 
+export function isSessionKey(key: string): boolean {
+  return KEY.test(key);
+}
+
 /** Throws `session_key_invalid` for a key that is empty, too long, or has spaces or control characters. */
 export function assertSessionKey(key: string): void {
-  if (KEY.test(key)) return;
+  if (isSessionKey(key)) return;
   throw new PagurusError(
     "session_key_invalid",
-    `The session key ${JSON.stringify(key.slice(0, 80))} is not valid; use 1 to 200 letters, digits and . _ : @ + / # = ~ - without spaces.`,
+    `The session key ${JSON.stringify(key.slice(0, 80))} is not valid; it begins with a letter, a digit or one of _ + @ #, and has up to 200 letters, digits and . _ : @ + / # = ~ - without spaces.`,
   );
 }
 

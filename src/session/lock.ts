@@ -58,8 +58,7 @@ export class SessionLock {
       const got = tryAcquire(request);
       if (got.won) return new SessionLock(request.file, got.owner, got.content, got.takenFrom);
       // Waiting blocks this thread, so an owner in this process could never let go.
-      const ours = got.owner?.pid === process.pid && got.owner.host === hostname();
-      if (ours || performance.now() >= giveUpAt) throw lockedError(request.sessionKey, got.owner);
+      if (isThisProcess(got.owner) || performance.now() >= giveUpAt) throw lockedError(request.sessionKey, got.owner);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
     }
   }
@@ -189,10 +188,25 @@ function describe(owner: LockOwner): string {
   return `process ${owner.pid} on ${owner.host}, since ${owner.acquiredAt}`;
 }
 
+function isThisProcess(owner: LockOwner | undefined): boolean {
+  return owner?.pid === process.pid && owner.host === hostname();
+}
+
+/** The live owner of a lock, for readers; undefined when there is none, or when nobody can tell. */
+export function liveOwner(file: string): { pid: number; since: string } | undefined {
+  try {
+    const owner = parseOwner(readLock(file));
+    return owner && isLive(owner, file) ? { pid: owner.pid, since: owner.acquiredAt } : undefined;
+  } catch {
+    // Reading goes on where a lock file cannot be read; only a writer has to know.
+    return undefined;
+  }
+}
+
 function lockedError(sessionKey: string, owner: LockOwner | undefined): PagurusError {
-  return new PagurusError(
-    "session_locked",
-    `The session ${sessionKey} is being written by ${owner ? describe(owner) : "another process"}; wait for it, or end it, and try again.`,
-    { details: owner ? { pid: owner.pid, host: owner.host, since: owner.acquiredAt } : {} },
-  );
+  const message = isThisProcess(owner)
+    ? `A turn of this session (${sessionKey}) is already running in this process; wait for it or steer it.`
+    : `The session ${sessionKey} is being written by ${owner ? describe(owner) : "another process"}; wait for it, or end it, and try again.`;
+  const details = owner ? { pid: owner.pid, host: owner.host, since: owner.acquiredAt } : {};
+  return new PagurusError("session_locked", message, { details });
 }

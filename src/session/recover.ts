@@ -1,6 +1,7 @@
 /** What a writer repairs when it opens a session: a torn end, unreadable lines, turns that were cut off. */
 import { appendFileSync, closeSync, fsyncSync, ftruncateSync, openSync, readFileSync } from "node:fs";
 import type { OpenNotice } from "../contract/store.ts";
+import type { MessageEntry } from "../contract/transcript.ts";
 import { writeAll } from "../platform/files.ts";
 import { systemCode, writeFailure } from "./failures.ts";
 import { openTurns } from "./index-rows.ts";
@@ -116,24 +117,35 @@ export interface InterruptedTurn {
   openCalls: { id: string; name: string }[];
 }
 
-/** Turns that have entries but no commit marker, in order of their start. */
+/** Turns that have entries but no commit marker, in order of their start; one pass over the path finds their calls. */
 export function interruptedTurns(view: SessionView): InterruptedTurn[] {
   const rows = view.ask((db, session) => openTurns(db, session));
-  return rows.map((row) => ({ turnId: row.turn, openCalls: openCalls(view, row.turn, row.start) }));
+  const [first] = rows;
+  if (!first) return [];
+  const turns = new Map(rows.map((row) => [row.turn, new Map<string, OpenCall>()]));
+  for (const { entry } of view.forward(clip(view.tree.path(), first.start))) {
+    const calls = entry.turnId === undefined ? undefined : turns.get(entry.turnId);
+    if (calls && entry.type === "message") takeCalls(calls, entry);
+  }
+  return [...turns].map(([turnId, calls]) => ({
+    turnId,
+    openCalls: [...calls.values()].map(({ id, name }) => ({ id, name })),
+  }));
 }
 
-function openCalls(view: SessionView, turnId: string, start: number): { id: string; name: string }[] {
-  const calls = new Map<string, { entryId: string; id: string; name: string }>();
-  for (const { entry } of view.forward(clip(view.tree.path(), start))) {
-    if (entry.type !== "message" || entry.turnId !== turnId) continue;
-    // A call of a superseded message is no longer seen, so it needs no result.
-    if (entry.supersedes !== undefined)
-      for (const call of calls.values()) if (call.entryId === entry.supersedes) calls.delete(call.id);
-    const { message } = entry;
-    if (message.role === "toolResult") calls.delete(message.toolCallId);
-    if (message.role !== "assistant") continue;
-    for (const part of message.content)
-      if (part.type === "toolCall") calls.set(part.id, { entryId: entry.id, id: part.id, name: part.name });
-  }
-  return [...calls.values()].map(({ id, name }) => ({ id, name }));
+interface OpenCall {
+  entryId: string;
+  id: string;
+  name: string;
+}
+
+function takeCalls(calls: Map<string, OpenCall>, entry: MessageEntry): void {
+  // A call of a superseded message is no longer seen, so it needs no result.
+  if (entry.supersedes !== undefined)
+    for (const call of calls.values()) if (call.entryId === entry.supersedes) calls.delete(call.id);
+  const { message } = entry;
+  if (message.role === "toolResult") calls.delete(message.toolCallId);
+  if (message.role !== "assistant") return;
+  for (const part of message.content)
+    if (part.type === "toolCall") calls.set(part.id, { entryId: entry.id, id: part.id, name: part.name });
 }

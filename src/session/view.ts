@@ -77,6 +77,11 @@ export class SessionView {
     return this.#row.epoch;
   }
 
+  /** Entries that are written and not indexed yet. */
+  get pendingCount(): number {
+    return this.#pending.length;
+  }
+
   /** Throws `store_read_failed` after `close`: a number that the system gave to another file must not be read. */
   get fd(): number {
     if (this.#fd !== undefined) return this.#fd;

@@ -9,7 +9,7 @@ import { turnMessages, type ContextWindow, type MessageCache } from "./context.t
 import { entryNotFound, openCursor } from "./cursor.ts";
 import { formatLine, parseEntry } from "./entry.ts";
 import { writeFailure } from "./failures.ts";
-import { isCommitted, lastEntryId, unfinalizedTurns } from "./index-rows.ts";
+import { isCommitted, isUnfinalized, lastEntryId, nextUnfinalized } from "./index-rows.ts";
 import { FINALIZED_TYPE } from "./indexer.ts";
 import type { SessionLock } from "./lock.ts";
 import { clip } from "./tree.ts";
@@ -25,6 +25,9 @@ export interface WriterParts {
   onClose: () => void;
 }
 
+/** Entries after which the index is brought up to date between commits, which bounds what waits in memory. */
+const FLUSH_EVERY = 512;
+
 type NewCommit = Omit<Extract<NewEntry, { type: "turn_commit" }>, "type">;
 
 /**
@@ -39,6 +42,9 @@ export class TranscriptWriter implements SessionWriter {
   readonly #ids: IdSource;
   /** Turns whose marker this writer wrote; the index may not have them yet. */
   readonly #committed = new Set<string>();
+  /** Turns that this writer committed as not taken, and those it marked as taken since; likewise. */
+  readonly #unfinalized = new Set<string>();
+  readonly #finalized = new Set<string>();
   #unsynced = false;
   /** True while the rest of a failed write could not be cut off. */
   #leftover = false;
@@ -67,15 +73,8 @@ export class TranscriptWriter implements SessionWriter {
     return this.#parts.window.slice(limit?.maxBytes);
   }
 
-  unfinalizedTurns(): { turnId: string; messages: AgentMessage[] }[] {
-    const path = this.#view.tree.path();
-    return this.#view
-      .ask((db, session) => unfinalizedTurns(db, session))
-      .filter((row) => row.commit_end !== null && this.#view.tree.onPath(row.commit_end - 1))
-      .map((row) => {
-        const entries = this.#view.forward(clip(path, row.start, row.commit_end ?? undefined));
-        return { turnId: row.turn, messages: turnMessages(entries, row.turn, this.#parts.cache) };
-      });
+  unfinalizedTurns(): Iterable<{ turnId: string; messages: AgentMessage[] }> {
+    return { [Symbol.iterator]: () => this.#unfinalizedTurns() };
   }
 
   append(entry: NewEntry): TranscriptEntry {
@@ -97,9 +96,12 @@ export class TranscriptWriter implements SessionWriter {
   }
 
   markFinalized(turnId: string): void {
-    const due = this.#view.ask((db, session) => unfinalizedTurns(db, session));
-    if (due.some((row) => row.turn === turnId))
-      this.#write({ type: "custom", customType: FINALIZED_TYPE, data: { turnId } });
+    if (this.#finalized.has(turnId)) return;
+    const due =
+      this.#unfinalized.has(turnId) || this.#view.query((db, session) => isUnfinalized(db, session, turnId));
+    if (!due) return;
+    this.#write({ type: "custom", customType: FINALIZED_TYPE, data: { turnId } });
+    this.#finalized.add(turnId);
   }
 
   rewind(targetId: string | null): void {
@@ -121,6 +123,19 @@ export class TranscriptWriter implements SessionWriter {
     this.#parts.onClose();
   }
 
+  *#unfinalizedTurns(): Generator<{ turnId: string; messages: AgentMessage[] }> {
+    const { tree } = this.#view;
+    this.#view.flush();
+    for (let after = -1; ;) {
+      const row = this.#view.query((db, session) => nextUnfinalized(db, session, after));
+      if (!row) return;
+      after = row.start;
+      if (this.#finalized.has(row.turn) || row.commit_end === null || !tree.onPath(row.commit_end - 1)) continue;
+      const entries = this.#view.forward(clip(tree.path(), row.start, row.commit_end));
+      yield { turnId: row.turn, messages: turnMessages(entries, row.turn, this.#parts.cache) };
+    }
+  }
+
   #isCommitted(turnId: string): boolean {
     return this.#committed.has(turnId) || this.#view.query((db, session) => isCommitted(db, session, turnId));
   }
@@ -128,6 +143,7 @@ export class TranscriptWriter implements SessionWriter {
   #commit(entry: Extract<NewEntry, { type: "turn_commit" }>): TranscriptEntry {
     const written = this.#write(entry, { durably: true });
     this.#committed.add(entry.turnId);
+    if (entry.finalized === false) this.#unfinalized.add(entry.turnId);
     this.#view.flush(true);
     return written;
   }
@@ -164,6 +180,7 @@ export class TranscriptWriter implements SessionWriter {
     this.#writeBytes(bytes, how.durably ?? false);
     this.#view.added(stored.entry, bytes, how.leaf);
     if (!how.leaf) this.#parts.window.push(stored.entry, bytes.length);
+    if (this.#view.pendingCount % FLUSH_EVERY === 0) this.#view.flush(true);
     return stored.entry;
   }
 

@@ -1,5 +1,5 @@
 /** Files and images that a user gives with a prompt: `@path` mentions and `--image`. */
-import { constants } from "node:fs";
+import { constants, statSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { resolve } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
@@ -12,6 +12,8 @@ import { openWorkspace, type Workspace, type WorkspacePath } from "./workspace.t
 const MOST_TEXT_BYTES = 256 * 1024;
 /** `@path` or `@"path with spaces"` at the start of a word. */
 const MENTION = /(?<![^\s("'`[{<,;])@(?:"([^"\n]{1,1000})"|([^\s"'`<>]{1,1000}))/g;
+/** A word that somebody means as a path: with a slash, or an ending like that of a file. */
+const LIKE_A_PATH = /[/\\]|[^.]\.[A-Za-z][A-Za-z0-9]{0,9}$/;
 const TRAILING = /[.,;:!?)\]}]$/;
 
 function invalid(name: string, reason: string): PagurusError {
@@ -85,34 +87,55 @@ function locate(workspace: Workspace, name: string): WorkspacePath | undefined {
   }
 }
 
+type Mentioned = { file: FileHandle; at: WorkspacePath } | { missing: string };
+
+/** The file that one spelling of a mention names inside the workspace, or why there is none. */
+async function openMention(workspace: Workspace, name: string): Promise<Mentioned> {
+  const at = locate(workspace, name);
+  if (!at) return { missing: "the path cannot be resolved" };
+  if (!at.inside) return { missing: "it is outside the workspace" };
+  const file = await openFile(at.path, at.shown);
+  if (file) return { file, at };
+  const folder = statSync(at.path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return { missing: folder ? "it is a folder" : "there is no such file in the workspace" };
+}
+
 /**
  * Reads what a prompt mentions and the given images. A mention counts when it names a file inside `cwd`; anything
  * else (`@user`, a file elsewhere, a folder) stays plain text, since a prompt may quote words of others. `images`
- * may lie anywhere. The prompt itself is returned unchanged. Throws `attachment_invalid`.
+ * may lie anywhere. The prompt itself is returned unchanged. `notices` are sentences about words that look like
+ * paths and were not attached. Throws `attachment_invalid`.
  */
 export async function readAttachments(
   prompt: string,
   options: { cwd: string; images?: readonly string[] | undefined },
-): Promise<{ prompt: string; parts: InputPart[] }> {
+): Promise<{ prompt: string; parts: InputPart[]; notices: string[] }> {
   const workspace = openWorkspace(options.cwd);
   const parts: InputPart[] = [];
+  const notices = new Set<string>();
   const seen = new Set<string>();
   for (const match of prompt.matchAll(MENTION)) {
+    let notice: string | undefined;
     for (const name of match[1] === undefined ? spellings(match[2] ?? "") : [match[1]]) {
-      const at = locate(workspace, name);
-      if (!at?.inside) continue;
-      const file = await openFile(at.path, at.shown);
-      if (!file) continue;
+      const mentioned = await openMention(workspace, name);
+      if ("missing" in mentioned) {
+        // The last spelling is the one without the punctuation of the sentence.
+        notice = LIKE_A_PATH.test(name) ? `"@${name}" is not attached: ${mentioned.missing}.` : undefined;
+        continue;
+      }
+      notice = undefined;
+      const { file, at } = mentioned;
       if (seen.has(at.path)) await file.close();
       else parts.push(await readPart(file, at.shown, "any"));
       seen.add(at.path);
       break;
     }
+    if (notice !== undefined) notices.add(notice);
   }
   for (const image of options.images ?? []) {
     const file = await openFile(resolve(options.cwd, image), image);
     if (!file) throw invalid(image, "there is no such file");
     parts.push(await readPart(file, image, "image"));
   }
-  return { prompt, parts };
+  return { prompt, parts, notices: [...notices] };
 }

@@ -2,12 +2,18 @@
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { systemCode } from "./tool-error.ts";
 import { isInside } from "./workspace.ts";
 
 export interface ProjectInstructions {
   /** Absolute. */
   path: string;
+  /** Empty where the file is not readable. */
   text: string;
+  /** Present where the file was too long: its size, and how many bytes of it `text` holds. */
+  cut?: { fromBytes: number; toBytes: number };
+  /** Why the file could not be read, as the end of a sentence. */
+  unreadable?: string;
 }
 
 const NAMES = ["AGENTS.md", "CLAUDE.md"];
@@ -33,25 +39,43 @@ function topFolder(cwd: string, home: string): string {
   }
 }
 
-function cutText(bytes: Buffer): string {
-  if (bytes.length <= MOST_BYTES) return new TextDecoder("utf-8").decode(bytes);
+function cutText(path: string, bytes: Buffer): ProjectInstructions {
+  if (bytes.length <= MOST_BYTES) return { path, text: new TextDecoder("utf-8").decode(bytes) };
   const head = new TextDecoder("utf-8").decode(bytes.subarray(0, MOST_BYTES), { stream: true });
-  return `${head}\n[cut: the first ${MOST_BYTES} of ${bytes.length} bytes]`;
+  return {
+    path,
+    text: `${head}\n[cut: the first ${MOST_BYTES} of ${bytes.length} bytes]`,
+    cut: { fromBytes: bytes.length, toBytes: MOST_BYTES },
+  };
 }
 
-/** Undefined where there is no such regular file, or a link leads out of the tree. */
-function readInstructions(path: string, top: string): string | undefined {
+/** Undefined where there is no such regular file. One that cannot be read must not stop a turn. */
+function readInstructions(path: string, top: string): ProjectInstructions | undefined {
   try {
     const real = realpathSync.native(path);
-    if (!isInside(top, real) || !statSync(real).isFile()) return undefined;
-    return cutText(readFileSync(real));
-  } catch {
-    // Instructions are a help; one that cannot be read must not stop a turn.
-    return undefined;
+    if (!isInside(top, real))
+      return { path, text: "", unreadable: "it is a link that leads out of the project" };
+    return statSync(real).isFile() ? cutText(path, readFileSync(real)) : undefined;
+  } catch (error) {
+    const code = systemCode(error) ?? "an unknown error";
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    return { path, text: "", unreadable: `the system says ${code}` };
   }
 }
 
-/** Outermost first; the same files give the same bytes. Throws what the system throws when `cwd` does not exist. */
+/** Of one folder: the first file with text, and those before it that cannot be read. */
+function instructionsOf(folder: string, top: string): ProjectInstructions[] {
+  const found: ProjectInstructions[] = [];
+  for (const name of NAMES) {
+    const file = readInstructions(join(folder, name), top);
+    if (!file || (file.unreadable === undefined && file.text.trim() === "")) continue;
+    found.push(file);
+    if (file.unreadable === undefined) break;
+  }
+  return found;
+}
+
+/** Outermost first; the same files give the same bytes. Those that cannot be read are told without text. Throws what the system throws when `cwd` does not exist. */
 export function projectInstructions(
   cwd: string,
   options: { home?: string | undefined } = {},
@@ -59,12 +83,5 @@ export function projectInstructions(
   const start = realpathSync.native(cwd);
   const home = options.home ?? homedir();
   const top = topFolder(start, existsSync(home) ? realpathSync.native(home) : home);
-  return foldersBetween(top, start).flatMap((folder) => {
-    for (const name of NAMES) {
-      const path = join(folder, name);
-      const text = readInstructions(path, top);
-      if (text !== undefined && text.trim() !== "") return [{ path, text }];
-    }
-    return [];
-  });
+  return foldersBetween(top, start).flatMap((folder) => instructionsOf(folder, top));
 }

@@ -165,7 +165,9 @@ function ruleText({ tool, match, cwd }: PermissionRule, access: Access): string 
   if (access.kind === "shell") return `${tool}: exactly this command ${where}`;
   if (access.kind === "fetch") return `${tool} from ${match ?? "everywhere"} ${where}`;
   if (access.kind === "plugin") return `${tool} with any arguments ${where}`;
-  return match === undefined ? `${tool} anywhere ${where}` : `${tool}: only ${access.path.path}, from ${cwd ?? "everywhere"}`;
+  return match === undefined
+    ? `${tool} anywhere ${where}`
+    : `${tool}: only ${access.path.path}, from ${cwd ?? "everywhere"}`;
 }
 
 /** A preview that cannot be made leaves the question as it is. */
@@ -221,7 +223,14 @@ export function createPermissions(options: PermissionOptions): Permissions {
     const preview = await previewOf(plan);
     try {
       const cwd = placeOf(access, root);
-      const asked = ask({ toolName, summary, rule, cwd, signal, ...(preview === undefined ? {} : { preview }) });
+      const asked = ask({
+        toolName,
+        summary,
+        rule,
+        cwd,
+        signal,
+        ...(preview === undefined ? {} : { preview }),
+      });
       answer = await untilAborted(asked, signal);
     } catch {
       return "Permission denied: the question to the user was not answered.";

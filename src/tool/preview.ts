@@ -59,7 +59,9 @@ export async function writePreview(at: WorkspacePath, content: string): Promise<
   const lines = linesOf(content);
   const size = await existingSize(at);
   const title =
-    size === undefined ? `new file, ${count(lines.length)}` : `overwrites ${size} with ${count(lines.length)}`;
+    size === undefined
+      ? `new file, ${count(lines.length)}`
+      : `overwrites ${size} with ${count(lines.length)}`;
   return [title, ...firstLines(lines, MOST_FILE_LINES)].join("\n");
 }
 

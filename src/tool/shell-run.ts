@@ -36,6 +36,17 @@ const DRAIN_MS = 300;
 /** Characters shown while the command runs; a flood beyond is only counted. */
 const MOST_SHOWN = 256 * 1024;
 
+/**
+ * Ends the group when the host is gone, however it ended: a watcher in the group reads from a pipe that only the host
+ * holds, and its end is the sign. It is no child of the command, which may wait for all of its children, and the
+ * command does not see the pipe.
+ */
+const WATCHED = '( { read -r _ <&3; kill -s KILL 0; } >/dev/null 2>&1 & ); exec 3<&- "$@"';
+
+function watched(command: readonly string[]): readonly string[] {
+  return process.platform === "win32" ? command : ["/bin/sh", "-c", WATCHED, "sh", ...command];
+}
+
 /** Dead processes stay in their group until their parent looks at them; where /proc tells, they do not count. */
 function onlyZombies(group: number): boolean {
   let names: string[];
@@ -73,8 +84,9 @@ async function endGroup(child: ChildProcess): Promise<void> {
   const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
   if (!groupIsAlive(child)) return;
   killGroup(child, "SIGTERM");
-  for (let waited = 0; waited < KILL_GRACE_MS; waited += 20) {
-    await pause(20);
+  // Most groups are only the watcher, which goes at once.
+  for (let waited = 0, step = 1; waited < KILL_GRACE_MS; waited += step, step = Math.min(20, step * 2)) {
+    await pause(step);
     if (!groupIsAlive(child)) return;
   }
   killGroup(child, "SIGKILL");
@@ -109,8 +121,9 @@ function collectOutput(
 
 /** Throws what the system throws when the command cannot be started. */
 export async function runInGroup(run: ShellRun): Promise<ShellResult> {
-  const [program = "", ...rest] = run.command;
-  const child = spawnGroup(program, rest, { cwd: run.cwd, env: run.env, stdio: ["ignore", "pipe", "pipe"] });
+  const [program = "", ...rest] = watched(run.command);
+  const stdio = ["ignore", "pipe", "pipe", "pipe"] as const;
+  const child = spawnGroup(program, rest, { cwd: run.cwd, env: run.env, stdio: [...stdio] });
   const untrack = run.track(child);
   const output = collectOutput(child, run);
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
@@ -132,12 +145,14 @@ export async function runInGroup(run: ShellRun): Promise<ShellResult> {
     const end = await Promise.race([exited, stopped]);
     // Also after a normal exit: background children must not outlive the call.
     await endGroup(child);
+    child.stdio[3]?.destroy();
     await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, DRAIN_MS).unref())]);
     child.stdout?.destroy();
     child.stderr?.destroy();
     return { ...output.result(), end };
   } finally {
     clearTimeout(timer);
+    child.stdio[3]?.destroy();
     if (onAbort) run.signal.removeEventListener("abort", onAbort);
     untrack();
   }

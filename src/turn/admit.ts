@@ -43,6 +43,7 @@ export async function admit(
   const choice = selectRuntime({ ...host, model, requested: request.runtime });
   const engine = await orAborted(host.slot.get(), signal);
   checkHostRequirements(engine, choice.harness, "agent-run");
+  checkPlugins(host);
 
   const turnId = host.newTurnId();
   const guard = new Guard({
@@ -92,4 +93,15 @@ export async function admit(
     writer.close();
     throw error;
   }
+}
+
+/** A plugin may be a gate or a guard: without it nothing runs. */
+export function checkPlugins(host: AgentHost): void {
+  const [first, ...more] = host.pluginFailures;
+  if (first === undefined) return;
+  const others = more.length === 0 ? "" : ` (and ${more.length} more)`;
+  throw new PagurusError(
+    "plugin_failed",
+    `${first}${others} Mend it, take it out of plugins.load.paths, or set plugins.entries.<id>.enabled to false.`,
+  );
 }

@@ -8,7 +8,12 @@ import type { TranscriptCursor } from "../contract/transcript.ts";
 import { createToolSet } from "../tool/toolset.ts";
 import { budgetFor, fixedTokens, systemPieces } from "./prepare.ts";
 import type { SystemPiece } from "./receipt-parts.ts";
-import { buildRuntimeContext, buildRuntimeSettings, type RuntimeContextInput } from "./runtime-context.ts";
+import {
+  buildRuntimeContext,
+  buildRuntimeSettings,
+  type OnCompletion,
+  type RuntimeContextInput,
+} from "./runtime-context.ts";
 import type { AgentHost } from "./scope.ts";
 import { selectRuntime } from "./select.ts";
 
@@ -57,7 +62,7 @@ export function hostTools(host: AgentHost, cwd: string, sessionKey: string): Hos
 export function outsideTurn(
   host: AgentHost,
   around: Surroundings,
-  session: { sessionId: string; transcript: TranscriptCursor },
+  session: { sessionId: string; transcript: TranscriptCursor; onCompletion?: OnCompletion },
 ): {
   runtimeContext: ReturnType<typeof buildRuntimeContext>;
   runtimeSettings: ReturnType<typeof buildRuntimeSettings>;
@@ -70,6 +75,7 @@ export function outsideTurn(
     cwd: around.cwd,
     tokenBudget: around.tokenBudget,
     transcript: session.transcript,
+    onCompletion: session.onCompletion,
   };
   return { runtimeContext: buildRuntimeContext(input), runtimeSettings: buildRuntimeSettings(input) };
 }

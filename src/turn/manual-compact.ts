@@ -6,6 +6,8 @@ import { engineSessionFile } from "./engine-files.ts";
 import { checkHostRequirements } from "./engine-slot.ts";
 import { Guard } from "./guard.ts";
 import { outsideTurn, surroundings } from "./inspect.ts";
+import { completionReceipt } from "./receipt-sink.ts";
+import type { OnCompletion } from "./runtime-context.ts";
 import type { AgentHost } from "./scope.ts";
 
 export interface ManualCompaction {
@@ -42,6 +44,15 @@ export async function compactManually(
       report: (degradation) => emit({ type: "context.degraded", ...degradation }),
       deadlines: host.config.agents?.defaults?.engineDeadlines,
     });
+    const receipts = host.receipts(writer.record);
+    const turn = {
+      turnId: `compaction-${host.newTurnId()}`,
+      runtime: around.harness.id,
+      engine: around.engine.info.id,
+      tokenBudget: around.tokenBudget,
+    };
+    const onCompletion: OnCompletion = (asked, result) =>
+      receipts.append(completionReceipt(receipts, asked, result, turn));
     return await compactQueued({
       host,
       writer,
@@ -55,7 +66,7 @@ export async function compactManually(
       tokenBudget: around.tokenBudget,
       currentTokens: host.calibration(sessionId, around.model.ref).apply(messagesTokens(messages)),
       focus: request.focus,
-      ...outsideTurn(host, around, { sessionId, transcript: writer.cursor }),
+      ...outsideTurn(host, around, { sessionId, transcript: writer.cursor, onCompletion }),
       signal: request.signal ?? new AbortController().signal,
     });
   } finally {

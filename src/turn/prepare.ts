@@ -70,6 +70,7 @@ function turnTools(admission: Admission): ToolSet {
     ...(host.askPermission ? { ask: host.askPermission } : {}),
     remember: (rule) => host.rememberPermission(rule),
     extra: [...host.pluginTools],
+    remembered: host.remembered,
     context: { sessionKey, sessionId: writer.record.sessionId },
     env: host.env,
     onOutput: (toolCallId, chunk) => emit({ type: "tool.output", toolCallId, chunk }),

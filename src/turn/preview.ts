@@ -79,7 +79,13 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
         signal,
       }),
     }).assemble();
-    const receipt = makeReceipt({ ...around, turnId: PREVIEW_ENTRY }, tokenBudget, assembly, 0, undefined);
+    const receipt = makeReceipt(
+      { ...around, turnId: PREVIEW_ENTRY },
+      tokenBudget,
+      assembly,
+      0,
+      reader ? host.receipts(reader.record).last() : undefined,
+    );
     const { system, messages } = assembly;
     const exactTokens = request.exact ? await countExactly(system, around.tools.specs, messages) : undefined;
     return { system, messages, receipt, ...(exactTokens === undefined ? {} : { exactTokens }) };

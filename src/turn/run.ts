@@ -6,18 +6,12 @@ import type { Usage, UserMessage } from "../contract/message.ts";
 import type { Receipt } from "../contract/receipt.ts";
 import type { Assembler, Assembly } from "./assemble.ts";
 import { sharedPrefix } from "./receipt-parts.ts";
+import { nextRequest, type ReceiptSink } from "./receipt-sink.ts";
 import { inputBlocked } from "./gate.ts";
 import type { Prepared } from "./prepare.ts";
 import type { Recorder } from "./record.ts";
 import type { Admission } from "./scope.ts";
 import { isSilentCut } from "./silent-cut.ts";
-
-/** Where receipts go; the session room's log, or nowhere for a preview. */
-export interface ReceiptSink {
-  append(receipt: Receipt): void;
-  setUsage(turnId: string, request: number, usage: Usage): void;
-  last(): Receipt | undefined;
-}
 
 export interface RunInput {
   admission: Admission;
@@ -43,7 +37,8 @@ export async function runHarness(run: RunInput): Promise<HarnessTurnResult> {
   try {
     let result = await orAbandoned(harness.runTurn(turn), signal, harness.id);
     // Input that arrived while the harness was finishing still belongs to this turn.
-    while (!signal.aborted && result.stopReason !== "aborted" && !run.closeInputs()) {
+    const goesOn = (reason: string): boolean => reason === "stop" || reason === "length";
+    while (!signal.aborted && goesOn(result.stopReason) && !run.closeInputs()) {
       result = await orAbandoned(harness.runTurn(turn), signal, harness.id);
     }
     return result;
@@ -158,7 +153,6 @@ class ReceiptBook {
   readonly #run: RunInput;
   #assembly: Assembly | undefined;
   #previous: Receipt | undefined;
-  #request = 0;
   #sent: Receipt | undefined;
 
   constructor(run: RunInput) {
@@ -177,12 +171,12 @@ class ReceiptBook {
       this.#run.admission,
       this.#run.prepared.tokenBudget,
       assembly,
-      this.#request++,
+      nextRequest(this.#run.receipts, this.#run.admission.turnId),
       this.#previous,
     );
     this.#previous = receipt;
     this.#sent = receipt;
-    this.#write(() => this.#run.receipts.append(receipt));
+    this.#run.receipts.append(receipt);
     const { request, tokens, sharedTokens } = receipt;
     this.#run.admission.emit({ type: "model.request", request, tokens, sharedTokens });
   }
@@ -198,20 +192,7 @@ class ReceiptBook {
     } else {
       host.calibration(writer.record.sessionId, model.ref).observe(receipt.tokens, reported);
     }
-    this.#write(() => this.#run.receipts.setUsage(receipt.turnId, receipt.request, usage));
-  }
-
-  /** A receipt that cannot be written costs the receipt, not the turn. */
-  #write(work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      this.#run.admission.host.logger.warn("receipt not written", { turnId: this.#run.admission.turnId });
-      this.#run.admission.guard.degrade(
-        "transcript",
-        `a receipt could not be written: ${error instanceof Error ? error.message : "unknown"}`,
-      );
-    }
+    this.#run.receipts.setUsage(receipt.turnId, receipt.request, usage);
   }
 }
 

@@ -1,10 +1,12 @@
 import type { RuntimeContext, RuntimeSettings } from "../contract/runtime-context.ts";
 import type { AgentMessage, Usage } from "../contract/message.ts";
-import type { LlmComplete, ModelInfo } from "../contract/model.ts";
+import type { LlmComplete, LlmCompleteRequest, LlmCompleteResult, ModelInfo } from "../contract/model.ts";
 import type { TranscriptCursor } from "../contract/transcript.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { messagesTokens, messageTokens } from "../tokens/messages.ts";
 import type { AgentHost } from "./scope.ts";
+
+export type OnCompletion = (asked: LlmCompleteRequest, result: LlmCompleteResult) => void;
 
 export interface RuntimeContextInput {
   host: AgentHost;
@@ -17,7 +19,7 @@ export interface RuntimeContextInput {
   transcript: TranscriptCursor;
   lastUsage?: Usage | undefined;
   /** Told of each completion that the engine asked for, so that its cost is counted. */
-  onCompletion?: ((usage: Usage) => void) | undefined;
+  onCompletion?: OnCompletion | undefined;
 }
 
 /** Builds what every engine member gets from the running host. Nothing is invented: what is unknown is left out. */
@@ -49,7 +51,7 @@ function counted(complete: LlmComplete, onCompletion: RuntimeContextInput["onCom
   if (!onCompletion) return complete;
   return async (request) => {
     const result = await complete(request);
-    if (result.usage) onCompletion(result.usage);
+    onCompletion(request, result);
     return result;
   };
 }

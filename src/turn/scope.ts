@@ -5,7 +5,7 @@ import type { AgentHarness } from "../contract/harness.ts";
 import type { AskPermission, RunRequest } from "../contract/host.ts";
 import type { LlmComplete, ModelInfo } from "../contract/model.ts";
 import type { PluginTool } from "../contract/plugin.ts";
-import type { SessionStore, SessionWriter } from "../contract/store.ts";
+import type { SessionRecord, SessionStore, SessionWriter } from "../contract/store.ts";
 import type { AgentSettings } from "../config/agent.ts";
 import type { PagurusConfig, PermissionRule } from "../config/types.ts";
 import type { Logger } from "../platform/log.ts";
@@ -13,6 +13,7 @@ import type { Calibration } from "../tokens/calibration.ts";
 import type { EngineSlot } from "./engine-slot.ts";
 import type { Guard } from "./guard.ts";
 import type { HookSource } from "./hooks.ts";
+import type { ReceiptSink } from "./receipt-sink.ts";
 
 /** One agent of the host, as long as the process lives. Made by `app.ts`. */
 export interface AgentHost {
@@ -27,6 +28,10 @@ export interface AgentHost {
   readonly hooks: HookSource;
   readonly harnesses: readonly AgentHarness[];
   readonly pluginTools: readonly PluginTool[];
+  /** Plugins that should be there and are not, a sentence each. */
+  readonly pluginFailures: readonly string[];
+  /** Permission rules that the user has given in this process. */
+  readonly remembered: PermissionRule[];
   readonly askPermission?: AskPermission | undefined;
   rememberPermission(rule: PermissionRule): Promise<void>;
   /** Model ref of a run that names none, and where it comes from. */
@@ -35,6 +40,8 @@ export interface AgentHost {
   modelInfo(ref: string): ModelInfo;
   /** A completion call bound to a model ref. */
   complete(defaultRef: string): LlmComplete;
+  /** Receipts of a session. */
+  receipts(record: SessionRecord): ReceiptSink;
   /** Correction of token estimates, for a session and model. */
   calibration(sessionId: string, modelRef: string): Calibration;
   /** Sessions opened in this process: id to key. */

@@ -6,6 +6,7 @@ import type { StatusReport } from "../contract/host.ts";
 import type { SessionReader } from "../contract/store.ts";
 import type { TranscriptEntry } from "../contract/transcript.ts";
 import { messagesTokens } from "../tokens/messages.ts";
+import { checkPlugins } from "./admit.ts";
 import { checkHostRequirements } from "./engine-slot.ts";
 import { hostTools, readerOf } from "./inspect.ts";
 import { budgetFor, fixedTokens, systemPieces } from "./prepare.ts";
@@ -89,6 +90,7 @@ async function chosen(host: AgentHost, folder: string | undefined, problems: Pro
   const model = await problems.note(() => host.modelInfo(ref));
   const choice = model && (await problems.note(() => selectRuntime({ ...host, model })));
   const engine = await problems.note(() => host.slot.get());
+  await problems.note(() => checkPlugins(host));
   if (engine && choice) {
     await problems.note(() => checkHostRequirements(engine, choice.harness, "agent-run"));
   }

@@ -19,19 +19,15 @@ import { readContext } from "./context-slice.ts";
 import { open } from "./open.ts";
 import { inputText, prepare, type Prepared } from "./prepare.ts";
 import { Recorder } from "./record.ts";
-import { runHarness, type ReceiptSink } from "./run.ts";
+import { completionReceipt, type ReceiptSink } from "./receipt-sink.ts";
+import { runHarness } from "./run.ts";
 import { buildRuntimeContext, buildRuntimeSettings, type RuntimeContextInput } from "./runtime-context.ts";
 import type { Admission, AgentHost } from "./scope.ts";
 import { maintain, settle, type SettleInput } from "./settle.ts";
 import { addUsage, NO_USAGE } from "./usage.ts";
 
 /** Runs one turn to its last event. Never throws: a refusal or failure is a `turn.failed` event. */
-export async function runTurn(
-  host: AgentHost,
-  request: RunRequest,
-  channel: TurnChannel,
-  receiptsOf: (admission: Admission) => ReceiptSink,
-): Promise<void> {
+export async function runTurn(host: AgentHost, request: RunRequest, channel: TurnChannel): Promise<void> {
   const deadline = new AbortController();
   const seconds = host.settings.timeoutSeconds;
   const timer = setTimeout(
@@ -50,13 +46,32 @@ export async function runTurn(
   let admission: Admission | undefined;
   try {
     admission = await admit(host, request, { signal, emit: (event) => channel.emit(event) });
-    await new Turn(admission, channel, receiptsOf(admission), deadline).execute();
+    await new Turn(admission, channel, safeSink(admission), deadline).execute();
   } catch (error) {
     channel.emit(failed(error, admission));
   } finally {
     clearTimeout(timer);
     admission?.writer.close();
   }
+}
+
+/** A receipt that cannot be read or written costs the receipt, not the turn. */
+function safeSink({ host, writer, guard, turnId }: Admission): ReceiptSink {
+  const log = host.receipts(writer.record);
+  const safe = <T>(work: () => T): T | undefined => {
+    try {
+      return work();
+    } catch (error) {
+      host.logger.warn("receipt failed", { turnId });
+      guard.degrade("transcript", `a receipt failed: ${toPagurusError(error).message}`);
+      return undefined;
+    }
+  };
+  return {
+    append: (receipt) => safe(() => log.append(receipt)),
+    setUsage: (id, request, usage) => safe(() => log.setUsage(id, request, usage)),
+    last: () => safe(() => log.last()),
+  };
 }
 
 function failed(error: unknown, admission: Admission | undefined): TurnEvent {
@@ -92,7 +107,7 @@ class Turn {
     const { writer, turnId, guard } = admission;
     this.#recorder = new Recorder({ writer, turnId, guard, stop: (error) => deadline.abort(error) });
     const last = receipts.last();
-    if (last?.model === admission.model.ref) this.#lastUsage = last.usage;
+    if (last && last.purpose === undefined && last.model === admission.model.ref) this.#lastUsage = last.usage;
   }
 
   async execute(): Promise<void> {
@@ -222,7 +237,7 @@ class Turn {
   }
 
   #contextInput(prepared: Prepared): RuntimeContextInput {
-    const { host, writer, model, harness, cwd, turnId } = this.#admission;
+    const { host, writer, model, harness, engine, cwd, turnId } = this.#admission;
     return {
       host,
       model,
@@ -233,8 +248,15 @@ class Turn {
       tokenBudget: prepared.tokenBudget,
       transcript: writer.cursor,
       lastUsage: this.#lastUsage,
-      onCompletion: (usage) => {
-        this.#usage = addUsage(this.#usage, usage);
+      onCompletion: (asked, result) => {
+        if (result.usage) this.#usage = addUsage(this.#usage, result.usage);
+        const turn = {
+          turnId,
+          runtime: harness.id,
+          engine: engine.info.id,
+          tokenBudget: prepared.tokenBudget,
+        };
+        this.#receipts.append(completionReceipt(this.#receipts, asked, result, turn));
       },
     };
   }

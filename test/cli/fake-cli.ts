@@ -15,7 +15,11 @@ export interface FakeCli extends Cli {
 function recorder(): OutputStream & { text(): string } {
   const chunks: (string | Uint8Array)[] = [];
   return {
-    write: (data) => chunks.push(data) > 0,
+    write: (data, done) => {
+      chunks.push(data);
+      done?.();
+      return true;
+    },
     text: () =>
       chunks.map((chunk) => (typeof chunk === "string" ? chunk : Buffer.from(chunk).toString())).join(""),
   };
@@ -54,6 +58,7 @@ export function fakeCli(
       return () => void listeners.delete(listener);
     },
     exit: (code) => void exits.push(code),
+    outputLost: () => false,
     out: stdout.text,
     err: stderr.text,
     interrupt: () => {

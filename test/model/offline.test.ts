@@ -40,7 +40,10 @@ test("offline/extract with nothing earlier, or nothing that fits, says so", asyn
     [...CONVERSATION, { role: "user", content: "Zebra?" } as const],
   ]) {
     const { message } = await collect(OFFLINE, { messages });
-    assert.match(textOf(message), /^Nothing here matches your input yet\. .*@path.*pagurus run.*\n\nTo talk to a model/);
+    assert.match(
+      textOf(message),
+      /^Nothing here matches your input yet\. .*@path.*pagurus run.*\n\nTo talk to a model/,
+    );
   }
 });
 
@@ -65,7 +68,10 @@ test("offline/extract quotes the files attached to the input, with their paths",
     },
   ];
   const { message } = await collect(OFFLINE, { messages: [{ role: "user", content }] });
-  assert.match(textOf(message), /^The passage that fit.*\n\n- \[doc&co\.md\] The warranty lasts 31 months\.\n\n/);
+  assert.match(
+    textOf(message),
+    /^The passage that fit.*\n\n- \[doc&co\.md\] The warranty lasts 31 months\.\n\n/,
+  );
 });
 
 test("offline/extract answers a question from the notes that were pasted with it", async () => {
@@ -77,7 +83,9 @@ test("offline/extract answers a question from the notes that were pasted with it
     "The staging port is 6543. Which port is used?",
   ]) {
     const { message } = await collect(OFFLINE, { messages: [{ role: "user", content }] });
-    const quotes = textOf(message).split("\n").filter((line) => line.startsWith("- "));
+    const quotes = textOf(message)
+      .split("\n")
+      .filter((line) => line.startsWith("- "));
     assert.equal(quotes[0], "- [your input] The staging port is 6543.", content);
     assert.ok(!quotes.join().includes("Which port"));
   }
@@ -94,7 +102,9 @@ test("offline/extract quotes the project's instructions of the system prompt", a
 test("offline/extract does not answer a question with the same question", async () => {
   const question: AgentMessage = { role: "user", content: "What can you do without a model?", entryId: "e1" };
   const first = await collect(OFFLINE, { messages: [question] });
-  const second = await collect(OFFLINE, { messages: [question, first.message, { ...question, entryId: "e2" }] });
+  const second = await collect(OFFLINE, {
+    messages: [question, first.message, { ...question, entryId: "e2" }],
+  });
   assert.deepEqual(first.message.content, second.message.content);
 });
 

@@ -149,7 +149,10 @@ for (const protocol of PROTOCOLS) {
       async ({ server, model }) => {
         const { error } = await failing(model);
         assert.equal(error.code, "model_unknown");
-        assert.match(error.message, /does not have the model "m-1" \(HTTP 404\).*mean local\/m-12\?.*--model/);
+        assert.match(
+          error.message,
+          /does not have the model "m-1" \(HTTP 404\).*mean local\/m-12\?.*--model/,
+        );
         assert.equal(server.requests.length, 1);
       },
       { provider: { models } },

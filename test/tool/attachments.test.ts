@@ -23,6 +23,7 @@ test("mentioned files come after the prompt, once each, in the order of the word
       { type: "text", text: '<file path="a b.txt">\nA\n</file>' },
       { type: "image", data: PNG.toString("base64"), mimeType: "image/png" },
     ],
+    notices: [],
   });
 });
 
@@ -36,6 +37,26 @@ test("what names no file inside the folder stays plain text", async (t) => {
   symlinkSync("loop", join(cwd, "loop"));
   const prompt = `@Injectable me@host.com @folder @../secret.txt @${base}/secret.txt @link @loop @ @"" @~/.ssh/id_rsa`;
   assert.deepEqual((await readAttachments(prompt, { cwd })).parts, []);
+});
+
+test("a word that looks like a path and is not attached is noticed, with the reason", async (t) => {
+  const base = temporaryFolder(t);
+  const cwd = join(base, "w");
+  mkdirSync(join(cwd, "src"), { recursive: true });
+  writeFileSync(join(base, "secret.txt"), "s");
+  writeFileSync(join(cwd, "here.txt"), "h");
+  const prompt =
+    'See @none.txt, @"my notes.md", @src/ and @src, @none.txt again, @here.txt, @/etc/shadow, @../secret.txt! ' +
+    "Thanks @Injectable, @user. me@host.com @v1.2 @... (@here.txt)";
+  const { parts, notices } = await readAttachments(prompt, { cwd });
+  assert.equal(parts.length, 1);
+  assert.deepEqual(notices, [
+    '"@none.txt" is not attached: there is no such file in the workspace.',
+    '"@my notes.md" is not attached: there is no such file in the workspace.',
+    '"@src/" is not attached: it is a folder.',
+    '"@/etc/shadow" is not attached: it is outside the workspace.',
+    '"@../secret.txt" is not attached: it is outside the workspace.',
+  ]);
 });
 
 test("a mentioned file that is too large or binary is refused by name", async (t) => {

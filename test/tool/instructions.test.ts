@@ -40,9 +40,10 @@ test("a long file is cut at a whole character, and says so", (t) => {
   const [only] = projectInstructions(cwd);
   assert.match(only?.text ?? "", /é\n\[cut: the first 32768 of 80001 bytes\]$/);
   assert.ok(!only?.text.includes("\uFFFD"));
+  assert.deepEqual(only?.cut, { fromBytes: 80_001, toBytes: 32_768 });
 });
 
-test("a link that leads out of the tree, and a folder of that name, are not read", (t) => {
+test("a link that leads out of the tree is told and not read, a folder of that name is no file", (t) => {
   const base = temporaryFolder(t);
   const cwd = join(base, "repo");
   mkdirSync(join(cwd, ".git"), { recursive: true });
@@ -51,8 +52,18 @@ test("a link that leads out of the tree, and a folder of that name, are not read
   symlinkSync("../secret", join(cwd, "AGENTS.md"));
   writeFileSync(join(cwd, "sub", "real.md"), "linked");
   symlinkSync("real.md", join(cwd, "sub", "CLAUDE.md"));
-  assert.deepEqual(
-    projectInstructions(join(cwd, "sub")).map(({ text }) => text),
-    ["linked"],
-  );
+  assert.deepEqual(projectInstructions(join(cwd, "sub")), [
+    { path: join(cwd, "AGENTS.md"), text: "", unreadable: "it is a link that leads out of the project" },
+    { path: join(cwd, "sub", "CLAUDE.md"), text: "linked" },
+  ]);
+});
+
+test("a file that the system cannot read is told, and the other name is read beside it", (t) => {
+  const cwd = temporaryFolder(t);
+  symlinkSync("AGENTS.md", join(cwd, "AGENTS.md"));
+  writeFileSync(join(cwd, "CLAUDE.md"), "other");
+  assert.deepEqual(projectInstructions(cwd), [
+    { path: join(cwd, "AGENTS.md"), text: "", unreadable: "the system says ELOOP" },
+    { path: join(cwd, "CLAUDE.md"), text: "other" },
+  ]);
 });

@@ -169,7 +169,10 @@ test("an always holds in every set that shares the list of remembered rules", as
   assert.equal(await first.refusal("shell", { access }, SIGNAL), undefined);
   const second = createPermissions({ permission: { mode: "ask" }, root: ROOT, remembered });
   assert.equal(await second.refusal("shell", { access }, SIGNAL), undefined);
-  assert.match((await second.refusal("shell", { access: shell("npm t") }, SIGNAL)) ?? "", /nobody can be asked/);
+  assert.match(
+    (await second.refusal("shell", { access: shell("npm t") }, SIGNAL)) ?? "",
+    /nobody can be asked/,
+  );
 });
 
 test("a preview that cannot be made leaves the question, and one that can hides no characters", async () => {
@@ -331,6 +334,10 @@ test("an abort ends a question that nobody answers", async () => {
     queueMicrotask(() => controller.abort());
     return new Promise(() => undefined);
   };
-  const answer = await permissionsOf({ mode: "ask", ask }).refusal("write", { access: write }, controller.signal);
+  const answer = await permissionsOf({ mode: "ask", ask }).refusal(
+    "write",
+    { access: write },
+    controller.signal,
+  );
   assert.match(answer ?? "", /not answered/);
 });

@@ -40,7 +40,11 @@ test("the question for a write shows whether the file is new, and its first line
 test("the question for an edit says edit and shows a small diff", async (t) => {
   const { call, write, asked, root } = asking(t);
   write("a.ts", "a\nb\nc\nd\ne\n");
-  const denied = await call("edit", { path: "a.ts", old_text: "a\nb\nc\nd\ne", new_text: "a\nb\nC\nD\nd\ne" });
+  const denied = await call("edit", {
+    path: "a.ts",
+    old_text: "a\nb\nc\nd\ne",
+    new_text: "a\nb\nC\nD\nd\ne",
+  });
   assert.match(textOf(denied), /user said no/);
   assert.equal(asked[0]?.summary, "edit a.ts");
   assert.equal(asked[0]?.preview, " b\n-c\n+C\n+D\n d");

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, chmodSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -118,6 +118,37 @@ test("a host process that exits takes its commands along", async (t) => {
   execFileSync(process.execPath, [script], { stdio: "ignore" });
   for (let tries = 0; tries < 100 && livingWith(mark).length > 0; tries += 1) await pause(20);
   assert.deepEqual(livingWith(mark), []);
+});
+
+for (const sandbox of ["off", "auto"] as const) {
+  test(`a host process that is killed takes its commands along (sandbox: ${sandbox})`, async (t) => {
+    const folder = temporaryFolder(t);
+    const mark = `77${process.pid}${sandbox === "off" ? 4 : 5}`;
+    const script = join(folder, "host.ts");
+    const toolset = new URL("../../src/tool/toolset.ts", import.meta.url).href;
+    writeFileSync(
+      script,
+      `import { createToolSet } from ${JSON.stringify(toolset)};
+      const set = createToolSet({ cwd: ${JSON.stringify(folder)}, context: { sessionKey: "a", sessionId: "b" },
+        permission: { mode: "auto", sandbox: ${JSON.stringify(sandbox)} },
+        onOutput: () => process.kill(process.pid, "SIGKILL") });
+      const command = "(trap '' TERM; sleep ${mark}) & sleep ${mark} & echo up; sleep ${mark}; echo on";
+      await set.call({ type: "toolCall", id: "1", name: "shell", arguments: { command } }, new AbortController().signal);`,
+    );
+    assert.equal(spawnSync(process.execPath, [script], { stdio: "ignore" }).signal, "SIGKILL");
+    for (let tries = 0; tries < 100 && livingWith(mark).length > 0; tries += 1) await pause(20);
+    assert.deepEqual(livingWith(mark), []);
+  });
+}
+
+test("a command that waits for all of its children, or looks at its pipes, sees none of the host's", async (t) => {
+  const { call } = fixture(t, { permission: { mode: "auto", sandbox: "off" } });
+  const node = JSON.stringify(process.execPath);
+  const pipes = `exec ${node} -e 'try { require("fs").fstatSync(3).isFIFO() || require("fs").fstatSync(3).isSocket() ? console.log("pipe") : console.log("none") } catch { console.log("none") }'`;
+  assert.equal(textOf(await call("shell", { command: pipes })), "none");
+  const children = "wait; { read -r c </proc/$$/task/$$/children; } 2>/dev/null; echo children: $c";
+  assert.equal(textOf(await call("shell", { command: children })), "children:");
+  assert.equal((await call("shell", { command: "kill -TERM $$" })).details?.["end"], "signal");
 });
 
 test("the sandbox confines writing where there is one, and is said plainly where there is none", async (t) => {

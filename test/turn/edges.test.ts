@@ -291,6 +291,15 @@ describe("at the edges of a turn", () => {
     assert.ok((last.usage.cost ?? 0) > 5);
     const status = await pagurus.status({ cwd: bench.root });
     assert.ok((status.cost ?? 0) > 5, `status shows ${status.cost}`);
+    const receipts = await pagurus.context.receipts({});
+    assert.deepEqual(
+      receipts.map(({ request, purpose, usage }) => [request, purpose, usage?.input]),
+      [
+        [0, undefined, undefined],
+        [1, "compaction", 5_000],
+        [2, undefined, 10],
+      ],
+    );
   });
 
   it("says that images were left out for a model that takes none", async () => {
@@ -303,6 +312,45 @@ describe("at the edges of a turn", () => {
     assert.ok(
       degraded?.type === "context.degraded" && degraded.reason.includes("models.providers.test.models"),
     );
+  });
+
+  it("runs nothing while a plugin that should be there is not", async () => {
+    bench = await Bench.with([]);
+    const pagurus = await bench.host({
+      plugin: () => {
+        throw new Error("the guard is broken");
+      },
+    });
+    const last = (await eventsOf(pagurus.run({ prompt: "One", cwd: bench.root }))).at(-1);
+    assert.ok(last?.type === "turn.failed" && last.error.code === "plugin_failed");
+    assert.match(last.error.message, /hooks failed: the guard is broken/);
+    assert.equal(bench.server.requests.length, 0);
+    const status = await pagurus.status({ cwd: bench.root });
+    assert.deepEqual(
+      status.problems.map(({ code }) => code),
+      ["plugin_failed"],
+    );
+  });
+
+  it("asks once for what was allowed always, in every turn of the process", async () => {
+    let asked = 0;
+    bench = await Bench.with((_request, index) =>
+      index % 2 === 0
+        ? { toolCalls: [{ id: `c${index}`, name: "shell", arguments: { command: "echo hi" } }] }
+        : { text: "Done." },
+    );
+    const pagurus = await bench.host({
+      defaults: { permission: { mode: "ask" } },
+      more: {
+        askPermission: () => {
+          asked += 1;
+          return Promise.resolve("always" as const);
+        },
+      },
+    });
+    await bench.ask(pagurus, "One");
+    await bench.ask(pagurus, "Two");
+    assert.equal(asked, 1);
   });
 
   it("treats an abort inside a gate as an abort", async () => {

@@ -116,7 +116,7 @@ describe("the host around its turns", () => {
     play(pagurus.run({ prompt, cwd: root }));
 
   describe("closing", () => {
-    it("gives a turn that ignores its signal ten seconds, then ends without it", async (t) => {
+    it("gives a turn that ignores its signal a grace, then ends without it", async (t) => {
       const pagurus = await host({ runTurn: () => never() });
       t.mock.timers.enable({ apis: ["setTimeout"] });
       const run = pagurus.run({ prompt: "One", cwd: root });

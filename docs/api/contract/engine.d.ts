@@ -59,7 +59,8 @@ export interface ContextEngine {
      * the budget and the original prompt, and says so. Deadline 15 s. Safe value: the messages as given.
      */
     assemble(params: AssembleParams): Promise<AssembleResult>;
-    /** Called once after a turn, completed or not, when the turn is in the transcript; preferred over `ingest*`.
+    /** Called once after a turn, completed or not, when the turn is in the transcript (not for an input that was taken
+     * back because its turn failed before anything answered); preferred over `ingest*`.
      * May throw: as `ingest`. Deadline 30 s. */
     afterTurn?(params: AfterTurnParams): Promise<void>;
     /** Called for `/compact`, overflow recovery and before a prompt that would not fit, also when `ownsCompaction`

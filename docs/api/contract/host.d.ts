@@ -24,6 +24,10 @@ export interface PermissionQuestion {
     toolName: string;
     /** What would happen, for a person: a command line, a path. */
     summary: string;
+    /** What would change, in a few lines: the text of a new file, a small diff, the whole command. */
+    preview?: string;
+    /** What the answer `always` would save, in words. */
+    rule?: string;
     cwd: string;
     signal: AbortSignal;
 }
@@ -170,6 +174,6 @@ export interface Pagurus {
         agentId?: string;
         cwd?: string;
     }): Promise<StatusReport>;
-    /** Aborts what runs, waits 10 seconds for it at most, and ends. Later calls are refused with `usage_invalid`. */
+    /** Aborts what runs, waits 15 seconds for it at most, and ends. Later calls are refused with `usage_invalid`. */
     close(): Promise<void>;
 }

@@ -2,7 +2,7 @@
  * The transcript: an append-only tree of JSON lines. Source: the design's "Where things live for a user".
  * Entry ids are assigned by the host, sort in order of writing, and are never inferred from text.
  */
-import type { AgentMessage } from "./message.ts";
+import type { AgentMessage, Usage } from "./message.ts";
 /** First line of a transcript file. */
 export interface SessionHeader {
     type: "session";
@@ -45,6 +45,8 @@ export interface CompactionEntry extends EntryBase {
     tokensAfter?: number;
     /** Who made the summary. */
     origin: "model" | "extractive" | "engine";
+    /** Of the model calls that made the summary. */
+    usage?: Usage;
     details?: unknown;
 }
 /** Data of the host or a plugin; never shown to a model. */

@@ -1,0 +1,50 @@
+import { createHash } from "node:crypto";
+import type { LlmCompleteRequest, LlmCompleteResult } from "../contract/model.ts";
+import type { Usage } from "../contract/message.ts";
+import type { Receipt, ReceiptPart } from "../contract/receipt.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
+
+/** Where receipts go: the session room's log. */
+export interface ReceiptSink {
+  append(receipt: Receipt): void;
+  setUsage(turnId: string, request: number, usage: Usage): void;
+  last(): Receipt | undefined;
+}
+
+/** The number of the turn's next request. */
+export function nextRequest(sink: ReceiptSink, turnId: string): number {
+  const last = sink.last();
+  return last?.turnId === turnId ? last.request + 1 : 0;
+}
+
+/** The receipt of a completion that an engine asked for; its parts hold no entries of the transcript. */
+export function completionReceipt(
+  sink: ReceiptSink,
+  asked: LlmCompleteRequest,
+  result: LlmCompleteResult,
+  turn: { turnId: string; runtime: string; engine: string; tokenBudget: number },
+): Receipt {
+  const parts: ReceiptPart[] = [
+    ...(asked.systemPrompt === undefined ? [] : [part("system", "system", asked.systemPrompt)]),
+    ...asked.messages.map(({ role, content }) => part("history", role, content)),
+  ];
+  return {
+    ...turn,
+    request: nextRequest(sink, turn.turnId),
+    timestamp: new Date().toISOString(),
+    purpose: asked.purpose ?? "completion",
+    seam: "native",
+    model: `${result.provider}/${result.model}`,
+    parts,
+    liveFrom: parts.length,
+    sharedParts: 0,
+    sharedTokens: 0,
+    tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
+    ...(result.usage ? { usage: result.usage } : {}),
+  };
+}
+
+function part(source: ReceiptPart["source"], role: ReceiptPart["role"], text: string): ReceiptPart {
+  const hash = createHash("sha256").update(text).digest("hex").slice(0, 16);
+  return { source, role, tokens: estimateTokens(text), bytes: Buffer.byteLength(text), hash };
+}
