@@ -12,6 +12,7 @@ import { sessionRow, type SessionRow } from "./index-rows.ts";
 import { assertSessionKey } from "./keys.ts";
 import { readAt } from "./lines.ts";
 import { withMutex } from "./mutex.ts";
+import { assertKnownVersion } from "./version.ts";
 import { SessionView } from "./view.ts";
 
 const CHUNK = 1024 * 1024;
@@ -61,6 +62,7 @@ export function forkSession(
   return exclusively(catalog, newKey, () => {
     if (catalog.current(newKey)) throw sessionExists(`A session with the key ${newKey}`);
     const row = catalog.index.ensure(source.id)?.row ?? source;
+    assertKnownVersion(catalog, row);
     const view = new SessionView(catalog.index, row, catalog.paths(row.id).transcript, () => true);
     view.open("r");
     try {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
 import { fsyncDir } from "../platform/files.ts";
 import { notFound, type Catalog } from "./catalog.ts";
+import { forgetChange } from "./changes.ts";
 import { writeFailure } from "./failures.ts";
 import { removeSession, sessionRow, type SessionRow } from "./index-rows.ts";
 import { SessionLock } from "./lock.ts";
@@ -26,6 +27,7 @@ export function deleteSessions(catalog: Catalog, key: string): { sessions: numbe
         db.transaction(() => {
           const present = sessionRow(db, row.id);
           if (present) removeSession(db, present.num);
+          forgetChange(db, row.id);
         }),
       );
     }

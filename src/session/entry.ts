@@ -2,6 +2,7 @@
 import { hash } from "node:crypto";
 import type { AgentMessage } from "../contract/message.ts";
 import type { SessionHeader, TranscriptEntry } from "../contract/transcript.ts";
+import { TRANSCRIPT_VERSION } from "../contract/version.ts";
 
 /** The header as written here: the session key survives the loss of the index. */
 export interface StoredHeader extends SessionHeader {
@@ -71,9 +72,17 @@ export function parseEntry(bytes: Buffer): ParsedLine {
 
 export function parseHeader(bytes: Buffer): StoredHeader | undefined {
   const value = parseObject(bytes);
-  if (value?.["type"] !== "session" || value["version"] !== 3) return undefined;
+  if (value?.["type"] !== "session" || value["version"] !== TRANSCRIPT_VERSION) return undefined;
   if (!text(value["id"]) || !text(value["timestamp"]) || !text(value["cwd"])) return undefined;
   return value as unknown as StoredHeader;
+}
+
+/** What a header of a version that this program does not know says; undefined for any other line. */
+export function foreignHeader(bytes: Buffer): { version: number; key: string | undefined } | undefined {
+  const value = parseObject(bytes);
+  if (value?.["type"] !== "session" || typeof value["version"] !== "number") return undefined;
+  const key = text(value["key"]) ? value["key"] : undefined;
+  return value["version"] > TRANSCRIPT_VERSION ? { version: value["version"], key } : undefined;
 }
 
 export function formatLine(value: StoredHeader | TranscriptEntry): Buffer {

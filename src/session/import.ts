@@ -2,12 +2,12 @@ import { closeSync, existsSync, fstatSync, openSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { PagurusError } from "../contract/errors.ts";
 import type { TranscriptEntry } from "../contract/transcript.ts";
-import { writeFileAtomic } from "../platform/files.ts";
 import type { Catalog } from "./catalog.ts";
 import { exclusively, idExists, install, sessionExists } from "./create.ts";
 import { parseEntry, parseHeader, type StoredHeader } from "./entry.ts";
 import { readFailure } from "./failures.ts";
 import type { SessionRow } from "./index-rows.ts";
+import { writeKey } from "./key-file.ts";
 import { assertSessionKey, isSessionId } from "./keys.ts";
 import { linesForward, readAt, type Line } from "./lines.ts";
 
@@ -49,7 +49,7 @@ export async function importSession(
       if (existsSync(transcript)) throw idExists(catalog, header.id);
       if (catalog.current(key)) throw sessionExists(`A session with the key ${key}`);
       return install(catalog, header.id, copy(fd, size), () => {
-        if (key !== header.key) writeFileAtomic(keyFile, `${key}\n`);
+        if (key !== header.key) writeKey(keyFile, key);
       });
     });
   } finally {

@@ -4,10 +4,11 @@
  * several processes may do it at the same time.
  */
 import type { TranscriptEntry } from "../contract/transcript.ts";
-import { lineHash, parseEntry, parseHeader } from "./entry.ts";
+import { foreignHeader, lineHash, parseEntry, parseHeader } from "./entry.ts";
 import type { IndexDb } from "./index-db.ts";
 import { entryBefore, entryById, segmentsOf, sessionRow, type SessionRow } from "./index-rows.ts";
-import { linesForward, readAt } from "./lines.ts";
+import { isSessionKey, recoveredKey } from "./keys.ts";
+import { linesForward, readAt, type Line } from "./lines.ts";
 import { PathTree } from "./tree.ts";
 
 /** `customType` of the entry that says an unfinalized turn was taken by the engine. */
@@ -35,30 +36,44 @@ function finalizedTurn(entry: TranscriptEntry): string | undefined {
   return typeof turnId === "string" ? turnId : undefined;
 }
 
+/** Offset of the row that says that a session's header is lost; no line is there. */
+export const HEADER_LOST_AT = -1;
+
+/** The first line of a transcript when it is a whole line. */
+export function firstLine(fd: number, size: number): Line | undefined {
+  const [first] = linesForward(fd, 0, size);
+  return first?.terminated ? first : undefined;
+}
+
 /**
- * Creates the row of a session whose file is not indexed yet: its header only. `keys.given` is that of an import
- * under another key, `keys.former` what the index knew before. Call in a transaction.
+ * Creates the row of a session whose file is not indexed yet: its header only. `given` is the key of its key file,
+ * `former` the row that the index had before. Call in a transaction.
  */
 export function insertSession(
   db: IndexDb,
   fd: number,
   size: number,
   sessionId: string,
-  keys: { given: string | undefined; former: string | undefined },
+  known: { given: string | undefined; former: SessionRow | undefined },
 ): void {
-  const [first] = linesForward(fd, 0, size);
-  const header = first?.terminated ? parseHeader(first.bytes) : undefined;
+  const first = firstLine(fd, size);
+  const header = first && parseHeader(first.bytes);
   const headerLength = header && first ? first.length : 0;
-  const created = header?.timestamp ?? new Date(Number.parseInt(sessionId.slice(0, 9), 36)).toISOString();
+  const { given, former } = known;
+  const written = header?.key ?? (first && foreignHeader(first.bytes)?.key);
   // A session whose header is lost stays reachable under a key of its own.
-  const sessionKey = keys.given ?? header?.key ?? keys.former ?? `recovered:${sessionId}`;
+  const sessionKey = [given, written, former?.key].find((key) => key !== undefined && isSessionKey(key));
+  const created =
+    header?.timestamp ??
+    former?.created ??
+    new Date(Number.parseInt(sessionId.slice(0, 9), 36)).toISOString();
   db.run(
     `INSERT INTO sessions (id, key, cwd, created, updated, entries, bytes, header_length, header_hash,
        last_offset, last_length, last_hash, leaf_id, leaf_end, epoch, words_bytes)
      VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, 0, 0, '', NULL, 0, 0, ?)`,
     sessionId,
-    sessionKey,
-    header?.cwd ?? "",
+    sessionKey ?? recoveredKey(sessionId),
+    header?.cwd ?? former?.cwd ?? "",
     created,
     created,
     headerLength,
@@ -66,11 +81,23 @@ export function insertSession(
     headerLength > 0 && first ? lineHash(first.bytes) : "",
     headerLength,
   );
+  if (header) return;
+  db.run(
+    `INSERT INTO unreadable (session, offset, length, problem)
+     SELECT num, ?, 0, 'the header is lost' FROM sessions WHERE id = ?`,
+    HEADER_LOST_AT,
+    sessionId,
+  );
 }
 
 /** True while the file still holds what was indexed: its header and the last indexed line, byte for byte. */
 export function isSameFile(fd: number, size: number, row: SessionRow): boolean {
   if (size < row.bytes) return false;
+  if (row.header_length === 0) {
+    // Somebody put the header back in its place.
+    const first = firstLine(fd, size);
+    if (first && parseHeader(first.bytes)) return false;
+  }
   const holds = (offset: number, length: number, hash: string): boolean =>
     length === 0 || lineHash(readAt(fd, offset, length - 1)) === hash;
   return (

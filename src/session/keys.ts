@@ -21,3 +21,8 @@ export function assertSessionKey(key: string): void {
 export function isSessionId(text: string): boolean {
   return SESSION_ID.test(text);
 }
+
+/** The key of a session that lost its own; nothing but its file says that it exists. */
+export function recoveredKey(sessionId: string): string {
+  return `recovered:${sessionId}`;
+}

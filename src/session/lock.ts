@@ -58,7 +58,8 @@ export class SessionLock {
       const got = tryAcquire(request);
       if (got.won) return new SessionLock(request.file, got.owner, got.content, got.takenFrom);
       // Waiting blocks this thread, so an owner in this process could never let go.
-      if (isThisProcess(got.owner) || performance.now() >= giveUpAt) throw lockedError(request.sessionKey, got.owner);
+      if (isThisProcess(got.owner) || performance.now() >= giveUpAt)
+        throw lockedError(request.sessionKey, got.owner);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
     }
   }

@@ -7,7 +7,8 @@ import { createSession } from "./create.ts";
 import { openCursor } from "./cursor.ts";
 import { writeFailure } from "./failures.ts";
 import { openTurns, type SessionRow } from "./index-rows.ts";
-import { SessionLock } from "./lock.ts";
+import { liveOwner, SessionLock } from "./lock.ts";
+import { assertKnownVersion } from "./version.ts";
 import {
   INTERRUPTED_RESULT,
   interruptedTurns,
@@ -78,6 +79,7 @@ export function openWriter(
     let row = catalog.current(key);
     if (!row && options.create === false) throw notFound(key);
     row ??= createSession(catalog, key, { cwd: options.cwd, unlessExists: true });
+    assertKnownVersion(catalog, row);
     const locked = acquire(catalog, row, options.deadlineMs ?? 0);
     if (!locked) continue;
     try {
@@ -139,7 +141,7 @@ function lockNotices(lock: SessionLock): OpenNotice[] {
 function startWriter(catalog: Catalog, warm: WarmSessions, locked: LockedSession): SessionWriter {
   const { lock, row } = locked;
   const paths = catalog.paths(row.id);
-  const indexNotices = takeIndexNotices(catalog, warm, row);
+  const indexNotices = takeIndexNotices(catalog, warm, row, true);
   const cache = warm.messages(row.id);
   const kept = warm.take(row);
   const view = kept?.view ?? newView(catalog, row);
@@ -204,15 +206,22 @@ export function openReader(
   key: string,
   sessionId?: string,
 ): SessionReader {
-  const state = catalog.index.ensure(catalog.require(key, sessionId).id);
+  const { id } = catalog.require(key, sessionId);
+  const { lock } = catalog.paths(id);
+  // Before and after: a turn that begins or ends meanwhile has entries without a marker too.
+  const before = liveOwner(lock);
+  const state = catalog.index.ensure(id);
+  const runningIn = before ?? liveOwner(lock);
   if (!state) throw notFound(key, sessionId);
   const { row, torn } = state;
-  const indexNotices = takeIndexNotices(catalog, warm, row);
+  assertKnownVersion(catalog, row);
+  const indexNotices = takeIndexNotices(catalog, warm, row, false);
   const view = newView(catalog, row);
   view.open("r");
   const window = new ContextWindow(view, warm.messages(row.id));
   const notices = [...indexNotices, ...unreadableNotices(view)];
-  if (torn && !torn.entry)
+  // The last line of a running turn may be half written at this moment.
+  if (torn && !torn.entry && !runningIn)
     notices.push(tornNotice(torn, "will be set aside when the session is next written"));
   return {
     record: view.record(),
@@ -220,14 +229,25 @@ export function openReader(
     leafId: view.leafId,
     notices,
     contextMessages: (limit) => window.slice(limit?.maxBytes),
-    interruptedTurns: () => view.ask((db, session) => openTurns(db, session)).map((turn) => turn.turn),
+    ...(runningIn ? { runningIn } : {}),
+    interruptedTurns: () => {
+      if (runningIn) return [];
+      const turns = view.ask((db, session) => openTurns(db, session)).map((turn) => turn.turn);
+      // A writer closes what it finds interrupted, so while one is alive an open turn is the one that it runs.
+      return turns.length === 0 || liveOwner(lock) ? [] : turns;
+    },
     close: () => view.close(),
   };
 }
 
 /** Messages that are kept by entry id are not those of a file that another program changed. */
-function takeIndexNotices(catalog: Catalog, warm: WarmSessions, row: SessionRow): OpenNotice[] {
-  const notices = catalog.index.takeNotices(row.id);
+function takeIndexNotices(
+  catalog: Catalog,
+  warm: WarmSessions,
+  row: SessionRow,
+  taken: boolean,
+): OpenNotice[] {
+  const notices = catalog.index.takeNotices(row.id, taken);
   if (notices.length > 0) warm.forget(row.id);
   return notices;
 }

@@ -5,7 +5,7 @@ import type { MessageEntry } from "../contract/transcript.ts";
 import { writeAll } from "../platform/files.ts";
 import { systemCode, writeFailure } from "./failures.ts";
 import { openTurns } from "./index-rows.ts";
-import type { TornLine } from "./indexer.ts";
+import { HEADER_LOST_AT, type TornLine } from "./indexer.ts";
 import { readAt } from "./lines.ts";
 import type { SessionPaths } from "./paths.ts";
 import { clip } from "./tree.ts";
@@ -53,49 +53,56 @@ interface UnreadableRow {
   problem: string;
 }
 
-function quarantineNotice(rows: readonly UnreadableRow[]): OpenNotice[] {
-  const [first] = rows;
-  if (!first) return [];
-  const lines = rows.length === 1 ? "A line" : `${rows.length} lines`;
-  const where = `the first has ${first.length} bytes at ${first.offset}: ${first.problem}`;
-  const detail = `${lines} of the transcript cannot be read and ${rows.length === 1 ? "is" : "are"} skipped, nothing is deleted (${where}).`;
-  return [{ kind: "quarantined_line", detail }];
-}
-
-/** Notices of every unreadable line that the index knows of; changes nothing. */
-export function unreadableNotices(view: SessionView): OpenNotice[] {
-  const rows = view.ask((db, session) =>
+function unreadableRows(view: SessionView, reported: 0 | 1): UnreadableRow[] {
+  return view.ask((db, session) =>
     db.all<UnreadableRow>(
-      "SELECT offset, length, problem FROM unreadable WHERE session = ? ORDER BY offset",
+      "SELECT offset, length, problem FROM unreadable WHERE session = ? AND reported <= ? ORDER BY offset",
       session,
+      reported,
     ),
   );
-  return quarantineNotice(rows);
+}
+
+function notices(view: SessionView, rows: readonly UnreadableRow[]): OpenNotice[] {
+  const found: OpenNotice[] = [];
+  const lines = rows.filter((row) => row.offset !== HEADER_LOST_AT);
+  if (lines.length < rows.length) {
+    const detail = `The header (first line) of the transcript is missing or cannot be read; the session goes on under the key ${view.sessionKey}, and nothing is deleted.`;
+    found.push({ kind: "header_lost", detail });
+  }
+  const [first] = lines;
+  if (first) {
+    const count = lines.length === 1 ? "A line" : `${lines.length} lines`;
+    const where = `the first has ${first.length} bytes at ${first.offset}: ${first.problem}`;
+    const detail = `${count} of the transcript cannot be read and ${lines.length === 1 ? "is" : "are"} skipped, nothing is deleted (${where}).`;
+    found.push({ kind: "quarantined_line", detail });
+  }
+  return found;
+}
+
+/** Notices of every unreadable line that the index knows of, and of a lost header; changes nothing. */
+export function unreadableNotices(view: SessionView): OpenNotice[] {
+  return notices(view, unreadableRows(view, 1));
 }
 
 /** Records lines that were found unreadable since the last writer in the `.quarantine` file, once each. */
 export function recordUnreadable(view: SessionView, paths: SessionPaths, now: () => number): OpenNotice[] {
-  const rows = view.ask((db, session) =>
-    db.all<UnreadableRow>(
-      "SELECT offset, length, problem FROM unreadable WHERE session = ? AND reported = 0 ORDER BY offset",
-      session,
-    ),
-  );
+  const rows = unreadableRows(view, 0);
   if (rows.length === 0) return [];
   try {
     const known = recordedOffsets(paths.quarantine);
     const at = new Date(now()).toISOString();
     const lines = rows
-      .filter((row) => !known.has(row.offset))
+      .filter((row) => row.offset !== HEADER_LOST_AT && !known.has(row.offset))
       .map(
         (row) => `${JSON.stringify({ offset: row.offset, length: row.length, problem: row.problem, at })}\n`,
       );
-    appendFileSync(paths.quarantine, lines.join(""), { mode: 0o600 });
+    if (lines.length > 0) appendFileSync(paths.quarantine, lines.join(""), { mode: 0o600 });
   } catch (error) {
     throw writeFailure(error, paths.quarantine);
   }
   view.ask((db, session) => db.run("UPDATE unreadable SET reported = 1 WHERE session = ?", session));
-  return quarantineNotice(rows);
+  return notices(view, rows);
 }
 
 function recordedOffsets(file: string): Set<number> {

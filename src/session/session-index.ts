@@ -2,17 +2,18 @@
  * The index of an agent's sessions. It is derived: what is missing or wrong in it is built again from the
  * transcripts, and where its file cannot be written it lives in memory for this process.
  */
-import { closeSync, fstatSync, openSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
 import type { OpenNotice } from "../contract/store.ts";
-import { ensurePrivateDir } from "../platform/files.ts";
 import type { Logger } from "../platform/log.ts";
+import { changeNotices, forgetChange, knownIds, noteChange } from "./changes.ts";
 import { readFailure, sqliteCode, systemCode } from "./failures.ts";
 import { IndexDb, indexRemedy, MEMORY } from "./index-db.ts";
 import { removeSession, sessionRow, type SessionRow } from "./index-rows.ts";
 import { catchUpLines, insertSession, isSameFile, type TornLine } from "./indexer.ts";
-import { isSessionId } from "./keys.ts";
+import { readKey, writeKey } from "./key-file.ts";
+import { isSessionId, recoveredKey } from "./keys.ts";
 import { sessionPaths, TRANSCRIPT_SUFFIX } from "./paths.ts";
 
 /** A temporary file that is this old was left by a process that died, ms. */
@@ -26,7 +27,10 @@ export class SessionIndex {
   #closed = false;
   /** True while the index lives in memory; a file that is there is then not touched. */
   #memory = false;
-  #notices: (OpenNotice & { sessionId?: string })[] = [];
+  /** True while there is no folder, and so nothing to index: reading creates nothing on the disk. */
+  #empty = false;
+  /** That the index as a whole was built again, for the next session that is opened. */
+  #notices: OpenNotice[] = [];
 
   constructor(agentDir: string, folder: string, logger: Logger) {
     this.#file = join(agentDir, "sessions.db");
@@ -40,7 +44,7 @@ export class SessionIndex {
     // Twice: a corrupt file on a disk that is full needs both remedies.
     for (let attempt = 0; attempt < 3; attempt += 1) {
       try {
-        return work(this.#db ?? this.#open());
+        return work(this.#current());
       } catch (error) {
         failure = error;
         const remedy = indexRemedy(error);
@@ -55,7 +59,7 @@ export class SessionIndex {
   /** Runs work on the open database as it is; for updates that may be made up for later. */
   attempt(work: (db: IndexDb) => void): boolean {
     try {
-      work(this.#db ?? this.#open());
+      work(this.#current());
       return true;
     } catch (error) {
       this.#logger.warn("The session index was not updated; it is caught up later.", {
@@ -93,11 +97,12 @@ export class SessionIndex {
     mark(true);
   }
 
-  /** What happened to the index since the last call, for the next session that is opened. */
-  takeNotices(sessionId: string): OpenNotice[] {
-    const mine = this.#notices.filter((notice) => (notice.sessionId ?? sessionId) === sessionId);
-    this.#notices = this.#notices.filter((notice) => !mine.includes(notice));
-    return mine.map(({ kind, detail }) => ({ kind, detail }));
+  /** What happened to the index and to a session's file; what befell the file is told until `taken`. */
+  takeNotices(sessionId: string, taken: boolean): OpenNotice[] {
+    const notices = [...this.#notices, ...this.use((db) => changeNotices(db, sessionId))];
+    this.#notices = [];
+    if (taken && notices.length > 0) this.use((db) => forgetChange(db, sessionId));
+    return notices;
   }
 
   /**
@@ -120,13 +125,22 @@ export class SessionIndex {
     this.#db = undefined;
   }
 
+  #current(): IndexDb {
+    if (this.#empty && existsSync(this.#folder)) {
+      this.#db?.close();
+      this.#db = undefined;
+      this.#empty = false;
+    }
+    return this.#db ?? this.#open();
+  }
+
   #open(): IndexDb {
     if (this.#closed)
       throw new PagurusError("store_read_failed", "The session store was closed; open it again.");
+    this.#empty = !existsSync(this.#folder);
     let db: IndexDb;
     try {
-      ensurePrivateDir(this.#folder);
-      db = new IndexDb(this.#file);
+      db = new IndexDb(this.#empty ? MEMORY : this.#file);
     } catch (error) {
       // A folder that cannot be written is no reason to refuse reading; another process's lock is.
       const remedy = indexRemedy(error);
@@ -246,9 +260,25 @@ export class SessionIndex {
       const { size } = fstatSync(fd);
       const row = sessionRow(db, sessionId);
       if (row?.bytes === size && isSameFile(fd, size, row)) return { row, torn: undefined };
-      return db.transaction(() => this.#catchUp(db, fd, size, sessionId, readKey(paths.key)));
+      const given = readKey(paths.key);
+      const state = db.transaction(() => this.#catchUp(db, fd, size, sessionId, given));
+      if (state?.row.header_length === 0 && state.row.key !== given) this.#keepKey(paths.key, state.row);
+      return state;
     } finally {
       closeSync(fd);
+    }
+  }
+
+  /** Only the index knows this key; it is written where another index finds it. */
+  #keepKey(file: string, row: SessionRow): void {
+    if (row.key === recoveredKey(row.id)) return;
+    try {
+      writeKey(file, row.key);
+    } catch (error) {
+      this.#logger.warn("The key of a session without a header could not be kept beside it.", {
+        sessionId: row.id,
+        code: systemCode(error),
+      });
     }
   }
 
@@ -257,37 +287,33 @@ export class SessionIndex {
     fd: number,
     size: number,
     sessionId: string,
-    key: string | undefined,
+    given: string | undefined,
   ): { row: SessionRow; torn: TornLine | undefined } | undefined {
-    let row = sessionRow(db, sessionId);
-    const former = row?.key;
-    if (row && !isSameFile(fd, size, row)) {
-      removeSession(db, row.num);
-      row = undefined;
-      const detail = `The transcript of session ${sessionId} was changed by another program; its index was built again.`;
-      this.#notices.push({ kind: "index_rebuilt", detail, sessionId });
-      this.#logger.warn(detail);
-    }
-    if (!row) insertSession(db, fd, size, sessionId, { given: key, former });
-    const fresh = row ?? sessionRow(db, sessionId);
+    const former = sessionRow(db, sessionId);
+    const changed = former !== undefined && !isSameFile(fd, size, former);
+    const before = changed ? knownIds(db, former.num) : [];
+    if (changed) removeSession(db, former.num);
+    if (changed || !former) insertSession(db, fd, size, sessionId, { given, former });
+    const fresh = sessionRow(db, sessionId);
     if (!fresh) return undefined;
     const torn = catchUpLines(db, fd, size, fresh);
+    if (changed) {
+      const lost = noteChange(db, sessionId, fresh.num, before);
+      this.#logger.warn("A transcript was changed by another program and is indexed anew.", {
+        sessionId,
+        lost,
+      });
+    }
     return { row: sessionRow(db, sessionId) ?? fresh, torn };
   }
 
   #remove(db: IndexDb, sessionId: string): void {
     const row = sessionRow(db, sessionId);
-    if (row) db.transaction(() => removeSession(db, row.num));
-  }
-}
-
-/** The key that an import gave to a session whose header names another. */
-function readKey(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8").trim() || undefined;
-  } catch (error) {
-    if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR") return undefined;
-    throw readFailure(error, file);
+    if (!row) return;
+    db.transaction(() => {
+      removeSession(db, row.num);
+      forgetChange(db, sessionId);
+    });
   }
 }
 

@@ -64,6 +64,10 @@ export class SessionView {
     );
   }
 
+  get sessionKey(): string {
+    return this.#row.key;
+  }
+
   get leafId(): string | null {
     return this.#leafId;
   }

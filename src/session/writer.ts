@@ -130,7 +130,8 @@ export class TranscriptWriter implements SessionWriter {
       const row = this.#view.query((db, session) => nextUnfinalized(db, session, after));
       if (!row) return;
       after = row.start;
-      if (this.#finalized.has(row.turn) || row.commit_end === null || !tree.onPath(row.commit_end - 1)) continue;
+      if (this.#finalized.has(row.turn) || row.commit_end === null || !tree.onPath(row.commit_end - 1))
+        continue;
       const entries = this.#view.forward(clip(tree.path(), row.start, row.commit_end));
       yield { turnId: row.turn, messages: turnMessages(entries, row.turn, this.#parts.cache) };
     }

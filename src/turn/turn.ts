@@ -204,7 +204,7 @@ class Turn {
       calibration: host.calibration(writer.record.sessionId, model.ref),
       signal,
       slice: () => this.#slice(),
-      pending: () => writer.unfinalizedTurns().flatMap((turn) => turn.messages),
+      pending: () => [...writer.unfinalizedTurns()].flatMap((turn) => turn.messages),
       runtimeContext: () => buildRuntimeContext(this.#contextInput(prepared)),
       runtimeSettings: () => buildRuntimeSettings(this.#contextInput(prepared)),
       promptHooks: readPromptHooks(this.#admission),
