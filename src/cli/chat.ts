@@ -129,6 +129,7 @@ class Chat {
       agentId,
       cwd: this.#cwd,
       signal,
+      checkModel: (ref) => this.#checkModel(ref),
       ...(model === undefined ? {} : { model }),
     });
     if (result.text !== "") {
@@ -136,6 +137,16 @@ class Chat {
       printLine(text, text.isTTY === true ? terminalSafe(result.text) : result.text);
     }
     for (const effect of result.effects) this.#apply(effect);
+  }
+
+  async #checkModel(ref: string): Promise<{ problem?: string; warning?: string }> {
+    const { env } = this.#cli;
+    const [{ loadConfig }, { resolveHome }, { checkModel }] = await Promise.all([
+      import("../config/load.ts"),
+      import("../config/paths.ts"),
+      import("./config-models.ts"),
+    ]);
+    return checkModel(ref, loadConfig({ home: resolveHome(env) }).config, env);
   }
 
   #apply(effect: CommandEffect): void {

@@ -75,23 +75,33 @@ function fileOf(cli: Cli): string {
 }
 
 /** `config validate`: prints every problem, and throws `config_invalid` when there is one. */
-export function configValidate(cli: Cli): Promise<number> {
-  try {
-    const { file, found, warnings } = loadConfig({ home: resolveHome(cli.env) });
-    warn(cli, warnings);
-    const tail = warnings.length === 0 ? "" : `, with ${plural(warnings.length, "warning")}`;
-    printLine(
-      cli.stdout,
-      found ? `${file} is valid${tail}.` : `${file} is not there; the defaults are in use.`,
-    );
-    return Promise.resolve(EXIT_DONE);
-  } catch (error) {
+export async function configValidate(cli: Cli): Promise<number> {
+  const { file, found, warnings } = await checkedConfig(cli).catch((error: unknown) => {
     const problems = error instanceof PagurusError ? error.details["problems"] : undefined;
     if (Array.isArray(problems) && problems.length > 1) {
       for (const problem of problems) printLine(cli.stdout, String(problem));
     }
     throw error;
+  });
+  warn(cli, warnings);
+  const tail = warnings.length === 0 ? "" : `, with ${plural(warnings.length, "warning")}`;
+  printLine(
+    cli.stdout,
+    found ? `${file} is valid${tail}.` : `${file} is not there; the defaults are in use.`,
+  );
+  return EXIT_DONE;
+}
+
+/** The configuration with its models checked as a run would. Throws `config_invalid`. */
+async function checkedConfig(cli: Cli): Promise<{ file: string; found: boolean; warnings: string[] }> {
+  const { config, file, found, warnings } = loadConfig({ home: resolveHome(cli.env) });
+  const { checkModels } = await import("./config-models.ts");
+  const models = checkModels(config, cli.env);
+  const [first] = models.problems;
+  if (first !== undefined) {
+    throw new PagurusError("config_invalid", `${file}: ${first}`, { details: { problems: models.problems } });
   }
+  return { file, found, warnings: [...warnings, ...models.warnings] };
 }
 
 /** `config schema`. */

@@ -1,3 +1,4 @@
+import { PagurusError } from "../contract/errors.ts";
 import type { AgentMessage } from "../contract/message.ts";
 import { terminalSafe } from "../command/layout.ts";
 import { diffReceipts, diffText, receiptPair } from "../command/receipt-diff.ts";
@@ -17,7 +18,7 @@ export interface ContextDiffOptions extends SessionOptions {
   json?: boolean;
 }
 export interface ContextPreviewOptions extends SessionOptions {
-  prompt: string;
+  prompt?: string;
   budget?: number;
   exact?: boolean;
   cwd?: string;
@@ -29,6 +30,12 @@ export function contextShow(cli: Cli, options: ContextShowOptions): Promise<numb
   return withPagurus(cli, async (pagurus) => {
     const turn = options.turn === undefined ? {} : { turnId: options.turn };
     const receipts = await pagurus.context.receipts({ ...sessionOf(options), ...turn });
+    if (options.turn !== undefined && receipts.length === 0) {
+      throw new PagurusError(
+        "entry_not_found",
+        `No request of a turn "${options.turn}" is recorded in session "${sessionOf(options).sessionKey}"; pagurus sessions show --json names its turns.`,
+      );
+    }
     if (options.json === true) printJson(cli, receipts);
     else printLine(cli.stdout, receiptsText(receipts));
     return EXIT_DONE;
@@ -67,7 +74,7 @@ export function contextPreview(cli: Cli, options: ContextPreviewOptions): Promis
   return withPagurus(cli, async (pagurus) => {
     const preview = await pagurus.context.preview({
       ...sessionOf(options),
-      prompt: options.prompt,
+      prompt: options.prompt ?? "",
       cwd: workspace(cli, options.cwd),
       ...(options.budget === undefined ? {} : { budget: options.budget }),
       ...(options.exact === undefined ? {} : { exact: options.exact }),
@@ -76,9 +83,12 @@ export function contextPreview(cli: Cli, options: ContextPreviewOptions): Promis
       printJson(cli, preview);
       return EXIT_DONE;
     }
+    // The next input is empty then, and would show as an empty block.
+    const messages = options.prompt === undefined ? preview.messages.slice(0, -1) : preview.messages;
     const blocks = [
       `--- System\n${preview.system}`,
-      ...preview.messages.map(messageBlock),
+      ...messages.map(messageBlock),
+      ...(options.prompt === undefined ? ["--- The next prompt comes here (--prompt puts one in)."] : []),
       receiptText(preview.receipt),
       ...exactLine(options, preview.exactTokens),
       "Nothing was sent or stored.",

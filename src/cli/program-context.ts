@@ -8,6 +8,7 @@ const EXAMPLES = `
 Examples:
   $ pagurus context show
   $ pagurus context diff --session work
+  $ pagurus context preview
   $ pagurus context preview --prompt "What next?" --budget 8000`;
 
 const SESSION = ["-s, --session <key>", "conversation (default: main)"] as const;
@@ -44,7 +45,7 @@ export function addContextCommands(program: Command, cli: Cli, act: Act): void {
     .description("what would be assembled now; nothing is sent or stored")
     .option(...SESSION)
     .option(...AGENT)
-    .requiredOption("--prompt <text>", "the prompt to assemble for")
+    .option("--prompt <text>", "the prompt to assemble for (default: what stands before it)")
     .option("--budget <n>", "token budget instead of the model's", positive)
     .option("--exact", "also count tokens exactly (needs the optional gpt-tokenizer)")
     .option(...CWD)

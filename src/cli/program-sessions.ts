@@ -35,7 +35,7 @@ function addReading(sessions: Command, cli: Cli, act: Act): void {
     .description("print a conversation; interrupted turns and rewound parts are marked")
     .argument("[key]", "session key", "main")
     .option(...AGENT)
-    .option("--last <n>", "only the newest n entries", positive)
+    .option("--last <n>", "only the newest n entries (of those that are printed)", positive)
     .option("--raw", "the transcript's lines as they are")
     .option("--json", "print JSON lines: each entry with onPath and interrupted")
     .action((key: string, options: ShowOptions) =>

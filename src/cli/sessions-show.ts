@@ -2,8 +2,8 @@ import { PagurusError } from "../contract/errors.ts";
 import type { SessionRecord, SessionStore } from "../contract/store.ts";
 import type { TranscriptEntry } from "../contract/transcript.ts";
 import { bytes, count, oneLine, plural, table, terminalSafe, time } from "../command/layout.ts";
-import { type Cli, printJson, printLine, styleFor, withPagurus } from "./cli.ts";
-import { EXIT_DONE } from "./failure.ts";
+import { type Cli, printJson, printLine, styleFor, withPagurus, written } from "./cli.ts";
+import { EXIT_DONE, usageError } from "./failure.ts";
 import { entryText } from "./entry-text.ts";
 
 export interface ListOptions {
@@ -34,6 +34,18 @@ export function existing(store: SessionStore, key: string): SessionRecord {
   );
 }
 
+/** Says on standard error what of a transcript cannot be read; it is in the file all the same. */
+export function noteUnreadable(cli: Cli, store: SessionStore, key: string): void {
+  const reader = store.openReader(key);
+  try {
+    for (const { kind, detail } of reader.notices) {
+      if (kind === "quarantined_line" || kind === "torn_line") printLine(cli.stderr, `note: ${detail}`);
+    }
+  } finally {
+    reader.close();
+  }
+}
+
 /** `sessions list`. */
 export function listSessions(cli: Cli, options: ListOptions): Promise<number> {
   return withPagurus(cli, async (pagurus) => {
@@ -62,6 +74,7 @@ export function listSessions(cli: Cli, options: ListOptions): Promise<number> {
 
 /** `sessions search`. */
 export function searchSessions(cli: Cli, query: string, options: SearchOptions): Promise<number> {
+  if (query.trim() === "") throw usageError("The words to search for are empty; give at least one.");
   return withPagurus(cli, async (pagurus) => {
     const hits = pagurus.sessions(options.agent).search(query, {
       limit: options.limit ?? 20,
@@ -84,12 +97,15 @@ interface Marks {
   onPath: Set<string>;
   interrupted: Set<string>;
   superseded: Set<string>;
+  /** Process that runs a turn of it now. */
+  runningIn?: number;
 }
 
 async function marksOf(store: SessionStore, key: string): Promise<Marks> {
   const marks: Marks = { onPath: new Set(), interrupted: new Set(), superseded: new Set() };
   const reader = store.openReader(key);
   try {
+    if (reader.runningIn) marks.runningIn = reader.runningIn.pid;
     for (const turn of reader.interruptedTurns()) marks.interrupted.add(turn);
     for await (const entry of reader.cursor.forward()) {
       marks.onPath.add(entry.id);
@@ -149,6 +165,11 @@ async function* entriesOf(store: SessionStore, key: string, marks: Marks): Async
   }
 }
 
+/** Those that have something for a person. */
+async function* visible(items: AsyncIterable<Shown>): AsyncIterable<Shown> {
+  for await (const item of items) if (entryText(item.entry)) yield item;
+}
+
 /** The newest `count` items; without a count all, as they come. */
 async function* newest<T>(items: AsyncIterable<T>, count: number | undefined): AsyncIterable<T> {
   if (count === undefined) return yield* items;
@@ -157,16 +178,15 @@ async function* newest<T>(items: AsyncIterable<T>, count: number | undefined): A
   return yield* kept;
 }
 
-function printEntry(cli: Cli, { entry, state, interrupted }: Shown): void {
+function entryForPerson(cli: Cli, { entry, state, interrupted }: Shown): string {
   const body = entryText(entry);
-  if (!body) return;
+  if (!body) return "";
   const style = styleFor(cli.stdout, cli.env);
   const flags = [...(state === undefined ? [] : [state]), ...(interrupted ? ["interrupted turn"] : [])];
   const note = flags.length === 0 ? "" : style("yellow", `  (${flags.join(", ")})`);
   const where = style("dim", `${entry.id}  ${time(entry.timestamp)}`);
-  printLine(cli.stdout, `${style("bold", body.title)}  ${where}${note}`);
   const text = cli.stdout.isTTY === true ? terminalSafe(body.text) : body.text;
-  if (text !== "") printLine(cli.stdout, `${text}\n`);
+  return `${style("bold", body.title)}  ${where}${note}\n${text === "" ? "" : `${text}\n\n`}`;
 }
 
 /** `sessions show`. */
@@ -176,23 +196,28 @@ export function showSession(cli: Cli, key: string, options: ShowOptions): Promis
     const record = existing(store, key);
     if (options.raw === true) {
       const lines = newest(linesOf(store.export(key, "jsonl")), options.last);
-      for await (const line of lines) printLine(cli.stdout, line);
+      for await (const line of lines) await written(cli.stdout, `${line}\n`);
+      noteUnreadable(cli, store, key);
       return EXIT_DONE;
     }
     const marks = await marksOf(store, key);
     if (options.json !== true) {
       const turns = marks.interrupted.size;
-      const tail = turns === 0 ? "" : `, ${plural(turns, "interrupted turn")}`;
+      const running = marks.runningIn === undefined ? "" : `, running in process ${marks.runningIn}`;
+      const tail = `${turns === 0 ? "" : `, ${plural(turns, "interrupted turn")}`}${running}`;
       const entries = plural(record.entryCount, "entry", "entries");
       printLine(cli.stdout, `Session ${key} (${record.sessionId}), ${entries}${tail}\n`);
     }
-    for await (const shown of newest(entriesOf(store, key, marks), options.last)) {
-      if (options.json !== true) printEntry(cli, shown);
-      else {
-        const { entry, state, interrupted } = shown;
-        printLine(cli.stdout, JSON.stringify({ ...entry, onPath: state === undefined, interrupted }));
-      }
+    const entries = entriesOf(store, key, marks);
+    for await (const shown of newest(options.json === true ? entries : visible(entries), options.last)) {
+      const { entry, state, interrupted } = shown;
+      const text =
+        options.json === true
+          ? `${JSON.stringify({ ...entry, onPath: state === undefined, interrupted })}\n`
+          : entryForPerson(cli, shown);
+      await written(cli.stdout, text);
     }
+    noteUnreadable(cli, store, key);
     return EXIT_DONE;
   });
 }

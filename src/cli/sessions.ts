@@ -1,14 +1,13 @@
 import { once } from "node:events";
-import { createWriteStream, type WriteStream } from "node:fs";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { PagurusError } from "../contract/errors.ts";
 import type { SessionStore } from "../contract/store.ts";
 import { bytes, oneLine, plural } from "../command/layout.ts";
 import { rewindSession, undoLastTurn } from "../command/rewind.ts";
-import { type Cli, printLine, withPagurus } from "./cli.ts";
+import { type Cli, printLine, withPagurus, written } from "./cli.ts";
 import { EXIT_DONE, EXIT_FAILED, usageError } from "./failure.ts";
-import { existing } from "./sessions-show.ts";
+import { writeNewFile } from "./new-file.ts";
+import { existing, noteUnreadable } from "./sessions-show.ts";
 
 export interface ExportOptions {
   agent?: string;
@@ -28,46 +27,18 @@ export interface DeleteOptions {
   yes?: boolean;
 }
 
-/** Opens a new private file. Throws `usage_invalid` when it exists or cannot be made. */
-async function newFile(cli: Cli, name: string): Promise<WriteStream> {
-  const stream = createWriteStream(resolve(cli.cwd, name), { flags: "wx", mode: 0o600 });
-  try {
-    await once(stream, "open");
-    return stream;
-  } catch (error) {
-    const exists = (error as NodeJS.ErrnoException).code === "EEXIST";
-    const why = exists ? "exists already; remove it or choose another name" : "cannot be created";
-    throw new PagurusError("usage_invalid", `The file "${name}" ${why}.`, { cause: error });
-  }
-}
-
-async function writeFile(stream: WriteStream, chunks: AsyncIterable<Uint8Array>): Promise<number> {
-  let written = 0;
-  let failure: Error | undefined;
-  stream.on("error", (error) => {
-    failure = error;
-  });
-  for await (const chunk of chunks) {
-    written += chunk.length;
-    await new Promise<void>((done) => void stream.write(chunk, () => done()));
-    if (failure) throw new PagurusError("store_write_failed", `The export stopped: ${failure.message}.`);
-  }
-  await new Promise<void>((done) => void stream.end(() => done()));
-  return written;
-}
-
 /** `sessions export`. */
 export function exportSession(cli: Cli, key: string, options: ExportOptions): Promise<number> {
   return withPagurus(cli, async (pagurus) => {
     const store = pagurus.sessions(options.agent);
     existing(store, key);
     const chunks = store.export(key, options.format);
-    if (options.output === undefined) {
-      for await (const chunk of chunks) cli.stdout.write(chunk);
-      return EXIT_DONE;
+    if (options.output === undefined) for await (const chunk of chunks) await written(cli.stdout, chunk);
+    else {
+      const size = await writeNewFile(cli.cwd, options.output, chunks);
+      printLine(cli.stderr, `Wrote ${bytes(size)} to ${options.output}.`);
     }
-    const size = await writeFile(await newFile(cli, options.output), chunks);
-    printLine(cli.stderr, `Wrote ${bytes(size)} to ${options.output}.`);
+    noteUnreadable(cli, store, key);
     return EXIT_DONE;
   });
 }

@@ -15,7 +15,10 @@ async function model(args: string, context: CommandContext): Promise<CommandResu
   if (args === "default") return say("Back to the configured model.", { type: "model" });
   if (args !== "") {
     if (!/^[^/\s]+\/\S+$/.test(args)) return say(`"${args}" is not a model ref; write provider/model.`);
-    return say(`The next turns of this chat use ${args}.`, { type: "model", model: args });
+    const { problem, warning } = (await context.checkModel?.(args)) ?? {};
+    if (problem !== undefined) return say(`${problem} The model stays as it is.`);
+    const but = warning === undefined ? "" : ` But: ${warning}`;
+    return say(`The next turns of this chat use ${args}.${but}`, { type: "model", model: args });
   }
   const report = await pagurus.status({ sessionKey, agentId, cwd });
   const chosen = context.model === undefined ? "" : `${context.model}, chosen here; configured: `;

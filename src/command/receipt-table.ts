@@ -49,6 +49,14 @@ function usageLine(receipt: Receipt): string {
   return `  usage: ${parts.join(", ")}${cost}`;
 }
 
+/** What every request of the session starts with; the budget is for what comes on top of it. */
+const FIXED: ReadonlySet<ReceiptPart["source"]> = new Set(["system", "instructions", "tools"]);
+
+function sizes({ parts, tokens, tokenBudget }: Receipt): string {
+  const fixed = parts.reduce((sum, part) => sum + (FIXED.has(part.source) ? part.tokens : 0), 0);
+  return `system and tools ${count(fixed)}; conversation ${count(tokens - fixed)} of ${count(tokenBudget)}`;
+}
+
 /** One request: who made it, the groups of parts in order, what it shares with the one before, what was trimmed. */
 export function receiptText(receipt: Receipt): string {
   const { parts } = receipt;
@@ -65,7 +73,7 @@ export function receiptText(receipt: Receipt): string {
     `Request ${receipt.request} of turn ${receipt.turnId}, ${time(receipt.timestamp)}`,
     `  model ${receipt.model}, runtime ${receipt.runtime}, seam ${receipt.seam}, engine ${receipt.engine}${epoch}`,
     ...table(["  SOURCE", "PARTS", "TOKENS", "PREFIX", "ENTRIES"], rows, [1, 2]),
-    `  total: ${count(receipt.tokens)} of ${count(receipt.tokenBudget)} tokens, estimated`,
+    `  ${sizes(receipt)} tokens, estimated`,
     `  shared prefix: ${plural(receipt.sharedParts, "part")}, ${count(receipt.sharedTokens)} tokens`,
     ...trimLines(parts),
     ...(receipt.degraded === undefined ? [] : [`  degraded: ${receipt.degraded}`]),

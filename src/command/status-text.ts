@@ -59,14 +59,14 @@ export function statusRows(report: StatusReport): [string, string][] {
 export function statusConcerns(report: StatusReport): string[] {
   return [
     ...report.problems.map(
-      ({ code, message }) => `A run would be refused: ${oneLine(message, 400)} [${code}]`,
+      ({ code, message }) => `A run would be refused: ${oneLine(message, Infinity)} [${code}]`,
     ),
     ...report.interruptedTurns.map((turn) => `Interrupted turn: ${turn} (kept; it has no answer)`),
     ...report.degraded.map(
       (item) =>
-        `Degraded: ${item.stage}, ${oneLine(item.reason, 300)} (engine ${item.engineId}, turn ${item.turnId}, ${time(item.timestamp)})`,
+        `Degraded: ${item.stage}, ${oneLine(item.reason, Infinity)} (engine ${item.engineId}, turn ${item.turnId}, ${time(item.timestamp)})`,
     ),
-    ...report.configWarnings.map((warning) => `Config: ${oneLine(warning, 300)}`),
+    ...report.configWarnings.map((warning) => `Config: ${oneLine(warning, Infinity)}`),
   ];
 }
 

@@ -8,6 +8,8 @@ export interface CommandContext {
   cwd: string;
   /** Model ref the channel passes with each run, when the user chose one. */
   model?: string;
+  /** Says at once whether a model ref can be used: `problem` refuses it, `warning` is only told. */
+  checkModel?(ref: string): Promise<{ problem?: string; warning?: string }>;
   signal?: AbortSignal;
 }
 

@@ -1,16 +1,70 @@
-import { chmodSync, lstatSync, readdirSync, type Stats } from "node:fs";
-import { join } from "node:path";
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  statfsSync,
+  type Stats,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { writeReason } from "../platform/files.ts";
 import type { Finding } from "./finding.ts";
 
 /** Levels of folders below the home folder that hold files of ours: agents/<id>/sessions. */
 const DEPTH = 3;
 const OTHERS = 0o077;
 
-/** Whether only the user can enter the home folder and read what is in it. With `fix`, makes it so. */
+/** Below this a turn or two can fill the disk. */
+const FREE_MIN_BYTES = 10_000_000;
+
+/** Whether the home folder can be written, and is the user's alone. With `fix`, makes it private. */
 export function checkHome(home: string, fix: boolean): Finding[] {
   const stats = lstatSync(home, { throwIfNoEntry: false });
-  if (!stats)
+  const room = checkRoom(home, measureRoom(home));
+  if (!stats) {
+    if (room.length > 0) return room;
     return [{ level: "info", check: "home", detail: `${home} does not exist yet; the first run makes it.` }];
+  }
+  return [...room, ...checkPrivacy(home, fix)];
+}
+
+/** What the file system under a folder allows, at the folder itself or the nearest one above it that is there. */
+export interface Room {
+  folder: string;
+  /** Why it cannot be written, if so. */
+  refusal?: string;
+  freeBytes: number;
+}
+
+function measureRoom(path: string): Room {
+  let folder = resolve(path);
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
+  const { bavail, bsize } = statfsSync(folder);
+  const freeBytes = bavail * bsize;
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return { folder, freeBytes };
+  } catch (error) {
+    return { folder, freeBytes, refusal: writeReason(error) };
+  }
+}
+
+/** Nothing when there is nothing to say. */
+export function checkRoom(home: string, { folder, refusal, freeBytes }: Room): Finding[] {
+  const missing = folder === resolve(home) ? "" : ` (${home} is not there yet)`;
+  if (refusal !== undefined) {
+    const detail = `${folder} cannot be written${missing}, so no session can go on: ${refusal}.`;
+    return [{ level: "error", check: "home", detail, fix: "Make it writable, or set PAGURUS_HOME." }];
+  }
+  if (freeBytes >= FREE_MIN_BYTES) return [];
+  const free = (freeBytes / 1_000_000).toFixed(1);
+  const detail = `The disk of ${folder} has ${free} MB left${missing}; a turn that fills it is lost.`;
+  return [{ level: "warn", check: "home", detail, fix: "Free some space, or set PAGURUS_HOME." }];
+}
+
+function checkPrivacy(home: string, fix: boolean): Finding[] {
   // Windows keeps access in lists that file modes do not show.
   if (process.platform === "win32") return [{ level: "ok", check: "home", detail: `${home} exists.` }];
   const files = [...walk(home, 0)];

@@ -1,14 +1,18 @@
-import { closeSync, existsSync, openSync, readFileSync, readdirSync, readSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { TRANSCRIPT_VERSION } from "../contract/version.ts";
 import { processIsAlive, processStartTicks } from "../platform/process-group.ts";
 import { openSqlite } from "../platform/sqlite.ts";
+import { foreignHeader, parseHeader } from "../session/entry.ts";
+import { indexRemedy } from "../session/index-db.ts";
+import { readKey } from "../session/key-file.ts";
+import { isSessionId, recoveredKey } from "../session/keys.ts";
+import { readAt } from "../session/lines.ts";
+import { sessionPaths, TRANSCRIPT_SUFFIX } from "../session/paths.ts";
 import type { Finding } from "./finding.ts";
 
 /** Longest first line that is read; a header is a few hundred bytes. */
 const HEADER_MAX_BYTES = 64 * 1024;
-const RECEIPTS_SUFFIX = ".receipts.jsonl";
 
 /** The transcripts and the index of each agent. Reads heads of files only, and changes nothing. */
 export function checkStore(home: string): Finding[] {
@@ -24,8 +28,9 @@ export function checkStore(home: string): Finding[] {
 function checkAgent(agentId: string, folder: string): Finding[] {
   const sessions = join(folder, "sessions");
   const names = existsSync(sessions) ? readdirSync(sessions).toSorted() : [];
-  const transcripts = names.filter((name) => name.endsWith(".jsonl") && !name.endsWith(RECEIPTS_SUFFIX));
-  const broken = transcripts.flatMap((name) => checkTranscript(agentId, join(sessions, name), name));
+  const transcripts = names.filter(isTranscript);
+  const index = join(folder, "sessions.db");
+  const broken = transcripts.flatMap((name) => checkTranscript(sessions, name, index));
   const setAside = names.flatMap((name) => checkSetAside(agentId, join(sessions, name), name));
   const locks = names
     .filter((name) => name.endsWith(".lock"))
@@ -36,41 +41,80 @@ function checkAgent(agentId: string, folder: string): Finding[] {
     ...broken,
     ...setAside,
     ...locks,
-    ...checkIndex(agentId, join(folder, "sessions.db")),
+    ...checkIndex(agentId, index),
   ];
 }
 
-function checkTranscript(agentId: string, file: string, name: string): Finding[] {
-  const header = readHeader(file);
-  const id = name.slice(0, -".jsonl".length);
-  if (header?.["type"] === "session" && header["version"] === TRANSCRIPT_VERSION && header["id"] === id)
-    return [];
-  const newer = typeof header?.["version"] === "number" && header["version"] > TRANSCRIPT_VERSION;
-  return [
-    {
-      level: "error",
-      check: "store",
-      detail: newer
-        ? `${file} was written by a newer Pagurus, so this one cannot open it.`
-        : `${file} of agent ${agentId} has no good header, so its session cannot be opened.`,
-      fix: newer ? "Update Pagurus." : "Put the file back from a backup, or move it out of the folder.",
-    },
-  ];
+/** Receipts and engines' copies have a second suffix. */
+function isTranscript(name: string): boolean {
+  return name.endsWith(TRANSCRIPT_SUFFIX) && !name.slice(0, -TRANSCRIPT_SUFFIX.length).includes(".");
 }
 
-function readHeader(file: string): Record<string, unknown> | undefined {
+function checkTranscript(sessions: string, name: string, index: string): Finding[] {
+  const id = name.slice(0, -TRANSCRIPT_SUFFIX.length);
+  const file = join(sessions, name);
+  const finding = (level: Finding["level"], detail: string, fix: string): Finding[] => [
+    { level, check: "store", detail, fix },
+  ];
+  if (!isSessionId(id)) {
+    const fix = "Import it with pagurus sessions import, or move it out of the folder.";
+    return finding("warn", `${file} is not named after a session, so it is never opened.`, fix);
+  }
+  const line = readFirstLine(file);
+  if (line === undefined) {
+    const fix = "Make it readable for you, or put it back from a backup.";
+    return finding("error", `${file} cannot be read, so its session cannot be opened.`, fix);
+  }
+  const header = parseHeader(line);
+  if (header?.id === id) return [];
+  if (header) {
+    const fix = "Remove the copy if it is one; pagurus sessions fork makes a copy of its own.";
+    return finding("warn", `${file} has the header of the session ${header.id}; it is used as it is.`, fix);
+  }
+  if (foreignHeader(line)) {
+    const detail = `${file} was written by a newer Pagurus, so this one cannot open it.`;
+    return finding("error", detail, "Update Pagurus.");
+  }
+  const key = knownKey(sessions, id, index);
+  const fix = "Put the file back from a backup, or go on without what is lost.";
+  if (line.length === 0 && statSync(file, { throwIfNoEntry: false })?.size === 0) {
+    return finding("error", `${file} is empty: what was said under the key ${key} is gone.`, fix);
+  }
+  const detail = `${file} has no readable header; its session goes on without it, under the key ${key}.`;
+  return finding("warn", detail, fix);
+}
+
+/** The bytes before the first newline, none where a header cannot end so late; undefined when it cannot be read. */
+function readFirstLine(file: string): Buffer | undefined {
   try {
     const fd = openSync(file, "r");
     try {
-      const buffer = Buffer.alloc(HEADER_MAX_BYTES);
-      const head = buffer.toString("utf8", 0, readSync(fd, buffer));
-      return JSON.parse(head.slice(0, head.indexOf("\n"))) as Record<string, unknown>;
+      const head = readAt(fd, 0, HEADER_MAX_BYTES);
+      return head.subarray(0, Math.max(0, head.indexOf("\n")));
     } finally {
       closeSync(fd);
     }
   } catch {
-    // Unreadable or no JSON: either way there is no header, which is the finding.
+    // The finding says so.
     return undefined;
+  }
+}
+
+/** The key under which a session without a header opens: that of its key file, else what the index remembers. */
+function knownKey(sessions: string, id: string, index: string): string {
+  const written = readKey(sessionPaths(sessions, id).key);
+  if (written !== undefined) return written;
+  try {
+    const db = openSqlite(index, { readOnly: true });
+    try {
+      const row = db.prepare("SELECT key FROM sessions WHERE id = ?").get(id);
+      return String(row?.["key"] ?? recoveredKey(id));
+    } finally {
+      db.close();
+    }
+  } catch {
+    // Without an index nothing else knows it.
+    return recoveredKey(id);
   }
 }
 
@@ -119,13 +163,17 @@ function deadOwner(file: string): number | undefined {
 
 function checkIndex(agentId: string, file: string): Finding[] {
   if (!existsSync(file)) return [];
-  const problem = integrityProblem(file);
-  if (problem === undefined) {
-    return [{ level: "ok", check: "store", detail: `Agent ${agentId}: the session index is sound.` }];
+  const { level, problem } = integrity(file);
+  if (level === "ok") {
+    return [{ level, check: "store", detail: `Agent ${agentId}: the session index is sound.` }];
+  }
+  if (level === "info") {
+    const detail = `${file} cannot be checked here (${problem}); sessions are read without it.`;
+    return [{ level, check: "store", detail }];
   }
   return [
     {
-      level: "warn",
+      level,
       check: "store",
       detail: `${file} is damaged (${problem}).`,
       fix: "Remove it while no Pagurus runs; it is made again from the transcripts, which hold everything.",
@@ -133,17 +181,19 @@ function checkIndex(agentId: string, file: string): Finding[] {
   ];
 }
 
-function integrityProblem(file: string): string | undefined {
+function integrity(file: string): { level: "ok" | "info" | "warn"; problem: string } {
   try {
     const db = openSqlite(file, { readOnly: true });
     try {
       const row = db.prepare("PRAGMA integrity_check(1)").get();
-      const answer = String(row?.["integrity_check"] ?? "no answer");
-      return answer === "ok" ? undefined : answer;
+      const problem = String(row?.["integrity_check"] ?? "no answer");
+      return { level: problem === "ok" ? "ok" : "warn", problem };
     } finally {
       db.close();
     }
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    // A database in WAL mode cannot be opened in a folder that cannot be written: that is no damage.
+    const level = indexRemedy(error) === "memory" ? "info" : "warn";
+    return { level, problem: error instanceof Error ? error.message : String(error) };
   }
 }

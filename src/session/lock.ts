@@ -206,8 +206,9 @@ export function liveOwner(file: string): { pid: number; since: string } | undefi
 
 function lockedError(sessionKey: string, owner: LockOwner | undefined): PagurusError {
   const message = isThisProcess(owner)
-    ? `A turn of this session (${sessionKey}) is already running in this process; wait for it or steer it.`
+    ? `A turn of this session is already running in this process; wait for it or steer it.`
     : `The session ${sessionKey} is being written by ${owner ? describe(owner) : "another process"}; wait for it, or end it, and try again.`;
-  const details = owner ? { pid: owner.pid, host: owner.host, since: owner.acquiredAt } : {};
+  const named = owner ? { pid: owner.pid, host: owner.host, since: owner.acquiredAt } : {};
+  const details = { sessionKey, ...named };
   return new PagurusError("session_locked", message, { details });
 }

@@ -141,7 +141,7 @@ function lockNotices(lock: SessionLock): OpenNotice[] {
 function startWriter(catalog: Catalog, warm: WarmSessions, locked: LockedSession): SessionWriter {
   const { lock, row } = locked;
   const paths = catalog.paths(row.id);
-  const indexNotices = takeIndexNotices(catalog, warm, row, true);
+  const indexNotices = takeIndexNotices(catalog, warm, row);
   const cache = warm.messages(row.id);
   const kept = warm.take(row);
   const view = kept?.view ?? newView(catalog, row);
@@ -160,6 +160,7 @@ function startWriter(catalog: Catalog, warm: WarmSessions, locked: LockedSession
     };
     const writer = new TranscriptWriter({ view, window, cache, lock, now: catalog.now, notices, onClose });
     closeInterrupted(view, writer, notices, catalog.now);
+    if (indexNotices.length > 0) catalog.index.forgetNotices(row.id);
     return writer;
   } catch (error) {
     view.close();
@@ -215,7 +216,7 @@ export function openReader(
   if (!state) throw notFound(key, sessionId);
   const { row, torn } = state;
   assertKnownVersion(catalog, row);
-  const indexNotices = takeIndexNotices(catalog, warm, row, false);
+  const indexNotices = takeIndexNotices(catalog, warm, row);
   const view = newView(catalog, row);
   view.open("r");
   const window = new ContextWindow(view, warm.messages(row.id));
@@ -241,13 +242,8 @@ export function openReader(
 }
 
 /** Messages that are kept by entry id are not those of a file that another program changed. */
-function takeIndexNotices(
-  catalog: Catalog,
-  warm: WarmSessions,
-  row: SessionRow,
-  taken: boolean,
-): OpenNotice[] {
-  const notices = catalog.index.takeNotices(row.id, taken);
+function takeIndexNotices(catalog: Catalog, warm: WarmSessions, row: SessionRow): OpenNotice[] {
+  const notices = catalog.index.takeNotices(row.id);
   if (notices.length > 0) warm.forget(row.id);
   return notices;
 }

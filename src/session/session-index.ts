@@ -97,12 +97,15 @@ export class SessionIndex {
     mark(true);
   }
 
-  /** What happened to the index and to a session's file; what befell the file is told until `taken`. */
-  takeNotices(sessionId: string, taken: boolean): OpenNotice[] {
+  /** What happened to the index, said once, and to a session's file, said until `forgetNotices`. */
+  takeNotices(sessionId: string): OpenNotice[] {
     const notices = [...this.#notices, ...this.use((db) => changeNotices(db, sessionId))];
     this.#notices = [];
-    if (taken && notices.length > 0) this.use((db) => forgetChange(db, sessionId));
     return notices;
+  }
+
+  forgetNotices(sessionId: string): void {
+    this.use((db) => forgetChange(db, sessionId));
   }
 
   /**

@@ -4,7 +4,7 @@ import type { ModelInfo } from "../contract/model.ts";
 import type { Logger } from "../platform/log.ts";
 import { openReceiptLog } from "../session/receipts.ts";
 import { Calibration } from "../tokens/calibration.ts";
-import { isSilentCut } from "./silent-cut.ts";
+import { isTrusted } from "./silent-cut.ts";
 
 /** Kept at once. One that was dropped starts again from the session's last receipt. */
 const MOST_KEPT = 256;
@@ -48,7 +48,8 @@ export class Calibrations {
       if (!last?.usage || last.model !== ref) return calibration;
       const { input, cacheRead = 0, cacheWrite = 0 } = last.usage;
       const reported = input + cacheRead + cacheWrite;
-      if (!isSilentCut(modelInfo(ref), last.tokens, reported)) calibration.observe(last.tokens, reported);
+      if (isTrusted(modelInfo(ref), { estimated: last.tokens, reported }))
+        calibration.observe(last.tokens, reported);
     } catch {
       // Receipts that cannot be read cost the correction of the first estimates, nothing else.
       logger.warn("receipts not readable", { sessionId });

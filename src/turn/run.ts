@@ -11,7 +11,7 @@ import { inputBlocked } from "./gate.ts";
 import type { Prepared } from "./prepare.ts";
 import type { Recorder } from "./record.ts";
 import type { Admission } from "./scope.ts";
-import { isSilentCut } from "./silent-cut.ts";
+import { isSilentCut, isTrusted, type Counted } from "./silent-cut.ts";
 
 export interface RunInput {
   admission: Admission;
@@ -148,16 +148,26 @@ function forward(run: RunInput, event: TurnEvent): void {
   run.admission.emit(event);
 }
 
+function inputTokens(usage: Usage): number {
+  return usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
+}
+
 /** Keeps the receipt of each request: its parts when it is sent, its usage when that is known. */
 class ReceiptBook {
   readonly #run: RunInput;
   #assembly: Assembly | undefined;
   #previous: Receipt | undefined;
   #sent: Receipt | undefined;
+  /** Tokens of the request before, where they are known. */
+  #counted: Counted | undefined;
 
   constructor(run: RunInput) {
     this.#run = run;
     this.#previous = run.receipts.last();
+    const { model, usage, tokens } = this.#previous ?? {};
+    if (usage && tokens !== undefined && model === run.admission.model.ref) {
+      this.#counted = { estimated: tokens, reported: inputTokens(usage) };
+    }
   }
 
   assembled(assembly: Assembly): void {
@@ -185,11 +195,14 @@ class ReceiptBook {
     const receipt = this.#sent;
     if (!receipt) return;
     const { host, writer, model } = this.#run.admission;
-    const reported = usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
-    if (isSilentCut(model, receipt.tokens, reported)) {
+    const reported = inputTokens(usage);
+    const now: Counted = { estimated: receipt.tokens, reported };
+    const cut = isSilentCut(model, now, this.#counted);
+    this.#counted = now;
+    if (cut) {
       const reason = `${model.ref} reported ${reported} input tokens of about ${receipt.tokens} that were sent: its server cuts what exceeds its window; set the contextWindow of the model to the window that is served`;
       this.#run.admission.guard.degrade("trim", reason);
-    } else {
+    } else if (isTrusted(model, now)) {
       host.calibration(writer.record.sessionId, model.ref).observe(receipt.tokens, reported);
     }
     this.#run.receipts.setUsage(receipt.turnId, receipt.request, usage);

@@ -107,7 +107,8 @@ class Turn {
     const { writer, turnId, guard } = admission;
     this.#recorder = new Recorder({ writer, turnId, guard, stop: (error) => deadline.abort(error) });
     const last = receipts.last();
-    if (last && last.purpose === undefined && last.model === admission.model.ref) this.#lastUsage = last.usage;
+    if (last && last.purpose === undefined && last.model === admission.model.ref)
+      this.#lastUsage = last.usage;
   }
 
   async execute(): Promise<void> {

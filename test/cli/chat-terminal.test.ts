@@ -57,7 +57,7 @@ class Desk {
   async screen(): Promise<string> {
     await settle();
     // eslint-disable-next-line no-control-regex
-    return this.#shown.replace(/\u001b\[[\d;]*[A-Za-z]/g, "");
+    return this.#shown.replace(/\u001b\[[\d;?]*[A-Za-z]/g, "");
   }
 
   ask(signal: AbortSignal): Promise<string> {

@@ -8,6 +8,7 @@ import {
   questionText,
   terminalPermission,
 } from "../../src/cli/permission-prompt.ts";
+import { HeldOutput } from "../../src/cli/held-output.ts";
 import { fakeCli } from "./fake-cli.ts";
 
 const question = (changes: Partial<PermissionQuestion> = {}): PermissionQuestion => ({
@@ -58,7 +59,7 @@ test("parallel questions are asked one after the other; a failed or aborted one 
 test("a terminal is asked on standard error; an abort denies", async () => {
   const cli = fakeCli();
   cli.stderr.isTTY = true;
-  const ask = terminalPermission(cli);
+  const ask = terminalPermission(cli, new HeldOutput());
   assert.ok(ask);
   const first = ask(question());
   (cli.stdin as unknown as PassThrough).write("a\n");

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { checkRoom } from "../../src/doctor/home-check.ts";
 import { checkPrograms } from "../../src/doctor/programs-check.ts";
 import { runDoctor, type DoctorInput } from "../../src/doctor/doctor.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
+import { openSessionStore } from "../../src/session/store.ts";
 import { openSqlite } from "../../src/platform/sqlite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-doctor-"));
@@ -35,6 +38,9 @@ function of(findings: Finding[], check: string, level?: Finding["level"]): Findi
   );
 }
 
+/** Names of session files are ids of 16 characters; this is all but the last one. */
+const ID = "0mg1abc00000000";
+
 const header = (id: string, version = 3): string =>
   `${JSON.stringify({ type: "session", version, id, timestamp: "2026-01-01T00:00:00.000Z", cwd: "/" })}\n`;
 
@@ -42,8 +48,9 @@ describe("the doctor", () => {
   it("finds nothing to mend in a good home", async () => {
     const home = newHome();
     const sessions = join(home, "agents", "main", "sessions");
-    writeFileSync(join(sessions, "s1.jsonl"), `${header("s1")}{}\n`, { mode: 0o600 });
-    writeFileSync(join(sessions, "s1.receipts.jsonl"), "{}\n", { mode: 0o600 });
+    writeFileSync(join(sessions, `${ID}1.jsonl`), `${header(`${ID}1`)}{}\n`, { mode: 0o600 });
+    for (const beside of ["receipts", "mirror"])
+      writeFileSync(join(sessions, `${ID}1.${beside}.jsonl`), "{}\n", { mode: 0o600 });
     writeFileSync(join(home, "pagurus.json"), "{}", { mode: 0o600 });
     const db = openSqlite(join(home, "agents", "main", "sessions.db"));
     db.exec("CREATE TABLE t (a)");
@@ -107,12 +114,16 @@ describe("the doctor", () => {
     const sessions = join(home, "agents", "main", "sessions");
     const put = (name: string, text: string): void =>
       writeFileSync(join(sessions, name), text, { mode: 0o600 });
-    put("good.jsonl", header("good"));
-    put("other.jsonl", header("not-other"));
-    put("garbage.jsonl", "\u0000\u0000");
-    put("newer.jsonl", header("newer", 99));
-    put("good.jsonl.torn", "{half");
-    put("good.jsonl.quarantine", "{}\n");
+    put(`${ID}0.jsonl`, header(`${ID}0`));
+    put(`${ID}0.jsonl.torn`, "{half");
+    put(`${ID}0.jsonl.quarantine`, "{}\n");
+    put(`${ID}1.jsonl`, header(`${ID}0`));
+    put(`${ID}2.jsonl`, "\u0000\u0000\n");
+    put(`${ID}3.jsonl`, "{}\n");
+    put(`${ID}3.key`, "main\n");
+    put(`${ID}4.jsonl`, header(`${ID}4`, 99));
+    put(`${ID}5.jsonl`, "");
+    put("notes.jsonl", header("notes"));
     put("dead.lock", JSON.stringify({ pid: 2 ** 22 + 1, host: hostname(), epoch: 1 }));
     put("reused.lock", JSON.stringify({ pid: process.pid, host: hostname(), startTicks: "0" }));
     put("live.lock", JSON.stringify({ pid: process.pid, host: hostname() }));
@@ -123,9 +134,16 @@ describe("the doctor", () => {
     });
     const findings = of(await examine(home), "store");
     const texts = findings.map(({ level, detail }) => `${level} ${detail.replace(sessions, "")}`);
-    assert.ok(texts.includes("info Agent main: 1 of 4 transcripts have a good header."));
-    assert.equal(findings.filter(({ level }) => level === "error").length, 3);
-    assert.ok(texts.some((text) => /newer\.jsonl was written by a newer Pagurus/.test(text)));
+    assert.ok(texts.includes("info Agent main: 1 of 7 transcripts have a good header."));
+    const said = (level: string, sentence: string): void =>
+      assert.ok(texts.includes(`${level} /${ID}${sentence}`), `${sentence}\n${texts.join("\n")}`);
+    said("warn", `1.jsonl has the header of the session ${ID}0; it is used as it is.`);
+    const goesOn = "jsonl has no readable header; its session goes on without it, under the key";
+    said("warn", `2.${goesOn} recovered:${ID}2.`);
+    said("warn", `3.${goesOn} main.`);
+    said("error", "4.jsonl was written by a newer Pagurus, so this one cannot open it.");
+    said("error", `5.jsonl is empty: what was said under the key recovered:${ID}5 is gone.`);
+    assert.ok(texts.includes("warn /notes.jsonl is not named after a session, so it is never opened."));
     assert.ok(texts.some((text) => /torn of agent main keeps 5 bytes/.test(text)));
     assert.ok(texts.some((text) => /quarantine of agent main lists lines/.test(text)));
     const locks = texts.filter((text) => text.includes(".lock"));
@@ -138,6 +156,47 @@ describe("the doctor", () => {
       false,
     );
     assert.ok(texts.some((text) => /^warn .*\.db is damaged/.test(text)));
+  });
+
+  it("names the key that the index remembers for a transcript without a header", async () => {
+    const home = newHome();
+    const agentDir = join(home, "agents", "main");
+    const store = openSessionStore({ agentDir, agentId: "main" });
+    const { file } = store.renew("work", { cwd: "/" });
+    store.close();
+    writeFileSync(file, "{}\n");
+    const [warning] = of(await examine(home), "store", "warn");
+    assert.match(
+      warning?.detail ?? "",
+      /no readable header; its session goes on without it, under the key work\.$/,
+    );
+    const anew = openSessionStore({ agentDir, agentId: "main" });
+    assert.deepEqual(
+      anew.list().map((record) => record.sessionKey),
+      ["work"],
+    );
+    anew.close();
+  });
+
+  it("says when the home cannot be written or is nearly full", async () => {
+    const [refused] = checkRoom("/home/x/.pagurus", { folder: "/home/x", refusal: "no", freeBytes: 0 });
+    assert.equal(refused?.level, "error");
+    assert.match(refused?.detail ?? "", /^\/home\/x cannot be written .*pagurus is not there yet.*: no\.$/);
+    const [full] = checkRoom("/x", { folder: "/x", freeBytes: 9_900_000 });
+    assert.equal(full?.level, "warn");
+    assert.match(full?.detail ?? "", /^The disk of \/x has 9\.9 MB left/);
+    assert.deepEqual(checkRoom("/x", { folder: "/x", freeBytes: 10_000_000 }), []);
+    const home = newHome();
+    if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m,mode=700", "none", home]).status !== 0) return;
+    try {
+      assert.equal(of(await examine(home), "home")[0]?.level, "warn");
+      spawnSync("mount", ["-o", "remount,ro", home]);
+      assert.match(of(await examine(home), "home", "error")[0]?.detail ?? "", /read-only/);
+      const below = of(await examine(join(home, "deeper", "home")), "home", "error");
+      assert.match(below[0]?.detail ?? "", /cannot be written .*deeper.* is not there yet/);
+    } finally {
+      spawnSync("umount", [home]);
+    }
   });
 
   it("says why every run would be refused", async () => {

@@ -149,3 +149,31 @@ test("a home below a file is refused in one sentence", (t) => {
   assert.deepEqual(store.list(), []);
   store.close();
 });
+
+test("a fresh home on a read-only file system or a full disk is refused by name, and read as empty", (t) => {
+  const mounted = smallDisk(t);
+  if (mounted === undefined) {
+    // Without the right to mount, a place where nobody may make a folder does.
+    assert.throws(() => openStore("/proc/pagurus/agents/main").openWriter("main", CWD), {
+      code: "store_write_failed",
+      message: /^Cannot create the folder \/proc\/pagurus\/agents\/main\/sessions: /,
+    });
+    return;
+  }
+  const dir = join(mounted, "agents", "main");
+  const attempt = (reason: RegExp): void => {
+    const store = openStore(dir);
+    assert.throws(
+      () => store.openWriter("main", CWD),
+      (error: Error & { code?: string }) =>
+        error.code === "store_write_failed" && error.message.includes(dir) && reason.test(error.message),
+    );
+    assert.deepEqual(store.list(), []);
+    store.close();
+  };
+  spawnSync("mount", ["-o", "remount,ro", mounted]);
+  attempt(/^Cannot create the folder .*: the file system is read-only; make it writable/);
+  spawnSync("mount", ["-o", "remount,rw", mounted]);
+  assert.throws(() => writeFileSync(join(mounted, "ballast"), Buffer.alloc(2_000_000)), { code: "ENOSPC" });
+  attempt(/the disk is full; free some space/);
+});

@@ -47,8 +47,18 @@ test("an export that is deleted and imported gives the same bytes, under another
   store.delete("main");
   assert.deepEqual(await store.import(file), before);
   assert.deepEqual(await exported(store, "main"), bytes);
-  await assert.rejects(store.import(file), { code: "session_exists" });
-  await assert.rejects(store.import(file, { sessionKey: "other" }), { code: "session_exists" });
+  const here =
+    /is here already under the key main; use `pagurus sessions fork main NEW` for a copy, or delete it/;
+  await assert.rejects(store.import(file), { code: "session_exists", message: here });
+  await assert.rejects(store.import(file, { sessionKey: "other" }), {
+    code: "session_exists",
+    message: here,
+  });
+  store.renew("main", CWD);
+  await assert.rejects(store.import(file, { sessionKey: "other" }), {
+    code: "session_exists",
+    message: /is here already as an earlier conversation of the key main; delete that key first/,
+  });
   assert.deepEqual(filesWith(dir, "other"), []);
   store.delete("main");
   assert.equal((await store.import(file, { sessionKey: "other" })).sessionKey, "other");

@@ -8,6 +8,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { SessionStore } from "../../src/contract/store.ts";
@@ -15,7 +16,6 @@ import {
   assistant,
   collect,
   entriesOf,
-  filesWith,
   openStore,
   orphanLock,
   sayTurn,
@@ -257,7 +257,7 @@ test("garbage in the middle is recorded and skipped, and the conversation goes o
   const next = store.openWriter("main", CWD);
   assert.deepEqual(
     next.notices.map((notice) => notice.kind),
-    ["quarantined_line"],
+    ["index_rebuilt", "quarantined_line"],
   );
   assert.deepEqual(next.contextMessages().messages.map(textOf), expected);
   next.close();
@@ -271,35 +271,6 @@ test("garbage in the middle is recorded and skipped, and the conversation goes o
   const quiet = store.openWriter("main", CWD);
   assert.deepEqual(quiet.notices, []);
   quiet.close();
-});
-
-test("a transcript whose header is lost keeps its key while the index knows it, and stays reachable after", (t) => {
-  const { store, dir } = storeIn(t);
-  const writer = store.openWriter("main", CWD);
-  sayTurn(writer, "t1", "one");
-  writer.close();
-  const { file, sessionId } = writer.record;
-  const text = readFileSync(file, "utf8");
-  writeFileSync(file, `?${text.slice(1)}`);
-  const known = store.openWriter("main", CWD);
-  assert.equal(known.contextMessages().messages.length, 2);
-  assert.deepEqual(known.notices.map((notice) => notice.kind).toSorted(), [
-    "index_rebuilt",
-    "quarantined_line",
-  ]);
-  known.close();
-  store.close();
-  rmSync(join(dir, "sessions.db"));
-  const anew = openStore(dir);
-  const key = `recovered:${sessionId}`;
-  assert.deepEqual(
-    anew.list().map((record) => record.sessionKey),
-    [key],
-  );
-  const next = anew.openWriter(key, CWD);
-  assert.equal(next.contextMessages().messages.length, 2);
-  next.close();
-  anew.close();
 });
 
 test("another program's edit of a transcript is noticed and read as it is", async (t) => {
@@ -335,10 +306,18 @@ test("a second writer is refused with the owner's name, in one process too", (t)
   const writer = store.openWriter("main", CWD);
   const other = openStore(dir);
   for (const candidate of [store, other])
-    assert.throws(
-      () => candidate.openWriter("main", { ...CWD, deadlineMs: 50 }),
-      (error) => code("session_locked")(error) && String(error).includes(`process ${process.pid} `),
-    );
+    assert.throws(() => candidate.openWriter("main", { ...CWD, deadlineMs: 50 }), {
+      code: "session_locked",
+      message: "A turn of this session is already running in this process; wait for it or steer it.",
+    });
+  const lock = writer.record.file.replace(/\.jsonl$/, ".lock");
+  const mine = readFileSync(lock, "utf8");
+  writeFileSync(lock, JSON.stringify({ pid: process.ppid, host: hostname(), epoch: 1, acquiredAt: "then" }));
+  assert.throws(
+    () => store.openWriter("main", CWD),
+    (error) => code("session_locked")(error) && String(error).includes(`process ${process.ppid} `),
+  );
+  writeFileSync(lock, mine);
   assert.throws(() => store.delete("main"), code("session_locked"));
   writer.close();
   other.openWriter("main", CWD).close();
@@ -373,7 +352,7 @@ test("unfinalized turns are offered until they are marked, rewound ones not at a
     writer.commitTurn({ turnId, outcome: "completed", finalized: false });
   }
   assert.deepEqual(
-    writer.unfinalizedTurns().map(({ turnId, messages }) => [turnId, messages.map(textOf)]),
+    [...writer.unfinalizedTurns()].map(({ turnId, messages }) => [turnId, messages.map(textOf)]),
     [
       ["t2", ["t2"]],
       ["t3", ["t3"]],
@@ -384,11 +363,11 @@ test("unfinalized turns are offered until they are marked, rewound ones not at a
   writer.close();
   const next = store.openWriter("main", CWD);
   assert.deepEqual(
-    next.unfinalizedTurns().map((turn) => turn.turnId),
+    [...next.unfinalizedTurns()].map((turn) => turn.turnId),
     ["t3"],
   );
   next.rewind(leaf);
-  assert.deepEqual(next.unfinalizedTurns(), []);
+  assert.deepEqual([...next.unfinalizedTurns()], []);
   next.close();
 });
 
@@ -405,30 +384,59 @@ test("a slice of the context begins at a turn and says whether it is complete", 
   writer.close();
 });
 
-test("deletion leaves no byte of the words in any file", (t) => {
-  const { store, dir } = storeIn(t);
-  const word = "xylophonequartz";
-  for (let generation = 0; generation < 2; generation += 1) {
-    if (generation > 0) store.renew("secret", CWD);
-    const writer = store.openWriter("secret", CWD);
-    sayTurn(writer, `t${generation}`, `the ${word} is ours`);
-    writer.append({ type: "session_info", name: word });
-    writer.close();
-    appendFileSync(writer.record.file, `{"torn ${word}`);
-    store.openWriter("secret", CWD).close();
-    writeFileSync(writer.record.file.replace(".jsonl", ".receipts.jsonl"), word);
-  }
-  const other = store.openWriter("other", CWD);
-  sayTurn(other, "t1", "stays");
+test("reading where nothing was ever written creates nothing, and sees what comes later", (t) => {
+  const home = temporaryFolder(t);
+  const dir = join(home, "agents", "main");
+  const store = openStore(dir);
+  t.after(() => store.close());
+  assert.deepEqual(store.list(), []);
+  assert.equal(store.find("main"), undefined);
+  assert.deepEqual(store.search("words"), []);
+  assert.throws(() => store.openReader("main"), code("session_not_found"));
+  assert.throws(() => store.openWriter("main", { ...CWD, create: false }), code("session_not_found"));
+  assert.throws(() => store.delete("main"), code("session_not_found"));
+  assert.deepEqual(readdirSync(home), []);
+  const other = openStore(dir);
+  const writer = other.openWriter("main", CWD);
+  sayTurn(writer, "t1", "words");
+  writer.close();
   other.close();
-  assert.equal(store.search(word).length, 4);
-  assert.ok(filesWith(dir, word.slice(0, 9)).length > 3);
-  assert.equal(store.delete("secret").sessions, 2);
-  assert.deepEqual(filesWith(dir, word.slice(0, 9)), []);
-  assert.deepEqual(store.search(word), []);
-  assert.deepEqual(
-    store.list().map((record) => record.sessionKey),
-    ["other"],
-  );
-  assert.equal(store.search("stays").length, 2);
+  assert.equal(store.find("main")?.entryCount, 3);
+  assert.equal(store.search("words").length, 2);
+  assert.ok(existsSync(join(dir, "sessions.db")));
+});
+
+test("a reader says who is running a turn, and calls no turn interrupted meanwhile", (t) => {
+  const { store, dir } = storeIn(t);
+  const writer = store.openWriter("main", CWD);
+  sayTurn(writer, "t1", "one");
+  writer.append({ type: "message", turnId: "t2", message: user("two") });
+  const other = openStore(dir);
+  t.after(() => other.close());
+  const during = other.openReader("main");
+  assert.equal(during.runningIn?.pid, process.pid);
+  assert.ok(!Number.isNaN(Date.parse(during.runningIn?.since ?? "")));
+  assert.deepEqual(during.interruptedTurns(), []);
+  orphanLock(writer.record.file);
+  const after = other.openReader("main");
+  assert.equal(after.runningIn, undefined);
+  assert.deepEqual(after.interruptedTurns(), ["t2"]);
+  // What it had seen was a running turn.
+  assert.deepEqual(during.interruptedTurns(), []);
+  during.close();
+  after.close();
+  writer.close();
+});
+
+test("a key that is not allowed is refused with the rule that it breaks", (t) => {
+  const { store } = storeIn(t);
+  for (const key of ["/abs", "..", "-x", "", "a b", "a\u0000", "x".repeat(201)])
+    assert.throws(
+      () => store.find(key),
+      (error: Error) =>
+        code("session_key_invalid")(error) &&
+        /begins with a letter, a digit or one of _ \+ @ #, and has up to 200 letters/.test(error.message),
+    );
+  for (const key of ["_x", "+49", "@me", "#room", "agent:main/a.b=c~d-e", "x".repeat(200), "日本"])
+    assert.equal(store.find(key), undefined);
 });

@@ -353,6 +353,17 @@ describe("at the edges of a turn", () => {
     assert.equal(asked, 1);
   });
 
+  it("notices a served window that stays full while the conversation grows", async () => {
+    bench = await Bench.with(() => ({ text: "Reply.", usage: { input: 4_096, output: 2 } }));
+    const pagurus = await bench.host({ model: { truncatesSilently: true } });
+    const said: number[] = [];
+    for (const prompt of ["tide and wall ".repeat(1_150), "harbour ".repeat(260), "lantern ".repeat(260)]) {
+      const events = await bench.ask(pagurus, prompt);
+      said.push(events.filter((event) => event.type === "context.degraded").length);
+    }
+    assert.deepEqual(said, [0, 1, 1]);
+  });
+
   it("treats an abort inside a gate as an abort", async () => {
     bench = await Bench.with([]);
     let run: TurnRun | undefined;

@@ -357,10 +357,13 @@ describe("the host around its turns", () => {
 
     it("tells a cut from a report that is only a little lower, and says nothing of small requests", () => {
       const model = { truncatesSilently: true } as Parameters<typeof isSilentCut>[0];
-      assert.equal(isSilentCut(model, 10_000, 5_999), true);
-      assert.equal(isSilentCut(model, 10_000, 6_000), false);
-      assert.equal(isSilentCut(model, 2_000, 1), false);
-      assert.equal(isSilentCut({ ...model, truncatesSilently: false }, 10_000, 1), false);
+      assert.equal(isSilentCut(model, { estimated: 10_000, reported: 7_499 }), true);
+      assert.equal(isSilentCut(model, { estimated: 10_000, reported: 7_500 }), false);
+      assert.equal(isSilentCut(model, { estimated: 2_000, reported: 1 }), false);
+      assert.equal(
+        isSilentCut({ ...model, truncatesSilently: false }, { estimated: 10_000, reported: 1 }),
+        false,
+      );
     });
 
     it("is kept for the sessions used last", () => {

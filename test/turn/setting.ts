@@ -40,6 +40,7 @@ export interface ModelOptions {
   maxTokens?: number;
   input?: ("text" | "image")[];
   reasoning?: boolean;
+  truncatesSilently?: boolean;
   cost?: { input: number; output: number };
 }
 

@@ -1,0 +1,74 @@
+import { closeSync, fsyncSync, linkSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { getSystemErrorMessage } from "node:util";
+import { PagurusError } from "../contract/errors.ts";
+import { fsyncDir, writeAll } from "../platform/files.ts";
+import { usageError } from "./failure.ts";
+
+function cause(error: unknown): string {
+  const { errno, message } = error as NodeJS.ErrnoException;
+  return errno === undefined ? message : getSystemErrorMessage(errno);
+}
+
+function existsError(name: string): PagurusError {
+  return usageError(`The file "${name}" exists already; remove it or choose another name.`);
+}
+
+/** Creates a file that must not exist. Throws `usage_invalid` where the folder does not take one. */
+function create(path: string, name: string): number {
+  try {
+    return openSync(path, "wx", 0o600);
+  } catch (error) {
+    const what = `The file "${name}" cannot be created (${cause(error)}); choose another place.`;
+    throw new PagurusError("usage_invalid", what, { cause: error });
+  }
+}
+
+/** Gives a complete file its name without ever replacing another. */
+function publish(temporary: string, path: string, name: string): void {
+  try {
+    linkSync(temporary, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") throw existsError(name);
+    // A file system without hard links.
+    renameSync(temporary, path);
+    return;
+  }
+  rmSync(temporary, { force: true });
+}
+
+/**
+ * Writes a new private file that appears under its name only when all of it is on the disk. Answers its size in
+ * bytes. Throws `usage_invalid` when it exists or cannot be made, `store_write_failed` when it cannot be written;
+ * no part of it stays then.
+ */
+export async function writeNewFile(
+  cwd: string,
+  name: string,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<number> {
+  const path = resolve(cwd, name);
+  if (lstatSync(path, { throwIfNoEntry: false })) throw existsError(name);
+  const temporary = join(dirname(path), `.${basename(path)}.${process.pid}.tmp`);
+  const fd = create(temporary, name);
+  let size = 0;
+  try {
+    try {
+      for await (const chunk of chunks) {
+        writeAll(fd, chunk);
+        size += chunk.length;
+      }
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    publish(temporary, path, name);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    if (error instanceof PagurusError) throw error;
+    const what = `The file "${name}" cannot be written (${cause(error)}), so nothing of it was kept; make room or choose another place.`;
+    throw new PagurusError("store_write_failed", what, { cause: error });
+  }
+  fsyncDir(dirname(path));
+  return size;
+}
