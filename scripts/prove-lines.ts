@@ -35,6 +35,7 @@ export const PROOFS: Record<string, Proof> = {
     steps: [
       tests("the store and its process tests", "test/session/"),
       tests("kill -9 during turns", "test/turn/kill.process.test.ts"),
+      tests("a full disk and a read-only one during turns", "test/turn/disk.process.test.ts"),
     ],
   },
   "turn.5": {

@@ -29,7 +29,8 @@ function configuredRefs({ agents }: PagurusConfig): [key: string, ref: string][]
   };
   add("agents.defaults.model", agents?.defaults?.model);
   add("agents.defaults.compaction.model", agents?.defaults?.compaction?.model);
-  for (const [index, agent] of (agents?.list ?? []).entries()) add(`agents.list[${index}].model`, agent.model);
+  for (const [index, agent] of (agents?.list ?? []).entries())
+    add(`agents.list[${index}].model`, agent.model);
   return refs;
 }
 

@@ -8,7 +8,15 @@ import { printLine, withPagurus, type Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_INTERRUPTED, exitCodeFor, printFailure } from "./failure.ts";
 import { HeldOutput } from "./held-output.ts";
 import { terminalPermission } from "./permission-prompt.ts";
-import { asking, attach, pipedPart, readPrompt, requestOf, workspace, type RunOptions } from "./turn-request.ts";
+import {
+  asking,
+  attach,
+  pipedPart,
+  readPrompt,
+  requestOf,
+  workspace,
+  type RunOptions,
+} from "./turn-request.ts";
 import { TurnOutput } from "./turn-output.ts";
 
 /** The last event of every turn. */

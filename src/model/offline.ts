@@ -87,7 +87,7 @@ function quotesFor(input: Input, system: string, earlier: readonly AgentMessage[
   if (input.text.trim() === "") return [];
   const { question, rest } = splitQuestion(input.text);
   // A text of some length holds notes, whose words would drown those of the question.
-  const query = input.text.length > MOST_QUERY_CHARS ? question : input.text;
+  const query = withoutMentions(input.text.length > MOST_QUERY_CHARS ? question : input.text);
   const files = [...input.files, ...instructionFiles(system)];
   const sources = new Map(files.map(({ path }, index) => [fileKey(index), path]));
   const candidates = [
@@ -107,6 +107,11 @@ function quotesFor(input: Input, system: string, earlier: readonly AgentMessage[
   const own = rank(question, [{ role: "user", content: rest }]);
   const quoted = own.slice(0, around.length === 0 ? MAX_PASSAGES : MAX_OWN_PASSAGES);
   return [...quoted.map(({ text }) => ({ text, source: "your input" })), ...around].slice(0, MAX_PASSAGES);
+}
+
+/** A mention attaches a file; its name is nothing to look for in it. */
+function withoutMentions(text: string): string {
+  return text.replaceAll(/(^|\s)@\S+/g, "$1");
 }
 
 /** No id of an entry looks like this. */

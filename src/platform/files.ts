@@ -15,10 +15,14 @@ const REASONS: Record<string, string> = {
   EMFILE: "too many files are open; raise the limit and try again",
 };
 
+/** What SQLite says instead of `ENOSPC`. */
+const SQLITE_FULL = 13;
+
 /** Why the system refused a write and what to do, as the end of a sentence without its full stop. */
 export function writeReason(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code;
-  const known = typeof code === "string" ? REASONS[code] : undefined;
+  const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown };
+  const name = errcode === SQLITE_FULL ? "ENOSPC" : code;
+  const known = typeof name === "string" ? REASONS[name] : undefined;
   return known ?? (error instanceof Error ? error.message : String(error));
 }
 

@@ -23,7 +23,7 @@ class Desk {
 
   constructor(play: Play) {
     this.pagurus = new FakePagurus({ turns: [(request, turn) => play(request, turn, this)] });
-    const cli = fakeCli({ pagurus: this.pagurus, env: { NO_COLOR: "1" } });
+    const cli = fakeCli({ pagurus: this.pagurus, env: { NO_COLOR: "1", PAGURUS_HOME: "/nowhere/pagurus" } });
     this.#screen.on("data", (text: string) => (this.#shown += text));
     const stdout = Object.assign(this.#screen, { isTTY: true, columns: 80 });
     this.cli = { ...cli, stdout, stderr: stdout };
@@ -58,6 +58,10 @@ class Desk {
     await settle();
     // eslint-disable-next-line no-control-regex
     return this.#shown.replace(/\u001b\[[\d;?]*[A-Za-z]/g, "");
+  }
+
+  raw(): string {
+    return this.#shown;
   }
 
   ask(signal: AbortSignal): Promise<string> {
@@ -108,18 +112,18 @@ test("output goes on when what was typed is erased, or when the turn ends; the t
 
 test("a slash command during a turn waits for its end", async () => {
   const desk = new Desk(async function* (_request, turn, at) {
-    await at.type("/model a/b\r");
+    await at.type("/model ollama/b\r");
     assert.deepEqual(turn.steered, []);
     assert.match(await at.screen(), /\/model runs when the turn has ended/);
     yield completed;
   });
   await desk.say("go\r");
-  await desk.until(/next turns of this chat use a\/b/);
+  await desk.until(/next turns of this chat use ollama\/b/);
   await desk.say("/exit\r");
   await desk.end();
 });
 
-test("permission is asked at the chat's own line; what was half typed is no answer", async () => {
+test("permission is asked at the chat's own line; what was half typed is no answer and comes back", async () => {
   const answers: string[] = [];
   const desk = new Desk(async function* (request, _turn, at) {
     await at.type("y");
@@ -129,10 +133,13 @@ test("permission is asked at the chat's own line; what was half typed is no answ
     const again = at.ask(new AbortController().signal);
     await at.type("a\r");
     answers.push(await again);
+    await at.until(/› y$/);
     yield completed;
   });
   await desk.say("go\r");
-  await desk.say("/exit\r");
+  await desk.until(/› y\r› y$/);
+  await desk.type("\u0015");
+  await desk.type("/exit\r");
   assert.equal(await desk.end(), 0);
   assert.deepEqual(answers, ["deny", "always"]);
   assert.match(await desk.screen(), /Allow shell in \/w\?\n {4}make\n/);
@@ -182,6 +189,62 @@ test("an end of input during a turn lets it finish and denies what is asked", as
   assert.equal(await desk.end(), 0);
   assert.equal(answer, "deny");
   assert.match(await desk.screen(), /done\n$/);
+});
+
+test("activity of parallel tools is held back while a question is open", async () => {
+  const desk = new Desk(async function* (_request, _turn, at) {
+    const asked = at.ask(new AbortController().signal);
+    await at.until(/no: $/);
+    yield { type: "tool.started", toolCallId: "c", toolName: "grep", arguments: { pattern: "x" } };
+    assert.match(await at.screen(), /no: $/);
+    await at.type("y\r");
+    assert.equal(await asked, "once");
+    assert.match(await at.screen(), /• grep x\n/);
+    yield completed;
+  });
+  await desk.say("go\r");
+  await desk.say("/exit\r");
+  assert.equal(await desk.end(), 0);
+});
+
+const pasted = (words: string): string => `\u001b[200~${words}\u001b[201~`;
+
+test("a paste of several lines is one input, and can be typed around", async () => {
+  const desk = new Desk(async function* () {
+    yield completed;
+  });
+  await desk.say(`See ${pasted("a\r\n\tb\rc\n")} please\r`);
+  await desk.say(pasted("/help\nfor me"));
+  await desk.until(/› \[paste 2: 2 lines\]$/);
+  await desk.type("\r");
+  await desk.say(`${pasted("one line\n")}!\r`);
+  await desk.say("/exit\r");
+  assert.equal(await desk.end(), 0);
+  assert.deepEqual(
+    desk.pagurus.requests.map((request) => request.prompt),
+    ["See a\n\tb\nc please", "/help\nfor me", "one line!"],
+  );
+});
+
+test("a paste while a turn runs steers it once", async () => {
+  const desk = new Desk(async function* (_request, turn, at) {
+    yield delta("writing");
+    await at.type(`${pasted("x\ny")}\r`);
+    assert.deepEqual(turn.steered, ["x\ny"]);
+    yield completed;
+  });
+  await desk.say("go\r");
+  await desk.say("/exit\r");
+  assert.equal(await desk.end(), 0);
+});
+
+test("the terminal is asked for marked pastes, and left as it was", async () => {
+  const desk = new Desk(async function* () {
+    yield completed;
+  });
+  await desk.say("/exit\r");
+  assert.equal(await desk.end(), 0);
+  assert.deepEqual(desk.raw().match(/\u001b\[\?2004[hl]/g), ["\u001b[?2004h", "\u001b[?2004l"]);
 });
 
 test("what a model says cannot drive the terminal", async () => {

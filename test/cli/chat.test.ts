@@ -6,6 +6,7 @@ import { execute } from "../../src/cli/program.ts";
 import { command, fakeCli } from "./fake-cli.ts";
 import { completed, failed, FakePagurus, statusReport } from "./fake-pagurus.ts";
 
+const noHome = { PAGURUS_HOME: "/nowhere/pagurus" };
 const echo = async function* (request: { prompt: string }): AsyncGenerator<TurnEvent> {
   yield { type: "text.delta", delta: `[${request.prompt}]` };
   yield completed;
@@ -42,11 +43,22 @@ test("slash commands are answered, paths and doubled slashes are prompts", async
 });
 
 test("/model chooses the model of the next turns and /model default forgets it", async () => {
-  const input = "/model a/b\nx\n/model default\ny\n";
-  const { pagurus } = await command(["chat"], { input, script: { turns: [echo] } });
+  const input = "/model ollama/b\nx\n/model default\ny\n";
+  const { pagurus } = await command(["chat"], { input, env: noHome, script: { turns: [echo] } });
   assert.deepEqual(
     pagurus.requests.map((request) => request.model),
-    ["a/b", undefined],
+    ["ollama/b", undefined],
+  );
+});
+
+test("/model refuses a ref that no run could use, and tells of a missing key", async () => {
+  const input = "/model nope/x\none\n/model openai/gpt-5\ntwo\n";
+  const { pagurus, out } = await command(["chat"], { input, env: noHome, script: { turns: [echo] } });
+  assert.match(out, /The model ref "nope\/x" names no known provider.* The model stays as it is\./);
+  assert.match(out, /next turns of this chat use openai\/gpt-5\. But: The provider "openai" needs a key/);
+  assert.deepEqual(
+    pagurus.requests.map((request) => request.model),
+    [undefined, "openai/gpt-5"],
   );
 });
 

@@ -198,7 +198,7 @@ test("a reader that goes away during a turn aborts it", async () => {
       models: [{ id: "m" }],
     });
     await other.run(["config", "set", "models.providers.local", provider]);
-    const { child, ended } = other.start(["run", "hi", "--model", "local/m"]);
+    const { child, ended } = other.start(["run", "hi", "--json", "--model", "local/m"]);
     child.stdin?.end();
     child.stdout?.destroy();
     await left;

@@ -1,7 +1,13 @@
 import type { TurnEvent } from "../../src/contract/events.ts";
 import type { Pagurus, RunRequest, StatusReport, TurnRun } from "../../src/contract/host.ts";
 import type { Receipt, ReceiptPart } from "../../src/contract/receipt.ts";
-import type { SessionReader, SessionRecord, SessionStore, SessionWriter } from "../../src/contract/store.ts";
+import type {
+  OpenNotice,
+  SessionReader,
+  SessionRecord,
+  SessionStore,
+  SessionWriter,
+} from "../../src/contract/store.ts";
 import type { TranscriptEntry } from "../../src/contract/transcript.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
 
@@ -103,6 +109,8 @@ export class FakeStore implements SessionStore {
   rewinds: (string | null)[] = [];
   deleted: string[] = [];
   interrupted: string[] = [];
+  notices: OpenNotice[] = [];
+  runningIn: SessionReader["runningIn"];
 
   constructor(path: TranscriptEntry[] = [], file: TranscriptEntry[] = path) {
     this.path = path;
@@ -117,7 +125,8 @@ export class FakeStore implements SessionStore {
     return {
       record: found,
       leafId: entries.at(-1)?.id ?? null,
-      notices: [],
+      notices: this.notices,
+      ...(this.runningIn ? { runningIn: this.runningIn } : {}),
       cursor: {
         async *forward() {
           yield* entries;

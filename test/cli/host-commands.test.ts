@@ -61,6 +61,28 @@ test("context preview passes prompt and budget on and prints the messages", asyn
   assert.deepEqual(Object.keys(json), ["system", "messages", "receipt"]);
 });
 
+test("context show of an unknown turn is an error that names it", async () => {
+  const script = { receipts: [receipt({ parts: [] })] };
+  const { code, err, out } = await command(["context", "show", "--turn", "nope"], { script });
+  assert.deepEqual([code, out], [1, ""]);
+  assert.match(err, /turn "nope".*\[entry_not_found\]\n$/);
+});
+
+test("context preview without a prompt shows what stands before the next one", async () => {
+  const preview = ({ prompt }: { prompt: string }) =>
+    Promise.resolve({
+      system: "You are here.",
+      messages: [
+        { role: "user" as const, content: "before", entryId: "e1" },
+        { role: "user" as const, content: prompt, entryId: "preview" },
+      ],
+      receipt: receipt({ parts: [] }),
+    });
+  const { code, out } = await command(["context", "preview"], { script: { preview } });
+  assert.equal(code, 0);
+  assert.match(out, /--- You \(e1\)\nbefore\n\n--- The next prompt comes here/);
+});
+
 test("config get, set and unset work on the file and keep its comments", async () => {
   writeFileSync(file, "{\n  // mine\n  agents: { defaults: { model: 'a/b' } },\n}\n");
   assert.equal((await command(["config", "get", "agents.defaults.model"], { env })).out, "a/b\n");
@@ -91,6 +113,24 @@ test("config validate names a broken file with exit 2 and passes a good one", as
   assert.match(warned.err, /warning: .*somethingNew/);
   rmSync(file);
   assert.match((await command(["config", "validate"], { env })).out, /is not there; the defaults are in use/);
+});
+
+test("config validate refuses models that a run would refuse; a missing key is a warning", async () => {
+  const validate = (config: unknown) => {
+    writeFileSync(file, JSON.stringify(config));
+    return command(["config", "validate"], { env });
+  };
+  const list = [
+    { id: "main", model: { primary: "worse/y" } },
+    { id: "b", model: "offline/extract" },
+  ];
+  const refused = await validate({ agents: { defaults: { model: "nope/x" }, list } });
+  assert.equal(refused.code, 2);
+  assert.match(refused.err, /agents\.defaults\.model: The model ref "nope\/x".*\[config_invalid\]/);
+  assert.match(refused.out, /^agents\.list\[0\]\.model\.primary: The model ref "worse\/y"/m);
+  const later = await validate({ agents: { defaults: { model: "openai/gpt-5" } } });
+  assert.equal(later.code, 0);
+  assert.match(later.err, /warning: agents\.defaults\.model: The provider "openai" needs a key/);
 });
 
 test("config schema is JSON Schema", async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+export const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
 export interface Ended {
   code: number | null;

@@ -26,9 +26,42 @@ test("only y and a allow", () => {
 
 test("the question shows the whole command and nothing in it can drive the terminal", () => {
   const text = questionText(fakeCli(), question({ summary: "echo a\u001b[2K\r\nrm b" }));
-  assert.equal(text, "Allow shell in /w?\n    echo a[2K\n    rm b\n[y] once  [a] always here  [n] no: ");
+  assert.equal(
+    text,
+    "Allow shell in /w?\n    echo a\\u001b[2K\n    rm b\n[y] once  [a] always here  [n] no: ",
+  );
   const long = questionText(fakeCli(), question({ summary: "x\n".repeat(20).trimEnd() }));
   assert.match(long, /… 8 more lines/);
+  const one = questionText(fakeCli(), question({ summary: "x\n".repeat(13) }));
+  assert.match(one, /… 1 more line\n/);
+});
+
+test("the question shows what would change and what `always` would save", () => {
+  const text = questionText(
+    fakeCli(),
+    question({ toolName: "write", summary: "a.ts", preview: "+ one\u202e\n+ two", rule: "write in src/**" }),
+  );
+  assert.equal(
+    text,
+    "Allow write in /w?\n    a.ts\n    │ + one\\u202e\n    │ + two\n[y] once  [a] always: write in src/**  [n] no: ",
+  );
+  const repeated = questionText(fakeCli(), question({ preview: "rm -rf build\n" }));
+  assert.equal(repeated.split("rm -rf build").length, 2);
+});
+
+test("output of parallel work waits while a question is open", async () => {
+  const cli = fakeCli({ env: { NO_COLOR: "1" } });
+  cli.stderr.isTTY = true;
+  const output = new HeldOutput();
+  const activity = output.writer(cli.stderr);
+  const ask = terminalPermission(cli, output);
+  const answer = ask?.(question());
+  await new Promise((resolve) => setImmediate(resolve));
+  activity.write("• grep x\n");
+  assert.match(cli.err(), /\[n\] no: $/);
+  (cli.stdin as unknown as PassThrough).write("y\n");
+  assert.equal(await answer, "once");
+  assert.match(cli.err(), /\[n\] no: • grep x\n$/);
 });
 
 test("parallel questions are asked one after the other; a failed or aborted one does not hold up the rest", async () => {

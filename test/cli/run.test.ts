@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { PagurusError } from "../../src/contract/errors.ts";
 import type { TurnEvent } from "../../src/contract/events.ts";
@@ -50,6 +54,7 @@ test("tool activity, notices and degradations go to standard error, each on a li
   assert.deepEqual(result.err.trimEnd().split("\n"), [
     "• shell ls -l",
     "  ✗ shell: exit 2, no such [31m file",
+    "    more",
     "note: A torn line was set aside.",
     "degraded (assemble, engine e): threw",
   ]);
@@ -175,7 +180,7 @@ test("a mistake on the command line is one sentence and exit 2", async () => {
     ["sessions", "shwo"],
     ["sessions", "show", "--last", "0"],
     ["sessions", "export", "main", "--format", "pdf"],
-    ["context", "preview"],
+    ["sessions", "search", " "],
     ["completion", "tcsh"],
     ["config", "get", "a..b"],
   ];
@@ -232,6 +237,57 @@ test("an interrupt aborts the turn and exits 130; the second one leaves at once"
 test("nobody is asked for permission where there is no terminal", async () => {
   const { cli } = await command(["run", "hi"], { input: "" });
   assert.equal(cli.options[0]?.askPermission, undefined);
+});
+
+test("what is piped in beside a prompt goes along as a part of the input, and no @word in it is a file", async () => {
+  const { pagurus, err } = await command(["run", "Review this"], { input: "@@ -1 +1 @@\n+x\n" });
+  assert.equal(pagurus.requests[0]?.prompt, "Review this");
+  assert.deepEqual(pagurus.requests[0].parts, [{ type: "text", text: "<stdin>\n@@ -1 +1 @@\n+x\n</stdin>" }]);
+  assert.doesNotMatch(err, /note:/);
+  for (const input of ["", " \n"]) {
+    assert.deepEqual((await command(["run", "hi"], { input })).pagurus.requests[0]?.parts, []);
+  }
+});
+
+test("a pipe that stays open and silent does not hold up a prompt, and is mentioned", async () => {
+  const pagurus = new FakePagurus();
+  const cli = { ...fakeCli({ pagurus }), stdin: new PassThrough() };
+  assert.equal(await execute(["run", "hi"], cli), 0);
+  assert.deepEqual(pagurus.requests[0]?.parts, []);
+  assert.match(cli.err(), /note: standard input is open and gave nothing/);
+});
+
+test("warnings of the configuration are notes of every run", async () => {
+  const home = mkdtempSync(join(tmpdir(), "pagurus-notes-"));
+  try {
+    writeFileSync(join(home, "pagurus.json"), "{ agents: { defaults: { modle: 'a/b' } } }");
+    const { err, code } = await command(["run", "hi"], { env: { PAGURUS_HOME: home } });
+    assert.equal(code, 0);
+    assert.match(err, /^note: agents\.defaults\.modle is not a known key; it is not used\.$/m);
+  } finally {
+    rmSync(home, { recursive: true });
+  }
+});
+
+test("an aborted run ends its line and says so", async () => {
+  const pagurus = new FakePagurus({
+    turns: [
+      async function* () {
+        yield text("half");
+        cli.interrupt();
+        yield failed("turn_aborted", "The turn was aborted.");
+      },
+    ],
+  });
+  const cli = fakeCli({ pagurus });
+  assert.equal(await execute(["run", "hi"], cli), 130);
+  assert.deepEqual([cli.out(), cli.err()], ["half\n", "aborted\n"]);
+});
+
+test("--cwd says whether it was given a file or nothing", async () => {
+  const file = await command(["run", "hi", "--cwd", "package.json"]);
+  assert.match(file.err, /"package\.json" is a file, not a folder/);
+  assert.match((await command(["run", "hi", "--cwd", "package.json/x"])).err, /does not exist/);
 });
 
 test("a host that cannot close does not change the outcome", async () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PassThrough } from "node:stream";
@@ -128,6 +128,60 @@ test("export writes the same bytes to standard output and to a new private file"
   const again = await command(["sessions", "export", "main", "-o", file], { script });
   assert.equal(again.code, 2);
   assert.match(again.err, /exists already/);
+  const nowhere = await command(["sessions", "export", "main", "-o", join(folder, "no", "x")], { script });
+  assert.equal(nowhere.code, 2);
+  assert.match(nowhere.err, /cannot be created \(no such file or directory\)/);
+});
+
+test("an export that breaks off leaves no file", async () => {
+  const store = storyStore();
+  store.export = async function* () {
+    yield Buffer.from("half");
+    throw new Error("The disk went away.");
+  };
+  const file = join(folder, "broken.jsonl");
+  const { code, err } = await command(["sessions", "export", "main", "-o", file], { script: { store } });
+  assert.equal(code, 1);
+  assert.match(err, /\[store_write_failed\]\n$/);
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.includes("broken")),
+    [],
+  );
+});
+
+test("export and show tell of lines that cannot be read", async () => {
+  const store = storyStore();
+  store.notices = [
+    { kind: "quarantined_line", detail: "2 lines of the transcript cannot be read and are skipped." },
+    { kind: "interrupted_turn", detail: "not here" },
+  ];
+  for (const argv of [["export", "main"], ["show"], ["show", "--raw"], ["show", "--json"]]) {
+    const { code, err } = await command(["sessions", ...argv], { script: { store } });
+    assert.deepEqual([code, err], [0, "note: 2 lines of the transcript cannot be read and are skipped.\n"]);
+  }
+});
+
+test("show --last counts what is printed", async () => {
+  const store = new FakeStore(
+    new Entries()
+      .say("user", "first", "t1")
+      .say("assistant", "one", "t1")
+      .commit("t1")
+      .say("user", "second", "t2")
+      .commit("t2").all,
+  );
+  const { out } = await command(["sessions", "show", "main", "--last", "2"], { script: { store } });
+  assert.match(out, /\none\n[^]*\nsecond\n/);
+  assert.doesNotMatch(out, /first/);
+});
+
+test("show names the process that runs a turn now", async () => {
+  const store = new FakeStore();
+  store.runningIn = { pid: 77, since: "2026-01-01T00:00:00.000Z" };
+  assert.match(
+    (await command(["sessions", "show"], { script: { store } })).out,
+    /^Session .*, running in process 77$/m,
+  );
 });
 
 test("delete needs --yes where nobody can be asked, and the typed key where somebody can", async () => {

@@ -34,7 +34,7 @@ test("a receipt is a table of sources in order, with ids, prefix, trims, usage a
     "  instructions /w/AGENTS.md      1      10  shared",
     "  history                        3      30  2 shared  e1 … e3",
     "  live                           1      10  new       e4",
-    "  total: 1,250 of 1,000 tokens, estimated",
+    "  system and tools 1,210; conversation 40 of 1,000 tokens, estimated",
     "  shared prefix: 4 parts, 1,230 tokens",
     "  trimmed: e3, 4.0 KB → 1.0 KB",
     "  degraded: assemble threw",

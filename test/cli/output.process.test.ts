@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { Launcher, MAIN, type Ended } from "./launch.ts";
+
+const user = new Launcher();
+after(() => user.remove());
+
+/** Runs `pagurus …` in a shell line where `$PAGURUS` stands for it. */
+function shell(line: string): Promise<Ended> {
+  const env = { ...user.env, PAGURUS: `${process.execPath} ${MAIN}` };
+  const child = spawn("/bin/sh", ["-c", line], {
+    cwd: user.root,
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended: Ended = { code: null, out: "", err: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (ended.out += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (ended.err += text));
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ ...ended, code }));
+  });
+}
+
+before(async () => {
+  const { code, err } = await user.run(["run", "-"], `Remember this: ${"shells ".repeat(15_000)}`);
+  assert.equal(code, 0, err);
+});
+
+test("an export that does not fit on the disk fails and leaves nothing", async () => {
+  const { code, err } = await shell("ulimit -f 64; $PAGURUS sessions export main -o copy.jsonl");
+  assert.equal(code, 1, err);
+  assert.match(err, /"copy\.jsonl" cannot be written \(file too large\).*\[store_write_failed\]\n$/);
+  assert.deepEqual(
+    readdirSync(user.root).filter((name) => name.includes("copy")),
+    [],
+  );
+});
+
+test("an output file that takes only a part of it is a failure, also when no write follows", async () => {
+  const { code, err } = await shell("ulimit -f 64; $PAGURUS sessions export main > part.jsonl");
+  assert.equal(code, 1, err);
+  assert.match(err, /^pagurus: The standard output cannot be written \(file too large\)[^\n]*\n$/);
+});
+
+const COMMANDS = [
+  "sessions list",
+  "sessions show main",
+  "sessions search Remember",
+  "sessions export main",
+  "config get",
+  "config schema",
+  "context show",
+  "context preview",
+  "status",
+  "doctor",
+  "run hello",
+  "run hello --json",
+  "--version",
+  "--help",
+];
+
+// A device that refuses every write; only Linux has one.
+for (const command of existsSync("/dev/full") ? COMMANDS : []) {
+  test(`${command} on a full device fails with one sentence`, async () => {
+    const { code, err } = await shell(`$PAGURUS ${command} > /dev/full`);
+    assert.equal(code, 1, err);
+    const told = err.split("\n").filter((line) => line.startsWith("pagurus: The standard output cannot"));
+    assert.equal(told.length, 1, err);
+    assert.doesNotMatch(err, /\n {4}at /);
+  });
+}
+
+test("a run whose output failed is recorded as aborted", async () => {
+  if (existsSync("/dev/full")) await shell("$PAGURUS run hello --session lost --json > /dev/full");
+  else await shell("ulimit -f 0; $PAGURUS run hello --session lost --json > lost.jsonl");
+  const { out } = await user.run(["status", "--session", "lost", "--json"]);
+  assert.deepEqual((JSON.parse(out) as { interruptedTurns: string[] }).interruptedTurns, []);
+});
+
+test("a pipe beside a prompt is part of the input; one that never speaks is not waited for", async () => {
+  const piped = await shell("printf 'the crab is Ludwig' | $PAGURUS run 'Who is it?' --session pipe");
+  assert.equal(piped.code, 0, piped.err);
+  const shown = await user.run(["sessions", "show", "pipe"]);
+  assert.match(shown.out, /Who is it\?\n<stdin>\nthe crab is Ludwig\n<\/stdin>/);
+  const { ended } = user.start(["run", "Who is it?", "--session", "silent"]);
+  const silent = await ended;
+  assert.equal(silent.code, 0, silent.err);
+});

@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import type { TurnEvent } from "../../src/contract/events.ts";
+import { TurnOutput } from "../../src/cli/turn-output.ts";
+import { completed, failed } from "./fake-pagurus.ts";
+
+const delta = (text: string): TurnEvent => ({ type: "text.delta", delta: text });
+const answer = (text: string): TurnEvent => ({
+  type: "message",
+  message: { role: "assistant", content: [{ type: "text", text }] },
+});
+const retry: TurnEvent = { type: "model.retry", attempt: 1, delayMs: 500, reason: "The connection was cut." };
+const started: TurnEvent = {
+  type: "turn.started",
+  sessionKey: "main",
+  sessionId: "s",
+  turnId: "t",
+  runtime: "embedded",
+  model: "local/m",
+  engine: "legacy",
+  seam: "native",
+};
+
+/** An output and what was written to it, in order. */
+function screen(terminal: boolean, quiet?: () => boolean) {
+  const shown = { out: "", err: "" };
+  const stream = (name: "out" | "err") => ({
+    isTTY: terminal,
+    write: (data: string | Uint8Array) => {
+      shown[name] += String(data);
+      return true;
+    },
+  });
+  return { shown, output: new TurnOutput(stream("out"), stream("err"), { NO_COLOR: "1" }, quiet) };
+}
+
+function played(terminal: boolean, events: TurnEvent[]): { out: string; err: string } {
+  const { shown, output } = screen(terminal);
+  for (const event of events) output.show(event);
+  output.close();
+  return shown;
+}
+
+test("off a terminal a retried answer is written once; on one the person is told that it starts again", () => {
+  const events = [delta("Half an"), retry, delta("Half an answer"), answer("Half an answer"), completed];
+  assert.equal(played(false, events).out, "Half an answer\n");
+  const { out, err } = played(true, events);
+  assert.equal(out, "Half an\nHalf an answer\n");
+  assert.match(err, /^\(answer broke off; starting again\)\nretry 1 in 500 ms: The connection was cut\.\n$/);
+  assert.doesNotMatch(played(true, [retry, answer("x"), completed]).err, /broke off/);
+});
+
+test("off a terminal an answer that never became complete is written at the end", () => {
+  assert.equal(played(false, [delta("half"), failed("internal", "x")]).out, "half\n");
+});
+
+test("halves of a character that come apart are shown as one", () => {
+  const { shown, output } = screen(true);
+  for (const half of ["a\ud83d", "\ude00b"]) output.show(delta(half));
+  assert.equal(shown.out, "a😀b");
+  output.close();
+});
+
+test("messages are whole, however long; only arguments of a call are shortened", () => {
+  const long = `${"word ".repeat(100)}do this.`;
+  const { err } = played(false, [
+    { type: "tool.started", toolCallId: "c", toolName: "shell", arguments: { command: long } },
+    {
+      type: "tool.completed",
+      toolCallId: "c",
+      toolName: "shell",
+      outcome: { content: [{ type: "text", text: long }], isError: true },
+    },
+    { type: "notice", kind: "n", detail: long },
+    { ...retry, reason: long } as TurnEvent,
+    { type: "context.degraded", stage: "assemble", reason: long, engineId: "e", turnId: "t" },
+    {
+      type: "compaction.failed",
+      lane: "queued",
+      trigger: "manual",
+      backend: "b",
+      ownsCompaction: false,
+      reason: long,
+    },
+    answer("ok"),
+    completed,
+  ]);
+  const lines = err.trimEnd().split("\n");
+  assert.equal(lines.length, 6);
+  assert.ok((lines[0] ?? "").length < 110);
+  for (const line of lines.slice(1)) assert.ok(line.endsWith("word do this."), line.slice(0, 40));
+});
+
+test("a failure of very many lines keeps its start and its end", () => {
+  const text = Array.from({ length: 100 }, (_, line) => `line ${line}`).join("\n");
+  const { err } = played(false, [
+    {
+      type: "tool.completed",
+      toolCallId: "c",
+      toolName: "shell",
+      outcome: { content: [{ type: "text", text }], isError: true },
+    },
+    answer("ok"),
+    completed,
+  ]);
+  assert.match(err, /line 0\n[^]* {4}… 60 more lines …\n {4}line 80\n[^]*line 99\n$/);
+});
+
+test("a turn without a word of answer says so, an aborted one does not", () => {
+  assert.equal(played(false, [answer(""), completed]).err, "the model answered nothing\n");
+  assert.equal(played(false, [answer("x"), completed]).err, "");
+  assert.equal(played(false, [{ ...completed, stopReason: "aborted" } as TurnEvent]).err, "");
+});
+
+function withClock(context: TestContext): (seconds: number) => void {
+  context.mock.timers.enable({ apis: ["setInterval", "Date"] });
+  // One by one: a longer tick moves the clock to its end before the first timer fires.
+  return (seconds) => {
+    for (let second = 0; second < seconds; second++) context.mock.timers.tick(1000);
+  };
+}
+
+test("a silent endpoint is told of after 10 seconds, then every 30, until something comes", (context) => {
+  const pass = withClock(context);
+  const { shown, output } = screen(false);
+  output.show(started);
+  pass(9);
+  assert.equal(shown.err, "");
+  pass(60);
+  assert.deepEqual(shown.err.trimEnd().split("\n"), [
+    "waiting for local/m (10 s)…",
+    "waiting for local/m (30 s)…",
+    "waiting for local/m (60 s)…",
+  ]);
+  output.show({ type: "tool.started", toolCallId: "c", toolName: "shell", arguments: {} });
+  pass(10);
+  assert.match(shown.err, /waiting for shell \(10 s\)…\n$/);
+  output.close();
+  pass(100);
+  assert.match(shown.err, /waiting for shell \(10 s\)…\n$/);
+});
+
+test("on a terminal the wait counts in place and is wiped by the next event", (context) => {
+  const pass = withClock(context);
+  let asked = false;
+  const { shown, output } = screen(true, () => asked);
+  output.show(started);
+  output.show(delta("Well"));
+  pass(11);
+  assert.equal(shown.out, "Well\n");
+  const clear = "\r\u001b[K";
+  assert.equal(shown.err, `${clear}waiting for local/m (10 s)…${clear}waiting for local/m (11 s)…`);
+  output.show(delta(", yes"));
+  assert.ok(shown.err.endsWith(clear));
+  asked = true;
+  const before = shown.err;
+  pass(60);
+  assert.equal(shown.err, before);
+  output.close();
+});
