@@ -111,7 +111,7 @@ function quotesFor(input: Input, system: string, earlier: readonly AgentMessage[
 
 /** A mention attaches a file; its name is nothing to look for in it. */
 function withoutMentions(text: string): string {
-  return text.replaceAll(/(^|\s)@\S+/g, "$1");
+  return text.replaceAll(/(^|\s)@(?:"[^"]*"|\S+)/g, "$1");
 }
 
 /** No id of an entry looks like this. */

@@ -21,7 +21,8 @@ export async function withDeadline<T>(
   deadline: Deadline,
 ): Promise<T> {
   const { signal, label } = deadline;
-  if (signal?.aborted) throw new PagurusError("turn_aborted", `${label} was aborted.`, { cause: signal.reason });
+  if (signal?.aborted)
+    throw new PagurusError("turn_aborted", `${label} was aborted.`, { cause: signal.reason });
   const ms = Math.min(deadline.ms, LONGEST_TIMER_MS);
   const controller = new AbortController();
   let timer: NodeJS.Timeout | undefined;

@@ -137,7 +137,7 @@ test("permission is asked at the chat's own line; what was half typed is no answ
     yield completed;
   });
   await desk.say("go\r");
-  await desk.until(/› y\r› y$/);
+  await desk.until(/nothing\n› y$/);
   await desk.type("\u0015");
   await desk.type("/exit\r");
   assert.equal(await desk.end(), 0);

@@ -24,6 +24,7 @@ export declare const ERROR_CODES: {
     readonly engine_failed: "The engine in the slot could not be created.";
     readonly engine_contract: "The engine or harness was written for another contract, or lacks a required member.";
     readonly host_requirement: "The runtime cannot do what the engine requires.";
+    readonly plugin_failed: "A plugin that the configuration enables could not be loaded.";
     readonly plugin_duplicate_id: "Two plugins registered the same id.";
     readonly prompt_blocked: "A hook blocked the input.";
     readonly turn_aborted: "The turn was aborted.";

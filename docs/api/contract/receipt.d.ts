@@ -28,6 +28,8 @@ export interface Receipt {
     request: number;
     /** ISO 8601. */
     timestamp: string;
+    /** What a request was for that is not the turn's own: `compaction`, or what an engine or plugin says. */
+    purpose?: string;
     seam: Seam;
     runtime: string;
     engine: string;

@@ -20,7 +20,7 @@ export interface SessionRecord {
 }
 /** What happened while a session was opened; each is shown to the user, none is an error. */
 export interface OpenNotice {
-    kind: "torn_line" | "quarantined_line" | "interrupted_turn" | "index_rebuilt" | "stale_lock_taken";
+    kind: "torn_line" | "quarantined_line" | "header_lost" | "interrupted_turn" | "index_rebuilt" | "stale_lock_taken";
     /** One sentence with counts and ids, no contents. */
     detail: string;
     turnId?: string;
@@ -46,11 +46,14 @@ export interface SessionWriter {
     contextMessages(limit?: {
         maxBytes: number;
     }): ContextSlice;
-    /** Messages of the turns whose commit says `finalized: false`, oldest first. */
-    unfinalizedTurns(): {
+    /**
+     * Messages of the turns whose commit says `finalized: false`, oldest first. Each turn is read when the iteration
+     * comes to it, so `markFinalized` may be called meanwhile.
+     */
+    unfinalizedTurns(): Iterable<{
         turnId: string;
         messages: AgentMessage[];
-    }[];
+    }>;
     /** Writes one line. Throws `store_write_failed`, `lock_lost`. */
     append(entry: NewEntry): TranscriptEntry;
     /** Writes the commit marker and fsyncs; the same turn id twice is a no-op that returns false. */
@@ -119,7 +122,12 @@ export interface SessionReader {
     contextMessages(limit?: {
         maxBytes: number;
     }): ContextSlice;
-    /** Turns that have entries but no commit marker. */
+    /** Set while a live process writes to the session; `since` (ISO 8601) is when it took the lock. */
+    readonly runningIn?: {
+        pid: number;
+        since: string;
+    };
+    /** Turns that have entries but no commit marker and that nobody is running. */
     interruptedTurns(): string[];
     close(): void;
 }
