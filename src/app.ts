@@ -14,7 +14,7 @@ import { agentDir, resolveHome } from "./config/paths.ts";
 import { createLegacyEngine } from "./engines/legacy/engine.ts";
 import { completeOnce } from "./model/complete.ts";
 import { defaultModel } from "./model/discover.ts";
-import { resolveModel } from "./model/resolve.ts";
+import { factsAssumed, resolveModel } from "./model/resolve.ts";
 import { streamModel } from "./model/stream.ts";
 import { withDeadline } from "./platform/deadline.ts";
 import { IdSource } from "./platform/ids.ts";
@@ -175,8 +175,16 @@ class Host implements Pagurus {
     this.#work.track("status", async () => {
       const { file, found, warnings } = this.#loaded;
       const report = await readStatus(this.#agent(request.agentId), request);
-      return { home: this.#home, configFile: file, configFound: found, configWarnings: warnings, ...report };
+      const configWarnings = [...warnings, ...this.#assumed(report.model.ref)];
+      return { home: this.#home, configFile: file, configFound: found, configWarnings, ...report };
     });
+
+  #assumed(ref: string): string[] {
+    if (ref === "" || !factsAssumed(ref, this.#loaded.config)) return [];
+    return [
+      `Window and prices of ${ref} are assumed: check its name, or set them under models.providers.<id>.models.`,
+    ];
+  }
 
   /** Aborts what runs, waits for it within a grace, then tells engines and plugins. */
   close(): Promise<void> {

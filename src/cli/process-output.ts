@@ -26,6 +26,11 @@ export class ProcessOutput implements OutputStream {
     this.#stream?.on("error", (error: NodeJS.ErrnoException) => this.#fail(error));
   }
 
+  /** The terminal itself where it is one, because a line editor needs all of it; its failures are told the same way. */
+  get terminal(): NodeJS.WriteStream | undefined {
+    return this.isTTY ? this.#stream : undefined;
+  }
+
   get columns(): number | undefined {
     return this.#stream?.columns;
   }

@@ -81,7 +81,7 @@ export async function runProcess(argv: readonly string[]): Promise<void> {
   });
   const cli: Cli = {
     stdin: process.stdin,
-    stdout,
+    stdout: stdout.terminal ?? stdout,
     stderr: process.stderr,
     env: process.env,
     cwd: process.cwd(),

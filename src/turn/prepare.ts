@@ -20,12 +20,32 @@ export interface Prepared {
 
 /** The base system prompt: ours, the working folder, then the project's own instruction files, outermost first. */
 export function systemPieces(cwd: string): SystemPiece[] {
-  const files = projectInstructions(cwd).map((file) => ({
-    source: "instructions" as const,
-    path: file.path,
-    text: `<project_instructions path="${file.path}">\n${file.text}\n</project_instructions>`,
-  }));
-  return [{ source: "system", text: `${BASE_INSTRUCTIONS}\n\nWorking folder: ${cwd}` }, ...files];
+  return readSystem(cwd).pieces;
+}
+
+/** The same with a sentence for each instruction file that is not there as a whole. */
+function readSystem(cwd: string): { pieces: SystemPiece[]; notices: string[] } {
+  const pieces: SystemPiece[] = [
+    { source: "system", text: `${BASE_INSTRUCTIONS}\n\nWorking folder: ${cwd}` },
+  ];
+  const notices: string[] = [];
+  for (const { path, text, cut, unreadable } of projectInstructions(cwd)) {
+    if (unreadable !== undefined) {
+      notices.push(`The project instructions in ${path} were left out: ${unreadable}.`);
+      continue;
+    }
+    if (cut)
+      notices.push(
+        `Of the project instructions in ${path} the first ${cut.toBytes} of ${cut.fromBytes} bytes are sent.`,
+      );
+    pieces.push({
+      source: "instructions",
+      path,
+      text: `<project_instructions path="${path}">\n${text}\n</project_instructions>`,
+      ...(cut ? { trimmed: cut } : {}),
+    });
+  }
+  return { pieces, notices };
 }
 
 export function fixedTokens(system: readonly SystemPiece[], tools: ToolSet): number {
@@ -40,7 +60,8 @@ export function budgetFor(host: AgentHost, window: number, fixed: number): numbe
 export function prepare(admission: Admission): Prepared {
   const { host, request, cwd, model } = admission;
   const tools = turnTools(admission);
-  const system = systemPieces(cwd);
+  const { pieces: system, notices } = readSystem(cwd);
+  for (const detail of notices) admission.emit({ type: "notice", kind: "instructions", detail });
   const content: (TextPart | ImagePart)[] = [
     ...(request.prompt === "" ? [] : [{ type: "text" as const, text: request.prompt }]),
     ...(request.parts ?? []),

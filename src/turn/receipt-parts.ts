@@ -11,6 +11,8 @@ export interface SystemPiece {
   source: Extract<PartSource, "system" | "addition" | "instructions">;
   text: string;
   path?: string;
+  /** Set when not all of a file is sent. */
+  trimmed?: { fromBytes: number; toBytes: number };
 }
 
 interface Measure {
@@ -56,6 +58,7 @@ export function receiptParts(input: PartsInput): { parts: ReceiptPart[]; liveFro
     source: piece.source,
     role: "system",
     ...(piece.path === undefined ? {} : { path: piece.path }),
+    ...(piece.trimmed ? { trimmed: piece.trimmed } : {}),
     tokens: estimateTokens(piece.text),
     bytes: Buffer.byteLength(piece.text),
     hash: digest(piece.text),
