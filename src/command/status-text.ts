@@ -51,6 +51,8 @@ export function statusRows(report: StatusReport): [string, string][] {
     ["Sandbox", report.sandbox],
   ];
   if (report.cost !== undefined) rows.push(["Cost", dollars(report.cost)]);
+  if (report.runningIn)
+    rows.push(["Running", `in process ${report.runningIn.pid} since ${time(report.runningIn.since)}`]);
   if (report.lastTurn) rows.push(["Last turn", lastTurnLine(report.lastTurn)]);
   return rows;
 }

@@ -19,7 +19,10 @@ const MOST_DEGRADATIONS = 20;
 /** Stands for what cannot be chosen or created. */
 const UNAVAILABLE = "unavailable";
 
-type SessionFacts = Pick<StatusReport, "compactions" | "degraded" | "lastTurn" | "interruptedTurns" | "cost">;
+type SessionFacts = Pick<
+  StatusReport,
+  "compactions" | "degraded" | "lastTurn" | "interruptedTurns" | "runningIn" | "cost"
+>;
 
 export type HostStatus = Omit<StatusReport, "home" | "configFile" | "configFound" | "configWarnings">;
 
@@ -125,6 +128,7 @@ async function sessionFacts(reader: SessionReader | undefined): Promise<SessionF
     compactions: 0,
     degraded: [],
     interruptedTurns: reader?.interruptedTurns() ?? [],
+    ...(reader?.runningIn ? { runningIn: reader.runningIn } : {}),
   };
   if (!reader) return facts;
   let seen = 0;

@@ -75,6 +75,11 @@ export interface StatusReport {
     sessionKey: string;
     session?: SessionRecord;
     interruptedTurns: string[];
+    /** Another process that is running a turn of the session. */
+    runningIn?: {
+        pid: number;
+        since: string;
+    };
     /** Why a run would be refused now; empty when none of these stands in its way. */
     problems: {
         code: string;
