@@ -38,6 +38,7 @@ import { runTurn } from "./turn/turn.ts";
 
 /** Longest completion call of an engine or plugin that sets no signal of its own, ms. */
 const COMPLETE_TIMEOUT_MS = 180_000;
+const MOST_RECEIPT_LOGS = 64;
 const DISPOSE_DEADLINE_MS = 10_000;
 /** How long `close()` waits for what runs, ms; longer than a turn waits for a runtime that ignores its abort. */
 const CLOSE_GRACE_MS = 15_000;
@@ -259,7 +260,7 @@ class Host implements Pagurus {
           : { ref: settings.model, source: "configuration" },
       modelInfo,
       complete: (ref) => this.#complete(ref, agentId),
-      receipts: (record) => openReceiptLog({ file: receiptFile(record) }),
+      receipts: receiptLogs(),
       calibration: (sessionId, ref) => calibrations.of(sessionId, ref),
       started: new Map(),
       newTurnId: () => this.#turnIds.next(),
@@ -306,6 +307,22 @@ class Host implements Pagurus {
       return { text, provider, model: id, agentId, stopReason, ...(usage ? { usage } : {}) };
     };
   }
+}
+
+/** Logs of the sessions used last are kept: each remembers its newest receipt. */
+function receiptLogs(): AgentHost["receipts"] {
+  const kept = new Map<string, ReturnType<typeof openReceiptLog>>();
+  return (record) => {
+    const file = receiptFile(record);
+    const log = kept.get(file) ?? openReceiptLog({ file });
+    kept.delete(file);
+    kept.set(file, log);
+    for (const oldest of kept.keys()) {
+      if (kept.size <= MOST_RECEIPT_LOGS) break;
+      kept.delete(oldest);
+    }
+    return log;
+  };
 }
 
 async function endSessions(agent: AgentHost): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * `bench turn`: what the host adds to a turn, warm and one-shot, at growing history; commits a second; and what the
+ * `bench turn`: what the host adds to a turn over a bare client, warm and one-shot, at growing history; commits a second; and what the
  * program weighs. The incumbent's figures are those measured for openclaw 2026.9.6 on a machine of the same size.
  */
 import { createPagurus } from "../../src/app.ts";
@@ -97,19 +97,20 @@ async function overheadRows(sizes: readonly number[], options: BenchOptions, at:
   return rows;
 }
 
-/** Wall time of turns in one process, less what the endpoint took, ascending. */
+/**
+ * Wall time of turns in one process less the model's own: what a bare client, right after each turn, takes for the same
+ * request. Ascending.
+ */
 async function warmTurns({ endpoint, place }: Way, size: number, count: number): Promise<number[]> {
   const pagurus = await createPagurus({ home: place.home, env: place.env });
   try {
-    for (let index = 0; index < 5; index++) await turn(pagurus, place, size);
     const samples: number[] = [];
-    for (let index = 0; index < count; index++) {
-      const before = await endpoint.stats();
+    for (let index = -5; index < count; index++) {
       const start = performance.now();
       await turn(pagurus, place, size);
       const wall = performance.now() - start;
-      const after = await endpoint.stats();
-      samples.push(wall - (after.busyMs - before.busyMs));
+      const own = await endpoint.bareCall();
+      if (index >= 0) samples.push(wall - own);
     }
     return samples.toSorted((left, right) => left - right);
   } finally {

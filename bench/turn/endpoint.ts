@@ -11,6 +11,7 @@ let requests = 0;
 let busyMs = 0;
 let firstAt = 0;
 let lastBytes = 0;
+let lastBody: Buffer = Buffer.alloc(0);
 
 function frame(delta: object, finish: string | null): string {
   const choice = { index: 0, delta, finish_reason: finish };
@@ -18,6 +19,10 @@ function frame(delta: object, finish: string | null): string {
 }
 
 const server = createServer((request, response) => {
+  if (request.method === "GET" && request.url?.endsWith("/last")) {
+    response.end(lastBody);
+    return;
+  }
   if (request.method === "GET") {
     response.end(JSON.stringify({ requests, busyMs, firstAt, lastBytes }));
     return;
@@ -30,6 +35,7 @@ const server = createServer((request, response) => {
     const start = performance.now();
     const body = Buffer.concat(chunks);
     lastBytes = body.length;
+    lastBody = body;
     const summary = !body.includes('"tools"');
     response.writeHead(200, { "content-type": "text/event-stream" });
     const words = summary ? ["Goal: measure the host. ", "Done: many short turns. "] : CHUNKS;

@@ -17,6 +17,8 @@ export interface EndpointStats {
 export interface Endpoint {
   url: string;
   stats(): Promise<EndpointStats>;
+  /** Makes the newest request once more with nothing but `fetch`; milliseconds to the end of the answer. */
+  bareCall(): Promise<number>;
   close(): void;
 }
 
@@ -31,6 +33,14 @@ export async function startEndpoint(): Promise<Endpoint> {
   return {
     url,
     stats: async () => (await (await fetch(url)).json()) as EndpointStats,
+    bareCall: async () => {
+      const body = await (await fetch(`${url}/last`)).text();
+      const start = performance.now();
+      const headers = { "content-type": "application/json" };
+      const response = await fetch(`${url}/chat/completions`, { method: "POST", headers, body });
+      await response.text();
+      return performance.now() - start;
+    },
     close: () => child.disconnect(),
   };
 }

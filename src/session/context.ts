@@ -97,6 +97,7 @@ export class ContextWindow {
 
   /** Index of the first item of a slice; undefined when the window does not reach back far enough. */
   #startOf(items: readonly Item[], maxBytes: number): number | undefined {
+    if (this.#whole && this.#bytes < maxBytes) return 0;
     let bytes = 0;
     for (let at = items.length - 1; at >= 0; at -= 1) {
       const item = items[at];
@@ -165,6 +166,7 @@ export class ContextWindow {
     const replacements = new Map<string, Item>();
     for (const item of items) if (item.supersedes !== undefined) replacements.set(item.supersedes, item);
     const newest = (item: Item): AgentMessage | undefined => {
+      if (replacements.size === 0) return item.message;
       let current = item;
       const seen = new Set<string>();
       for (;;) {

@@ -59,7 +59,7 @@ export async function admit(
     onFailure: (reason: string) => guard.degrade("hook", reason),
   };
   // Before the session is touched: a blocked input leaves no trace in it.
-  const ids = { sessionKey, sessionId: host.store.find(sessionKey)?.sessionId ?? "", turnId };
+  const ids = { sessionKey, sessionId: undefined, turnId };
   const blocked = await inputBlocked(host, request.prompt, ids, hooks);
   if (blocked !== undefined) throw new PagurusError("prompt_blocked", `The input was blocked: ${blocked}`);
   if (signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted before it started.");

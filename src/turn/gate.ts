@@ -5,10 +5,12 @@ import type { AgentHost } from "./scope.ts";
 export async function inputBlocked(
   host: AgentHost,
   prompt: string,
-  ids: { sessionKey: string; sessionId: string; turnId: string },
+  ids: { sessionKey: string; sessionId: string | undefined; turnId: string },
   options: HookOptions,
 ): Promise<string | undefined> {
-  const context = { ...ids, agentId: host.agentId };
+  if (host.hooks.hooks("user_prompt").length === 0) return undefined;
+  const sessionId = ids.sessionId ?? host.store.find(ids.sessionKey)?.sessionId ?? "";
+  const context = { ...ids, sessionId, agentId: host.agentId };
   const { blocked, results } = await runHooks(host.hooks, "user_prompt", { prompt }, context, options);
   if (blocked !== undefined) return blocked;
   const block = results.find((result) => result.block);

@@ -6,7 +6,7 @@ import type { TurnEvent } from "../contract/events.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { HarnessTurn, HarnessTurnResult } from "../contract/harness.ts";
 import type { RunRequest } from "../contract/host.ts";
-import type { Usage } from "../contract/message.ts";
+import type { AgentMessage, Usage } from "../contract/message.ts";
 import { LONGEST_TIMER_MS } from "../platform/deadline.ts";
 import { readPromptHooks } from "./prompt-hooks.ts";
 import { admit } from "./admit.ts";
@@ -98,6 +98,7 @@ class Turn {
   readonly #recorder: Recorder;
   #usage: Usage = NO_USAGE;
   #lastUsage: Usage | undefined;
+  #compacted = false;
 
   constructor(admission: Admission, channel: TurnChannel, receipts: ReceiptSink, deadline: AbortController) {
     this.#admission = admission;
@@ -127,7 +128,7 @@ class Turn {
     const prepared = prepare(this.#admission);
     const history = this.#slice().messages;
     const caughtUp = await open(this.#admission, this.#settleInput(prepared, history, []));
-    this.#noteModel();
+    this.#noteModel(history);
 
     const leafBefore = writer.leafId;
     const input = this.#recorder.message(prepared.input) as HarnessTurn["input"];
@@ -135,18 +136,23 @@ class Turn {
     emit({ type: "message", message: input });
 
     const outcome = await this.#drive(prepared, input);
-    const heldHistory = splitLive(this.#slice().messages, this.#recorder.inputEntryId).history;
     await this.#finish(prepared, outcome, {
-      history: this.#recorder.failure ? history : heldHistory,
+      history: this.#historyNow(history),
       caughtUp,
       leaf: leafBefore,
     });
   }
 
+  /** What stands before the turn now: a compaction inside it has made it another. */
+  #historyNow(before: AgentMessage[]): AgentMessage[] {
+    if (!this.#compacted || this.#recorder.failure) return before;
+    return splitLive(this.#slice().messages, this.#recorder.inputEntryId).history;
+  }
+
   /** The session's model, written where it differs from the one that answered last. */
-  #noteModel(): void {
+  #noteModel(history: readonly AgentMessage[]): void {
     const { writer, model } = this.#admission;
-    const last = this.#slice().messages.findLast((message) => message.role === "assistant");
+    const last = history.findLast((message) => message.role === "assistant");
     if (!last || last.role !== "assistant" || last.model === undefined) return;
     if (last.provider === model.provider && last.model === model.id) return;
     writer.append({ type: "model_change", provider: model.provider, modelId: model.id });
@@ -226,7 +232,10 @@ class Turn {
           emit: (event) => this.#admission.emit(event),
         });
         if (signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted.");
-        if (compacted) this.#lastUsage = undefined;
+        if (compacted) {
+          this.#lastUsage = undefined;
+          this.#compacted = true;
+        }
         return compacted;
       },
     });

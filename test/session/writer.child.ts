@@ -36,6 +36,19 @@ function endless(): void {
   }
 }
 
+/** A whole turn, then one that it dies in with open tool calls. */
+function cut(): void {
+  const store = openStore(dir);
+  const writer = store.openWriter("main", { cwd: "/w" });
+  turn(writer, `${name}-0`, 100);
+  say({ turnId: `${name}-0` });
+  const turnId = `${name}-1`;
+  writer.append({ type: "message", turnId, message: user(`prompt of ${turnId}`) });
+  writer.append({ type: "message", turnId, message: assistant("calling", [`${turnId}-a`, `${turnId}-b`]) });
+  writer.append({ type: "message", turnId, message: toolResult(`${turnId}-b`, "b") });
+  process.kill(process.pid, "SIGKILL");
+}
+
 /** Opens, writes a turn and closes, several times; the last time it dies as the owner of the lock. */
 function contend(): void {
   const store = openStore(dir);
@@ -67,5 +80,6 @@ function fill(): void {
 }
 
 if (mode === "endless") endless();
+else if (mode === "cut") cut();
 else if (mode === "contend") contend();
 else fill();
