@@ -53,28 +53,25 @@ export interface Place {
   remove(): void;
 }
 
-/** The window keeps a compaction coming now and then. */
 export function makePlace(url: string): Place {
   const root = mkdtempSync(join(tmpdir(), "pagurus-bench-"));
   const home = join(root, "home");
   const workspace = join(root, "work");
   mkdirSync(home, { mode: 0o700 });
   mkdirSync(workspace);
+  configure(home, url);
+  const env = { PATH: process.env["PATH"] ?? "", HOME: root, PAGURUS_HOME: home, PAGURUS_NO_PROBE: "1" };
+  return { root, home, workspace, env, remove: () => rmSync(root, { recursive: true, force: true }) };
+}
+
+/** Points a home at an endpoint; its one model has a window that keeps a compaction coming now and then. */
+export function configure(home: string, baseUrl: string): void {
+  const model = { id: "model", contextWindow: 64_000, maxTokens: 4_000 };
   const config = {
-    models: {
-      providers: {
-        bench: {
-          api: "openai-completions",
-          baseUrl: url,
-          models: [{ id: "model", contextWindow: 64_000, maxTokens: 4_000 }],
-        },
-      },
-    },
+    models: { providers: { bench: { api: "openai-completions", baseUrl, models: [model] } } },
     agents: { defaults: { model: "bench/model", permission: { mode: "auto" } } },
   };
   writeFileSync(join(home, "pagurus.json"), JSON.stringify(config), { mode: 0o600 });
-  const env = { PATH: process.env["PATH"] ?? "", HOME: root, PAGURUS_HOME: home, PAGURUS_NO_PROBE: "1" };
-  return { root, home, workspace, env, remove: () => rmSync(root, { recursive: true, force: true }) };
 }
 
 /** Messages between two compactions of a seeded session: about 20,000 tokens stay in the context. */

@@ -4,7 +4,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from "no
 import { join, resolve } from "node:path";
 import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";
 import { countExact } from "../../src/tokens/exact.ts";
-import { startEndpoint, makePlace, type Endpoint, type Place } from "./place.ts";
+import { startEndpoint, makePlace, type Endpoint, type Place, configure } from "./place.ts";
 import { oneShot, type OneShot } from "./one-shot.ts";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -110,7 +110,7 @@ async function coldTurns(
   const runs: (OneShot & { firstByteMs: number })[] = [];
   for (let index = 0; index <= count; index++) {
     const endpoint: Endpoint = await startEndpoint();
-    configure(place, endpoint.url);
+    configure(place.home, endpoint.url);
     const result = await oneShot(launcher, place, ["run", "--session", `cold-${index}`, "Hello"]);
     const { firstAt } = await endpoint.stats();
     endpoint.close();
@@ -118,22 +118,6 @@ async function coldTurns(
     if (index > 0) runs.push({ ...result, firstByteMs: firstAt - result.startedAt });
   }
   return runs;
-}
-
-function configure(place: Place, url: string): void {
-  const config = {
-    models: {
-      providers: {
-        bench: {
-          api: "openai-completions",
-          baseUrl: url,
-          models: [{ id: "model", contextWindow: 64_000, maxTokens: 4_000 }],
-        },
-      },
-    },
-    agents: { defaults: { model: "bench/model", permission: { mode: "auto" } } },
-  };
-  writeFileSync(join(place.home, "pagurus.json"), JSON.stringify(config), { mode: 0o600 });
 }
 
 /** Tokens of everything before the user's first word: the request's body without the one message. */
@@ -151,7 +135,7 @@ async function firstRequestTokens(launcher: string, place: Place): Promise<numbe
     });
   });
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
-  configure(place, `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`);
+  configure(place.home, `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`);
   await oneShot(launcher, place, ["run", "--session", "first", "Hello"]);
   server.close();
   const sent = JSON.parse(body) as { messages: { role: string; content: unknown }[]; tools: unknown };
