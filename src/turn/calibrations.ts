@@ -5,6 +5,7 @@ import type { Logger } from "../platform/log.ts";
 import { openReceiptLog } from "../session/receipts.ts";
 import { Calibration } from "../tokens/calibration.ts";
 import { isTrusted } from "./silent-cut.ts";
+import { inputTokens } from "./usage.ts";
 
 /** Kept at once. One that was dropped starts again from the session's last receipt. */
 const MOST_KEPT = 256;
@@ -46,8 +47,7 @@ export class Calibrations {
       const file = join(agentDir, "sessions", `${sessionId}.receipts.jsonl`);
       const last = openReceiptLog({ file }).last();
       if (!last?.usage || last.model !== ref) return calibration;
-      const { input, cacheRead = 0, cacheWrite = 0 } = last.usage;
-      const reported = input + cacheRead + cacheWrite;
+      const reported = inputTokens(last.usage);
       if (isTrusted(modelInfo(ref), { estimated: last.tokens, reported }))
         calibration.observe(last.tokens, reported);
     } catch {

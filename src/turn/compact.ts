@@ -178,14 +178,11 @@ function refuse(guard: Guard, reason: string): CompactionOutcome {
   return { compacted: false, reason };
 }
 
-/** Looks at the context first, where a cut nearly always lies, then further back. */
+/** A cut nearly always lies near the end, so the path is walked from there; ids sort in the order of writing. */
 async function onPath(writer: SessionWriter, entryId: string): Promise<boolean> {
-  const { messages, complete } = writer.contextMessages();
-  if (messages.some((message) => message.entryId === entryId)) return true;
-  if (complete && !(await writer.cursor.get(entryId))) return false;
+  if (!(await writer.cursor.get(entryId))) return false;
   for await (const entry of writer.cursor.backward()) {
-    if (entry.id === entryId) return true;
-    if (entry.id < entryId) return false;
+    if (entry.id <= entryId) return entry.id === entryId;
   }
   return false;
 }

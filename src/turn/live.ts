@@ -58,13 +58,14 @@ export function joinLive(
 
 /** An engine that was given the input as `prompt` may have appended it as a message of its own. */
 function isPrompt(message: AgentMessage, prompt: string | undefined): boolean {
-  if (prompt === undefined || message.role !== "user") return false;
-  const { content } = message;
-  const parts =
-    typeof content === "string"
-      ? [content]
-      : content.flatMap((part) => (part.type === "text" ? [part.text] : []));
-  return parts.join("\n\n") === prompt;
+  return prompt !== undefined && message.role === "user" && inputText(message) === prompt;
+}
+
+/** The text of an input, as engines and hooks get it. */
+export function inputText(message: AgentMessage): string {
+  if (message.role !== "user") return "";
+  if (typeof message.content === "string") return message.content;
+  return message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
 }
 
 /** Live messages that the answer does not name by id, counted by what they say. */

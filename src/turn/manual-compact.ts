@@ -9,6 +9,7 @@ import { outsideTurn, surroundings } from "./inspect.ts";
 import { completionReceipt } from "./receipt-sink.ts";
 import type { OnCompletion } from "./runtime-context.ts";
 import type { AgentHost } from "./scope.ts";
+import { readContext } from "./context-slice.ts";
 
 export interface ManualCompaction {
   sessionKey?: string;
@@ -36,7 +37,7 @@ export async function compactManually(
   const writer = host.store.openWriter(sessionKey, { cwd: around.cwd, deadlineMs: 1_000 });
   try {
     const { sessionId } = writer.record;
-    const { messages } = writer.contextMessages({ maxBytes: around.model.contextWindow * 16 });
+    const { messages } = readContext(writer, around.model.contextWindow);
     const guard = new Guard({
       engineId: around.engine.info.id,
       turnId: "manual",

@@ -1,5 +1,5 @@
 /** Third room: tools, instructions, project files, and the budget that is left for the conversation. */
-import type { AgentMessage, ImagePart, TextPart, UserMessage } from "../contract/message.ts";
+import type { ImagePart, TextPart, UserMessage } from "../contract/message.ts";
 import type { ToolSet } from "../contract/tool.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { projectInstructions } from "../tool/instructions.ts";
@@ -122,11 +122,4 @@ function turnTools(admission: Admission): ToolSet {
       await runHooks(host.hooks, "after_tool_call", payload, context, hookOptions);
     },
   });
-}
-
-/** The text of an input, as engines and hooks get it. */
-export function inputText(message: AgentMessage): string {
-  if (message.role !== "user") return "";
-  if (typeof message.content === "string") return message.content;
-  return message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
 }

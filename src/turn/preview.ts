@@ -7,6 +7,8 @@ import { emptyCursor, outsideTurn, readerOf, surroundings } from "./inspect.ts";
 import { readPromptHooks } from "./prompt-hooks.ts";
 import { makeReceipt } from "./run.ts";
 import type { AgentHost } from "./scope.ts";
+import { readContext } from "./context-slice.ts";
+import { DEFAULT_TOOL_RESULT_MAX_CHARS } from "../config/defaults.ts";
 
 /** Stands for the entry that the input would get. */
 const PREVIEW_ENTRY = "preview";
@@ -47,7 +49,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
       { ...around, tokenBudget },
       { sessionId, transcript: reader?.cursor ?? emptyCursor },
     );
-    const held = reader?.contextMessages({ maxBytes: around.model.contextWindow * 16 }) ?? {
+    const held = (reader && readContext(reader, around.model.contextWindow)) ?? {
       messages: [],
       complete: true,
     };
@@ -63,7 +65,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
       system: around.system,
       tools: around.tools.specs,
       tokenBudget,
-      toolResultMaxChars: host.config.agents?.defaults?.toolResultMaxChars ?? 48_000,
+      toolResultMaxChars: host.config.agents?.defaults?.toolResultMaxChars ?? DEFAULT_TOOL_RESULT_MAX_CHARS,
       calibration: host.calibration(sessionId, around.model.ref),
       signal,
       pending: () => [],

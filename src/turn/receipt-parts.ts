@@ -26,6 +26,11 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
+/** What a receipt tells of a text that no message holds. */
+export function textMeasure(text: string): Pick<ReceiptPart, "tokens" | "bytes" | "hash"> {
+  return { tokens: estimateTokens(text), bytes: Buffer.byteLength(text), hash: digest(text) };
+}
+
 function measure(message: AgentMessage): Measure {
   const known = measures.get(message);
   if (known) return known;
@@ -59,18 +64,14 @@ export function receiptParts(input: PartsInput): { parts: ReceiptPart[]; liveFro
     role: "system",
     ...(piece.path === undefined ? {} : { path: piece.path }),
     ...(piece.trimmed ? { trimmed: piece.trimmed } : {}),
-    tokens: estimateTokens(piece.text),
-    bytes: Buffer.byteLength(piece.text),
-    hash: digest(piece.text),
+    ...textMeasure(piece.text),
   }));
   if (input.tools.length > 0) {
     const text = JSON.stringify(input.tools);
     parts.push({
       source: "tools",
       role: "system",
-      tokens: estimateTokens(text),
-      bytes: Buffer.byteLength(text),
-      hash: digest(text),
+      ...textMeasure(text),
     });
   }
   const liveFrom = parts.length + input.historyCount;

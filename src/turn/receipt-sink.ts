@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import type { LlmCompleteRequest, LlmCompleteResult } from "../contract/model.ts";
 import type { Usage } from "../contract/message.ts";
 import type { Receipt, ReceiptPart } from "../contract/receipt.ts";
-import { estimateTokens } from "../tokens/estimate.ts";
+import { textMeasure } from "./receipt-parts.ts";
 
 /** Where receipts go: the session room's log. */
 export interface ReceiptSink {
@@ -25,8 +24,14 @@ export function completionReceipt(
   turn: { turnId: string; runtime: string; engine: string; tokenBudget: number },
 ): Receipt {
   const parts: ReceiptPart[] = [
-    ...(asked.systemPrompt === undefined ? [] : [part("system", "system", asked.systemPrompt)]),
-    ...asked.messages.map(({ role, content }) => part("history", role, content)),
+    ...(asked.systemPrompt === undefined
+      ? []
+      : [{ source: "system" as const, role: "system" as const, ...textMeasure(asked.systemPrompt) }]),
+    ...asked.messages.map(({ role, content }) => ({
+      source: "history" as const,
+      role,
+      ...textMeasure(content),
+    })),
   ];
   return {
     ...turn,
@@ -42,9 +47,4 @@ export function completionReceipt(
     tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
     ...(result.usage ? { usage: result.usage } : {}),
   };
-}
-
-function part(source: ReceiptPart["source"], role: ReceiptPart["role"], text: string): ReceiptPart {
-  const hash = createHash("sha256").update(text).digest("hex").slice(0, 16);
-  return { source, role, tokens: estimateTokens(text), bytes: Buffer.byteLength(text), hash };
 }

@@ -11,6 +11,7 @@ import { inputBlocked } from "./gate.ts";
 import type { Prepared } from "./prepare.ts";
 import type { Recorder } from "./record.ts";
 import type { Admission } from "./scope.ts";
+import { inputTokens } from "./usage.ts";
 import { isSilentCut, isTrusted, type Counted } from "./silent-cut.ts";
 
 export interface RunInput {
@@ -146,10 +147,6 @@ function forward(run: RunInput, event: TurnEvent): void {
   }
   if (event.type === "usage") run.onUsage(event.usage);
   run.admission.emit(event);
-}
-
-function inputTokens(usage: Usage): number {
-  return usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
 }
 
 /** Keeps the receipt of each request: its parts when it is sent, its usage when that is known. */

@@ -12,6 +12,7 @@ import { hostTools, readerOf } from "./inspect.ts";
 import { budgetFor, fixedTokens, systemPieces } from "./prepare.ts";
 import type { AgentHost } from "./scope.ts";
 import { selectRuntime } from "./select.ts";
+import { readContext } from "./context-slice.ts";
 
 /** How far back `status` looks for compactions, degradations and the last turn, in entries. */
 const LOOK_BACK = 2_000;
@@ -38,7 +39,8 @@ export async function readStatus(
   const reader = await problems.note(() => readerOf(host, sessionKey));
   const window = model.contextWindow;
   try {
-    const held = reader?.contextMessages(window > 0 ? { maxBytes: window * 16 } : undefined).messages ?? [];
+    const slice = window > 0 && reader ? readContext(reader, window) : reader?.contextMessages();
+    const held = slice?.messages ?? [];
     const tokens = messagesTokens(held);
     const sessionId = reader?.record.sessionId ?? "";
     return {

@@ -14,10 +14,10 @@ import { Assembler } from "./assemble.ts";
 import type { TurnChannel } from "./channel.ts";
 import { compactQueued } from "./compact.ts";
 import { engineSessionFile } from "./engine-files.ts";
-import { splitLive } from "./live.ts";
+import { inputText, splitLive } from "./live.ts";
 import { readContext } from "./context-slice.ts";
 import { open } from "./open.ts";
-import { inputText, prepare, type Prepared } from "./prepare.ts";
+import { prepare, type Prepared } from "./prepare.ts";
 import { Recorder } from "./record.ts";
 import { completionReceipt, type ReceiptSink } from "./receipt-sink.ts";
 import { runHarness } from "./run.ts";
@@ -25,6 +25,7 @@ import { buildRuntimeContext, buildRuntimeSettings, type RuntimeContextInput } f
 import type { Admission, AgentHost } from "./scope.ts";
 import { maintain, settle, type SettleInput } from "./settle.ts";
 import { addUsage, NO_USAGE } from "./usage.ts";
+import { DEFAULT_TOOL_RESULT_MAX_CHARS } from "../config/defaults.ts";
 
 /** Runs one turn to its last event. Never throws: a refusal or failure is a `turn.failed` event. */
 export async function runTurn(host: AgentHost, request: RunRequest, channel: TurnChannel): Promise<void> {
@@ -207,7 +208,7 @@ class Turn {
       system: prepared.system,
       tools: prepared.tools.specs,
       tokenBudget: prepared.tokenBudget,
-      toolResultMaxChars: host.config.agents?.defaults?.toolResultMaxChars ?? 48_000,
+      toolResultMaxChars: host.config.agents?.defaults?.toolResultMaxChars ?? DEFAULT_TOOL_RESULT_MAX_CHARS,
       calibration: host.calibration(writer.record.sessionId, model.ref),
       signal,
       slice: () => this.#slice(),

@@ -22,3 +22,8 @@ export function addUsage(left: Usage, right: Usage): Usage {
     ...known,
   };
 }
+
+/** All tokens of a call's input, read from a cache or not. */
+export function inputTokens(usage: Usage): number {
+  return usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
+}
