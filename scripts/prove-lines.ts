@@ -46,6 +46,32 @@ export const PROOFS: Record<string, Proof> = {
     claim: "The host's own cost of a turn is small and does not grow with the session.",
     steps: [{ title: "bench turn", args: ["scripts/prove-bench.ts", "turn"] }],
   },
+  "contract.1": {
+    claim: "Every member and field of the engine contract is called, set or read, and a test shows it.",
+    steps: [{ title: "npm run contract", args: ["scripts/contract.ts"] }],
+  },
+  "contract.2": {
+    claim: "Each compaction is handled by whom the engine's flags, the mode, the provider and the lane say.",
+    steps: [tests("lanes", "test/turn/lanes/"), tests("planning", "test/compaction/")],
+  },
+  "contract.3": {
+    claim:
+      "Whatever an interceptor or a summarizing model does wrong, the history stays and the session goes on.",
+    steps: [tests("faults", "test/turn/faults/faults")],
+  },
+  "contract.4": {
+    claim:
+      "2,000 turns through compactions of each lane, and one turn of 600 rounds, stay within the window.",
+    steps: [tests("long runs", "test/turn/long/")],
+  },
+  "contract.5": {
+    claim: "kill -9 in a compaction, rewrite, rotation, commit or spawn leaves a consistent session.",
+    steps: [
+      tests("kills during turns", "test/turn/faults/kill.process.test.ts"),
+      tests("kills of the store", "test/session/"),
+      tests("subagents", "test/turn/subagents/"),
+    ],
+  },
   "turn.7": {
     claim: "The lint fails on a forbidden import, a file that is too long, a logged prompt.",
     steps: [tests("planted violations", "test/lint/planted.process.test.ts")],

@@ -1,17 +1,18 @@
 /**
- * Puts the host together: the only file that knows engines and runtimes by name. It registers the bundled ones as
- * plugins would, loads the user's, and hands each agent what its turns need.
+ * Puts the host together: the only file that knows engines, memories and runtimes by name. It registers the bundled
+ * ones as plugins would, loads the user's, and hands each agent what its turns need.
  */
 import { toPagurusError } from "./contract/errors.ts";
 import type { TurnEvent } from "./contract/events.ts";
-import type { PagurusOptions, Pagurus, RunRequest, TurnRun } from "./contract/host.ts";
-import type { LlmComplete, ModelInfo } from "./contract/model.ts";
+import type { PagurusOptions, Pagurus } from "./contract/host.ts";
+import type { RunRequest, TurnRun } from "./contract/run.ts";
+import type { LlmComplete } from "./contract/model.ts";
 import type { SessionStore } from "./contract/store.ts";
-import { agentSettings, DEFAULT_AGENT_ID } from "./config/agent.ts";
-import { rememberPermission } from "./config/edit.ts";
+import { DEFAULT_AGENT_ID } from "./config/agent.ts";
 import { configFromValue, loadConfig, type LoadedConfig } from "./config/load.ts";
-import { agentDir, resolveHome } from "./config/paths.ts";
+import { resolveHome } from "./config/paths.ts";
 import { createLegacyEngine } from "./engines/legacy/engine.ts";
+import { createFilesMemory } from "./memories/files/memory.ts";
 import { completeOnce } from "./model/complete.ts";
 import { defaultModel } from "./model/discover.ts";
 import { factsAssumed, resolveModel } from "./model/resolve.ts";
@@ -23,12 +24,11 @@ import { loadPlugins } from "./plugin/load.ts";
 import { PluginRegistry } from "./plugin/registry.ts";
 import { createEmbeddedHarness } from "./runtimes/embedded/harness.ts";
 import { openReceiptLog, receiptFile } from "./session/receipts.ts";
-import { openSessionStore } from "./session/store.ts";
-import { Calibrations } from "./turn/calibrations.ts";
+import { createAgentHost } from "./turn/agent-host.ts";
 import { TurnChannel } from "./turn/channel.ts";
-import { EngineSlot } from "./turn/engine-slot.ts";
+import { deleteSession } from "./turn/delete-session.ts";
 import { runHooks } from "./turn/hooks.ts";
-import { compactManually } from "./turn/manual-compact.ts";
+import { compactManually } from "./turn/lanes/manual.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
 import { previewContext } from "./turn/preview.ts";
 import { renewSession } from "./turn/renew.ts";
@@ -38,10 +38,11 @@ import { runTurn } from "./turn/turn.ts";
 
 /** Longest completion call of an engine or plugin that sets no signal of its own, ms. */
 const COMPLETE_TIMEOUT_MS = 180_000;
-const MOST_RECEIPT_LOGS = 64;
 const DISPOSE_DEADLINE_MS = 10_000;
 /** How long `close()` waits for what runs, ms; longer than a turn waits for a runtime that ignores its abort. */
 const CLOSE_GRACE_MS = 15_000;
+/** How long it lets maintenance behind a turn go on before it stops that too, ms. */
+const MAINTENANCE_GRACE_MS = 5_000;
 const BUNDLED_ENGINES = new Set(["legacy"]);
 
 /**
@@ -54,17 +55,23 @@ export async function createPagurus(options: PagurusOptions = {}): Promise<Pagur
   return host;
 }
 
+/** What `reload` makes anew: configuration, plugins and the agents that live on them. */
+interface Setup {
+  loaded: LoadedConfig;
+  registry: PluginRegistry;
+  agents: Map<string, AgentHost>;
+  model: Promise<{ ref: string; source: string }> | undefined;
+}
+
 class Host implements Pagurus {
   readonly #options: PagurusOptions;
   readonly #env: Record<string, string | undefined>;
   readonly #home: string;
-  readonly #loaded: LoadedConfig;
   readonly #logger: Logger;
-  readonly #registry: PluginRegistry;
-  readonly #agents = new Map<string, AgentHost>();
   readonly #work: OpenWork;
   readonly #turnIds = new IdSource();
-  #model: Promise<{ ref: string; source: string }> | undefined;
+  #setup: Setup;
+  #reloading: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   #closed = false;
 
@@ -72,26 +79,45 @@ class Host implements Pagurus {
     this.#options = options;
     this.#env = options.env ?? process.env;
     this.#home = options.home ?? resolveHome(this.#env);
-    this.#loaded =
-      options.config === undefined
-        ? loadConfig({ home: this.#home })
-        : configFromValue(options.config, this.#home);
-    this.#logger = createFileLogger(this.#home, this.#loaded.config.logging?.level ?? "info");
-    this.#work = new OpenWork({ graceMs: CLOSE_GRACE_MS, logger: this.#logger });
-    this.#registry = new PluginRegistry({
-      config: this.#loaded.config,
-      logger: this.#logger,
-      baseDir: this.#home,
-      llmComplete: async (request) =>
-        this.#complete((await this.#defaultModel()).ref, DEFAULT_AGENT_ID)(request),
-    });
+    const loaded = this.#load();
+    this.#logger = createFileLogger(this.#home, loaded.config.logging?.level ?? "info");
+    const graces = { graceMs: CLOSE_GRACE_MS, drainMs: MAINTENANCE_GRACE_MS };
+    this.#work = new OpenWork({ ...graces, logger: this.#logger });
+    this.#setup = this.#newSetup(loaded);
+  }
+
+  #load(): LoadedConfig {
+    const { config } = this.#options;
+    return config === undefined ? loadConfig({ home: this.#home }) : configFromValue(config, this.#home);
+  }
+
+  #newSetup(loaded: LoadedConfig): Setup {
+    const setup: Setup = {
+      loaded,
+      agents: new Map(),
+      model: undefined,
+      registry: new PluginRegistry({
+        config: loaded.config,
+        logger: this.#logger,
+        baseDir: this.#home,
+        llmComplete: async (request) =>
+          this.#complete(setup, (await this.#defaultModel(setup)).ref, DEFAULT_AGENT_ID)(request),
+      }),
+    };
+    return setup;
   }
 
   async start(): Promise<void> {
-    const { config } = this.#loaded;
+    await this.#registerAll(this.#setup);
+    await this.#hook("gateway_start");
+  }
+
+  async #registerAll({ registry, loaded }: Setup): Promise<void> {
+    const { config } = loaded;
     const { engines, harnesses, plugins } = this.#options;
-    await this.#registry.register("pagurus", (api) => {
+    await registry.register("pagurus", (api) => {
       api.registerContextEngine("legacy", () => createLegacyEngine());
+      api.registerMemory("files", ({ workspaceDir }) => createFilesMemory({ workspaceDir }));
       api.registerAgentHarness(
         createEmbeddedHarness((model, request) =>
           streamModel(resolveModel(model.ref, config, this.#env), request),
@@ -99,14 +125,33 @@ class Host implements Pagurus {
       );
     });
     if (engines || harnesses) {
-      await this.#registry.register("caller", (api) => {
+      await registry.register("caller", (api) => {
         for (const [id, factory] of Object.entries(engines ?? {})) api.registerContextEngine(id, factory);
         for (const harness of harnesses ?? []) api.registerAgentHarness(harness);
       });
     }
-    for (const [id, register] of Object.entries(plugins ?? {})) await this.#registry.register(id, register);
-    await loadPlugins(this.#registry, { config, home: this.#home });
-    await this.#hook("gateway_start");
+    for (const [id, register] of Object.entries(plugins ?? {})) await registry.register(id, register);
+    await loadPlugins(registry, { config, home: this.#home });
+  }
+
+  reload: Pagurus["reload"] = () => {
+    this.#work.assertOpen();
+    this.#reloading ??= this.#reload().finally(() => {
+      this.#reloading = undefined;
+    });
+    return this.#reloading;
+  };
+
+  /** What runs ends with the setup that it began with; what is started meanwhile waits for the new one. */
+  async #reload(): Promise<void> {
+    const setup = this.#newSetup(this.#load());
+    await this.#work.settled();
+    const old = this.#setup;
+    await this.#registerAll(setup);
+    this.#setup = setup;
+    await this.#endAgents(old);
+    await this.#endHarnesses(old);
+    this.#logger.info("configuration read again", { engine: setup.loaded.contextEngine });
   }
 
   run(request: RunRequest): TurnRun {
@@ -117,9 +162,10 @@ class Host implements Pagurus {
       return channel.run(() => Promise.resolve(channel.emit(failed(error))));
     }
     const done = Promise.withResolvers<void>();
+    const ready = this.#reloading;
     const run = channel.run(async () => {
       try {
-        await this.#execute(request, channel);
+        await this.#execute(request, channel, ready);
       } finally {
         done.resolve();
       }
@@ -133,10 +179,10 @@ class Host implements Pagurus {
     return run;
   }
 
-  async #execute(request: RunRequest, channel: TurnChannel): Promise<void> {
+  async #execute(request: RunRequest, channel: TurnChannel, ready: Promise<void> | undefined): Promise<void> {
     try {
-      const agent = this.#agent(request.agentId);
-      await runTurn(agent, request, channel);
+      await ready;
+      await runTurn(this.#agent(request.agentId), request, channel);
     } catch (error) {
       channel.emit(failed(error));
     }
@@ -148,8 +194,8 @@ class Host implements Pagurus {
 
   readonly context: Pagurus["context"] = {
     preview: (request) =>
-      this.#work.track("preview", (signal) =>
-        previewContext(this.#agent(request.agentId), { ...request, signal }),
+      this.#tracked("preview", request.agentId, (agent, signal) =>
+        previewContext(agent, { ...request, signal }),
       ),
     receipts: async (request) => {
       const reader = this.#agent(request.agentId).store.openReader(request.sessionKey ?? "main");
@@ -164,24 +210,44 @@ class Host implements Pagurus {
   };
 
   compact: Pagurus["compact"] = (request) =>
-    this.#work.track("compaction", (closing) => {
+    this.#tracked("compaction", request.agentId, (agent, closing) => {
       const signal = request.signal ? AbortSignal.any([closing, request.signal]) : closing;
-      return compactManually(this.#agent(request.agentId), { ...request, signal });
+      return compactManually(agent, { ...request, signal });
     });
 
   renew: Pagurus["renew"] = (request) =>
-    this.#work.track("renewal", () => renewSession(this.#agent(request.agentId), request));
+    this.#tracked("renewal", request.agentId, (agent) => renewSession(agent, request));
+
+  deleteSession: Pagurus["deleteSession"] = ({ sessionKey, agentId }) =>
+    this.#tracked("deletion", agentId, (agent) => deleteSession(agent, sessionKey));
+
+  spawn: Pagurus["spawn"] = (request) =>
+    this.#tracked("spawn", request.agentId, (agent) => agent.subagents.spawn(request));
 
   status: Pagurus["status"] = (request = {}) =>
-    this.#work.track("status", async () => {
-      const { file, found, warnings } = this.#loaded;
-      const report = await readStatus(this.#agent(request.agentId), request);
+    this.#tracked("status", request.agentId, async (agent) => {
+      const { file, found, warnings } = this.#setup.loaded;
+      const report = await readStatus(agent, request);
       const configWarnings = [...warnings, ...this.#assumed(report.model.ref)];
       return { home: this.#home, configFile: file, configFound: found, configWarnings, ...report };
     });
 
+  /** Work of an agent that closing waits for and that waits for a reload. */
+  #tracked<T>(
+    kind: string,
+    agentId: string | undefined,
+    work: (agent: AgentHost, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    // A reload waits for what was started before it, so only what is started later may wait for the reload.
+    const ready = this.#reloading;
+    return this.#work.track(kind, async (signal) => {
+      await ready;
+      return work(this.#agent(agentId), signal);
+    });
+  }
+
   #assumed(ref: string): string[] {
-    if (ref === "" || !factsAssumed(ref, this.#loaded.config)) return [];
+    if (ref === "" || !factsAssumed(ref, this.#setup.loaded.config)) return [];
     return [
       `Window and prices of ${ref} are assumed: check its name, or set them under models.providers.<id>.models.`,
     ];
@@ -195,111 +261,82 @@ class Host implements Pagurus {
 
   async #close(): Promise<void> {
     await this.#work.stop();
-    for (const agent of this.#agents.values()) await endSessions(agent);
-    await this.#hook("gateway_stop");
-    for (const harness of this.#registry.harnesses) {
+    await this.#reloading?.catch(() => undefined);
+    await this.#endAgents(this.#setup, () => this.#hook("gateway_stop"));
+    await this.#endHarnesses(this.#setup);
+    this.#closed = true;
+  }
+
+  /** Children first, then the sessions' end, then engines and memories, at last the stores. */
+  async #endAgents({ agents }: Setup, between: () => Promise<void> = async () => undefined): Promise<void> {
+    for (const agent of agents.values()) {
+      await agent.subagents.close();
+      await endSessions(agent);
+    }
+    await between();
+    for (const { slot, memory, store } of agents.values()) {
+      await slot.dispose().catch(() => this.#logger.warn("engine not disposed", { engineId: slot.id }));
+      await memory.dispose().catch(() => this.#logger.warn("memory not disposed", { memory: memory.id }));
+      store.close();
+    }
+    agents.clear();
+  }
+
+  async #endHarnesses({ registry }: Setup): Promise<void> {
+    for (const harness of registry.harnesses) {
       const ending = withDeadline(() => harness.dispose?.(), {
         ms: DISPOSE_DEADLINE_MS,
         label: `Ending ${harness.id}`,
       });
       await ending.catch(() => this.#logger.warn("runtime not disposed", { runtime: harness.id }));
     }
-    for (const agent of this.#agents.values()) {
-      await agent.slot
-        .dispose()
-        .catch(() => this.#logger.warn("engine not disposed", { engineId: agent.slot.id }));
-      agent.store.close();
-    }
-    this.#agents.clear();
-    this.#closed = true;
   }
 
   async #hook(name: "gateway_start" | "gateway_stop"): Promise<void> {
     const context = { sessionKey: "", sessionId: "", agentId: DEFAULT_AGENT_ID };
-    await runHooks(this.#registry, name, {}, context, { logger: this.#logger });
+    await runHooks(this.#setup.registry, name, {}, context, { logger: this.#logger });
   }
 
   /** Throws `usage_invalid` on a closed host, `config_invalid`, `store_write_failed`. */
   #agent(id: string = DEFAULT_AGENT_ID): AgentHost {
     if (this.#closed) throw closedError();
-    const known = this.#agents.get(id);
+    const setup = this.#setup;
+    const known = setup.agents.get(id);
     if (known) return known;
-    const made = this.#makeAgent(id);
-    this.#agents.set(id, made);
+    const { loaded, registry } = setup;
+    const made = createAgentHost({
+      agentId: id,
+      home: this.#home,
+      loaded,
+      registry,
+      env: this.#env,
+      logger: this.#logger,
+      bundledEngines: BUNDLED_ENGINES,
+      askPermission: this.#options.askPermission,
+      defaultModel: () => this.#defaultModel(setup),
+      complete: (ref) => this.#complete(setup, ref, id),
+      newTurnId: () => this.#turnIds.next(),
+      track: (kind, work) => this.#work.behind(kind, work),
+    });
+    setup.agents.set(id, made);
+    // Children that an earlier process left behind; a turn does not wait for it.
+    void made.subagents.sweep();
     return made;
   }
 
-  #makeAgent(agentId: string): AgentHost {
-    const { config } = this.#loaded;
-    const settings = agentSettings(config, agentId);
-    const folder = agentDir(this.#home, agentId);
-    const store = openSessionStore({ agentDir: folder, agentId, logger: this.#logger });
-    const modelInfo = (ref: string): ModelInfo => resolveModel(ref, config, this.#env).info;
-    const calibrations = new Calibrations({ agentDir: folder, modelInfo, logger: this.#logger });
-    return {
-      agentId,
-      agentDir: folder,
-      config,
-      settings,
-      env: this.#env,
-      logger: this.#logger,
-      store,
-      slot: this.#slot(folder),
-      hooks: this.#registry,
-      harnesses: this.#registry.harnesses,
-      pluginTools: this.#registry.tools,
-      pluginFailures: this.#pluginFailures(),
-      remembered: [],
-      askPermission: this.#options.askPermission,
-      rememberPermission: async (rule) => {
-        rememberPermission(this.#loaded.file, rule);
-      },
-      defaultModel: async () =>
-        settings.model === undefined
-          ? this.#defaultModel()
-          : { ref: settings.model, source: "configuration" },
-      modelInfo,
-      complete: (ref) => this.#complete(ref, agentId),
-      receipts: receiptLogs(),
-      calibration: (sessionId, ref) => calibrations.of(sessionId, ref),
-      started: new Map(),
-      newTurnId: () => this.#turnIds.next(),
-    };
+  #defaultModel(setup: Setup): Promise<{ ref: string; source: string }> {
+    setup.model ??= defaultModel(setup.loaded.config, this.#env);
+    return setup.model;
   }
 
-  #pluginFailures(): string[] {
-    return this.#registry.failures.map(({ pluginId, reason }) => `The plugin ${pluginId} failed: ${reason}`);
-  }
-
-  #slot(folder: string): EngineSlot {
-    const { config, contextEngine, slotSource } = this.#loaded;
-    const id = contextEngine;
-    const registered = this.#registry.engineIds.includes(id);
-    const failures = this.#pluginFailures();
-    return new EngineSlot({
-      id,
-      source: slotSource === "config" ? "plugins.slots.contextEngine" : "default",
-      bundled: BUNDLED_ENGINES.has(id),
-      factory: registered ? this.#registry.engine(id) : undefined,
-      known: this.#registry.engineIds,
-      failure: failures.length > 0 ? failures.join(" ") : undefined,
-      context: { config, agentDir: folder },
-      deadlines: config.agents?.defaults?.engineDeadlines,
-    });
-  }
-
-  #defaultModel(): Promise<{ ref: string; source: string }> {
-    this.#model ??= defaultModel(this.#loaded.config, this.#env);
-    return this.#model;
-  }
-
-  #complete(defaultRef: string, agentId: string): LlmComplete {
+  #complete(setup: Setup, defaultRef: string, agentId: string): LlmComplete {
     return async (request) => {
-      const resolved = resolveModel(request.model ?? defaultRef, this.#loaded.config, this.#env);
+      const resolved = resolveModel(request.model ?? defaultRef, setup.loaded.config, this.#env);
       const completion = await completeOnce(resolved, {
         messages: request.messages,
         ...(request.systemPrompt === undefined ? {} : { systemPrompt: request.systemPrompt }),
         ...(request.maxTokens === undefined ? {} : { maxTokens: request.maxTokens }),
+        ...(request.reasoning === undefined ? {} : { thinking: request.reasoning }),
         signal: request.signal ?? AbortSignal.timeout(COMPLETE_TIMEOUT_MS),
       });
       const { provider, id } = resolved.info;
@@ -307,22 +344,6 @@ class Host implements Pagurus {
       return { text, provider, model: id, agentId, stopReason, ...(usage ? { usage } : {}) };
     };
   }
-}
-
-/** Logs of the sessions used last are kept: each remembers its newest receipt. */
-function receiptLogs(): AgentHost["receipts"] {
-  const kept = new Map<string, ReturnType<typeof openReceiptLog>>();
-  return (record) => {
-    const file = receiptFile(record);
-    const log = kept.get(file) ?? openReceiptLog({ file });
-    kept.delete(file);
-    kept.set(file, log);
-    for (const oldest of kept.keys()) {
-      if (kept.size <= MOST_RECEIPT_LOGS) break;
-      kept.delete(oldest);
-    }
-    return log;
-  };
 }
 
 async function endSessions(agent: AgentHost): Promise<void> {

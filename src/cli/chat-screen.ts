@@ -1,5 +1,5 @@
 import { createInterface, type Interface } from "node:readline";
-import type { AskPermission, PermissionQuestion } from "../contract/host.ts";
+import type { AskPermission, PermissionQuestion } from "../contract/run.ts";
 import { styleFor, type Cli, type OutputStream } from "./cli.ts";
 import { HeldOutput } from "./held-output.ts";
 import { PASTE_MODE_OFF, PASTE_MODE_ON, PasteKeys } from "./paste-keys.ts";

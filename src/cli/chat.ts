@@ -1,5 +1,8 @@
-import type { Pagurus, TurnRun } from "../contract/host.ts";
+import type { TurnSummary } from "../contract/events.ts";
+import type { Pagurus } from "../contract/host.ts";
+import type { TurnRun } from "../contract/run.ts";
 import type { CommandEffect } from "../command/types.ts";
+import { turnGauge } from "../command/gauge.ts";
 import { terminalSafe } from "../command/layout.ts";
 import { isCommand, runCommand } from "../command/run-command.ts";
 import { statusConcerns } from "../command/status-text.ts";
@@ -7,6 +10,7 @@ import { ChatScreen } from "./chat-screen.ts";
 import { printLine, styleFor, withPagurus, type Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_INTERRUPTED, exitCodeFor, printFailure, reportFailure } from "./failure.ts";
 import { followTurn } from "./run.ts";
+import { turnSettings } from "./settings.ts";
 import { TurnOutput } from "./turn-output.ts";
 import { asking, attach, requestOf, workspace, type TurnOptions } from "./turn-request.ts";
 
@@ -21,6 +25,7 @@ class Chat {
   readonly #cli: Cli;
   readonly #options: TurnOptions;
   readonly #cwd: string;
+  readonly #notifyCompactions: boolean;
   readonly #inputs: string[] = [];
   #wake: (() => void) | undefined;
   #turn: TurnRun | undefined;
@@ -35,6 +40,7 @@ class Chat {
     this.#cli = cli;
     this.#options = { ...options };
     this.#cwd = cwd;
+    this.#notifyCompactions = turnSettings(cli).notifyCompactions;
     this.screen = new ChatScreen(cli, {
       line: (text) => this.#line(text),
       interrupt: () => this.interrupt(),
@@ -109,6 +115,14 @@ class Chat {
     printLine(this.screen.activity, styleFor(this.#cli.stderr, this.#cli.env)("dim", text));
   }
 
+  /** How full the context is and what the turn cost, for a person who reads along. */
+  #gauge(summary: TurnSummary): void {
+    const { activity } = this.screen;
+    if (activity.isTTY !== true) return;
+    const line = turnGauge(summary, activity.columns);
+    if (line !== undefined) this.#note(line);
+  }
+
   async #greet(pagurus: Pagurus): Promise<void> {
     const { sessionKey, agentId } = requestOf(this.#options, this.#cwd);
     const report = await pagurus.status({ sessionKey, agentId, cwd: this.#cwd });
@@ -129,6 +143,7 @@ class Chat {
       agentId,
       cwd: this.#cwd,
       signal,
+      note: (text) => this.#note(text),
       checkModel: (ref) => this.#checkModel(ref),
       ...(model === undefined ? {} : { model }),
     });
@@ -159,7 +174,10 @@ class Chat {
   async #runTurn(pagurus: Pagurus, prompt: string, signal: AbortSignal): Promise<void> {
     const input = await attach(this.#cli, prompt, { cwd: this.#cwd });
     const { text, activity } = this.screen;
-    const output = new TurnOutput(text, activity, this.#cli.env, () => this.screen.busy);
+    const output = new TurnOutput(text, activity, this.#cli.env, {
+      quiet: () => this.screen.busy,
+      notifyCompactions: this.#notifyCompactions,
+    });
     const turn = pagurus.run({ ...requestOf(this.#options, this.#cwd), ...input, signal });
     this.#turn = turn;
     try {
@@ -171,6 +189,7 @@ class Chat {
         printFailure({ ...this.#cli, stderr: activity }, end.error);
         this.#failed = exitCodeFor(end.error.code);
       }
+      if (end.type === "turn.completed") this.#gauge(end);
     } finally {
       this.#turn = undefined;
       output.close();

@@ -56,7 +56,13 @@ async function registeredIn(
   const engineIds = new Set([DEFAULT_CONTEXT_ENGINE, ...registry.engineIds]);
   // Engines that the host brings along are known to the host only.
   if (!refused.includes("engine_unknown")) engineIds.add(contextEngine);
-  return { engineIds: [...engineIds], contextEngine, failures: registry.failures };
+  return {
+    engineIds: [...engineIds],
+    contextEngine,
+    failures: registry.failures,
+    engines: registry.engineIds.map((id) => ({ id, factory: registry.engine(id) })),
+    config,
+  };
 }
 
 function print(cli: Cli, findings: readonly Finding[]): void {

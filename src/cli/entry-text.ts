@@ -31,7 +31,7 @@ export function entryText(entry: TranscriptEntry): EntryText | undefined {
     case "compaction": {
       const after = entry.tokensAfter === undefined ? "" : ` → ${count(entry.tokensAfter)}`;
       return {
-        title: `Compaction (${entry.origin}, ${count(entry.tokensBefore)}${after} tokens)`,
+        title: `Compaction (${entry.handledBy ?? entry.origin}, ${count(entry.tokensBefore)}${after} tokens)`,
         text: entry.summary,
       };
     }

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { createInterface, type Interface } from "node:readline";
 import { ReadStream } from "node:tty";
-import type { AskPermission, PermissionQuestion } from "../contract/host.ts";
+import type { AskPermission, PermissionQuestion } from "../contract/run.ts";
 import { oneLine, plural, terminalVisible } from "../command/layout.ts";
 import { styleFor, type Cli } from "./cli.ts";
 import type { HeldOutput } from "./held-output.ts";

@@ -1,4 +1,4 @@
-import { Option, type Command } from "commander";
+import { InvalidArgumentError, Option, type Command } from "commander";
 import type { Act, Cli } from "./cli.ts";
 import type { RunOptions, TurnOptions } from "./turn-request.ts";
 
@@ -14,6 +14,7 @@ Examples:
   $ cat error.log | pagurus run - --session debugging
   $ pagurus run "Describe it" --image shot.png --model openai/gpt-5
   $ pagurus run "Fix the failing test" --permission auto --json
+  $ pagurus run "Read all of docs" --max-cost 0.50
 
 Exit codes: 0 done, 1 the turn failed, 2 bad usage or configuration, 130 interrupted.`;
 
@@ -25,6 +26,14 @@ Examples:
   $ pagurus chat
   $ pagurus chat --session work --model anthropic/claude-sonnet-4-5
   $ printf 'hello\\n/status\\n' | pagurus chat`;
+
+/** A sum of US dollars above 0. */
+function dollars(text: string): number {
+  const value = /^(\d+(\.\d*)?|\.\d+)$/.test(text) ? Number(text) : 0;
+  if (value <= 0 || !Number.isFinite(value))
+    throw new InvalidArgumentError("Give US dollars above 0, such as 0.50.");
+  return value;
+}
 
 function turnOptions(command: Command): Command {
   return command
@@ -40,6 +49,11 @@ function turnOptions(command: Command): Command {
         "auto",
         "read-only",
       ]),
+    )
+    .option(
+      "--max-cost <dollars>",
+      "most that a turn may cost, US dollars; a request that would exceed it is not sent",
+      dollars,
     );
 }
 
@@ -53,6 +67,7 @@ export function addTurnCommands(program: Command, cli: Cli, act: Act): void {
       "attach an image; give it once for each",
       (file: string, before: string[] | undefined) => [...(before ?? []), file],
     )
+    .option("--heartbeat", "a turn that the engine is told is a heartbeat")
     .option("--json", "print events, one JSON object a line")
     .addHelpText("after", RUN_EXAMPLES)
     .action((prompt: string | undefined, options: RunOptions) =>

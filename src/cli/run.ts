@@ -1,13 +1,11 @@
-import { existsSync } from "node:fs";
-import { PagurusError } from "../contract/errors.ts";
 import type { TurnEvent } from "../contract/events.ts";
-import type { Pagurus, RunRequest, TurnRun } from "../contract/host.ts";
-import { loadConfig } from "../config/load.ts";
-import { configFile, resolveHome } from "../config/paths.ts";
+import type { Pagurus } from "../contract/host.ts";
+import type { RunRequest, TurnRun } from "../contract/run.ts";
 import { printLine, withPagurus, type Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_INTERRUPTED, exitCodeFor, printFailure } from "./failure.ts";
 import { HeldOutput } from "./held-output.ts";
 import { terminalPermission } from "./permission-prompt.ts";
+import { turnSettings } from "./settings.ts";
 import {
   asking,
   attach,
@@ -60,10 +58,14 @@ async function playText(
   cli: Cli,
   pagurus: Pagurus,
   request: RunRequest & { signal: AbortSignal },
-  held: HeldOutput,
+  shown: { held: HeldOutput; notifyCompactions: boolean },
 ): Promise<TurnEnd> {
+  const { held, notifyCompactions } = shown;
   const activity = held.writer(cli.stderr);
-  const output = new TurnOutput(held.writer(cli.stdout), activity, cli.env, () => held.holding);
+  const output = new TurnOutput(held.writer(cli.stdout), activity, cli.env, {
+    quiet: () => held.holding,
+    notifyCompactions,
+  });
   try {
     const end = await followTurn(pagurus.run(request), (event) => output.show(event));
     output.show(end);
@@ -78,25 +80,14 @@ async function playText(
   }
 }
 
-/** Warnings of a configuration file, as notes. A file that cannot be used is what opening the host will say. */
-function noteConfigWarnings(cli: Cli): void {
-  const home = resolveHome(cli.env);
-  if (!existsSync(configFile(home))) return;
-  try {
-    for (const warning of loadConfig({ home }).warnings) printLine(cli.stderr, `note: ${warning}`);
-  } catch (error) {
-    // The host reads the same file next and refuses with the same error.
-    if (!(error instanceof PagurusError)) throw error;
-  }
-}
-
 /** `pagurus run`. The first interrupt aborts the turn, the second leaves at once. Throws when refused at the door. */
 export async function run(cli: Cli, argument: string | undefined, options: RunOptions): Promise<number> {
   const cwd = workspace(cli, options.cwd);
   const prompt = await readPrompt(cli, argument);
   const input = await attach(cli, prompt, { cwd, images: options.image });
   if (argument !== undefined && argument !== "-") input.parts.push(...(await pipedPart(cli)));
-  noteConfigWarnings(cli);
+  const { warnings, notifyCompactions } = turnSettings(cli);
+  for (const warning of warnings) printLine(cli.stderr, `note: ${warning}`);
   // From here on a turn may be under way; before, an interrupt ends the process as usual.
   const controller = new AbortController();
   const stop = cli.onInterrupt(() => {
@@ -104,12 +95,18 @@ export async function run(cli: Cli, argument: string | undefined, options: RunOp
     controller.abort();
   });
   try {
-    const request = { ...requestOf(options, cwd), ...input, signal: controller.signal };
+    const request = {
+      ...requestOf(options, cwd),
+      ...(options.heartbeat === true ? { heartbeat: true } : {}),
+      ...input,
+      signal: controller.signal,
+    };
     const held = new HeldOutput();
+    const shown = { held, notifyCompactions };
     const end = await withPagurus(
       cli,
       (pagurus) =>
-        options.json === true ? playJson(cli, pagurus, request) : playText(cli, pagurus, request, held),
+        options.json === true ? playJson(cli, pagurus, request) : playText(cli, pagurus, request, shown),
       asking(terminalPermission(cli, held)),
     );
     return turnExitCode(end, controller.signal.aborted);

@@ -1,5 +1,6 @@
 import { PagurusError } from "../contract/errors.ts";
-import type { SessionRecord, SessionStore } from "../contract/store.ts";
+import type { SessionStore } from "../contract/store.ts";
+import type { SessionRecord } from "../contract/writer.ts";
 import type { TranscriptEntry } from "../contract/transcript.ts";
 import { bytes, count, oneLine, plural, table, terminalSafe, time } from "../command/layout.ts";
 import { type Cli, printJson, printLine, styleFor, withPagurus, written } from "./cli.ts";

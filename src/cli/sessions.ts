@@ -91,7 +91,7 @@ export function rewind(cli: Cli, key: string, entry: string, options: { agent?: 
 async function confirmed(cli: Cli, store: SessionStore, key: string): Promise<boolean> {
   const generations = store.list().filter((record) => record.sessionKey === key);
   const size = bytes(generations.reduce((sum, record) => sum + record.bytes, 0));
-  const what = `${plural(generations.length, "conversation")} under "${key}" (${size})`;
+  const what = `${plural(generations.length, "conversation")} under "${key}" (${size}) and those of its subagents`;
   if (cli.stdin.isTTY !== true) throw usageError(`Deleting ${what} needs --yes where nobody can be asked.`);
   const lines = createInterface({ input: cli.stdin });
   try {
@@ -113,7 +113,7 @@ export function deleteSession(cli: Cli, key: string, options: DeleteOptions): Pr
       printLine(cli.stderr, "Nothing was deleted.");
       return EXIT_FAILED;
     }
-    const gone = store.delete(key);
+    const gone = await pagurus.deleteSession({ sessionKey: key, agentId: options.agent ?? "main" });
     printLine(cli.stdout, `Deleted ${plural(gone.sessions, "conversation")}, ${bytes(gone.bytes)}.`);
     return EXIT_DONE;
   });

@@ -1,5 +1,5 @@
 import { compactionText } from "../command/session-commands.ts";
-import { statusConcerns, statusRows } from "../command/status-text.ts";
+import { statusConcerns, statusLabel, statusRows } from "../command/status-text.ts";
 import {
   type Cli,
   printJson,
@@ -27,8 +27,8 @@ export function status(cli: Cli, options: StatusOptions): Promise<number> {
       return EXIT_DONE;
     }
     const style = styleFor(cli.stdout, cli.env);
-    for (const [label, value] of statusRows(report)) {
-      printLine(cli.stdout, `${style("bold", `${label}:`.padEnd(13))}${value}`);
+    for (const row of statusRows(report)) {
+      printLine(cli.stdout, `${style("bold", statusLabel(row))}${row[1]}`);
     }
     for (const concern of statusConcerns(report)) printLine(cli.stdout, style("yellow", concern));
     return EXIT_DONE;
@@ -44,6 +44,9 @@ export async function compact(cli: Cli, focus: string | undefined, options: Comp
   });
   try {
     return await withPagurus(cli, async (pagurus) => {
+      // It may take a minute; a script has its answer at the end.
+      if (cli.stderr.isTTY === true)
+        printLine(cli.stderr, styleFor(cli.stderr, cli.env)("dim", "compacting…"));
       const result = await pagurus.compact({
         ...sessionOf(options),
         cwd: workspace(cli, options.cwd),

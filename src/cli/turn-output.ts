@@ -1,5 +1,6 @@
 import type { TurnEvent } from "../contract/events.ts";
 import type { AgentMessage } from "../contract/message.ts";
+import { saving } from "../command/gauge.ts";
 import { bytes, count, oneLine, plural, terminalSafe } from "../command/layout.ts";
 import { messageText } from "../command/rewind.ts";
 import { styleFor, type OutputStream, type Style } from "./cli.ts";
@@ -64,14 +65,22 @@ function activityLine(event: TurnEvent, style: Style, limit: number): string | u
     case "steered":
       return style("dim", "note: your input joined the turn");
     case "compaction.started":
-      return style("dim", `compacting (${event.trigger}, ${count(event.tokensBefore)} tokens)`);
+      return style("dim", `compacting ${count(event.tokensBefore)} tokens (${event.trigger})…`);
     case "compaction.completed":
       return style(
         "dim",
-        `compacted by ${whole(event.handledBy)}: ${count(event.tokensBefore)} → ${count(event.tokensAfter)} tokens`,
+        `compacted by ${whole(event.handledBy)}: ${count(event.tokensBefore)} → ${count(event.tokensAfter)} tokens${saving(event.tokensBefore, event.tokensAfter)}`,
       );
     case "compaction.failed":
       return style("yellow", `compaction failed: ${whole(event.reason)}`);
+    case "subagent.started": {
+      const about = `(${event.contextMode}, depth ${event.depth})`;
+      return `${style("cyan", "•")} subagent ${whole(event.childSessionKey)} ${style("dim", about)}`;
+    }
+    case "subagent.ended": {
+      const mark = event.outcome === "completed" ? style("green", "✓") : style("red", "✗");
+      return `  ${mark} ${style("dim", `subagent ${whole(event.childSessionKey)}: ${event.outcome}`)}`;
+    }
     case "context.degraded":
       return style(
         "yellow",
@@ -88,6 +97,21 @@ function activityLine(event: TurnEvent, style: Style, limit: number): string | u
   }
 }
 
+/** Stands for a compaction among the tool calls that are waited for. */
+const COMPACTION = "compaction";
+
+const COMPACTION_NOTICES: ReadonlySet<TurnEvent["type"]> = new Set([
+  "compaction.started",
+  "compaction.completed",
+]);
+
+export interface TurnOutputOptions {
+  /** Nothing may be shown now that is not asked for: a person types or is asked. */
+  quiet?: () => boolean;
+  /** Whether compactions that go well are told of; one that fails always is. Default true. */
+  notifyCompactions?: boolean;
+}
+
 /** A character of two UTF-16 units whose second one has not come yet. */
 const HALF_CHARACTER = /[\ud800-\udbff]$/;
 
@@ -101,6 +125,7 @@ export class TurnOutput {
   readonly #style: Style;
   readonly #limit: number;
   readonly #live: boolean;
+  readonly #notifyCompactions: boolean;
   readonly #waiting: Waiting;
   readonly #running = new Map<string, string>();
   #model = "the model";
@@ -112,15 +137,16 @@ export class TurnOutput {
   #kept = "";
   #answered = false;
 
-  /** `quiet` says that nothing may be shown now that is not asked for: a person types or is asked. */
   constructor(
     text: OutputStream,
     activity: OutputStream,
     env: Record<string, string | undefined>,
-    quiet: () => boolean = () => false,
+    options: TurnOutputOptions = {},
   ) {
+    const { quiet = () => false, notifyCompactions = true } = options;
     this.#text = text;
     this.#activity = activity;
+    this.#notifyCompactions = notifyCompactions;
     this.#live = text.isTTY === true;
     this.#style = styleFor(activity, env);
     this.#limit = Math.max(40, Math.min(activity.columns ?? 100, 160) - 12);
@@ -138,7 +164,8 @@ export class TurnOutput {
     if (event.type === "message") this.#message(event.message);
     if (event.type === "model.retry") this.#startAgain();
     if (event.type === "turn.completed" || event.type === "turn.failed") this.#finish();
-    const line = activityLine(event, this.#style, this.#limit);
+    const told = this.#notifyCompactions || !COMPACTION_NOTICES.has(event.type);
+    const line = told ? activityLine(event, this.#style, this.#limit) : undefined;
     if (line !== undefined) this.note(line);
     const nothing = event.type === "turn.completed" && event.stopReason !== "aborted" && !this.#answered;
     if (nothing) this.note(this.#style("yellow", "the model answered nothing"));
@@ -176,6 +203,9 @@ export class TurnOutput {
     if (event.type === "turn.started") this.#model = oneLine(event.model, 100);
     if (event.type === "tool.started") this.#running.set(event.toolCallId, oneLine(event.toolName, 60));
     if (event.type === "tool.completed") this.#running.delete(event.toolCallId);
+    if (event.type === "compaction.started") this.#running.set(COMPACTION, "the compaction");
+    if (event.type === "compaction.completed" || event.type === "compaction.failed")
+      this.#running.delete(COMPACTION);
   }
 
   #delta(delta: string): void {

@@ -1,7 +1,8 @@
 import { statSync, type Stats } from "node:fs";
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import type { InputPart, PagurusOptions, RunRequest } from "../contract/host.ts";
+import type { PagurusOptions } from "../contract/host.ts";
+import type { InputPart, RunRequest } from "../contract/run.ts";
 import { type Cli, printLine, sessionOf, type SessionOptions } from "./cli.ts";
 import { usageError } from "./failure.ts";
 
@@ -11,8 +12,10 @@ export interface TurnOptions extends SessionOptions {
   runtime?: string;
   cwd?: string;
   permission?: "ask" | "deny" | "auto" | "read-only";
+  maxCost?: number;
 }
 export interface RunOptions extends TurnOptions {
+  heartbeat?: boolean;
   image?: string[];
   json?: boolean;
 }
@@ -42,13 +45,14 @@ export function requestOf(
   options: TurnOptions,
   cwd: string,
 ): Omit<RunRequest, "prompt"> & { sessionKey: string; agentId: string; cwd: string } {
-  const { model, runtime, permission } = options;
+  const { model, runtime, permission, maxCost } = options;
   return {
     ...sessionOf(options),
     cwd,
     ...(model === undefined ? {} : { model }),
     ...(runtime === undefined ? {} : { runtime }),
     ...(permission === undefined ? {} : { permission }),
+    ...(maxCost === undefined ? {} : { maxCost }),
   };
 }
 

@@ -59,7 +59,8 @@ export function bytes(value: number): string {
 
 /** US dollars with the digits that matter for small sums. */
 export function dollars(value: number): string {
-  return value === 0 || value >= 0.01 ? `$${value.toFixed(2)}` : `$${value.toFixed(5)}`;
+  if (value === 0 || value >= 1) return `$${value.toFixed(2)}`;
+  return value >= 0.01 ? `$${value.toFixed(3).replace(/0$/, "")}` : `$${value.toFixed(5)}`;
 }
 
 /** `2026-11-21T22:02:18.123Z` as `2026-11-21 22:02:18`, in UTC like the transcript. */

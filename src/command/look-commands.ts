@@ -1,6 +1,6 @@
 import { diffText, receiptPair } from "./receipt-diff.ts";
 import { receiptsText } from "./receipt-table.ts";
-import { statusText } from "./status-text.ts";
+import { costRows, statusText } from "./status-text.ts";
 import { say, type CommandContext, type CommandResult, type SlashCommand } from "./types.ts";
 
 async function status(_args: string, context: CommandContext): Promise<CommandResult> {
@@ -33,9 +33,22 @@ async function contextCommand(args: string, context: CommandContext): Promise<Co
   return say(receiptsText(receipts.slice(-1)));
 }
 
+async function cost(_args: string, context: CommandContext): Promise<CommandResult> {
+  const { pagurus, sessionKey, agentId, cwd } = context;
+  const rows = costRows(await pagurus.status({ sessionKey, agentId, cwd }));
+  if (rows.length === 0) return say("The cost is not known, because the model's prices are not known.");
+  return say(rows.map(([label, value]) => `${label}: ${value}`).join("\n"));
+}
+
 /** Commands that only look. */
 export const lookCommands: readonly SlashCommand[] = [
   { name: "status", usage: "", summary: "Runtime, engine, model, context, degradations.", run: status },
+  {
+    name: "cost",
+    usage: "",
+    summary: "What the last turn, the session and the day cost, and the limits.",
+    run: cost,
+  },
   {
     name: "model",
     usage: "[ref]",

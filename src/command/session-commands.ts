@@ -1,4 +1,5 @@
 import { PagurusError } from "../contract/errors.ts";
+import { saving } from "./gauge.ts";
 import { count, oneLine } from "./layout.ts";
 import { recentInputs, rewindSession, undoLastTurn } from "./rewind.ts";
 import { say, type CommandContext, type CommandResult, type SlashCommand } from "./types.ts";
@@ -24,12 +25,15 @@ export function compactionText(result: {
   const { tokensBefore: before, tokensAfter: after } = result;
   if (before === undefined) return "Compacted. The words stay, searchable, in the transcript.";
   const sizes =
-    after === undefined ? `${count(before)} tokens before` : `${count(before)} → ${count(after)} tokens`;
+    after === undefined
+      ? `${count(before)} tokens before`
+      : `${count(before)} → ${count(after)} tokens${saving(before, after)}`;
   return `Compacted: ${sizes}. The words stay, searchable, in the transcript.`;
 }
 
 async function compact(focus: string, context: CommandContext): Promise<CommandResult> {
   const { pagurus, sessionKey, agentId, cwd, signal } = context;
+  context.note?.("compacting…");
   const result = await pagurus.compact({
     sessionKey,
     agentId,

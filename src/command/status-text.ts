@@ -1,12 +1,12 @@
-import type { StatusReport } from "../contract/host.ts";
-import { bytes, count, dollars, oneLine, plural, time } from "./layout.ts";
+import type { CompactionFact, StatusReport, SubagentFact } from "../contract/status.ts";
+import { costFigures, costLimits, gaugeBar, LANE_WORDS, nextCompaction } from "./gauge.ts";
+import { bytes, count, oneLine, plural, time } from "./layout.ts";
 
-/** A bar of 20 cells: how full the next turn's context is. */
-function gauge(tokens: number, budget: number): string {
-  const share = budget > 0 ? Math.min(1, tokens / budget) : 0;
-  const full = Math.round(share * 20);
-  return `${"█".repeat(full)}${"░".repeat(20 - full)} ${Math.round(share * 100)} %`;
-}
+/** A line of `pagurus status`: a label and its value; an empty label continues the line before. */
+type StatusRow = [label: string, value: string];
+
+/** Compactions that are listed; `--json` has more. */
+const LISTED_COMPACTIONS = 5;
 
 function sessionLine(report: StatusReport): string {
   const { session } = report;
@@ -23,17 +23,80 @@ function modelLine({ ref, source, contextWindow }: StatusReport["model"]): strin
   return `${ref} (${source}; window ${contextWindow > 0 ? `${count(contextWindow)} tokens` : "unknown"})`;
 }
 
-function contextLine({ tokens, budget }: StatusReport["context"]): string {
+function contextLine(context: StatusReport["context"]): string {
+  const { tokens, budget } = context;
   if (budget <= 0) return `${count(tokens)} tokens, estimated; budget unknown`;
-  return `${gauge(tokens, budget)}  ${count(tokens)} of ${count(budget)} tokens, estimated`;
+  return `${gaugeBar(context, 20)}  ${count(tokens)} of ${count(budget)} tokens, estimated`;
 }
 
-/** Rows of `pagurus status`, label and value, in order. */
-export function statusRows(report: StatusReport): [string, string][] {
-  const { engine, context } = report;
+function engineLine({ engine }: StatusReport): string {
   const effective = engine.effective === engine.selected ? "" : `, effective: ${engine.effective}`;
-  const kind = engine.lifecycle === "unknown" ? "" : `; ${engine.contract}, ${engine.lifecycle}`;
-  const rows: [string, string][] = [
+  const kind = engine.lifecycle === "unknown" ? [] : [`${engine.contract}, ${engine.lifecycle}`];
+  const powers = [
+    ...(engine.ownsCompaction === true ? ["owns compaction"] : []),
+    ...(engine.interceptsCompaction === true ? ["intercepts compaction"] : []),
+  ];
+  const about = [engine.source, ...kind, ...(powers.length > 0 ? [powers.join(", ")] : [])];
+  return `${engine.selected}${effective} (${about.join("; ")})`;
+}
+
+/** `inside a turn, threshold, by legacy: 182,000 → 41,000 tokens`; what is not recorded is left out. */
+function compactionLine(fact: CompactionFact): string {
+  const { lane, trigger, handledBy, tokensBefore, tokensAfter } = fact;
+  const words = lane === undefined ? undefined : ((LANE_WORDS as Record<string, string>)[lane] ?? lane);
+  const by = handledBy === undefined ? undefined : `by ${oneLine(handledBy, 60)}`;
+  const how = [words, trigger, by].filter((text) => text !== undefined).join(", ");
+  const sizes =
+    tokensAfter === undefined ? count(tokensBefore) : `${count(tokensBefore)} → ${count(tokensAfter)}`;
+  return `${time(fact.timestamp)}  ${how === "" ? "" : `${how}: `}${sizes} tokens`;
+}
+
+function compactionRows({ context, compactions, recentCompactions }: StatusReport): StatusRow[] {
+  const next = nextCompaction(context);
+  const shown = recentCompactions.slice(0, LISTED_COMPACTIONS);
+  const earlier = compactions - shown.length;
+  return [
+    ...(next === undefined ? [] : [["Compacts", next] satisfies StatusRow]),
+    ["Compacted", compactions === 0 ? "never" : plural(compactions, "time")],
+    ...shown.map((fact): StatusRow => ["", compactionLine(fact)]),
+    ...(shown.length > 0 && earlier > 0 ? [["", `… and ${count(earlier)} earlier`] satisfies StatusRow] : []),
+  ];
+}
+
+const SUBAGENT_STATES: Readonly<Record<SubagentFact["state"], string>> = {
+  running: "running",
+  ended: "ended, its result waits for the next turn",
+  swept: "ended at the end of its time, its result waits for the next turn",
+};
+
+function subagentRows({ subagents }: StatusReport): StatusRow[] {
+  if (subagents.length === 0) return [];
+  const running = subagents.filter(({ state }) => state === "running").length;
+  return [
+    ["Subagents", `${count(subagents.length)} (${count(running)} running)`],
+    ...subagents.map((child): StatusRow => {
+      const until = child.state === "running" ? `, until ${time(child.expiresAt)}` : "";
+      const about = `${child.contextMode}, depth ${child.depth}, ${SUBAGENT_STATES[child.state]}${until}`;
+      return ["", `${oneLine(child.childSessionKey, 100)}  ${about}`];
+    }),
+  ];
+}
+
+function memoryLine({ selected, effective }: StatusReport["memory"]): string {
+  return effective === selected ? selected : `${selected}, effective: ${effective}`;
+}
+
+/** What the session and the day have cost, and the limits in force. */
+export function costRows({ cost }: StatusReport): StatusRow[] {
+  if (cost === undefined) return [];
+  const limits = costLimits(cost);
+  const figures = costFigures(cost) ?? "unknown, because the model's prices are not known";
+  return [["Cost", figures], ...(limits === undefined ? [] : [["Cost limits", limits] satisfies StatusRow])];
+}
+
+/** Rows of `pagurus status`, in order. */
+export function statusRows(report: StatusReport): StatusRow[] {
+  const rows: StatusRow[] = [
     ["Home", report.home],
     ["Config", `${report.configFile}${report.configFound ? "" : " (not there; defaults in use)"}`],
     ["Agent", report.agentId],
@@ -44,17 +107,24 @@ export function statusRows(report: StatusReport): [string, string][] {
       "Runtime",
       report.Runtime.rule === "" ? report.Runtime.id : `${report.Runtime.id} (${report.Runtime.rule})`,
     ],
-    ["Engine", `${engine.selected}${effective} (${engine.source}${kind})`],
-    ["Context", contextLine(context)],
-    ["Compactions", count(report.compactions)],
+    ["Engine", engineLine(report)],
+    ["Memory", memoryLine(report.memory)],
+    ["Context", contextLine(report.context)],
+    ...compactionRows(report),
+    ...subagentRows(report),
     ["Permission", report.permission],
     ["Sandbox", report.sandbox],
+    ...costRows(report),
   ];
-  if (report.cost !== undefined) rows.push(["Cost", dollars(report.cost)]);
   if (report.runningIn)
     rows.push(["Running", `in process ${report.runningIn.pid} since ${time(report.runningIn.since)}`]);
   if (report.lastTurn) rows.push(["Last turn", lastTurnLine(report.lastTurn)]);
   return rows;
+}
+
+/** A row's label in its column. */
+export function statusLabel([label]: StatusRow): string {
+  return (label === "" ? "" : `${label}:`).padEnd(13);
 }
 
 /** Lines that ask for attention: what refuses a run, interrupted turns, degradations, configuration warnings. Empty when all is well. */
@@ -73,6 +143,6 @@ export function statusConcerns(report: StatusReport): string[] {
 }
 
 export function statusText(report: StatusReport): string {
-  const rows = statusRows(report).map(([label, value]) => `${`${label}:`.padEnd(13)}${value}`);
+  const rows = statusRows(report).map((row) => `${statusLabel(row)}${row[1]}`);
   return [...rows, ...statusConcerns(report)].join("\n");
 }

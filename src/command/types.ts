@@ -11,6 +11,8 @@ export interface CommandContext {
   /** Says at once whether a model ref can be used: `problem` refuses it, `warning` is only told. */
   checkModel?(ref: string): Promise<{ problem?: string; warning?: string }>;
   signal?: AbortSignal;
+  /** Tells what a command is at, while it takes its time. */
+  note?(text: string): void;
 }
 
 /** What the channel has to do besides showing the text. */

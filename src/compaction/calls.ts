@@ -10,6 +10,10 @@ export interface CallRecord {
   kind: "edit" | "read" | "command" | "other";
   /** Path argument, for tools that have one. */
   path?: string;
+  /** Lines of the text that the call was to write to the path. */
+  lines?: number;
+  /** The whole command line, where the call has one as a text. */
+  command?: string;
   state: "ok" | "failed" | "open";
   /** Text of the result; empty while open. */
   result: string;
@@ -23,6 +27,17 @@ const LABEL_CHARS = 160;
 function pathOf(call: ToolCallPart): string | undefined {
   const path = call.arguments["path"] ?? call.arguments["file_path"];
   return typeof path === "string" && path !== "" ? path : undefined;
+}
+
+function linesOf(call: ToolCallPart): number | undefined {
+  const content = call.arguments["content"] ?? call.arguments["file_text"];
+  if (typeof content !== "string") return undefined;
+  return content === "" ? 0 : content.replace(/\n$/, "").split("\n").length;
+}
+
+function commandOf(call: ToolCallPart): string | undefined {
+  const command = call.arguments["command"] ?? call.arguments["cmd"];
+  return typeof command === "string" ? command : undefined;
 }
 
 function subjectOf(call: ToolCallPart): string {
@@ -59,6 +74,8 @@ export function callRecords(messages: readonly AgentMessage[]): CallRecord[] {
     if (message.role === "assistant") {
       for (const call of callsOf(message)) {
         const path = pathOf(call);
+        const lines = linesOf(call);
+        const command = commandOf(call);
         const record: CallRecord = {
           name: call.name,
           label: labelOf(call),
@@ -67,6 +84,8 @@ export function callRecords(messages: readonly AgentMessage[]): CallRecord[] {
           result: "",
           index,
           ...(path === undefined ? {} : { path }),
+          ...(lines === undefined ? {} : { lines }),
+          ...(command === undefined ? {} : { command }),
         };
         records.push(record);
         open.set(call.id, record);

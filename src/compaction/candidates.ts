@@ -1,7 +1,7 @@
 /** Lines that a summary may hold, each with a score; `extract.ts` chooses among them. */
 import type { AgentMessage, AssistantMessage } from "../contract/message.ts";
 import { callRecords, type CallRecord } from "./calls.ts";
-import { lastOperations } from "./files.ts";
+import { carriedFiles, fileLine, fileStates, isChanged, readFileLine } from "./files.ts";
 import { callsOf, textOf } from "./message-text.ts";
 import { isAcknowledgement, isConstraint, isDecision, isErrorLine, substance } from "./salience.ts";
 import { readSections, type Section } from "./sections.ts";
@@ -21,7 +21,7 @@ const ERRORS_OF_A_CALL = 2;
 
 function keyOf(section: Section, text: string): string {
   if (section === "Work done") return `${section}\n${text.split(" — ")[0]?.toLowerCase() ?? ""}`;
-  if (section === "Files touched") return `${section}\n${text.replace(/ \((?:read|written|edited)\)$/, "")}`;
+  if (section === "Files touched") return `${section}\n${readFileLine(text)?.path ?? text}`;
   // One sentence is not told twice, wherever it was found.
   return text.toLowerCase();
 }
@@ -144,11 +144,15 @@ function troubleLines(records: readonly CallRecord[], recencyOf: (index: number)
   });
 }
 
-function fileLines(records: readonly CallRecord[]): Candidate[] {
-  const files = [...lastOperations(records)];
-  return files.map(([path, operation], index) => {
-    const recency = (2 * (index + 1)) / files.length;
-    return candidate("Files touched", `${path} (${operation})`, (operation === "read" ? 1.5 : 5) + recency);
+/** Files of the span with their state, which an earlier summary may know better than the last look at one. */
+function fileLines(records: readonly CallRecord[], previousSummary: string | undefined): Candidate[] {
+  const touched = [...fileStates(records).keys()];
+  const states = fileStates(records, carriedFiles(previousSummary));
+  return touched.flatMap((path, index) => {
+    const state = states.get(path);
+    if (!state) return [];
+    const recency = (2 * (index + 1)) / touched.length;
+    return [candidate("Files touched", fileLine(path, state), (isChanged(state) ? 5 : 1.5) + recency)];
   });
 }
 
@@ -212,6 +216,10 @@ export function candidatesOf(params: {
       lines.push(...assistantLines(message, final, lineChars, recencyOf(index)));
     }
   }
-  lines.push(...workLines(records, recencyOf), ...troubleLines(records, recencyOf), ...fileLines(records));
+  lines.push(
+    ...workLines(records, recencyOf),
+    ...troubleLines(records, recencyOf),
+    ...fileLines(records, previousSummary),
+  );
   return withoutRepeats(lines);
 }

@@ -63,7 +63,8 @@ export async function contextFromPath(cursor: TranscriptCursor, liveTurnId?: str
   if (compaction) {
     const input =
       compaction.splitTurnInputId === undefined ? undefined : await cursor.get(compaction.splitTurnInputId);
-    if (input) push(input);
+    // An input that is kept anyway is not said twice.
+    if (input && !entries.some((entry) => is(entry, input.id))) push(input);
     context.messages.push({
       role: "user",
       content: renderSummary(compaction.summary),

@@ -12,6 +12,8 @@ interface ExtractParams {
   maxTokens: number;
   /** What the summary should dwell on; lines that share words with it go first. */
   focus?: string;
+  /** `off`: no exact identifiers. Default `strict`. */
+  identifierPolicy?: "strict" | "off";
 }
 
 /** Most of the budget that a section takes before every other one had its turn. */
@@ -67,19 +69,23 @@ class Selection {
   }
 }
 
-/** Exact strings that no chosen line shows already, newest use first, then those carried from before. */
+/**
+ * Exact strings that no chosen line shows already: those of `first`, then the best of the span, then those carried
+ * from before.
+ */
 export function identifierLines(
   messages: readonly AgentMessage[],
   previousSummary: string | undefined,
   shown: string,
   budget: number,
+  first: readonly string[] = [],
 ): SummaryLine[] {
   const section = "Exact identifiers";
   const carried = readSections(previousSummary ?? "").filter((line) => line.section === section);
   const fresh = identifiers(messages, MOST_IDENTIFIERS);
   const lines: SummaryLine[] = [];
   let total = HEADING_TOKENS;
-  for (const text of new Set([...fresh, ...carried.map((line) => line.text)])) {
+  for (const text of new Set([...first, ...fresh, ...carried.map((line) => line.text)])) {
     if (shown.includes(text)) continue;
     const cost = estimateTokens(`, ${text}`);
     if (total + cost > budget) continue;
@@ -106,7 +112,10 @@ export function summarizeExtractively(params: ExtractParams): string {
   selection.take(ranked, maxTokens * (1 - SHARE["Exact identifiers"]), true);
   const inOrder = (): SummaryLine[] => candidates.filter((item) => selection.chosen.has(item));
   const shown = renderSections(inOrder());
-  const strings = identifierLines(messages, previousSummary, shown, maxTokens - selection.total);
+  const strings =
+    params.identifierPolicy === "off"
+      ? []
+      : identifierLines(messages, previousSummary, shown, maxTokens - selection.total);
   const stringTokens = estimateTokens(renderSections(strings));
   selection.take(ranked, maxTokens - stringTokens, false);
 

@@ -1,13 +1,31 @@
-/** Files that tool calls touched, collected by code and not left to a summarizer. */
+/** Files that tool calls touched and how they stand now, collected by code and not left to a summarizer. */
 import type { AgentMessage } from "../contract/message.ts";
 import { callRecords, type CallRecord } from "./calls.ts";
+import { readSections } from "./sections.ts";
 
-type FileOperation = "read" | "written" | "edited";
+type FileOperation = "read" | "written" | "edited" | "deleted";
+type Change = "write" | "edit" | "delete";
+
+export interface FileState {
+  /** The last one that succeeded and changed the file, else `read`; absent where nothing succeeded. */
+  operation?: FileOperation;
+  /** Lines of a file as it was written, until something else changes it. */
+  lines?: number;
+  /** The last change that was tried, when it failed. */
+  failed?: Change;
+}
+
+const CHANGES: Record<Exclude<FileOperation, "read">, Change> = {
+  written: "write",
+  edited: "edit",
+  deleted: "delete",
+};
 
 function operationOf(record: CallRecord): FileOperation | undefined {
   const name = record.name.toLowerCase();
   if (/edit|patch|replace/.test(name)) return "edited";
   if (/write|create/.test(name)) return "written";
+  if (/^(?:delete|remove|unlink)/.test(name)) return "deleted";
   return name.startsWith("read") || name === "view" ? "read" : undefined;
 }
 
@@ -20,15 +38,106 @@ function touches(records: readonly CallRecord[]): { path: string; operation: Fil
   });
 }
 
-/** The last operation on each path that changed it, else `read`; most recently used last. */
-export function lastOperations(records: readonly CallRecord[]): Map<string, FileOperation> {
-  const last = new Map<string, FileOperation>();
-  for (const { path, operation } of touches(records)) {
-    const before = last.get(path);
-    last.delete(path);
-    last.set(path, operation === "read" ? (before ?? "read") : operation);
+/** Paths that plain `rm` and `git rm` name in a command all parts of which have succeeded, in one folder. */
+function removedBy(command: string): string[] {
+  if (/[;|\n<]|\bcd\b/.test(command)) return [];
+  return command.split("&&").flatMap((part) => {
+    const words = part.trim().split(/\s+/);
+    if (words[0] === "git") words.shift();
+    if (words[0] !== "rm") return [];
+    const paths = words.slice(1).filter((word) => !word.startsWith("-"));
+    return paths.map((word) => word.replace(/^(["'])(.*)\1$/, "$2").replace(/\/+$/, ""));
+  });
+}
+
+/** Whether a path, as a call named it, is what was removed or lies in it. */
+function lies(path: string, removed: string): boolean {
+  const bare = (text: string): string => text.replace(/^(?:\.\/)+/, "");
+  const [at, gone] = [bare(path), bare(removed)];
+  return gone !== "" && (at === gone || at.startsWith(`${gone}/`));
+}
+
+function nextState(before: FileState | undefined, record: CallRecord): FileState | undefined {
+  const operation = operationOf(record);
+  if (operation === undefined || record.state === "open") return undefined;
+  if (operation === "read") {
+    if (record.state === "failed") return undefined;
+    const known = before?.operation !== undefined && before.operation !== "deleted";
+    return known ? before : { ...before, operation };
   }
-  return last;
+  if (record.state === "failed") return { ...before, failed: CHANGES[operation] };
+  return operation === "written" && record.lines !== undefined
+    ? { operation, lines: record.lines }
+    : { operation };
+}
+
+/**
+ * The state of each path after these calls, most recently used last: on what an earlier summary knew of it.
+ * Commands count only where they remove a file that is known from other calls.
+ */
+export function fileStates(
+  records: readonly CallRecord[],
+  before: ReadonlyMap<string, FileState> = new Map(),
+): Map<string, FileState> {
+  const states = new Map(before);
+  const set = (path: string, state: FileState): void => {
+    states.delete(path);
+    states.set(path, state);
+  };
+  for (const record of records) {
+    if (record.path !== undefined) {
+      const state = nextState(states.get(record.path), record);
+      if (state) set(record.path, state);
+    } else if (record.command !== undefined && record.state === "ok") {
+      const removed = removedBy(record.command);
+      if (removed.length === 0) continue;
+      const gone = [...states.keys()].filter((path) => removed.some((name) => lies(path, name)));
+      for (const path of gone) set(path, { operation: "deleted" });
+    }
+  }
+  return states;
+}
+
+export function isChanged(state: FileState): boolean {
+  return state.operation !== "read" || state.failed !== undefined;
+}
+
+/** `src/a.ts (written, 12 lines, last edit failed)`. */
+export function fileLine(path: string, state: FileState): string {
+  const { operation, lines, failed } = state;
+  if (operation === undefined) return `${path} (${failed ?? "read"} failed)`;
+  const parts: string[] = [operation];
+  if (lines !== undefined) parts.push(`${lines} ${lines === 1 ? "line" : "lines"}`);
+  if (failed !== undefined) parts.push(`last ${failed} failed`);
+  return `${path} (${parts.join(", ")})`;
+}
+
+const LINE =
+  /^(.+) \((?:(write|edit|delete) failed|(read|written|edited|deleted)(?:, (\d+) lines?)?(?:, last (write|edit|delete) failed)?)\)$/;
+
+/** What `fileLine` wrote; undefined for any other text. */
+export function readFileLine(text: string): { path: string; state: FileState } | undefined {
+  const match = LINE.exec(text);
+  const path = match?.[1];
+  if (!match || path === undefined) return undefined;
+  const failed = (match[2] ?? match[5]) as Change | undefined;
+  const operation = match[3] as FileOperation | undefined;
+  const state: FileState = {
+    ...(operation === undefined ? {} : { operation }),
+    ...(match[4] === undefined ? {} : { lines: Number(match[4]) }),
+    ...(failed === undefined ? {} : { failed }),
+  };
+  return { path, state };
+}
+
+/** The files of a summary, in its order. */
+export function carriedFiles(summary: string | undefined): Map<string, FileState> {
+  const files = new Map<string, FileState>();
+  for (const line of readSections(summary ?? "")) {
+    const file = line.section === "Files touched" ? readFileLine(line.text) : undefined;
+    if (file) files.set(file.path, file.state);
+  }
+  return files;
 }
 
 /**
@@ -41,6 +150,8 @@ export function filesTouched(messages: readonly AgentMessage[]): {
   edited: string[];
 } {
   const paths = { read: new Set<string>(), written: new Set<string>(), edited: new Set<string>() };
-  for (const { path, operation } of touches(callRecords(messages)).reverse()) paths[operation].add(path);
+  for (const { path, operation } of touches(callRecords(messages)).reverse()) {
+    if (operation !== "deleted") paths[operation].add(path);
+  }
   return { read: [...paths.read], written: [...paths.written], edited: [...paths.edited] };
 }

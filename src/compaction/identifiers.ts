@@ -1,5 +1,6 @@
 /** Exact strings of a span (paths, ids, symbols) that the work may need again. Made without a model. */
 import type { AgentMessage } from "../contract/message.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
 import { textOf } from "./message-text.ts";
 
 /** A leading slash, `./`, `../` or `~/` belongs to the path. */
@@ -71,4 +72,36 @@ export function identifiers(messages: readonly AgentMessage[], limit: number): s
   });
   scored.sort((a, b) => b.score - a.score || b.last - a.last || (a.value < b.value ? -1 : 1));
   return scored.slice(0, limit).map((entry) => entry.value);
+}
+
+/** Newest messages of users whose exact strings are those of the open asks, and how many of them count. */
+const ASKS = 3;
+const MOST_ASKED = 20;
+const MOST_REQUIRED = 60;
+
+/**
+ * The exact strings that a summary has to keep, best first, within `budget` tokens: those of the newest requests,
+ * then the best of the span that the agent or the user wrote themselves.
+ */
+export function requiredIdentifiers(messages: readonly AgentMessage[], budget: number): string[] {
+  const asks = messages.filter((message) => message.role === "user" && textOf(message).trim() !== "");
+  const asked = new Set(
+    asks
+      .slice(-ASKS)
+      .toReversed()
+      .flatMap((ask) => specificStrings(textOf(ask))),
+  );
+  const said = new Set(
+    messages.flatMap((message) => (message.role === "toolResult" ? [] : specificStrings(saidIn(message)))),
+  );
+  const best = identifiers(messages, MOST_REQUIRED).filter((value) => said.has(value));
+  const required: string[] = [];
+  let left = budget;
+  for (const value of new Set([...[...asked].slice(0, MOST_ASKED), ...best])) {
+    const cost = estimateTokens(`, ${value}`);
+    if (cost > left) continue;
+    left -= cost;
+    required.push(value);
+  }
+  return required;
 }

@@ -1,5 +1,5 @@
 /** The built-in compaction: a plan, then one summary of what is older. */
-import type { CompactResult } from "../contract/engine-params.ts";
+import type { CompactResult } from "../contract/engine-compaction.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { AgentMessage } from "../contract/message.ts";
 import type { LlmComplete } from "../contract/model.ts";
@@ -9,39 +9,43 @@ import { messageTokens } from "../tokens/messages.ts";
 import { summarizeExtractively } from "./extract.ts";
 import { filesTouched } from "./files.ts";
 import { summarizeWithModel } from "./model-summary.ts";
-import { planCompaction, type CompactionPlan } from "./plan.ts";
+import {
+  leastGain,
+  planRuntimeCompaction,
+  summaryRoom,
+  sumTokens,
+  tokensWith,
+  type RuntimePlan,
+  type RuntimePlanParams,
+} from "./runtime-plan.ts";
 
 /** A summary that is larger costs more in each request than its words bring back. */
 const MOST_SUMMARY_TOKENS = 4_000;
 const SUMMARY_SHARE_OF_BUDGET = 0.2;
 const DEFAULT_TIMEOUT_MS = 180_000;
 
-interface RuntimeCompactionParams {
-  /** A context as the store gives it; see `planCompaction`. */
-  messages: readonly AgentMessage[];
-  liveStart: number;
-  /** Counts as half of `tokenBudget` where it is more. */
-  keepRecentTokens: number;
-  tokenBudget: number;
+export interface SummaryOptions {
   /** Absent: the summary is extractive. */
   llm?: LlmComplete;
   /** Window of the summarizing model. */
   windowTokens: number;
+  /** `safeguard`: the model's summary is complete, or there is none. Default `default`. */
+  mode?: "default" | "safeguard";
+  /** Default `strict`. */
+  identifierPolicy?: "strict" | "off";
   /** What the summary should dwell on. */
   customInstructions?: string;
   signal?: AbortSignal;
   /** For all calls of the model together. Default 180 s. */
   timeoutMs?: number;
-  /** Calibrated count of a message; the plain estimate where absent. */
-  tokens?: (message: AgentMessage) => number;
-  /** Entry ids of messages that no user wrote (fragments, notices); a summary never holds their words. */
-  fragments?: ReadonlySet<string>;
 }
 
 interface Summary {
   text: string;
   origin: "model" | "extractive";
   modelError?: string;
+  /** How many of the messages a model had summarized before it failed. */
+  messagesByModel?: number;
 }
 
 function throwIfAborted(signal: AbortSignal | undefined): void {
@@ -49,94 +53,130 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
   throw new PagurusError("turn_aborted", "The compaction was aborted.", { cause: signal.reason });
 }
 
-function sum(messages: readonly AgentMessage[], tokens: (message: AgentMessage) => number): number {
-  return messages.reduce((total, message) => total + tokens(message), 0);
-}
-
 /** Tokens of the summary: so few that a compaction gains, whatever it summarizes. In plain estimates. */
-function summaryTokens(params: RuntimeCompactionParams, plan: CompactionPlan): number {
-  const tokens = params.tokens ?? messageTokens;
-  const summarized = sum(plan.toSummarize, tokens);
-  const previous = plan.previousSummary ?? "";
-  const before = previous === "" ? 0 : tokens({ role: "user", content: renderSummary(previous) });
+function summaryTokens(plan: RuntimePlan): number {
+  const { tokens, toSummarize, previousSummary = "" } = plan;
+  const summarized = sumTokens(toSummarize, tokens);
+  const before =
+    previousSummary === "" ? 0 : tokens({ role: "user", content: renderSummary(previousSummary) });
   const most = Math.min(
     MOST_SUMMARY_TOKENS,
-    params.tokenBudget * SUMMARY_SHARE_OF_BUDGET,
+    plan.tokenBudget * SUMMARY_SHARE_OF_BUDGET,
     before + summarized / 2,
+    summaryRoom(plan),
   );
-  const plain = sum(plan.toSummarize, messageTokens);
+  const plain = sumTokens(toSummarize, messageTokens);
   const correction = Math.min(3, Math.max(0.5, plain === 0 ? 1 : summarized / plain));
   return Math.max(1, Math.floor(most / correction));
 }
 
-/** Estimated size of the context once the summary stands in it. */
-function tokensAfter(params: RuntimeCompactionParams, plan: CompactionPlan, summary: string): number {
-  const tokens = params.tokens ?? messageTokens;
-  const { messages, liveStart } = params;
-  const input = plan.splitTurnInputId === undefined ? [] : messages.slice(liveStart, liveStart + 1);
-  const head: AgentMessage = { role: "user", content: renderSummary(summary) };
-  return sum([...input, head, ...messages.slice(plan.firstKeptIndex)], tokens);
+interface SummaryTask {
+  messages: readonly AgentMessage[];
+  maxTokens: number;
+  previousSummary?: string;
+  identifierPolicy: "strict" | "off";
 }
 
-async function summarize(params: RuntimeCompactionParams, plan: CompactionPlan): Promise<Summary> {
-  const { llm, signal, customInstructions } = params;
-  const shared = {
+/** A model's summary of the first messages, made before it failed at the rest. */
+interface Progress {
+  text: string;
+  covered: number;
+}
+
+function taskOf(plan: RuntimePlan, options: SummaryOptions): SummaryTask {
+  return {
     messages: plan.toSummarize,
-    maxTokens: summaryTokens(params, plan),
+    maxTokens: summaryTokens(plan),
+    identifierPolicy: options.identifierPolicy ?? "strict",
     ...(plan.previousSummary === undefined ? {} : { previousSummary: plan.previousSummary }),
   };
-  const extract = (): string =>
-    summarizeExtractively({
-      ...shared,
-      ...(customInstructions === undefined ? {} : { focus: customInstructions }),
+}
+
+/** The model's summary. Throws `compaction_failed` for one that gains too little, and what the model throws. */
+async function askModel(
+  plan: RuntimePlan,
+  options: SummaryOptions & { llm: LlmComplete },
+  onProgress: (progress: Progress) => void,
+): Promise<string> {
+  const { llm, windowTokens, signal, customInstructions, mode = "default" } = options;
+  const work = (inner: AbortSignal): Promise<string> =>
+    summarizeWithModel({
+      ...taskOf(plan, options),
+      llm,
+      windowTokens,
+      mode,
+      signal: inner,
+      onProgress: (text, covered) => onProgress({ text, covered }),
+      ...(customInstructions === undefined ? {} : { customInstructions }),
     });
-  if (!llm) return { text: extract(), origin: "extractive" };
+  const ms = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+  const text = await withDeadline(work, { ms, label: "The summary of the context", signal });
+  const gain = plan.tokensBefore - tokensWith(plan, text);
+  if (gain >= leastGain(plan.tokensBefore)) return text;
+  throw new PagurusError("compaction_failed", "The model's summary would not make the context smaller.");
+}
+
+/** An extract; of what a model has summarized already it carries on the model's words. */
+function extract(plan: RuntimePlan, options: SummaryOptions, progress?: Progress): string {
+  const task = taskOf(plan, options);
+  const { customInstructions: focus } = options;
+  return summarizeExtractively({
+    ...task,
+    ...(progress ? { messages: task.messages.slice(progress.covered), previousSummary: progress.text } : {}),
+    ...(focus === undefined ? {} : { focus }),
+  });
+}
+
+async function summarize(plan: RuntimePlan, options: SummaryOptions): Promise<Summary | { refused: string }> {
+  const { llm, signal, mode } = options;
+  if (!llm) {
+    if (mode !== "safeguard") return { text: extract(plan, options), origin: "extractive" };
+    return {
+      refused:
+        "safeguard mode takes no extract, and no model writes summaries here: set agents.defaults.compaction.model",
+    };
+  }
+  let progress: Progress | undefined;
   try {
-    const text = await withDeadline(
-      (inner) =>
-        summarizeWithModel({
-          ...shared,
-          llm,
-          windowTokens: params.windowTokens,
-          signal: inner,
-          ...(customInstructions === undefined ? {} : { customInstructions }),
-        }),
-      { ms: params.timeoutMs ?? DEFAULT_TIMEOUT_MS, label: "The summary of the context", signal },
-    );
-    if (tokensAfter(params, plan, text) < plan.tokensBefore) return { text, origin: "model" };
-    throw new PagurusError("compaction_failed", "The model's summary would not make the context smaller.");
+    const text = await askModel(plan, { ...options, llm }, (made) => {
+      progress = made;
+    });
+    return { text, origin: "model" };
   } catch (error) {
     throwIfAborted(signal);
     const { code, message } = toPagurusError(error, "compaction_failed");
-    return { text: extract(), origin: "extractive", modelError: `${code}: ${message}` };
+    const modelError = `${code}: ${message}`;
+    if (mode === "safeguard") return { refused: `in safeguard mode a failed summary ends it: ${modelError}` };
+    const messagesByModel = progress?.covered ?? 0;
+    return {
+      text: extract(plan, options, progress),
+      origin: "extractive",
+      modelError,
+      ...(messagesByModel === 0 ? {} : { messagesByModel }),
+    };
   }
 }
 
 /**
- * Summarizes the older part of a context and says what stays. The summary is the model's where `llm` is given,
- * else (or when the model fails, which `details.modelError` then tells) an extract. `compacted: false` with `ok`
- * means that there was nothing to do; without it, that nothing would be gained. Throws `turn_aborted` when
- * `signal` fires, nothing else.
+ * Summarizes what a plan says. The summary is the model's where `llm` is given, else (or when the model fails, which
+ * `details.modelError` then tells) an extract; in safeguard mode the model's or none. `compacted: false` means that
+ * too little would be gained, or that a safeguard refused. Throws `turn_aborted` when `signal` fires, nothing else.
  */
-export async function compactByRuntime(params: RuntimeCompactionParams): Promise<CompactResult> {
-  throwIfAborted(params.signal);
-  const keepRecentTokens = Math.min(params.keepRecentTokens, Math.floor(params.tokenBudget / 2));
-  const { messages, liveStart, tokens, fragments } = params;
-  const planned = planCompaction({ messages, liveStart, keepRecentTokens, ...(tokens ? { tokens } : {}) });
-  if ("reason" in planned) return { ok: true, compacted: false, reason: planned.reason };
-  const toSummarize = planned.toSummarize.filter((message) => !fragments?.has(message.entryId ?? ""));
-  if (toSummarize.length === 0) {
-    const reason = "There is nothing to compact: the older messages are fragments, which no summary holds.";
-    return { ok: true, compacted: false, reason };
+export async function summarizePlan(plan: RuntimePlan, options: SummaryOptions): Promise<CompactResult> {
+  throwIfAborted(options.signal);
+  const { tokensBefore, toSummarize, splitTurnInputId } = plan;
+  const summary = await summarize(plan, options);
+  throwIfAborted(options.signal);
+  if ("refused" in summary) {
+    const reason = `The compaction was not made and the context is unchanged: ${summary.refused.replace(/\.$/, "")}.`;
+    return { ok: false, compacted: false, reason };
   }
-  const plan: CompactionPlan = { ...planned, toSummarize };
-  const { tokensBefore } = plan;
-  const summary = await summarize(params, plan);
-  throwIfAborted(params.signal);
-  const after = tokensAfter(params, plan, summary.text);
-  if (summary.text === "" || after >= tokensBefore) {
+  const after = tokensWith(plan, summary.text);
+  if (summary.text === "" || tokensBefore - after < leastGain(tokensBefore)) {
     const why =
-      summary.text === "" ? "no line of a summary fits the budget" : "the context would not get smaller";
+      summary.text === ""
+        ? "no line of a summary fits the budget"
+        : `only ${Math.max(0, Math.round(tokensBefore - after))} of ${Math.round(tokensBefore)} tokens would be gained`;
     const hint =
       summary.modelError === undefined ? "" : ` (the model failed before that: ${summary.modelError})`;
     return { ok: false, compacted: false, reason: `The compaction was not made because ${why}${hint}.` };
@@ -150,13 +190,25 @@ export async function compactByRuntime(params: RuntimeCompactionParams): Promise
       origin: summary.origin,
       tokensBefore,
       tokensAfter: after,
-      ...(plan.splitTurnInputId === undefined ? {} : { splitTurnInputId: plan.splitTurnInputId }),
+      ...(splitTurnInputId === undefined ? {} : { splitTurnInputId }),
       details: {
         messagesSummarized: toSummarize.length,
-        messagesKept: messages.length - plan.firstKeptIndex + (plan.splitTurnInputId === undefined ? 0 : 1),
+        messagesKept: plan.messages.length - plan.firstKeptIndex + (splitTurnInputId === undefined ? 0 : 1),
         files: filesTouched(toSummarize),
         ...(summary.modelError === undefined ? {} : { modelError: summary.modelError }),
+        ...(summary.messagesByModel === undefined ? {} : { messagesByModel: summary.messagesByModel }),
       },
     },
   };
+}
+
+/**
+ * Both steps in one. `compacted: false` with `ok` means that there was nothing to do; without it, that nothing would
+ * be gained. Throws as `summarizePlan`.
+ */
+export async function compactByRuntime(params: RuntimePlanParams & SummaryOptions): Promise<CompactResult> {
+  throwIfAborted(params.signal);
+  const plan = planRuntimeCompaction(params);
+  if ("reason" in plan) return { ok: true, compacted: false, reason: plan.reason };
+  return await summarizePlan(plan, params);
 }

@@ -34,23 +34,29 @@ function piecesOf(text: string, maxTokens: number): string[] {
   return [...piecesOf(text.slice(0, middle), maxTokens), ...piecesOf(text.slice(middle), maxTokens)];
 }
 
+export interface TranscriptChunk {
+  text: string;
+  /** How many messages, from the first on, this chunk and those before it hold whole. */
+  covered: number;
+}
+
 /** The transcript in chunks of at most `maxTokens` estimated tokens, messages whole where they fit. */
-export function transcriptChunks(messages: readonly AgentMessage[], maxTokens: number): string[] {
-  const chunks: string[] = [];
-  let current = "";
+export function transcriptChunks(messages: readonly AgentMessage[], maxTokens: number): TranscriptChunk[] {
+  const chunks: TranscriptChunk[] = [];
+  let text = "";
   let tokens = 0;
-  for (const message of messages) {
+  for (const [index, message] of messages.entries()) {
     for (const piece of piecesOf(blockOf(message), maxTokens - 2)) {
       const cost = estimateTokens(piece) + 2;
-      if (current !== "" && tokens + cost > maxTokens) {
-        chunks.push(current);
-        current = "";
+      if (text !== "" && tokens + cost > maxTokens) {
+        chunks.push({ text, covered: index });
+        text = "";
         tokens = 0;
       }
-      current += current === "" ? piece : `\n\n${piece}`;
+      text += text === "" ? piece : `\n\n${piece}`;
       tokens += cost;
     }
   }
-  if (current !== "") chunks.push(current);
+  if (text !== "") chunks.push({ text, covered: messages.length });
   return chunks;
 }

@@ -15,7 +15,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Names the schema in the marker of validated files, so that a file is checked anew by a new schema. A test
  * compares it with the schema; it prints the value to put here.
  */
-export const SCHEMA_FINGERPRINT = "4ddd8825b5e36473";
+export const SCHEMA_FINGERPRINT = "1e6370ea4fdc0248";
 
 function runtimePolicy(z: Zod) {
   return z
@@ -79,8 +79,24 @@ function compaction(z: Zod) {
     reserveTokensFloor: z.int().min(0).optional(),
     mode: z.enum(["default", "safeguard"]).optional(),
     timeoutSeconds: seconds(z).optional().describe("Longest compaction, seconds; at most 2,000,000."),
+    identifierPolicy: z.enum(["strict", "off"]).optional(),
     customInstructions: z.string().optional(),
     notifyUser: z.boolean().optional(),
+  });
+}
+
+function costLimits(z: Zod) {
+  const dollars = z.number().positive().optional();
+  return z
+    .strictObject({ turn: dollars, session: dollars, day: dollars })
+    .describe("US dollars; a request that would exceed a limit is not sent.");
+}
+
+function subagents(z: Zod) {
+  return z.strictObject({
+    maxSpawnDepth: z.int().min(0).optional().describe("Children of children; 0 turns spawn_agent off."),
+    maxConcurrent: z.int().min(1).optional().describe("Children of one session at a time."),
+    ttlSeconds: seconds(z).optional().describe("How long a child may live; at most 2,000,000."),
   });
 }
 
@@ -139,6 +155,8 @@ function buildSchema(z: Zod) {
                 dispose: seconds(z).optional(),
               })
               .optional(),
+            maxCost: costLimits(z).optional(),
+            subagents: subagents(z).optional(),
           })
           .optional(),
         list: z
@@ -166,6 +184,7 @@ function buildSchema(z: Zod) {
         load: z.strictObject({ paths: z.array(z.string().min(1)).optional() }).optional(),
       })
       .optional(),
+    memory: z.strictObject({ citations: z.enum(["auto", "on", "off"]).optional() }).optional(),
     logging: z
       .strictObject({ level: z.enum(["debug", "info", "warn", "error", "silent"]).optional() })
       .optional(),

@@ -61,8 +61,28 @@ export interface CompactionConfig {
   reserveTokensFloor?: number;
   mode?: "default" | "safeguard";
   timeoutSeconds?: number;
+  /** `strict` (default): a summary keeps every exact identifier it can; `off`: identifiers are not collected. */
+  identifierPolicy?: "strict" | "off";
   customInstructions?: string;
+  /** Notices before and after a compaction. Default true. */
   notifyUser?: boolean;
+}
+
+/** US dollars. */
+export interface CostLimits {
+  turn?: number;
+  session?: number;
+  /** All sessions of the agent since local midnight. */
+  day?: number;
+}
+
+export interface SubagentConfig {
+  /** Children of children; 0 turns `spawn_agent` off. Default 2. */
+  maxSpawnDepth?: number;
+  /** Children of one session at a time. Default 4. */
+  maxConcurrent?: number;
+  /** How long a child may live. Default 3,600. */
+  ttlSeconds?: number;
 }
 
 export interface AgentModelConfig {
@@ -99,6 +119,8 @@ export interface PagurusConfig {
       toolResultMaxChars?: number;
       /** Longest an engine may take at a stage, seconds; what is not named keeps its default. */
       engineDeadlines?: Partial<Record<EngineStage, number>>;
+      maxCost?: CostLimits;
+      subagents?: SubagentConfig;
     };
     list?: (AgentConfig & { id: string })[];
   };
@@ -108,5 +130,6 @@ export interface PagurusConfig {
     entries?: Record<string, { enabled?: boolean; config?: unknown }>;
     load?: { paths?: string[] };
   };
+  memory?: { citations?: "auto" | "on" | "off" };
   logging?: { level?: "debug" | "info" | "warn" | "error" | "silent" };
 }

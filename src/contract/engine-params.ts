@@ -1,14 +1,15 @@
 /** Parameters and results of the context engine's members (`engine.ts`). Tokens are estimates unless said. */
+import type { CitationsMode } from "./memory.ts";
 import type { AgentMessage } from "./message.ts";
 import type { RuntimeContext, RuntimeSettings, SessionTarget } from "./runtime-context.ts";
 
-interface SessionParams {
+export interface SessionParams {
   sessionId: string;
   sessionKey?: string;
   runtimeContext?: RuntimeContext;
   runtimeSettings?: RuntimeSettings;
 }
-interface FileParams extends SessionParams {
+export interface FileParams extends SessionParams {
   /** A transcript file. For engines that are not ours it is a mirror made for them, never our file. */
   sessionFile: string;
   sessionTarget?: SessionTarget;
@@ -35,7 +36,7 @@ export interface AssembleParams extends SessionParams {
   messages: AgentMessage[];
   tokenBudget?: number;
   availableTools?: Set<string>;
-  citationsMode?: "auto" | "on" | "off";
+  citationsMode?: CitationsMode;
   /** Model id without its provider. */
   model?: string;
   /** The user's input, at the first call of a turn only. */
@@ -61,54 +62,6 @@ export interface AfterTurnParams extends FileParams {
   tokenBudget?: number;
 }
 
-export interface CompactParams extends FileParams {
-  tokenBudget?: number;
-  force?: boolean;
-  currentTokenCount?: number;
-  compactionTarget?: "budget" | "threshold";
-  customInstructions?: string;
-  abortSignal?: AbortSignal;
-}
-export interface CompactResult {
-  ok: boolean;
-  compacted: boolean;
-  reason?: string;
-  result?: {
-    summary?: string;
-    firstKeptEntryId?: string;
-    /** Set with a `firstKeptEntryId` inside the live turn: the turn's input, which stays before the summary. */
-    splitTurnInputId?: string;
-    origin?: "model" | "extractive" | "engine";
-    tokensBefore: number;
-    tokensAfter?: number;
-    details?: unknown;
-    sessionId?: string;
-    sessionFile?: string;
-    sessionTarget?: SessionTarget;
-  };
-  /** The successor of a rotating compaction is also read here. */
-  sessionId?: string;
-  sessionFile?: string;
-}
-
-export interface CompactionInterceptRequest {
-  sessionId: string;
-  sessionKey?: string;
-  sessionFile: string;
-  contextWindow: number;
-  currentTokenCount?: number;
-  firstKeptEntryId: string;
-  tokensBefore: number;
-  messages: AgentMessage[];
-  customInstructions?: string;
-  trigger: "threshold" | "overflow" | "manual";
-  backend: string;
-  signal: AbortSignal;
-}
-export type CompactionInterceptResult =
-  | { handled: true; summary: string; firstKeptEntryId: string; tokensBefore: number; details?: unknown }
-  | { handled: false; reason: string };
-
 export interface MaintainParams extends FileParams {
   abortSignal?: AbortSignal;
 }
@@ -130,15 +83,19 @@ export interface SubagentEndedParams {
 
 /** A place in the transcript that a durable engine can check its own records against. */
 export interface TranscriptEntryAnchor extends SessionTarget {
+  /** 1 for the first generation under the key. */
   generation: number;
   entryId: string;
+  /** Number of the entry's line in the transcript; 1 for the first after the header. */
   rawSeq: number;
+  /** The message before it on the active path. */
   effectiveParentId: string | null;
+  /** 0-based position among the messages of the active path. */
   activeMessagePosition: number;
   idempotencyKey?: string;
 }
 export interface CommitTurnParams extends SessionParams {
-  /** The same for each offer of one turn. */
+  /** The turn's id: the same for each offer of one turn. */
   advancementKey: string;
   admission: TranscriptEntryAnchor & { logicalTurnId: string; role: string };
   terminal: TranscriptEntryAnchor;

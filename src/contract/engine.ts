@@ -10,16 +10,18 @@ import type {
   BootstrapParams,
   BootstrapResult,
   CommitTurnParams,
-  CompactParams,
-  CompactResult,
-  CompactionInterceptRequest,
-  CompactionInterceptResult,
   IngestBatchParams,
   IngestParams,
   MaintainParams,
   SubagentEndedParams,
   SubagentSpawnParams,
 } from "./engine-params.ts";
+import type {
+  CompactParams,
+  CompactResult,
+  CompactionInterceptRequest,
+  CompactionInterceptResult,
+} from "./engine-compaction.ts";
 import type { TranscriptRewriteResult } from "./runtime-context.ts";
 
 /** What a runtime can do for an engine; the vocabulary of `hostRequirements`. */

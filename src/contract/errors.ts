@@ -27,6 +27,8 @@ export const ERROR_CODES = {
   plugin_failed: "A plugin that the configuration enables could not be loaded.",
   plugin_duplicate_id: "Two plugins registered the same id.",
   prompt_blocked: "A hook blocked the input.",
+  cost_limit: "The next request would exceed a cost limit, or its cost cannot be known.",
+  subagent_limit: "No further subagent may be started: too deep, or too many at once.",
   turn_aborted: "The turn was aborted.",
   turn_deadline: "The turn took longer than its deadline.",
   deadline_exceeded: "An operation took longer than its deadline.",

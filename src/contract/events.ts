@@ -10,6 +10,9 @@ export type Stage =
   | "assemble"
   | "projection"
   | "compact"
+  | "intercept"
+  | "memory"
+  | "subagent"
   | "transcript"
   | "settle"
   | "maintain"
@@ -24,6 +27,27 @@ export interface Degradation {
   turnId: string;
 }
 
+/** How full the context is, and what makes it smaller next. Tokens. */
+export interface ContextGauge {
+  tokens: number;
+  /** Tokens at which a compaction is due; 0 where the window is not known. */
+  budget: number;
+  /** Lane and handler of the compaction before the next turn, when the context has grown to the budget. */
+  next?: { lane: "queued" | "in-attempt"; handler: string };
+  /** The same when it grows to the budget inside a turn. */
+  inTurn?: { lane: "queued" | "in-attempt"; handler: string };
+}
+
+/** US dollars. A figure is absent where prices are not known. */
+export interface CostSoFar {
+  turn?: number;
+  session?: number;
+  /** All sessions of the agent since local midnight. */
+  day?: number;
+  /** The limits in force. */
+  limits?: { turn?: number; session?: number; day?: number };
+}
+
 export interface TurnSummary {
   sessionKey: string;
   sessionId: string;
@@ -35,7 +59,11 @@ export interface TurnSummary {
   stopReason: "stop" | "aborted" | "length" | "max_steps";
   usage: Usage;
   degraded: Degradation[];
+  context?: ContextGauge;
+  cost?: CostSoFar;
 }
+
+export type CompactionLane = "queued" | "in-attempt" | "native";
 
 export type TurnEvent =
   | {
@@ -61,7 +89,7 @@ export type TurnEvent =
   | { type: "steered"; entryId: string }
   | {
       type: "compaction.started";
-      lane: "queued" | "in-attempt" | "native";
+      lane: CompactionLane;
       trigger: CompactionTrigger;
       backend: string;
       ownsCompaction: boolean;
@@ -69,7 +97,7 @@ export type TurnEvent =
     }
   | {
       type: "compaction.completed";
-      lane: "queued" | "in-attempt" | "native";
+      lane: CompactionLane;
       trigger: CompactionTrigger;
       backend: string;
       ownsCompaction: boolean;
@@ -79,12 +107,14 @@ export type TurnEvent =
     }
   | {
       type: "compaction.failed";
-      lane: "queued" | "in-attempt" | "native";
+      lane: CompactionLane;
       trigger: CompactionTrigger;
       backend: string;
       ownsCompaction: boolean;
       reason: string;
     }
+  | { type: "subagent.started"; childSessionKey: string; contextMode: "isolated" | "fork"; depth: number }
+  | { type: "subagent.ended"; childSessionKey: string; outcome: "completed" | "failed" | "aborted" }
   | ({ type: "context.degraded" } & Degradation)
   | ({ type: "turn.completed" } & TurnSummary)
   | {

@@ -18,6 +18,8 @@ export interface AssembledContext {
   /** How many of `messages` stand before the live turn. */
   historyCount: number;
   estimatedTokens: number;
+  /** Most output tokens that a cost limit pays for; absent without one. */
+  maxOutputTokens?: number;
   /** Names the span in which contexts only grow at their end. */
   projection?: { mode: "thread_bootstrap" | "per_turn"; epoch?: string; fingerprint?: string };
   /** Why this is the plain history and not the engine's answer; absent when it is. */

@@ -53,6 +53,7 @@ export interface HookMap {
     payload: SessionBeforeCompact;
     result:
       | {
+          /** Ends the compaction; later handlers are not asked. */
           cancel?: boolean;
           compaction?: { summary: string; firstKeptEntryId: string; tokensBefore: number; details?: unknown };
         }
@@ -64,7 +65,7 @@ export interface HookMap {
   before_reset: { payload: { reason: "new" | "reset" }; result: undefined };
   /** A generation ended. May throw: warned; deadline 15 s. */
   session_end: {
-    payload: { reason: "new" | "reset" | "deleted" | "shutdown"; nextSessionId?: string };
+    payload: { reason: "new" | "reset" | "deleted" | "shutdown" | "rotated"; nextSessionId?: string };
     result: undefined;
   };
   /** The host is ready. May throw: warned; deadline 15 s. */

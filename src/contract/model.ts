@@ -43,7 +43,8 @@ export interface LlmCompleteRequest {
   model?: string;
   /** What the call is for, for receipts and costs. */
   purpose?: string;
-  reasoning?: string;
+  /** How much the model should think first, where it can; its own default where absent. */
+  reasoning?: "off" | "low" | "medium" | "high";
   signal?: AbortSignal;
 }
 

@@ -8,6 +8,7 @@ export type PartSource =
   | "system"
   | "addition"
   | "instructions"
+  | "memory"
   | "tools"
   | "head"
   | "history"
@@ -44,7 +45,9 @@ export interface Receipt {
   runtime: string;
   engine: string;
   model: string;
+  /** As the engine names them in `contextProjection`. */
   epoch?: string;
+  fingerprint?: string;
   parts: ReceiptPart[];
   /** Index in `parts` of the first part of the live turn. */
   liveFrom: number;

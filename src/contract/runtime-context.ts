@@ -13,6 +13,7 @@ export interface SessionTarget {
 
 /** Only what the runtime reported; a runtime that reports nothing leaves the whole object out. */
 export interface PromptCacheInfo {
+  /** `short`: five minutes from the last use, where the host sets the marks itself. */
   retention?: "none" | "short" | "long" | "in_memory" | "24h";
   lastCallUsage?: { input: number; output: number; cacheRead?: number; cacheWrite?: number; total: number };
   lastCacheTouchAt?: number;
@@ -40,6 +41,8 @@ export interface RuntimeContext {
   agentHarnessId: string;
   cwd: string;
   turnId?: string;
+  /** Window of the model, tokens. */
+  contextWindow: number;
   tokenBudget: number;
   /** Provider-reported or calibrated; absent when the runtime does not know. */
   currentTokenCount?: number;
@@ -49,20 +52,26 @@ export interface RuntimeContext {
   /** Calibrated estimate, in tokens, of a text or of messages. */
   tokens(value: string | AgentMessage | readonly AgentMessage[]): number;
   llm: { complete: LlmComplete };
-  /** Appends a branch of superseding entries; never edits in place. Absent outside `maintain`. */
+  /**
+   * Appends a branch of superseding entries, all or none; never edits in place, and never the live turn. Absent
+   * outside `maintain`. Throws `store_write_failed`, `lock_lost`; what it refuses is a result with a reason.
+   */
   rewriteTranscriptEntries?(replacements: RewriteRequest[]): Promise<TranscriptRewriteResult>;
   allowDeferredCompactionExecution: boolean;
   /** (+) The active path of the session. */
   transcript: TranscriptCursor;
-  /** Focus of a manual compaction and other per-call extras of the host. */
+  /** True in `compact` for `/compact`. */
   manualCompaction?: boolean;
 }
 
 /** Version 1 of OpenClaw's `runtimeSettings`. */
 export interface RuntimeSettings {
   schemaVersion: 1;
-  runtime: { host: string; mode: "normal" | "fallback" | "degraded"; harnessId: string; runtimeId: string };
+  runtime: { host: string; mode: "normal" | "degraded"; harnessId: string; runtimeId: string };
   model: { requested: string; resolved: string; provider: string };
   contextEngineSelection: { selectedId: string; source: string };
+  executionHost: { id: string; label: string };
   limits: { promptTokenBudget: number; maxOutputTokens: number };
+  /** Set once something degraded in the turn. */
+  diagnostics?: { degradedReason: string };
 }

@@ -45,7 +45,11 @@ export interface CompactionEntry extends EntryBase {
   tokensBefore: number;
   tokensAfter?: number;
   /** Who made the summary. */
-  origin: "model" | "extractive" | "engine";
+  origin: "model" | "extractive" | "engine" | "hook";
+  lane?: "queued" | "in-attempt" | "native";
+  trigger?: "threshold" | "overflow" | "manual";
+  /** Engine id, `built-in`, `safeguard`, or the plugin's id. */
+  handledBy?: string;
   /** Of the model calls that made the summary. */
   usage?: Usage;
   details?: unknown;

@@ -1,6 +1,10 @@
-/** Checks what a run needs: nothing is sent anywhere, and nothing is changed unless a fix is asked for. */
+/**
+ * Checks what a run needs: nothing is sent anywhere, and nothing is changed unless a fix is asked for. Engines of
+ * plugins are tried in folders of their own, with a model that is a canned answer.
+ */
 import { toPagurusError } from "../contract/errors.ts";
 import { checkConfigFile } from "./config-check.ts";
+import { checkEngines, type RegisteredParts } from "./engine-check.ts";
 import type { Finding } from "./finding.ts";
 import { checkHome } from "./home-check.ts";
 import { checkPrograms } from "./programs-check.ts";
@@ -16,12 +20,7 @@ export interface DoctorInput {
   /** What could serve a model, without asking a network; a name and where it was found, never a key. */
   findModels: () => Promise<readonly { id: string; source: string }[]>;
   /** What is registered; absent when the host could not be started. */
-  registered?: {
-    engineIds: readonly string[];
-    /** Id of the engine in the slot. */
-    contextEngine: string;
-    failures: readonly { pluginId: string; reason: string }[];
-  };
+  registered?: RegisteredParts;
 }
 
 /** Findings in the order of the checks. Never throws: a check that fails is a finding itself. */
@@ -31,7 +30,7 @@ export async function runDoctor(input: DoctorInput): Promise<Finding[]> {
     ["config", () => checkConfigFile(input.home)],
     ["home", () => checkHome(input.home, input.fix ?? false)],
     ["store", () => checkStore(input.home)],
-    ["engine", () => checkRegistered(input.registered)],
+    ["engine", () => checkEngines(input.registered)],
     ["models", () => checkModels(input.findModels)],
     ["programs", () => checkPrograms(input.env)],
   ];
@@ -58,35 +57,6 @@ function checkNode(version: string): Finding {
   }
   const fix = `Install Node.js ${NODE_MAJOR} or newer.`;
   return { level: "error", check: "node", detail: `Node.js ${version} is too old.`, fix };
-}
-
-function checkRegistered(registered: DoctorInput["registered"]): Finding[] {
-  if (!registered) {
-    const detail = "Not checked, because the host cannot start with this configuration.";
-    return [{ level: "warn", check: "engine", detail, fix: "Correct the configuration first." }];
-  }
-  const { engineIds, contextEngine, failures } = registered;
-  const findings: Finding[] = failures.map(({ pluginId, reason }) => ({
-    level: "error",
-    check: "plugins",
-    detail: `The plugin ${pluginId} could not be registered: ${reason}`,
-    fix: `Mend the plugin, or set plugins.entries[${JSON.stringify(pluginId)}].enabled to false.`,
-  }));
-  if (engineIds.includes(contextEngine)) {
-    findings.push({
-      level: "ok",
-      check: "engine",
-      detail: `The context engine ${contextEngine} is registered.`,
-    });
-  } else {
-    findings.push({
-      level: "error",
-      check: "engine",
-      detail: `The context engine ${JSON.stringify(contextEngine)} is not registered, so every run is refused (there are: ${engineIds.join(", ") || "none"}).`,
-      fix: "Name one of these in plugins.slots.contextEngine, or add its plugin to plugins.load.paths.",
-    });
-  }
-  return findings;
 }
 
 async function checkModels(findModels: DoctorInput["findModels"]): Promise<Finding[]> {

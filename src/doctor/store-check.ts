@@ -6,7 +6,7 @@ import { openSqlite } from "../platform/sqlite.ts";
 import { foreignHeader, parseHeader } from "../session/entry.ts";
 import { indexRemedy } from "../session/index-db.ts";
 import { readKey } from "../session/key-file.ts";
-import { isSessionId, recoveredKey } from "../session/keys.ts";
+import { isOwnId, isSessionId, recoveredKey } from "../session/keys.ts";
 import { readAt } from "../session/lines.ts";
 import { sessionPaths, TRANSCRIPT_SUFFIX } from "../session/paths.ts";
 import type { Finding } from "./finding.ts";
@@ -45,9 +45,11 @@ function checkAgent(agentId: string, folder: string): Finding[] {
   ];
 }
 
-/** Receipts and engines' copies have a second suffix. */
+/** What lies beside a transcript: receipts, an engine's copy, costs. */
+const COMPANION = /\.(receipts|mirror|spend)\.jsonl$/;
+
 function isTranscript(name: string): boolean {
-  return name.endsWith(TRANSCRIPT_SUFFIX) && !name.slice(0, -TRANSCRIPT_SUFFIX.length).includes(".");
+  return name.endsWith(TRANSCRIPT_SUFFIX) && !COMPANION.test(name);
 }
 
 function checkTranscript(sessions: string, name: string, index: string): Finding[] {
@@ -56,11 +58,11 @@ function checkTranscript(sessions: string, name: string, index: string): Finding
   const finding = (level: Finding["level"], detail: string, fix: string): Finding[] => [
     { level, check: "store", detail, fix },
   ];
-  if (!isSessionId(id)) {
+  const line = readFirstLine(file);
+  if (!isSession(sessions, id, line)) {
     const fix = "Import it with pagurus sessions import, or move it out of the folder.";
     return finding("warn", `${file} is not named after a session, so it is never opened.`, fix);
   }
-  const line = readFirstLine(file);
   if (line === undefined) {
     const fix = "Make it readable for you, or put it back from a backup.";
     return finding("error", `${file} cannot be read, so its session cannot be opened.`, fix);
@@ -82,6 +84,13 @@ function checkTranscript(sessions: string, name: string, index: string): Finding
   }
   const detail = `${file} has no readable header; its session goes on without it, under the key ${key}.`;
   return finding("warn", detail, fix);
+}
+
+/** A name that was not made here belongs to a session where the file or the one with its key says so. */
+function isSession(sessions: string, id: string, line: Buffer | undefined): boolean {
+  if (!isSessionId(id)) return false;
+  if (isOwnId(id) || existsSync(sessionPaths(sessions, id).key)) return true;
+  return line !== undefined && parseHeader(line)?.storedAs === id;
 }
 
 /** The bytes before the first newline, none where a header cannot end so late; undefined when it cannot be read. */

@@ -1,8 +1,9 @@
 /** Which sessions there are: keys, generations, records. */
 import { PagurusError } from "../contract/errors.ts";
-import type { SessionRecord } from "../contract/store.ts";
+import type { SessionRecord } from "../contract/writer.ts";
 import type { Logger } from "../platform/log.ts";
-import { generations, type SessionRow } from "./index-rows.ts";
+import { IdSource } from "../platform/ids.ts";
+import { generations, lastSessionId, standing, type SessionRow, type Standing } from "./index-rows.ts";
 import { assertSessionKey } from "./keys.ts";
 import { sessionPaths, type SessionPaths } from "./paths.ts";
 import type { SessionIndex } from "./session-index.ts";
@@ -12,19 +13,28 @@ export class Catalog {
   readonly index: SessionIndex;
   readonly logger: Logger;
   readonly now: () => number;
+  readonly #ids: IdSource;
 
   constructor(folder: string, index: SessionIndex, logger: Logger, now: () => number) {
     this.folder = folder;
     this.index = index;
     this.logger = logger;
     this.now = now;
+    this.#ids = new IdSource({ now });
+  }
+
+  /** An id that no session has, newer than all that were made here. */
+  nextId(): string {
+    const last = this.index.use((db) => lastSessionId(db, idBound(this.now())));
+    if (last !== null) this.#ids.raise(last);
+    return this.#ids.next();
   }
 
   paths(sessionId: string): SessionPaths {
     return sessionPaths(this.folder, sessionId);
   }
 
-  /** Every generation of a key, newest first. Throws `session_key_invalid`. */
+  /** Every generation of a key, the current one first. Throws `session_key_invalid`. */
   generations(key: string): SessionRow[] {
     assertSessionKey(key);
     const read = (): SessionRow[] => this.index.use((db) => generations(db, key));
@@ -47,8 +57,12 @@ export class Catalog {
     throw notFound(key, sessionId);
   }
 
+  standing(row: SessionRow): Standing {
+    return this.index.use((db) => standing(db, row));
+  }
+
   isCurrent(row: SessionRow): boolean {
-    return this.index.use((db) => generations(db, row.key))[0]?.id === row.id;
+    return this.standing(row).current;
   }
 
   record(row: SessionRow): SessionRecord {
@@ -62,7 +76,7 @@ export class Catalog {
       entryCount: row.entries,
       bytes: row.bytes,
       ...(row.name === null ? {} : { name: row.name }),
-      current: this.isCurrent(row),
+      ...this.standing(row),
     };
   }
 
@@ -74,6 +88,11 @@ export class Catalog {
     );
     return rows.map((row) => this.record(row));
   }
+}
+
+/** An id that is greater than each one made in the next hundred years: what is beyond was not made here. */
+export function idBound(now: number): string {
+  return (now + 100 * 365 * 24 * 3_600_000).toString(36).padStart(9, "0");
 }
 
 export function notFound(key: string, sessionId?: string): PagurusError {

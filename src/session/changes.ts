@@ -2,7 +2,7 @@
  * What another program did to a transcript. It is remembered in the index until a writer opens the session, because
  * the command that notices it first (a listing, a search) is often not the one that can tell it.
  */
-import type { OpenNotice } from "../contract/store.ts";
+import type { OpenNotice } from "../contract/writer.ts";
 import type { IndexDb } from "./index-db.ts";
 
 const name = (sessionId: string): string => `changed:${sessionId}`;

@@ -3,7 +3,7 @@
  * the writer appends; the message objects stay the same, so that what is known about one (its tokens) is kept.
  */
 import type { AgentMessage } from "../contract/message.ts";
-import type { ContextSlice } from "../contract/store.ts";
+import type { ContextSlice } from "../contract/writer.ts";
 import { renderSummary } from "../contract/summary.ts";
 import type { CompactionEntry, TranscriptEntry } from "../contract/transcript.ts";
 import { clip } from "./tree.ts";
@@ -103,7 +103,7 @@ export class ContextWindow {
       const item = items[at];
       bytes += item?.length ?? 0;
       const older = items[at - 1];
-      if (item && older && bytes >= maxBytes && isTurnStart(older, item)) return at;
+      if (item && older && bytes >= maxBytes && this.#isTurnStart(older, item)) return at;
     }
     return this.#whole ? 0 : undefined;
   }
@@ -115,7 +115,7 @@ export class ContextWindow {
     const compaction = view.lastCompaction();
     const entry = compaction && view.read(compaction);
     if (compaction && entry?.type === "compaction") {
-      floor = Math.min(view.findFrom(entry.firstKeptEntryId)?.offset ?? compaction.offset, compaction.offset);
+      floor = Math.min(view.findKept(entry.firstKeptEntryId)?.offset ?? compaction.offset, compaction.offset);
       this.#head = this.#makeHead(entry, floor);
     }
     const newestFirst: Item[] = [];
@@ -124,7 +124,7 @@ export class ContextWindow {
     for (const placed of view.backward(clip(view.tree.path(), floor))) {
       const item = this.#item(placed.entry, placed.length);
       const newer = newestFirst.at(-1);
-      if (newer && this.#bytes >= maxBytes && isTurnStart(item, newer)) {
+      if (newer && this.#bytes >= maxBytes && this.#isTurnStart(item, newer)) {
         // One older item stays, so that the same question finds the boundary again.
         newestFirst.push(item);
         this.#bytes += item.length;
@@ -145,7 +145,8 @@ export class ContextWindow {
       timestamp: Date.parse(entry.timestamp) || 0,
       entryId: entry.id,
     }));
-    const place = entry.splitTurnInputId === undefined ? undefined : this.#view.find(entry.splitTurnInputId);
+    const place =
+      entry.splitTurnInputId === undefined ? undefined : this.#view.findInput(entry.splitTurnInputId);
     // An input that is kept anyway is not said twice.
     const input = place && place.offset < floor ? this.#view.readNewest(place) : undefined;
     return { summary, input: input && entryMessage(input, this.#cache) };
@@ -185,13 +186,22 @@ export class ContextWindow {
       messages.push(this.#head.summary);
     }
     for (const item of items.slice(start)) {
-      if (item.supersedes !== undefined) {
-        item.moved ??= this.#standsElsewhere(item.supersedes);
-        if (item.moved) continue;
-      }
+      if (this.#isMoved(item)) continue;
       add(newest(item));
     }
     return messages;
+  }
+
+  /** A turn starts where the turn id changes; without ids, at a user's message. */
+  #isTurnStart(older: Item, item: Item): boolean {
+    if (item.turnId !== undefined) return older.turnId !== item.turnId;
+    return item.message?.role === "user" && !this.#isMoved(item);
+  }
+
+  #isMoved(item: Item): boolean {
+    if (item.supersedes === undefined) return false;
+    item.moved ??= this.#standsElsewhere(item.supersedes);
+    return item.moved;
   }
 
   /** True when the superseded entry is on the path: its place is the message's place, kept or summarized. */
@@ -199,12 +209,6 @@ export class ContextWindow {
     const place = this.#view.find(id);
     return place !== undefined && this.#view.tree.onPath(place.offset);
   }
-}
-
-/** A turn starts where the turn id changes; without ids, at a user's message. */
-function isTurnStart(older: Item, item: Item): boolean {
-  if (item.turnId !== undefined) return older.turnId !== item.turnId;
-  return item.message?.role === "user" && item.supersedes === undefined;
 }
 
 /** The message that an entry gives to a context; undefined for entries that a model never sees. */

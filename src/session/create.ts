@@ -1,15 +1,14 @@
 /** New session files: empty ones, further generations, forks. */
-import { closeSync, fsyncSync, linkSync, openSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
 import { ensurePrivateDir, fsyncDir, writeAll } from "../platform/files.ts";
-import { IdSource } from "../platform/ids.ts";
 import type { Catalog } from "./catalog.ts";
 import { entryNotFound } from "./cursor.ts";
 import { formatLine, type StoredHeader } from "./entry.ts";
 import { systemCode, writeFailure } from "./failures.ts";
-import { sessionRow, type SessionRow } from "./index-rows.ts";
-import { assertSessionKey } from "./keys.ts";
+import { nextStanding, sessionRow, type SessionRow } from "./index-rows.ts";
+import { assertSessionId, assertSessionKey, isOwnId } from "./keys.ts";
 import { readAt } from "./lines.ts";
 import { withMutex } from "./mutex.ts";
 import { assertKnownVersion } from "./version.ts";
@@ -36,18 +35,22 @@ export function idExists(catalog: Catalog, sessionId: string): PagurusError {
   });
 }
 
-/** A new empty session. With `unlessExists` the key's current session where there is one. */
+/**
+ * A new empty session. Where the key has one already: `take` returns that, `refuse` throws `session_exists`, `renew`
+ * makes a further generation.
+ */
 export function createSession(
   catalog: Catalog,
   key: string,
-  options: { cwd: string; unlessExists: boolean },
+  options: { cwd: string; present: "take" | "refuse" | "renew"; sessionId?: string },
 ): SessionRow {
+  const { cwd, present, sessionId } = options;
+  if (sessionId !== undefined) assertSessionId(sessionId);
   return exclusively(catalog, key, () => {
-    if (options.unlessExists) {
-      const present = catalog.current(key);
-      if (present) return present;
-    }
-    const header = newHeader(catalog, key, options.cwd);
+    const current = present === "renew" ? undefined : catalog.current(key);
+    if (current && present === "take") return current;
+    if (current) throw sessionExists(`A session with the key ${key}`);
+    const header = newHeader(catalog, key, cwd, sessionId);
     return install(catalog, header.id, [formatLine(header)]);
   });
 }
@@ -57,19 +60,23 @@ export function forkSession(
   catalog: Catalog,
   source: SessionRow,
   newKey: string,
-  entryId?: string,
+  options: { entryId?: string; sessionId?: string } = {},
 ): SessionRow {
+  const { entryId, sessionId } = options;
+  if (sessionId !== undefined) assertSessionId(sessionId);
   return exclusively(catalog, newKey, () => {
     if (catalog.current(newKey)) throw sessionExists(`A session with the key ${newKey}`);
     const row = catalog.index.ensure(source.id)?.row ?? source;
     assertKnownVersion(catalog, row);
-    const view = new SessionView(catalog.index, row, catalog.paths(row.id).transcript, () => true);
+    const view = new SessionView(catalog.index, row, catalog.paths(row.id).transcript, (session) =>
+      catalog.standing(session),
+    );
     view.open("r");
     try {
       const at = entryId ?? view.leafId;
       const place = at === null ? undefined : view.find(at);
       if (at !== null && (!place || place.type === "rewind")) throw entryNotFound(row.id, at);
-      const header = newHeader(catalog, newKey, row.cwd);
+      const header = newHeader(catalog, newKey, row.cwd, sessionId);
       if (at !== null) header.parentSession = { sessionId: row.id, entryId: at };
       return install(catalog, header.id, forkedBytes(view, header, place ? place.offset + place.length : 0));
     } finally {
@@ -97,22 +104,26 @@ export function exclusively<T>(catalog: Catalog, key: string, work: () => T): T 
   });
 }
 
-function newHeader(catalog: Catalog, key: string, cwd: string): StoredHeader {
-  const last = catalog.index.use((db) => db.get<{ id: string | null }>("SELECT max(id) AS id FROM sessions"));
-  const ids = new IdSource({ now: catalog.now, ...(last?.id ? { floor: last.id } : {}) });
+/** The header of the next generation of a key. */
+export function newHeader(catalog: Catalog, key: string, cwd: string, sessionId?: string): StoredHeader {
+  const { generation, precedence } = catalog.index.use((db) => nextStanding(db, key));
+  const id = sessionId ?? catalog.nextId();
   const timestamp = new Date(catalog.now()).toISOString();
-  return { type: "session", version: 3, id: ids.next(), timestamp, cwd, key };
+  const order = precedence === generation ? {} : { precedence };
+  const name = isOwnId(id) ? {} : { storedAs: id };
+  return { type: "session", version: 3, id, timestamp, cwd, key, generation, ...order, ...name };
 }
 
 /**
- * Writes a transcript beside its place, durably, then links it there: it is seen whole or not at all. Throws
+ * Writes a transcript beside its place, durably, then puts it there in one step: it is seen whole or not at all, and
+ * after a failure it is not there. With `replace` it takes the place of a file that has the name. Throws
  * `session_exists` when the id is taken, `store_write_failed`.
  */
 export function install(
   catalog: Catalog,
   sessionId: string,
   bytes: Iterable<Uint8Array>,
-  beforeLink: () => void = () => undefined,
+  how: { beforeLink?: () => void; replace?: boolean } = {},
 ): SessionRow {
   const paths = catalog.paths(sessionId);
   const temporary = join(catalog.folder, `.${sessionId}.${process.pid}.tmp`);
@@ -125,9 +136,11 @@ export function install(
       } finally {
         closeSync(fd);
       }
-      beforeLink();
-      linkSync(temporary, paths.transcript);
-      fsyncDir(catalog.folder);
+      how.beforeLink?.();
+      if (how.replace) {
+        renameSync(temporary, paths.transcript);
+        fsyncDir(catalog.folder);
+      } else link(temporary, paths.transcript);
     } catch (error) {
       if (systemCode(error) === "EEXIST") throw idExists(catalog, sessionId);
       throw writeFailure(error, paths.transcript);
@@ -139,4 +152,15 @@ export function install(
   const row = catalog.index.use((db) => sessionRow(db, sessionId));
   if (row) return row;
   throw new PagurusError("internal", `The session ${sessionId} was created and is not in the index.`);
+}
+
+/** Links a file; when that did not get onto the disk the link is taken back. */
+function link(temporary: string, file: string): void {
+  linkSync(temporary, file);
+  try {
+    fsyncDir(dirname(file));
+  } catch (error) {
+    rmSync(file, { force: true });
+    throw error;
+  }
 }

@@ -22,7 +22,7 @@ export function deleteSessions(catalog: Catalog, key: string): { sessions: numbe
     for (const row of rows) locks.push(lockOf(catalog, row));
     catalog.index.use((db) => db.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('scrub', '1')"));
     for (const row of rows) {
-      bytes += removeFiles(catalog.folder, row.id);
+      bytes += removeFiles(catalog, row.id);
       catalog.index.use((db) =>
         db.transaction(() => {
           const present = sessionRow(db, row.id);
@@ -59,17 +59,31 @@ function lockOf(catalog: Catalog, row: SessionRow): SessionLock | undefined {
   }
 }
 
+/** Bytes of a file, or of the files in a folder. */
+function sizeOf(path: string): number {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found?.isDirectory()) return found?.size ?? 0;
+  return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0);
+}
+
 /** Everything named after the session; its lock last, so that nobody opens what is half gone. */
-function removeFiles(folder: string, sessionId: string): number {
+function removeFiles(catalog: Catalog, sessionId: string): number {
+  const { folder } = catalog;
   let bytes = 0;
+  const isNamedAfter = (name: string, id: string): boolean =>
+    name.startsWith(`${id}.`) || name.startsWith(`.${id}.`);
+  // An id that an engine chose may begin with another one and a dot.
+  const longer = catalog.index
+    .use((db) => db.all<{ id: string }>("SELECT id FROM sessions WHERE length(id) > ?", sessionId.length))
+    .filter(({ id }) => id.startsWith(`${sessionId}.`));
   const names = readdirSync(folder).filter(
-    (name) => name.startsWith(`${sessionId}.`) || name.startsWith(`.${sessionId}.`),
+    (name) => isNamedAfter(name, sessionId) && !longer.some(({ id }) => isNamedAfter(name, id)),
   );
   const isLock = (name: string): number => (name.endsWith(".lock") ? 1 : 0);
   for (const name of names.toSorted((a, b) => isLock(a) - isLock(b))) {
     const file = join(folder, name);
-    if (isLock(name) === 0) bytes += statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-    rmSync(file, { force: true });
+    if (isLock(name) === 0) bytes += sizeOf(file);
+    rmSync(file, { force: true, recursive: true });
   }
   fsyncDir(folder);
   return bytes;

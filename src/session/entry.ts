@@ -1,12 +1,21 @@
 /** Lines of a transcript as values and back. */
 import { hash } from "node:crypto";
 import type { AgentMessage } from "../contract/message.ts";
-import type { SessionHeader, TranscriptEntry } from "../contract/transcript.ts";
+import type { NewEntry, SessionHeader, TranscriptEntry } from "../contract/transcript.ts";
 import { TRANSCRIPT_VERSION } from "../contract/version.ts";
 
 /** The header as written here: the session key survives the loss of the index. */
 export interface StoredHeader extends SessionHeader {
   key?: string;
+  /** Ascending under a key in the order of making. */
+  generation?: number;
+  /** The generation with the greatest one is current; that of the header's `generation` where it is missing. */
+  precedence?: number;
+  /**
+   * The session's id once more, where it was not made here: an engine that writes its own files into the folder, with
+   * our header and another id, makes no session by that.
+   */
+  storedAs?: string;
 }
 
 export type ParsedLine = { entry: TranscriptEntry } | { problem: string };
@@ -83,6 +92,21 @@ export function foreignHeader(bytes: Buffer): { version: number; key: string | u
   if (value?.["type"] !== "session" || typeof value["version"] !== "number") return undefined;
   const key = text(value["key"]) ? value["key"] : undefined;
   return value["version"] > TRANSCRIPT_VERSION ? { version: value["version"], key } : undefined;
+}
+
+/** An entry as it is written; what JSON has no word for is dropped. */
+export function completeEntry(
+  entry: NewEntry,
+  given: { id: string; parentId: string | null; timestamp: string; epoch: number },
+): TranscriptEntry {
+  const { type, turnId, ...rest } = entry;
+  if (entry.type === "message") {
+    const { entryId: _, ...message } = entry.message;
+    Object.assign(rest, { message });
+  }
+  const { id, parentId, timestamp, epoch } = given;
+  const turn = turnId === undefined ? {} : { turnId };
+  return { type, id, parentId, timestamp, ...turn, epoch, ...rest } as TranscriptEntry;
 }
 
 export function formatLine(value: StoredHeader | TranscriptEntry): Buffer {

@@ -1,5 +1,5 @@
 import type { AgentMessage, ToolCallPart } from "../contract/message.ts";
-import type { SessionRecord } from "../contract/store.ts";
+import type { SessionRecord } from "../contract/writer.ts";
 import type { TranscriptEntry } from "../contract/transcript.ts";
 import { readAt } from "./lines.ts";
 import type { SessionView } from "./view.ts";

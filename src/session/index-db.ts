@@ -4,7 +4,7 @@ import { openSqlite } from "../platform/sqlite.ts";
 
 export const MEMORY = ":memory:";
 /** Raised with every change of the schema; another number in a file means: build it again. */
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 /** A rebuild by another process holds the write lock for one session at a time. */
 const BUSY_TIMEOUT_MS = 15_000;
 
@@ -15,11 +15,14 @@ CREATE TABLE sessions (
   created TEXT NOT NULL, updated TEXT NOT NULL, name TEXT, entries INTEGER NOT NULL, bytes INTEGER NOT NULL,
   header_length INTEGER NOT NULL, header_hash TEXT NOT NULL,
   last_offset INTEGER NOT NULL, last_length INTEGER NOT NULL, last_hash TEXT NOT NULL,
-  leaf_id TEXT, leaf_end INTEGER NOT NULL, epoch INTEGER NOT NULL, words_bytes INTEGER NOT NULL);
-CREATE INDEX sessions_by_key ON sessions (key, id);
+  leaf_id TEXT, leaf_end INTEGER NOT NULL, epoch INTEGER NOT NULL, words_bytes INTEGER NOT NULL,
+  lines INTEGER NOT NULL, leaf_messages INTEGER NOT NULL,
+  generation INTEGER NOT NULL, precedence INTEGER NOT NULL);
+CREATE INDEX sessions_by_key ON sessions (key, precedence, id);
+CREATE INDEX sessions_by_generation ON sessions (key, generation, id);
 CREATE TABLE entries (
   num INTEGER PRIMARY KEY, session INTEGER NOT NULL, id TEXT NOT NULL, offset INTEGER NOT NULL,
-  length INTEGER NOT NULL, type TEXT NOT NULL, jump INTEGER);
+  length INTEGER NOT NULL, type TEXT NOT NULL, jump INTEGER, line INTEGER NOT NULL, messages INTEGER NOT NULL);
 CREATE UNIQUE INDEX entries_by_id ON entries (session, id);
 CREATE INDEX compactions ON entries (session, offset) WHERE type = 'compaction';
 CREATE TABLE segments (
@@ -27,8 +30,12 @@ CREATE TABLE segments (
   PRIMARY KEY (session, start)) WITHOUT ROWID;
 CREATE TABLE turns (
   session INTEGER NOT NULL, turn TEXT NOT NULL, start INTEGER NOT NULL, commit_end INTEGER,
-  unfinalized INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (session, turn)) WITHOUT ROWID;
+  unfinalized INTEGER NOT NULL DEFAULT 0, moved INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (session, turn)) WITHOUT ROWID;
 CREATE INDEX turns_due ON turns (session, start) WHERE commit_end IS NULL OR unfinalized = 1;
+CREATE TABLE spans (
+  session INTEGER NOT NULL, turn TEXT NOT NULL, start INTEGER NOT NULL, end INTEGER,
+  PRIMARY KEY (session, turn, start)) WITHOUT ROWID;
 CREATE TABLE superseded (
   session INTEGER NOT NULL, id TEXT NOT NULL, by_num INTEGER NOT NULL,
   PRIMARY KEY (session, id, by_num)) WITHOUT ROWID;

@@ -23,6 +23,14 @@ export interface SessionRow {
   epoch: number;
   /** How far its words are in the full text index. */
   words_bytes: number;
+  /** Lines behind the header that are indexed, unreadable ones counted. */
+  lines: number;
+  /** Messages on the path, the leaf included. */
+  leaf_messages: number;
+  /** As the header says; 0 where it does not. Ascending under a key in the order of making. */
+  generation: number;
+  /** The session of a key with the greatest one is current. */
+  precedence: number;
 }
 
 export interface EntryRow {
@@ -34,6 +42,10 @@ export interface EntryRow {
   type: string;
   /** For a rewind: the end of the entry that it moved to. */
   jump: number | null;
+  /** Number of the line; 1 for the first behind the header. */
+  line: number;
+  /** Messages before it on its branch. */
+  messages: number;
 }
 
 export function sessionRow(db: IndexDb, sessionId: string): SessionRow | undefined {
@@ -46,7 +58,38 @@ export function sessionByNum(db: IndexDb, num: number): SessionRow | undefined {
 
 /** Every generation of a key, newest first; the first one is current. */
 export function generations(db: IndexDb, key: string): SessionRow[] {
-  return db.all<SessionRow>("SELECT * FROM sessions WHERE key = ? ORDER BY id DESC", key);
+  return db.all<SessionRow>("SELECT * FROM sessions WHERE key = ? ORDER BY precedence DESC, id DESC", key);
+}
+
+/** Where a session stands among those of its key. */
+export interface Standing {
+  current: boolean;
+  /** 1 for the first that was made under the key. */
+  generation: number;
+}
+
+export function standing(db: IndexDb, row: SessionRow): Standing {
+  const newest = db.get<{ num: number }>(
+    "SELECT num FROM sessions WHERE key = ? ORDER BY precedence DESC, id DESC LIMIT 1",
+    row.key,
+  );
+  const upTo = db.get<{ count: number }>(
+    "SELECT count(*) AS count FROM sessions WHERE key = ? AND (generation, id) <= (?, ?)",
+    row.key,
+    row.generation,
+    row.id,
+  );
+  return { current: newest?.num === row.num, generation: Math.max(1, upTo?.count ?? 1) };
+}
+
+/** Generation and precedence of the next session of a key. */
+export function nextStanding(db: IndexDb, key: string): { generation: number; precedence: number } {
+  const row = db.get<{ count: number; generation: number | null; precedence: number | null }>(
+    "SELECT count(*) AS count, max(generation) AS generation, max(precedence) AS precedence FROM sessions WHERE key = ?",
+    key,
+  );
+  const generation = Math.max(row?.count ?? 0, row?.generation ?? 0) + 1;
+  return { generation, precedence: Math.max(generation, (row?.precedence ?? 0) + 1) };
 }
 
 export function segmentsOf(db: IndexDb, session: number): Segment[] {
@@ -94,10 +137,27 @@ export function lastCompactionIn(
   );
 }
 
-export function lastEntryId(db: IndexDb, session: number): string | null {
-  const row = db.get<{ id: string | null }>("SELECT max(id) AS id FROM entries WHERE session = ?", session);
+/** The greatest entry id that was made here; those of other programs say nothing about the order of writing. */
+export function lastEntryId(db: IndexDb, session: number, before: string): string | null {
+  const row = db.get<{ id: string }>(
+    `SELECT id FROM entries WHERE session = ? AND id < ? AND ${OWN_ID} ORDER BY id DESC LIMIT 1`,
+    session,
+    before,
+  );
   return row?.id ?? null;
 }
+
+/** The greatest session id that was made here. */
+export function lastSessionId(db: IndexDb, before: string): string | null {
+  const row = db.get<{ id: string }>(
+    `SELECT id FROM sessions WHERE id < ? AND ${OWN_ID} ORDER BY id DESC LIMIT 1`,
+    before,
+  );
+  return row?.id ?? null;
+}
+
+/** Ids as `IdSource` makes them. */
+const OWN_ID = "length(id) = 16 AND id NOT GLOB '*[^0-9a-z]*'";
 
 /** Where the entries that supersede one are, newest first. */
 export function supersedingPlaces(db: IndexDb, session: number, id: string): EntryRow[] {
@@ -140,15 +200,23 @@ export function isUnfinalized(db: IndexDb, session: number, turn: string): boole
 
 export function isCommitted(db: IndexDb, session: number, turn: string): boolean {
   return (
-    db.get("SELECT 1 FROM turns WHERE session = ? AND turn = ? AND commit_end IS NOT NULL", session, turn) !==
-    undefined
+    db.get(
+      "SELECT 1 FROM turns WHERE session = ? AND turn = ? AND commit_end IS NOT NULL AND moved = 0",
+      session,
+      turn,
+    ) !== undefined
   );
+}
+
+/** The ranges of a turn's lines in file order: more than one after a rewrite, which writes a turn's end again. */
+export function spansOf(db: IndexDb, session: number, turn: string): { start: number; end: number | null }[] {
+  return db.all("SELECT start, end FROM spans WHERE session = ? AND turn = ? ORDER BY start", session, turn);
 }
 
 /** Removes a session's rows, its words included. */
 export function removeSession(db: IndexDb, session: number): void {
   db.run("DELETE FROM words WHERE rowid IN (SELECT num FROM entries WHERE session = ?)", session);
-  for (const table of ["entries", "segments", "turns", "superseded", "unreadable"])
+  for (const table of ["entries", "segments", "turns", "spans", "superseded", "unreadable"])
     db.run(`DELETE FROM ${table} WHERE session = ?`, session);
   db.run("DELETE FROM sessions WHERE num = ?", session);
 }

@@ -3,10 +3,20 @@
  * from the writer's memory (at a commit); both go through `indexLines`, which skips what is indexed already, so
  * several processes may do it at the same time.
  */
+import { closeSync, fstatSync, openSync } from "node:fs";
 import type { TranscriptEntry } from "../contract/transcript.ts";
-import { foreignHeader, lineHash, parseEntry, parseHeader } from "./entry.ts";
+import { branchMark, branchIsWhole } from "./branch.ts";
+import { foreignHeader, lineHash, parseEntry, parseHeader, type StoredHeader } from "./entry.ts";
 import type { IndexDb } from "./index-db.ts";
-import { entryBefore, entryById, segmentsOf, sessionRow, type SessionRow } from "./index-rows.ts";
+import {
+  entryBefore,
+  entryById,
+  segmentsOf,
+  sessionRow,
+  type EntryRow,
+  type SessionRow,
+} from "./index-rows.ts";
+import type { KeyFile } from "./key-file.ts";
 import { isSessionKey, recoveredKey } from "./keys.ts";
 import { linesForward, readAt, type Line } from "./lines.ts";
 import { PathTree } from "./tree.ts";
@@ -22,15 +32,20 @@ export interface IndexedLine {
   content: { entry: TranscriptEntry } | { problem: string };
 }
 
-/** A last line that is not whole. `entry` is true when only its newline is missing. */
+/** A last line that is not whole, or the lines of a rewrite that was cut off. */
 export interface TornLine {
   offset: number;
   length: number;
+  /** True when only its newline is missing. */
   entry: boolean;
+  branch?: boolean;
 }
 
+/** Code of the marker of a turn that goes on in another generation of the session. */
+export const ROTATED_CODE = "rotated";
+
 /** The turn id that a finalization marker names. */
-function finalizedTurn(entry: TranscriptEntry): string | undefined {
+export function finalizedTurn(entry: TranscriptEntry): string | undefined {
   if (entry.type !== "custom" || entry.customType !== FINALIZED_TYPE) return undefined;
   const turnId = (entry.data as { turnId?: unknown } | null | undefined)?.turnId;
   return typeof turnId === "string" ? turnId : undefined;
@@ -45,6 +60,17 @@ export function firstLine(fd: number, size: number): Line | undefined {
   return first?.terminated ? first : undefined;
 }
 
+/** The header of a transcript; undefined where its first line is none of ours. Throws what the system throws. */
+export function readHeader(file: string): StoredHeader | undefined {
+  const fd = openSync(file, "r");
+  try {
+    const first = firstLine(fd, fstatSync(fd).size);
+    return first && parseHeader(first.bytes);
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /**
  * Creates the row of a session whose file is not indexed yet: its header only. `given` is the key of its key file,
  * `former` the row that the index had before. Call in a transaction.
@@ -54,7 +80,7 @@ export function insertSession(
   fd: number,
   size: number,
   sessionId: string,
-  known: { given: string | undefined; former: SessionRow | undefined },
+  known: { given: KeyFile | undefined; former: SessionRow | undefined },
 ): void {
   const first = firstLine(fd, size);
   const header = first && parseHeader(first.bytes);
@@ -62,15 +88,19 @@ export function insertSession(
   const { given, former } = known;
   const written = header?.key ?? (first && foreignHeader(first.bytes)?.key);
   // A session whose header is lost stays reachable under a key of its own.
-  const sessionKey = [given, written, former?.key].find((key) => key !== undefined && isSessionKey(key));
+  const sessionKey = [given?.key, written, former?.key].find((key) => key !== undefined && isSessionKey(key));
+  const order = header ? headerOrder(header) : (given?.order ?? former);
+  // What stands in the header's place is no line of the conversation.
+  const lines = !header && first && "problem" in parseEntry(first.bytes) ? -1 : 0;
   const created =
     header?.timestamp ??
     former?.created ??
     new Date(Number.parseInt(sessionId.slice(0, 9), 36)).toISOString();
   db.run(
     `INSERT INTO sessions (id, key, cwd, created, updated, entries, bytes, header_length, header_hash,
-       last_offset, last_length, last_hash, leaf_id, leaf_end, epoch, words_bytes)
-     VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, 0, 0, '', NULL, 0, 0, ?)`,
+       last_offset, last_length, last_hash, leaf_id, leaf_end, epoch, words_bytes, lines, leaf_messages,
+       generation, precedence)
+     VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, 0, 0, '', NULL, 0, 0, ?, ?, 0, ?, ?)`,
     sessionId,
     sessionKey ?? recoveredKey(sessionId),
     header?.cwd ?? former?.cwd ?? "",
@@ -80,6 +110,9 @@ export function insertSession(
     headerLength,
     headerLength > 0 && first ? lineHash(first.bytes) : "",
     headerLength,
+    lines,
+    order?.generation ?? 0,
+    order?.precedence ?? 0,
   );
   if (header) return;
   db.run(
@@ -88,6 +121,12 @@ export function insertSession(
     HEADER_LOST_AT,
     sessionId,
   );
+}
+
+function headerOrder(header: StoredHeader): { generation: number; precedence: number } {
+  const generation = Number.isSafeInteger(header.generation) ? (header.generation ?? 0) : 0;
+  const precedence = Number.isSafeInteger(header.precedence) ? (header.precedence ?? 0) : generation;
+  return { generation, precedence };
 }
 
 /** True while the file still holds what was indexed: its header and the last indexed line, byte for byte. */
@@ -107,7 +146,8 @@ export function isSameFile(fd: number, size: number, row: SessionRow): boolean {
 
 /**
  * Indexes what the file holds beyond the indexed size. The last line is left out while it is torn (cut off, or not
- * readable): the writer sets it aside, and until then it may be a line that is just being written.
+ * readable), and so are the lines of a rewrite that are not all there: the writer sets them aside, and until then
+ * they may be what is just being written.
  */
 export function catchUpLines(db: IndexDb, fd: number, size: number, row: SessionRow): TornLine | undefined {
   let torn: TornLine | undefined;
@@ -117,6 +157,11 @@ export function catchUpLines(db: IndexDb, fd: number, size: number, row: Session
       if (held) yield held;
       held = undefined;
       const line = { offset, length, bytes, content: parseEntry(bytes) };
+      const mark = "entry" in line.content ? branchMark(line.content.entry, row.id) : undefined;
+      if (mark && !branchIsWhole(fd, offset, size, mark)) {
+        torn = { offset, length: size - offset, entry: false, branch: true };
+        return;
+      }
       if (!terminated) torn = { offset, length, entry: "entry" in line.content };
       else if ("problem" in line.content) held = line;
       else yield line;
@@ -137,6 +182,7 @@ export function indexLines(db: IndexDb, sessionId: string, lines: Iterable<Index
   for (const line of lines) {
     if (line.offset < row.bytes) continue;
     last = line;
+    state.lines += 1;
     const problem =
       "problem" in line.content ? line.content.problem : takeEntry(db, state, tree, line, line.content.entry);
     if (problem !== undefined) {
@@ -152,7 +198,7 @@ export function indexLines(db: IndexDb, sessionId: string, lines: Iterable<Index
   if (!last) return;
   db.run(
     `UPDATE sessions SET updated = ?, name = ?, entries = ?, bytes = ?, last_offset = ?, last_length = ?,
-       last_hash = ?, leaf_id = ?, leaf_end = ?, epoch = ? WHERE num = ?`,
+       last_hash = ?, leaf_id = ?, leaf_end = ?, epoch = ?, lines = ?, leaf_messages = ? WHERE num = ?`,
     state.updated,
     state.name,
     state.entries,
@@ -163,6 +209,8 @@ export function indexLines(db: IndexDb, sessionId: string, lines: Iterable<Index
     state.leaf_id,
     state.leaf_end,
     state.epoch,
+    state.lines,
+    state.leaf_messages,
     row.num,
   );
 }
@@ -176,14 +224,18 @@ function takeEntry(
   entry: TranscriptEntry,
 ): string | undefined {
   const target = entry.type === "rewind" ? resolvePlace(db, state.num, entry.targetId) : undefined;
+  const parent = target ?? parentPlace(db, state, entry);
   const added = db.run(
-    "INSERT OR IGNORE INTO entries (session, id, offset, length, type, jump) VALUES (?, ?, ?, ?, ?, ?)",
+    `INSERT OR IGNORE INTO entries (session, id, offset, length, type, jump, line, messages)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     state.num,
     entry.id,
     line.offset,
     line.length,
     entry.type,
     target?.end ?? null,
+    state.lines,
+    parent.messages,
   );
   if (added === 0) return "its id occurs before";
   state.entries += 1;
@@ -193,9 +245,7 @@ function takeEntry(
     tree.moveTo(target.end);
     state.leaf_id = target.id;
   } else {
-    const parentEnd =
-      entry.parentId === state.leaf_id ? state.leaf_end : resolvePlace(db, state.num, entry.parentId).end;
-    const segment = tree.extend(line.offset, line.length, parentEnd);
+    const segment = tree.extend(line.offset, line.length, parent.end);
     db.run(
       `INSERT INTO segments (session, start, end, parent_end) VALUES (?, ?, ?, ?)
        ON CONFLICT (session, start) DO UPDATE SET end = excluded.end`,
@@ -207,24 +257,28 @@ function takeEntry(
     state.leaf_id = entry.id;
   }
   state.leaf_end = tree.leafEnd;
+  state.leaf_messages = parent.messages + (entry.type === "message" ? 1 : 0);
   takeFacts(db, state, line, entry);
   return undefined;
 }
 
 function takeFacts(db: IndexDb, state: SessionRow, line: IndexedLine, entry: TranscriptEntry): void {
-  if (entry.turnId !== undefined) {
+  if (entry.turnId !== undefined) takeTurn(db, state.num, line.offset, entry.turnId, entry.type);
+  if (entry.type === "turn_commit") {
+    const end = line.offset + line.length;
+    // A rewrite writes the marker again; the first one says what became of the turn.
     db.run(
-      "INSERT OR IGNORE INTO turns (session, turn, start) VALUES (?, ?, ?)",
+      `UPDATE turns SET commit_end = ?, unfinalized = ?, moved = ?
+       WHERE session = ? AND turn = ? AND (commit_end IS NULL OR moved = 1)`,
+      end,
+      entry.finalized === false ? 1 : 0,
+      entry.outcome === "interrupted" && entry.code === ROTATED_CODE ? 1 : 0,
       state.num,
       entry.turnId,
-      line.offset,
     );
-  }
-  if (entry.type === "turn_commit") {
     db.run(
-      "UPDATE turns SET commit_end = ?, unfinalized = ? WHERE session = ? AND turn = ? AND commit_end IS NULL",
-      line.offset + line.length,
-      entry.finalized === false ? 1 : 0,
+      "UPDATE spans SET end = ? WHERE session = ? AND turn = ? AND end IS NULL",
+      end,
       state.num,
       entry.turnId,
     );
@@ -243,19 +297,58 @@ function takeFacts(db: IndexDb, state: SessionRow, line: IndexedLine, entry: Tra
     db.run("UPDATE turns SET unfinalized = 0 WHERE session = ? AND turn = ?", state.num, finalized);
 }
 
+/** A turn that went on in another generation and came back is open again. */
+function takeTurn(db: IndexDb, session: number, offset: number, turn: string, type: string): void {
+  const known = db.get<{ moved: number }>(
+    "SELECT moved FROM turns WHERE session = ? AND turn = ?",
+    session,
+    turn,
+  );
+  if (!known) db.run("INSERT INTO turns (session, turn, start) VALUES (?, ?, ?)", session, turn, offset);
+  else if (known.moved === 1 && type !== "turn_commit")
+    db.run("UPDATE turns SET commit_end = NULL, moved = 0 WHERE session = ? AND turn = ?", session, turn);
+  db.run(
+    `INSERT INTO spans (session, turn, start) SELECT ?, ?, ? WHERE NOT EXISTS
+       (SELECT 1 FROM spans WHERE session = ? AND turn = ? AND end IS NULL)`,
+    session,
+    turn,
+    offset,
+    session,
+    turn,
+  );
+}
+
+interface TreePlace {
+  id: string | null;
+  end: number;
+  /** Messages on the way from the root, this entry included. */
+  messages: number;
+}
+
+function parentPlace(db: IndexDb, state: SessionRow, entry: TranscriptEntry): TreePlace {
+  if (entry.parentId !== state.leaf_id) return resolvePlace(db, state.num, entry.parentId);
+  return { id: state.leaf_id, end: state.leaf_end, messages: state.leaf_messages };
+}
+
 /**
  * Where an id stands in the tree. One whose line is unreadable stands for the readable entry written before it, so
  * that what follows a lost line continues the conversation.
  */
-function resolvePlace(db: IndexDb, session: number, id: string | null): { id: string | null; end: number } {
-  if (id === null) return { id: null, end: 0 };
+function resolvePlace(db: IndexDb, session: number, id: string | null): TreePlace {
+  const root = { id: null, end: 0, messages: 0 };
+  if (id === null) return root;
   const row = entryById(db, session, id) ?? entryBefore(db, session, id);
-  if (!row) return { id: null, end: 0 };
-  if (row.jump === null) return { id: row.id, end: row.offset + row.length };
-  const target = db.get<{ id: string }>(
-    "SELECT id FROM entries WHERE session = ? AND offset + length = ?",
+  if (!row) return root;
+  if (row.jump === null) return placeOf(row);
+  const target = db.get<EntryRow>(
+    "SELECT * FROM entries WHERE session = ? AND offset + length = ?",
     session,
     row.jump,
   );
-  return { id: target?.id ?? null, end: row.jump };
+  return target ? placeOf(target) : { ...root, end: row.jump };
+}
+
+function placeOf(row: EntryRow): TreePlace {
+  const messages = row.messages + (row.type === "message" ? 1 : 0);
+  return { id: row.id, end: row.offset + row.length, messages };
 }

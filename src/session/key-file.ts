@@ -1,19 +1,39 @@
-/** The key of a session where its header does not say it: beside the transcript, so that it outlives the index. */
+/**
+ * The key of a session where its header does not say it, and what else a lost header said: beside the transcript, so
+ * that it outlives the index.
+ */
 import { readFileSync } from "node:fs";
 import { writeFileAtomic } from "../platform/files.ts";
 import { readFailure, systemCode } from "./failures.ts";
 
+export interface KeyFile {
+  key: string;
+  /** Where the session stands among those of its key, when no header says it any more. */
+  order?: { generation: number; precedence: number };
+}
+
 /** Undefined where there is no such file. Throws `store_read_failed`. */
-export function readKey(file: string): string | undefined {
+export function readKeyFile(file: string): KeyFile | undefined {
+  let text: string;
   try {
-    return readFileSync(file, "utf8").trim() || undefined;
+    text = readFileSync(file, "utf8");
   } catch (error) {
     if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR") return undefined;
     throw readFailure(error, file);
   }
+  const [key = "", second = ""] = text.trim().split("\n");
+  if (key === "") return undefined;
+  const order = /^generation (\d{1,15}) (\d{1,15})$/.exec(second);
+  return order ? { key, order: { generation: Number(order[1]), precedence: Number(order[2]) } } : { key };
+}
+
+/** The key alone. */
+export function readKey(file: string): string | undefined {
+  return readKeyFile(file)?.key;
 }
 
 /** Throws what the system throws. */
-export function writeKey(file: string, key: string): void {
-  writeFileAtomic(file, `${key}\n`);
+export function writeKeyFile(file: string, { key, order }: KeyFile): void {
+  const second = order ? `generation ${order.generation} ${order.precedence}\n` : "";
+  writeFileAtomic(file, `${key}\n${second}`);
 }

@@ -2,7 +2,11 @@ import { PagurusError } from "../contract/errors.ts";
 
 /** Letters and digits of any script, and what the key schemes of hosts use between them; never in a file name. */
 const KEY = /^[\p{L}\p{N}_+@#][\p{L}\p{N}\p{M}._:@+/#=~-]{0,199}$/u;
-const SESSION_ID = /^[0-9a-z]{16}$/;
+const OWN_ID = /^[0-9a-z]{16}$/;
+/** A name that an engine chose: no path, no hidden file. */
+const GIVEN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+/** An id that ends so would make its transcript another session's file. */
+const FILE_ENDINGS = /\.(jsonl|lock|key|torn|quarantine|receipts|mirror|spend|tmp)$/i;
 
 export function isSessionKey(key: string): boolean {
   return KEY.test(key);
@@ -17,9 +21,23 @@ export function assertSessionKey(key: string): void {
   );
 }
 
-/** True for an id that `IdSource` made; only such names are taken for session files. */
+/** True for an id that may name session files: one that was made here, or one that an engine gave a successor. */
 export function isSessionId(text: string): boolean {
-  return SESSION_ID.test(text);
+  return GIVEN_ID.test(text) && !FILE_ENDINGS.test(text) && !text.endsWith(".");
+}
+
+/** Throws `usage_invalid` for an id that cannot name session files. */
+export function assertSessionId(sessionId: string): void {
+  if (isSessionId(sessionId)) return;
+  throw new PagurusError(
+    "usage_invalid",
+    `The session id ${JSON.stringify(sessionId.slice(0, 80))} is not valid; take one that the store reserved.`,
+  );
+}
+
+/** True for an id as `IdSource` makes it: a transcript of that name is a session, whatever is in it. */
+export function isOwnId(text: string): boolean {
+  return OWN_ID.test(text);
 }
 
 /** The key of a session that lost its own; nothing but its file says that it exists. */

@@ -1,6 +1,6 @@
 /** Opening a session: as its one writer, or read-only. */
 import { constants } from "node:fs";
-import type { OpenNotice, SessionReader, SessionWriter } from "../contract/store.ts";
+import type { OpenNotice, SessionReader, SessionWriter } from "../contract/writer.ts";
 import { notFound, type Catalog } from "./catalog.ts";
 import { ContextWindow, MessageCache } from "./context.ts";
 import { createSession } from "./create.ts";
@@ -78,12 +78,19 @@ export function openWriter(
   for (;;) {
     let row = catalog.current(key);
     if (!row && options.create === false) throw notFound(key);
-    row ??= createSession(catalog, key, { cwd: options.cwd, unlessExists: true });
+    row ??= createSession(catalog, key, { cwd: options.cwd, present: "take" });
     assertKnownVersion(catalog, row);
-    const locked = acquire(catalog, row, options.deadlineMs ?? 0);
+    const locked = acquire(catalog, row, options.deadlineMs ?? 0, (held) => catalog.isCurrent(held));
     if (!locked) continue;
     try {
-      return startWriter(catalog, warm, locked);
+      const { view, writer, notices } = startWriter(catalog, warm, locked);
+      try {
+        closeInterrupted(view, writer, notices, catalog.now);
+      } catch (error) {
+        view.close();
+        throw error;
+      }
+      return writer;
     } catch (error) {
       locked.lock.release();
       throw error;
@@ -91,14 +98,22 @@ export function openWriter(
   }
 }
 
-interface LockedSession {
+export interface LockedSession {
   lock: SessionLock;
   row: SessionRow;
   notices: OpenNotice[];
 }
 
-/** Takes the lock and brings the file in order. Undefined: while it waited the session was replaced, start over. */
-function acquire(catalog: Catalog, candidate: SessionRow, deadlineMs: number): LockedSession | undefined {
+/**
+ * Takes the lock and brings the file in order. Undefined: while it waited the session was removed, or `wanted` no
+ * longer takes it. Throws `session_locked`, `store_write_failed`.
+ */
+export function acquire(
+  catalog: Catalog,
+  candidate: SessionRow,
+  deadlineMs: number,
+  wanted: (row: SessionRow) => boolean,
+): LockedSession | undefined {
   const paths = catalog.paths(candidate.id);
   let { epoch } = catalog.index.ensure(candidate.id)?.row ?? candidate;
   for (;;) {
@@ -111,13 +126,15 @@ function acquire(catalog: Catalog, candidate: SessionRow, deadlineMs: number): L
     });
     try {
       const notices = lockNotices(lock);
+      // The writer that ended may have made the next generation and not told the index.
+      if (lock.takenFrom !== undefined) catalog.index.sync();
       let state = catalog.index.ensure(candidate.id);
       if (state?.torn) {
         const notice = setTornAside(paths, state.torn);
         if (notice) notices.push(notice);
         state = catalog.index.ensure(candidate.id);
       }
-      if (!state || !catalog.isCurrent(state.row)) {
+      if (!state || !wanted(state.row)) {
         lock.release();
         return undefined;
       }
@@ -138,7 +155,12 @@ function lockNotices(lock: SessionLock): OpenNotice[] {
   return [{ kind: "stale_lock_taken", detail }];
 }
 
-function startWriter(catalog: Catalog, warm: WarmSessions, locked: LockedSession): SessionWriter {
+/** Opens the file of a session whose lock is held. */
+export function startWriter(
+  catalog: Catalog,
+  warm: WarmSessions,
+  locked: LockedSession,
+): { view: SessionView; writer: TranscriptWriter; notices: OpenNotice[] } {
   const { lock, row } = locked;
   const paths = catalog.paths(row.id);
   const indexNotices = takeIndexNotices(catalog, warm, row);
@@ -159,9 +181,8 @@ function startWriter(catalog: Catalog, warm: WarmSessions, locked: LockedSession
       warm.keep(row.id, { view, window });
     };
     const writer = new TranscriptWriter({ view, window, cache, lock, now: catalog.now, notices, onClose });
-    closeInterrupted(view, writer, notices, catalog.now);
     if (indexNotices.length > 0) catalog.index.forgetNotices(row.id);
-    return writer;
+    return { view, writer, notices };
   } catch (error) {
     view.close();
     throw error;
@@ -250,6 +271,6 @@ function takeIndexNotices(catalog: Catalog, warm: WarmSessions, row: SessionRow)
 
 function newView(catalog: Catalog, row: SessionRow): SessionView {
   return new SessionView(catalog.index, row, catalog.paths(row.id).transcript, (session) =>
-    catalog.isCurrent(session),
+    catalog.standing(session),
   );
 }

@@ -6,7 +6,7 @@ import { closeSync, fstatSync, ftruncateSync, openSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { Usage } from "../contract/message.ts";
 import type { Receipt, ReceiptPart } from "../contract/receipt.ts";
-import type { SessionRecord } from "../contract/store.ts";
+import type { SessionRecord } from "../contract/writer.ts";
 import { writeAll } from "../platform/files.ts";
 import { readFailure, systemCode, writeFailure } from "./failures.ts";
 import { linesBackward, linesForward, type Line } from "./lines.ts";

@@ -1,6 +1,6 @@
 /** What a writer repairs when it opens a session: a torn end, unreadable lines, turns that were cut off. */
 import { appendFileSync, closeSync, fsyncSync, ftruncateSync, openSync, readFileSync } from "node:fs";
-import type { OpenNotice } from "../contract/store.ts";
+import type { OpenNotice } from "../contract/writer.ts";
 import type { MessageEntry } from "../contract/transcript.ts";
 import { writeAll } from "../platform/files.ts";
 import { systemCode, writeFailure } from "./failures.ts";
@@ -12,7 +12,10 @@ import { clip } from "./tree.ts";
 import type { SessionView } from "./view.ts";
 
 export function tornNotice(torn: TornLine, done: string): OpenNotice {
-  const detail = `The last line of the transcript (${torn.length} bytes at ${torn.offset}) is torn and ${done}.`;
+  const where = `(${torn.length} bytes at ${torn.offset})`;
+  const detail = torn.branch
+    ? `A rewrite at the end of the transcript ${where} was cut off and ${done}; the conversation is as it was before.`
+    : `The last line of the transcript ${where} is torn and ${done}.`;
   return { kind: "torn_line", detail };
 }
 

@@ -58,8 +58,10 @@ export function searchSessions(
     const words = terms.map((term) => fold(term.word));
     const candidates = read(catalog, db, rows);
     rank(candidates, words);
-    const trees = new Map<number, PathTree>();
-    return candidates.slice(0, limit).map((candidate) => hit(db, candidate, words, trees));
+    const paths = new Paths(db);
+    return withoutCopies(candidates, paths)
+      .slice(0, limit)
+      .map((candidate) => hit(candidate, words, paths));
   });
 }
 
@@ -179,21 +181,48 @@ function fold(text: string): string {
     .toLowerCase();
 }
 
-function hit(
-  db: IndexDb,
-  candidate: Candidate,
-  words: readonly string[],
-  trees: Map<number, PathTree>,
-): SearchHit {
-  const { session, entry } = candidate;
-  let tree = trees.get(session.num);
-  if (!tree) {
-    const row = sessionRow(db, session.id) ?? session;
-    tree = new PathTree(segmentsOf(db, session.num), row.leaf_end);
-    trees.set(session.num, tree);
+/** The active paths of the sessions that were hit. */
+class Paths {
+  readonly #db: IndexDb;
+  readonly #trees = new Map<number, PathTree>();
+
+  constructor(db: IndexDb) {
+    this.#db = db;
   }
-  const path = tree;
-  const replaced = supersedingPlaces(db, session.num, entry.id).some((row) => path.onPath(row.offset));
+
+  /** False for a message that is off its session's path, or at whose place another stands. */
+  holds({ session, entry }: Candidate): boolean {
+    let tree = this.#trees.get(session.num);
+    if (!tree) {
+      const row = sessionRow(this.#db, session.id) ?? session;
+      tree = new PathTree(segmentsOf(this.#db, session.num), row.leaf_end);
+      this.#trees.set(session.num, tree);
+    }
+    const path = tree;
+    if (!path.onPath(entry.offset)) return false;
+    return !supersedingPlaces(this.#db, session.num, entry.id).some((row) => path.onPath(row.offset));
+  }
+}
+
+/** A rewrite writes messages again that it does not change: of those the one on the path is the hit. */
+function withoutCopies(candidates: readonly Candidate[], paths: Paths): Candidate[] {
+  const groups = new Map<string, Candidate[]>();
+  for (const candidate of candidates) {
+    const { session, role, timestamp, text } = candidate;
+    const name = `${session.num} ${role} ${timestamp} ${text}`;
+    const group = groups.get(name);
+    if (group) group.push(candidate);
+    else groups.set(name, [candidate]);
+  }
+  return [...groups.values()].flatMap((group) => {
+    if (group.length === 1) return group;
+    const held = group.filter((candidate) => paths.holds(candidate));
+    return held.length > 0 ? held : group.slice(0, 1);
+  });
+}
+
+function hit(candidate: Candidate, words: readonly string[], paths: Paths): SearchHit {
+  const { session, entry } = candidate;
   return {
     sessionKey: session.key,
     sessionId: session.id,
@@ -201,7 +230,7 @@ function hit(
     role: candidate.role,
     timestamp: candidate.timestamp,
     snippet: snippet(candidate.text, words),
-    onPath: !replaced && path.onPath(entry.offset),
+    onPath: paths.holds(candidate),
   };
 }
 

@@ -5,15 +5,15 @@
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
-import type { OpenNotice } from "../contract/store.ts";
+import type { OpenNotice } from "../contract/writer.ts";
 import type { Logger } from "../platform/log.ts";
 import { changeNotices, forgetChange, knownIds, noteChange } from "./changes.ts";
 import { readFailure, sqliteCode, systemCode } from "./failures.ts";
 import { IndexDb, indexRemedy, MEMORY } from "./index-db.ts";
 import { removeSession, sessionRow, type SessionRow } from "./index-rows.ts";
-import { catchUpLines, insertSession, isSameFile, type TornLine } from "./indexer.ts";
-import { readKey, writeKey } from "./key-file.ts";
-import { isSessionId, recoveredKey } from "./keys.ts";
+import { catchUpLines, insertSession, isSameFile, readHeader, type TornLine } from "./indexer.ts";
+import { readKeyFile, writeKeyFile, type KeyFile } from "./key-file.ts";
+import { isOwnId, isSessionId, recoveredKey } from "./keys.ts";
 import { sessionPaths, TRANSCRIPT_SUFFIX } from "./paths.ts";
 
 /** A temporary file that is this old was left by a process that died, ms. */
@@ -218,14 +218,28 @@ export class SessionIndex {
       const id = basename(name, TRANSCRIPT_SUFFIX);
       const file = join(this.#folder, name);
       if (name.endsWith(".tmp")) removeLeftover(file);
-      if (!name.endsWith(TRANSCRIPT_SUFFIX) || !isSessionId(id)) continue;
+      if (!name.endsWith(TRANSCRIPT_SUFFIX)) continue;
       const bytes = rows.get(id);
+      if (bytes === undefined && !this.#isOurs(id)) continue;
       rows.delete(id);
       if (bytes === statSync(file, { throwIfNoEntry: false })?.size) continue;
       if (this.#tryEnsure(db, id)) changed += 1;
     }
     for (const id of rows.keys()) this.#remove(db, id);
     return changed;
+  }
+
+  /** A name that was not made here may be any file that somebody put there: it has to say itself what it is. */
+  #isOurs(id: string): boolean {
+    if (isOwnId(id)) return true;
+    if (!isSessionId(id)) return false;
+    const { transcript, key } = sessionPaths(this.#folder, id);
+    try {
+      return readHeader(transcript)?.storedAs === id || existsSync(key);
+    } catch (error) {
+      this.#logger.warn("A transcript cannot be read.", { sessionId: id, code: systemCode(error) });
+      return false;
+    }
   }
 
   /** One transcript that cannot be read must not hide the others. */
@@ -263,9 +277,9 @@ export class SessionIndex {
       const { size } = fstatSync(fd);
       const row = sessionRow(db, sessionId);
       if (row?.bytes === size && isSameFile(fd, size, row)) return { row, torn: undefined };
-      const given = readKey(paths.key);
+      const given = readKeyFile(paths.key);
       const state = db.transaction(() => this.#catchUp(db, fd, size, sessionId, given));
-      if (state?.row.header_length === 0 && state.row.key !== given) this.#keepKey(paths.key, state.row);
+      if (state?.row.header_length === 0 && !sameOrder(state.row, given)) this.#keepKey(paths.key, state.row);
       return state;
     } finally {
       closeSync(fd);
@@ -274,9 +288,10 @@ export class SessionIndex {
 
   /** Only the index knows this key; it is written where another index finds it. */
   #keepKey(file: string, row: SessionRow): void {
-    if (row.key === recoveredKey(row.id)) return;
+    const { key, generation, precedence } = row;
+    if (key === recoveredKey(row.id)) return;
     try {
-      writeKey(file, row.key);
+      writeKeyFile(file, { key, order: { generation, precedence } });
     } catch (error) {
       this.#logger.warn("The key of a session without a header could not be kept beside it.", {
         sessionId: row.id,
@@ -290,7 +305,7 @@ export class SessionIndex {
     fd: number,
     size: number,
     sessionId: string,
-    given: string | undefined,
+    given: KeyFile | undefined,
   ): { row: SessionRow; torn: TornLine | undefined } | undefined {
     const former = sessionRow(db, sessionId);
     const changed = former !== undefined && !isSameFile(fd, size, former);
@@ -318,6 +333,11 @@ export class SessionIndex {
       forgetChange(db, sessionId);
     });
   }
+}
+
+function sameOrder(row: SessionRow, given: KeyFile | undefined): boolean {
+  const { generation, precedence } = given?.order ?? { generation: 0, precedence: 0 };
+  return row.key === given?.key && row.generation === generation && row.precedence === precedence;
 }
 
 function removeLeftover(file: string): void {

@@ -1,12 +1,8 @@
 import { join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
-import type {
-  SearchHit,
-  SessionReader,
-  SessionRecord,
-  SessionStore,
-  SessionWriter,
-} from "../contract/store.ts";
+import type { SearchHit, SessionStore, Successor } from "../contract/store.ts";
+import type { SessionReader, SessionRecord, SessionWriter } from "../contract/writer.ts";
+import type { NewEntry } from "../contract/transcript.ts";
 import { silentLogger, type Logger } from "../platform/log.ts";
 import { Catalog } from "./catalog.ts";
 import { createSession, forkSession } from "./create.ts";
@@ -14,6 +10,7 @@ import { deleteSessions } from "./delete.ts";
 import { exportLines, exportMarkdown } from "./export.ts";
 import { importSession } from "./import.ts";
 import { openReader, openWriter, WarmSessions, type WriterOptions } from "./open.ts";
+import { rotateSession } from "./rotate.ts";
 import { searchSessions } from "./search.ts";
 import { SessionIndex } from "./session-index.ts";
 import { SessionView } from "./view.ts";
@@ -66,13 +63,29 @@ class EmbeddedSessionStore implements SessionStore {
 
   renew(sessionKey: string, options: { cwd: string }): SessionRecord {
     return this.#catalog.record(
-      createSession(this.#catalog, sessionKey, { cwd: options.cwd, unlessExists: false }),
+      createSession(this.#catalog, sessionKey, { cwd: options.cwd, present: "renew" }),
     );
   }
 
-  fork(sessionKey: string, newKey: string, options: { entryId?: string } = {}): SessionRecord {
+  reserveId(): string {
+    return this.#catalog.nextId();
+  }
+
+  create(sessionKey: string, options: { cwd: string; sessionId?: string }): SessionRecord {
+    return this.#catalog.record(createSession(this.#catalog, sessionKey, { ...options, present: "refuse" }));
+  }
+
+  fork(
+    sessionKey: string,
+    newKey: string,
+    options: { entryId?: string; sessionId?: string } = {},
+  ): SessionRecord {
     const source = this.#catalog.require(sessionKey);
-    return this.#catalog.record(forkSession(this.#catalog, source, newKey, options.entryId));
+    return this.#catalog.record(forkSession(this.#catalog, source, newKey, options));
+  }
+
+  rotate(writer: SessionWriter, successor: Successor, carry: readonly NewEntry[]): SessionWriter {
+    return rotateSession(this.#catalog, this.#warm, writer, successor, carry);
   }
 
   delete(sessionKey: string): { sessions: number; bytes: number } {
@@ -85,7 +98,9 @@ class EmbeddedSessionStore implements SessionStore {
     if (!state) throw new PagurusError("session_not_found", `The transcript of ${sessionKey} is gone.`);
     const { row } = state;
     const file = this.#catalog.paths(row.id).transcript;
-    const view = new SessionView(this.#catalog.index, row, file, () => true);
+    const view = new SessionView(this.#catalog.index, row, file, (session) =>
+      this.#catalog.standing(session),
+    );
     return format === "jsonl" ? exportLines(view) : exportMarkdown(view, this.#catalog.record(row));
   }
 

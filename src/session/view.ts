@@ -1,7 +1,7 @@
 /** One open session as reader and writer share it: its file, the tree of its entries, and look-ups by id. */
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { PagurusError } from "../contract/errors.ts";
-import type { SessionRecord } from "../contract/store.ts";
+import type { SessionRecord } from "../contract/writer.ts";
 import type { TranscriptEntry } from "../contract/transcript.ts";
 import { parseEntry } from "./entry.ts";
 import { readFailure } from "./failures.ts";
@@ -14,6 +14,7 @@ import {
   supersedingPlaces,
   sessionRow,
   type SessionRow,
+  type Standing,
 } from "./index-rows.ts";
 import { catchUpLines, indexLines, type IndexedLine } from "./indexer.ts";
 import { linesBackward, linesForward, readAt } from "./lines.ts";
@@ -28,6 +29,26 @@ export interface Place {
   offset: number;
   length: number;
   type: string;
+  /** Number of the line; 1 for the first behind the header. */
+  line: number;
+  /** Messages before it on its branch. */
+  messages: number;
+}
+
+/** Where a rewind or a rewrite moves the leaf; `messages` are those up to it. */
+export interface Leaf {
+  id: string | null;
+  end: number;
+  messages: number;
+}
+
+export function leafAt(id: string | null, place: Place | undefined): Leaf {
+  if (!place) return { id, end: 0, messages: 0 };
+  return {
+    id,
+    end: place.offset + place.length,
+    messages: place.messages + (place.type === "message" ? 1 : 0),
+  };
 }
 
 export interface PlacedEntry {
@@ -41,22 +62,25 @@ export class SessionView {
   readonly file: string;
   readonly tree: PathTree;
   readonly #index: SessionIndex;
-  readonly #isCurrent: (row: SessionRow) => boolean;
+  readonly #standing: (row: SessionRow) => Standing;
   #row: SessionRow;
   #leafId: string | null;
+  /** Messages on the path. */
+  #messages: number;
   #size: number;
   #fd: number | undefined;
   /** Written but not indexed yet. */
   #pending: IndexedLine[] = [];
   #pendingPlaces = new Map<string, Place>();
 
-  constructor(index: SessionIndex, row: SessionRow, file: string, isCurrent: (row: SessionRow) => boolean) {
+  constructor(index: SessionIndex, row: SessionRow, file: string, standing: (row: SessionRow) => Standing) {
     this.#index = index;
     this.#row = row;
     this.file = file;
     this.sessionId = row.id;
-    this.#isCurrent = isCurrent;
+    this.#standing = standing;
     this.#leafId = row.leaf_id;
+    this.#messages = row.leaf_messages;
     this.#size = row.bytes;
     this.tree = new PathTree(
       index.use((db) => segmentsOf(db, row.num)),
@@ -140,17 +164,28 @@ export class SessionView {
       entryCount: row.entries + pending.length,
       bytes: this.#size,
       ...(name === null ? {} : { name }),
-      current: this.#isCurrent(row),
+      ...this.#standing(row),
     };
   }
 
-  /** Takes an entry that was just written at the end of the file. */
-  added(entry: TranscriptEntry, bytes: Buffer, leaf: { id: string | null; end: number } | undefined): Place {
-    const place = { offset: this.#size, length: bytes.length, type: entry.type };
-    if (leaf) {
-      this.tree.moveTo(leaf.end);
-      this.#leafId = leaf.id;
-    } else {
+  moveTo(leaf: Leaf): void {
+    this.tree.moveTo(leaf.end);
+    this.#leafId = leaf.id;
+    this.#messages = leaf.messages;
+  }
+
+  /** Takes an entry that was just written at the end of the file; `leaf` where it moves there. */
+  added(entry: TranscriptEntry, bytes: Buffer, leaf: Leaf | undefined): Place {
+    const place = {
+      offset: this.#size,
+      length: bytes.length,
+      type: entry.type,
+      line: this.#row.lines + this.#pending.length + 1,
+      messages: leaf?.messages ?? this.#messages,
+    };
+    if (leaf) this.moveTo(leaf);
+    else {
+      if (entry.type === "message") this.#messages += 1;
       this.tree.extend(place.offset, place.length, this.tree.leafEnd);
       this.#leafId = entry.id;
     }
@@ -198,6 +233,33 @@ export class SessionView {
   /** The place of an entry, or where its line is lost that of the first entry written after it. */
   findFrom(id: string): Place | undefined {
     return this.find(id) ?? this.ask((db, session) => entryFrom(db, session, id));
+  }
+
+  /** As `findFrom`; for an entry that a rewrite took off the path, the one that was written in its place. */
+  findKept(id: string): Place | undefined {
+    const place = this.findFrom(id);
+    return place && this.#inPlaceOf(id, place);
+  }
+
+  /** As `find`, likewise. */
+  findInput(id: string): Place | undefined {
+    const place = this.find(id);
+    return place && this.#inPlaceOf(id, place);
+  }
+
+  #inPlaceOf(id: string, place: Place): Place {
+    if (this.tree.onPath(place.offset)) return place;
+    const seen = new Set([id]);
+    const ids = [id];
+    for (let next = ids.shift(); next !== undefined; next = ids.shift()) {
+      const of = next;
+      for (const row of this.ask((db, session) => supersedingPlaces(db, session, of))) {
+        if (this.tree.onPath(row.offset)) return row;
+        if (!seen.has(row.id)) ids.push(row.id);
+        seen.add(row.id);
+      }
+    }
+    return place;
   }
 
   /** The last compaction on the active path. */

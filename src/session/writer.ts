@@ -1,19 +1,28 @@
 import { fsyncSync, ftruncateSync } from "node:fs";
 import { PagurusError } from "../contract/errors.ts";
 import type { AgentMessage } from "../contract/message.ts";
-import type { ContextSlice, OpenNotice, SessionRecord, SessionWriter } from "../contract/store.ts";
+import type {
+  ContextSlice,
+  EntryPlace,
+  OpenNotice,
+  SessionRecord,
+  SessionWriter,
+} from "../contract/writer.ts";
+import type { RewriteRequest, TranscriptRewriteResult } from "../contract/runtime-context.ts";
 import type { NewEntry, TranscriptCursor, TranscriptEntry } from "../contract/transcript.ts";
 import { writeAll } from "../platform/files.ts";
 import { IdSource } from "../platform/ids.ts";
 import { turnMessages, type ContextWindow, type MessageCache } from "./context.ts";
 import { entryNotFound, openCursor } from "./cursor.ts";
-import { formatLine, parseEntry } from "./entry.ts";
+import { completeEntry, formatLine, parseEntry } from "./entry.ts";
 import { writeFailure } from "./failures.ts";
-import { isCommitted, isUnfinalized, lastEntryId, nextUnfinalized } from "./index-rows.ts";
+import { idBound } from "./catalog.ts";
+import { isCommitted, isUnfinalized, lastEntryId, nextUnfinalized, spansOf } from "./index-rows.ts";
 import { FINALIZED_TYPE } from "./indexer.ts";
 import type { SessionLock } from "./lock.ts";
+import { planRewrite } from "./rewrite.ts";
 import { clip } from "./tree.ts";
-import type { SessionView } from "./view.ts";
+import { leafAt, type Leaf, type SessionView } from "./view.ts";
 
 export interface WriterParts {
   view: SessionView;
@@ -57,12 +66,16 @@ export class TranscriptWriter implements SessionWriter {
     this.#view = parts.view;
     this.notices = parts.notices;
     this.cursor = openCursor(parts.view);
-    const floor = parts.view.query((db, session) => lastEntryId(db, session));
+    const floor = parts.view.query((db, session) => lastEntryId(db, session, idBound(parts.now())));
     this.#ids = new IdSource({ now: parts.now, ...(floor === null ? {} : { floor }) });
   }
 
   get record(): SessionRecord {
     return this.#finalRecord ?? this.#view.record();
+  }
+
+  get epoch(): number {
+    return this.#parts.lock.epoch;
   }
 
   get leafId(): string | null {
@@ -108,6 +121,44 @@ export class TranscriptWriter implements SessionWriter {
     this.#rewind({ type: "rewind", targetId });
   }
 
+  rewrite(replacements: readonly RewriteRequest[]): TranscriptRewriteResult {
+    this.#assertOpen();
+    const view = this.#view;
+    const plan = planRewrite(
+      {
+        view,
+        epoch: this.epoch,
+        nextId: () => this.#ids.next(),
+        isCommitted: (turnId) => this.#isCommitted(turnId),
+      },
+      replacements,
+    );
+    if ("reason" in plan) return { changed: false, bytesFreed: 0, rewrittenEntries: 0, reason: plan.reason };
+    // One write, so that a failing one is cut off as a whole.
+    this.#writeBytes(Buffer.concat(plan.lines.map(({ bytes }) => bytes)), true);
+    view.moveTo(plan.parent);
+    for (const { entry, bytes } of plan.lines) view.added(entry, bytes, undefined);
+    this.#parts.window.reset();
+    view.flush(true);
+    return { changed: true, bytesFreed: plan.bytesFreed, rewrittenEntries: replacements.length };
+  }
+
+  place(entryId: string): EntryPlace | undefined {
+    const place = this.#view.find(entryId);
+    if (!place) return undefined;
+    const onPath = this.#view.tree.onPath(place.offset);
+    return { rawSeq: place.line, messagePosition: onPath ? place.messages : undefined };
+  }
+
+  /** The view with all that was written in the index, for the one that takes the session over. */
+  handOver(): SessionView {
+    this.#assertOpen();
+    this.#parts.lock.assertHeld();
+    this.#assertUnchanged();
+    this.#view.flush();
+    return this.#view;
+  }
+
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -130,9 +181,14 @@ export class TranscriptWriter implements SessionWriter {
       const row = this.#view.query((db, session) => nextUnfinalized(db, session, after));
       if (!row) return;
       after = row.start;
-      if (this.#finalized.has(row.turn) || row.commit_end === null || !tree.onPath(row.commit_end - 1))
-        continue;
-      const entries = this.#view.forward(clip(tree.path(), row.start, row.commit_end));
+      if (this.#finalized.has(row.turn)) continue;
+      const spans = this.#view.query((db, session) => spansOf(db, session, row.turn));
+      const at = spans.findLastIndex(({ end }) => end !== null && tree.onPath(end - 1));
+      const ranges = spans
+        .slice(0, at + 1)
+        .flatMap(({ start, end }) => clip(tree.path(), start, end ?? undefined));
+      if (ranges.length === 0) continue;
+      const entries = this.#view.forward(ranges);
       yield { turnId: row.turn, messages: turnMessages(entries, row.turn, this.#parts.cache) };
     }
   }
@@ -154,22 +210,15 @@ export class TranscriptWriter implements SessionWriter {
     const place = targetId === null ? undefined : this.#view.find(targetId);
     if (targetId !== null && (!place || place.type === "rewind"))
       throw entryNotFound(this.#view.sessionId, targetId);
-    const leaf = { id: targetId, end: place ? place.offset + place.length : 0 };
+    const leaf = leafAt(targetId, place);
     const written = this.#write(entry, { durably: true, leaf });
     this.#parts.window.reset();
     this.#view.flush(true);
     return written;
   }
 
-  #write(
-    entry: NewEntry,
-    how: { durably?: boolean; leaf?: { id: string | null; end: number } } = {},
-  ): TranscriptEntry {
-    if (this.#closed)
-      throw new PagurusError(
-        "store_write_failed",
-        `The session ${this.#view.sessionId} was closed; open it again.`,
-      );
+  #write(entry: NewEntry, how: { durably?: boolean; leaf?: Leaf } = {}): TranscriptEntry {
+    this.#assertOpen();
     const bytes = formatLine(this.#complete(entry));
     // The entry as a reader will see it: nobody else holds a part of it, and what JSON drops is dropped.
     const stored = parseEntry(bytes.subarray(0, -1));
@@ -185,22 +234,21 @@ export class TranscriptWriter implements SessionWriter {
     return stored.entry;
   }
 
+  #assertOpen(): void {
+    if (!this.#closed) return;
+    throw new PagurusError(
+      "store_write_failed",
+      `The session ${this.#view.sessionId} was closed; open it again.`,
+    );
+  }
+
   #complete(entry: NewEntry): TranscriptEntry {
-    const { type, turnId, ...rest } = entry;
-    if (entry.type === "message") {
-      const { entryId: _, ...message } = entry.message;
-      Object.assign(rest, { message });
-    }
-    const complete = {
-      type,
+    return completeEntry(entry, {
       id: this.#ids.next(),
       parentId: this.#view.leafId,
       timestamp: new Date(this.#parts.now()).toISOString(),
-      ...(turnId === undefined ? {} : { turnId }),
-      epoch: this.#parts.lock.epoch,
-      ...rest,
-    };
-    return complete as TranscriptEntry;
+      epoch: this.epoch,
+    });
   }
 
   #writeBytes(bytes: Buffer, durably: boolean): void {

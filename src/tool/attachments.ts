@@ -3,7 +3,7 @@ import { constants, statSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { resolve } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
-import type { InputPart } from "../contract/host.ts";
+import type { InputPart } from "../contract/run.ts";
 import { isBinary, textDecoderFor } from "./file-access.ts";
 import { imageKind, MOST_IMAGE_BYTES } from "./image-kind.ts";
 import { systemCode, ToolError } from "./tool-error.ts";

@@ -4,7 +4,7 @@
  */
 import { homedir } from "node:os";
 import { isAbsolute } from "node:path";
-import type { AskPermission } from "../contract/host.ts";
+import type { AskPermission } from "../contract/run.ts";
 import type { PermissionConfig, PermissionMode, PermissionRule } from "../config/types.ts";
 import { escapeGlob, globMatcher } from "./glob-pattern.ts";
 import type { Access, ToolPlan } from "./host-tool.ts";

@@ -1,7 +1,7 @@
 /** The tools of a session: catalog, fingerprint, and the one way to call them. */
 import { createHash } from "node:crypto";
 import { PagurusError } from "../contract/errors.ts";
-import type { AskPermission } from "../contract/host.ts";
+import type { AskPermission } from "../contract/run.ts";
 import type { ToolCallPart } from "../contract/message.ts";
 import type { PluginTool } from "../contract/plugin.ts";
 import type { ToolOutcome, ToolSet, ToolSpec } from "../contract/tool.ts";

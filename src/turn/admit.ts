@@ -3,14 +3,17 @@
  * here, in one sentence, and leaves no trace in the session.
  */
 import { statSync } from "node:fs";
+import type { ContextEngine } from "../contract/engine.ts";
 import type { TurnEvent } from "../contract/events.ts";
 import { PagurusError } from "../contract/errors.ts";
-import type { RunRequest } from "../contract/host.ts";
+import type { RunRequest } from "../contract/run.ts";
 import { orAborted } from "../platform/deadline.ts";
 import { checkHostRequirements } from "./engine-slot.ts";
 import { inputBlocked } from "./gate.ts";
+import { CostGate, costLimits } from "./cost.ts";
 import { Guard } from "./guard.ts";
 import { runHooks } from "./hooks.ts";
+import { LiveSession } from "./live-session.ts";
 import type { Admission, AgentHost } from "./scope.ts";
 import { selectRuntime } from "./select.ts";
 
@@ -26,24 +29,15 @@ export async function admit(
   const { signal, emit } = port;
   const sessionKey = request.sessionKey ?? "main";
   const cwd = request.cwd ?? host.settings.workspace ?? process.cwd();
-  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new PagurusError(
-      "usage_invalid",
-      `The working folder ${cwd} does not exist; name an existing one with --cwd.`,
-    );
-  }
-  if (request.prompt.trim() === "" && (request.parts ?? []).length === 0) {
-    throw new PagurusError(
-      "usage_invalid",
-      "The prompt is empty; give a text, or - to read it from standard input.",
-    );
-  }
+  checkInput(request, cwd);
   const ref = request.model ?? (await host.defaultModel()).ref;
   const model = host.modelInfo(ref);
   const choice = selectRuntime({ ...host, model, requested: request.runtime });
   const engine = await orAborted(host.slot.get(), signal);
   checkHostRequirements(engine, choice.harness, "agent-run");
+  checkCompactionOwner(host, engine);
   checkPlugins(host);
+  const limits = costLimits(request.maxCost, host.config.agents?.defaults?.maxCost);
 
   const turnId = host.newTurnId();
   const guard = new Guard({
@@ -73,6 +67,7 @@ export async function admit(
       const context = { sessionKey, sessionId, agentId: host.agentId, turnId };
       await runHooks(host.hooks, "session_start", { resumed: existed }, context, hooks);
     }
+    const session = new LiveSession(writer);
     return {
       host,
       request,
@@ -81,7 +76,11 @@ export async function admit(
       cwd,
       engine,
       model,
-      writer,
+      session,
+      get writer() {
+        return session.writer;
+      },
+      cost: new CostGate({ limits, model, ledger: host.spend, sessionId, turnId }),
       existed,
       guard,
       signal,
@@ -93,6 +92,31 @@ export async function admit(
     writer.close();
     throw error;
   }
+}
+
+function checkInput(request: RunRequest, cwd: string): void {
+  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new PagurusError(
+      "usage_invalid",
+      `The working folder ${cwd} does not exist; name an existing one with --cwd.`,
+    );
+  }
+  if (request.prompt.trim() === "" && (request.parts ?? []).length === 0) {
+    throw new PagurusError(
+      "usage_invalid",
+      "The prompt is empty; give a text, or - to read it from standard input.",
+    );
+  }
+}
+
+/** Who compacts is said once: an engine that owns its compaction cannot be told that the runtime does. */
+export function checkCompactionOwner(host: AgentHost, { info }: ContextEngine): void {
+  if (host.config.agents?.defaults?.compaction?.owner !== "native" || info.ownsCompaction !== true) return;
+  throw new PagurusError(
+    "host_requirement",
+    `agents.defaults.compaction.owner is "native", but the engine "${info.id}" owns its compaction; set it to "engine", or choose another engine in plugins.slots.contextEngine.`,
+    { details: { engine: info.id } },
+  );
 }
 
 /** A plugin may be a gate or a guard: without it nothing runs. */

@@ -1,5 +1,6 @@
 /** What an engine may not answer. Each check returns what is wrong, in words, or undefined. */
-import type { AssembleResult, CompactResult } from "../contract/engine-params.ts";
+import type { AssembleResult } from "../contract/engine-params.ts";
+import type { CompactResult } from "../contract/engine-compaction.ts";
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
@@ -60,6 +61,10 @@ export function checkAssembleResult(result: AssembleResult): string | undefined 
   const addition: unknown = result.systemPromptAddition;
   if (addition !== undefined && addition !== null && typeof addition !== "string")
     return "systemPromptAddition is not text";
+  const { contextProjection: projection } = result;
+  if (projection === undefined || projection === null) return undefined;
+  if (projection.mode !== "thread_bootstrap" && projection.mode !== "per_turn")
+    return "contextProjection names no known mode";
   return undefined;
 }
 
@@ -67,14 +72,35 @@ export function checkCompactResult(result: CompactResult): string | undefined {
   if (!isRecord(result)) return "compact() returned no object";
   if (typeof result.ok !== "boolean" || typeof result.compacted !== "boolean")
     return "compact() says neither ok nor compacted";
+  if (!isText(result.reason)) return "the reason of compact() is no text";
+  if (!isText(result.sessionId) || !isText(result.sessionFile)) return "compact() names no proper successor";
   const inner: unknown = result.result;
   if (inner === undefined || inner === null) return undefined;
   if (!isRecord(inner)) return "compact() has a result that is no object";
+  const target: unknown = inner["sessionTarget"] ?? {};
   if (
-    inner["summary"] !== undefined &&
-    (typeof inner["summary"] !== "string" || inner["summary"].trim() === "")
-  ) {
-    return "compact() returned an empty summary";
+    !isText(inner["sessionId"]) ||
+    !isText(inner["sessionFile"]) ||
+    !isRecord(target) ||
+    !isText(target["sessionId"])
+  )
+    return "compact() names no proper successor";
+  if (!isCount(inner["tokensBefore"]) || !isCount(inner["tokensAfter"])) {
+    return "tokensBefore or tokensAfter of compact() is not a count";
   }
-  return undefined;
+  const { summary } = inner;
+  if (summary === undefined) return undefined;
+  if (typeof summary !== "string" || summary.trim() === "") return "compact() returned an empty summary";
+  if (!isText(inner["firstKeptEntryId"])) return "the first kept entry of compact() is no id";
+  return typeof inner["tokensBefore"] === "number" ? undefined : "compact() gave no count of tokensBefore";
+}
+
+function isText(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === "string";
+}
+
+function isCount(value: unknown): boolean {
+  return (
+    value === undefined || value === null || (typeof value === "number" && value >= 0 && value < Infinity)
+  );
 }

@@ -3,15 +3,15 @@
  * makes sure that it fits and is valid. The same for every runtime.
  */
 import type { AssembleParams, AssembleResult } from "../contract/engine-params.ts";
-import type { RuntimeContext, RuntimeSettings } from "../contract/runtime-context.ts";
 import type { ContextEngine } from "../contract/engine.ts";
 import { PagurusError } from "../contract/errors.ts";
 import type { CompactionTrigger } from "../contract/events.ts";
+import type { CitationsMode } from "../contract/memory.ts";
 import type { AssembledContext } from "../contract/harness.ts";
-import type { AgentMessage, ToolResultMessage } from "../contract/message.ts";
+import type { AgentMessage, ToolResultMessage, UserMessage } from "../contract/message.ts";
 import type { ModelInfo } from "../contract/model.ts";
 import type { ReceiptPart } from "../contract/receipt.ts";
-import type { ContextSlice } from "../contract/store.ts";
+import type { ContextSlice } from "../contract/writer.ts";
 import type { ToolSpec } from "../contract/tool.ts";
 import { repairPairs } from "../compaction/pairing.ts";
 import { trimToolResult } from "../compaction/trim.ts";
@@ -20,8 +20,9 @@ import { estimateTokens } from "../tokens/estimate.ts";
 import { messageTokens } from "../tokens/messages.ts";
 import { checkAssembleResult } from "./answer-checks.ts";
 import { fitHistory } from "./budget.ts";
+import type { EngineCallBase } from "./engine-context.ts";
 import type { Guard } from "./guard.ts";
-import { joinLive, splitLive } from "./live.ts";
+import { joinLive, placeVolatile, splitLive } from "./live.ts";
 import { receiptParts, type SystemPiece } from "./receipt-parts.ts";
 
 export interface AssemblerOptions {
@@ -30,30 +31,43 @@ export interface AssemblerOptions {
   trusted: boolean;
   guard: Guard;
   model: ModelInfo;
-  sessionKey: string;
-  sessionId: string;
-  /** Entry of the live turn's input; undefined while nothing is recorded (preview). */
-  inputEntryId: string | undefined;
+  /** Entry of the live turn's input; undefined while nothing is recorded. A rotation changes it. */
+  inputEntryId(): string | undefined;
   prompt: string;
   system: readonly SystemPiece[];
   tools: readonly ToolSpec[];
   tokenBudget: number;
+  /** Tokens that history and live turn may take when nothing is kept free. */
+  mostTokens: number;
   toolResultMaxChars: number;
+  citationsMode: CitationsMode;
   calibration: Calibration;
   signal: AbortSignal;
   slice(): ContextSlice;
   /** Messages of earlier turns that the engine has not taken; all that a `history: "live"` engine is given of them. */
   pending(): AgentMessage[];
-  runtimeContext(): RuntimeContext;
-  runtimeSettings(): RuntimeSettings;
-  /** The queued lane; resolves to whether the context has become smaller. Absent: nothing may be compacted. */
-  compact?(trigger: CompactionTrigger, currentTokens: number): Promise<boolean>;
+  /** Live messages that no entry of the session holds, in order. */
+  volatile(): readonly VolatileMessage[];
+  base(): EngineCallBase;
+  /** The run's own threshold check may compact inside the turn. */
+  inAttempt: boolean;
+  /** Resolves to whether the context has become smaller. Absent: nothing may be compacted. */
+  compact?(lane: Lane, trigger: CompactionTrigger, currentTokens: number): Promise<boolean>;
   /** `before_prompt_build`: text to stand around the base system prompt. */
   promptHooks(
     prompt: string,
     system: string,
     messages: readonly AgentMessage[],
   ): Promise<{ prepend: string[]; append: string[] }>;
+}
+
+type Lane = "queued" | "in-attempt";
+
+/** A message of the live turn that is not in the transcript, such as a subagent's result. */
+export interface VolatileMessage {
+  message: UserMessage;
+  /** The entry it stands behind. */
+  after: string | undefined;
 }
 
 /** An assembled context with its receipt's parts. */
@@ -90,8 +104,12 @@ export class Assembler {
   #calls = 0;
   /** The call before this one was an overflow. */
   #overflowed = false;
-  /** Tokens at which a compaction was refused; it is asked for again when the context has grown since. */
-  #refusedAt: number | undefined;
+  /** Tokens at which a lane made no compaction; it is asked again when the context has grown since. */
+  readonly #refusedAt = new Map<Lane, number>();
+  /** Lane of the newest compaction. */
+  #compactedIn: Lane | undefined;
+  /** Contexts of this turn so far. */
+  #assembled = 0;
   #saidLeftOut = false;
   #saidImages = false;
 
@@ -112,20 +130,36 @@ export class Assembler {
     if (
       mayCompact &&
       this.#lacksHistory(slice) &&
-      (await this.#compact("threshold", this.#options.tokenBudget))
+      (await this.#compact("queued", "threshold", this.#options.tokenBudget))
     ) {
       mayCompact = false;
       slice = this.#options.slice();
+      if (this.#lacksHistory(slice)) this.#refusedAt.set("queued", this.#options.tokenBudget);
     }
     let joined = await this.#join(slice);
-    if (mayCompact && this.#overBudget(joined, slice) && (await this.#compact("threshold", joined.tokens))) {
+    const asked = this.#pressure(joined, slice);
+    if (mayCompact && asked > this.#options.tokenBudget && (await this.#makeRoom(joined.tokens))) {
       slice = this.#options.slice();
       joined = await this.#join(slice);
+      this.#checkGain(asked, this.#pressure(joined, slice), joined.tokens);
     }
     if (joined.tokens > this.#options.tokenBudget) joined = this.#fit(joined, slice);
     else if (this.#lacksHistory(slice))
       joined = this.#leftOut(joined, "older messages that no summary stands for");
+    this.#assembled += 1;
     return this.#finish(joined);
+  }
+
+  /**
+   * Before the first call of a turn the queued lane; inside the turn the run's own, where it is on. When that leaves
+   * a context that cannot be sent at all, the queued lane is the last resort.
+   */
+  async #makeRoom(tokens: number): Promise<boolean> {
+    const { inAttempt, mostTokens } = this.#options;
+    if (!inAttempt || this.#assembled === 0) return this.#compact("queued", "threshold", tokens);
+    const overflows = tokens > mostTokens;
+    if (await this.#compact("in-attempt", overflows ? "overflow" : "threshold", tokens)) return true;
+    return overflows && this.#compact("queued", "threshold", tokens);
   }
 
   /** Older messages were not read, and the engine has no record of its own to make up for it. */
@@ -137,7 +171,7 @@ export class Assembler {
   async #recover(message: string): Promise<void> {
     const again = this.#overflowed;
     this.#overflowed = true;
-    this.#refusedAt = undefined;
+    this.#refusedAt.clear();
     const { model, compact, tokenBudget } = this.#options;
     if (again || !compact) {
       throw new PagurusError(
@@ -145,18 +179,21 @@ export class Assembler {
         `${model.ref} refused the context as too long again after a compaction: ${message} Start a new session with /new, or choose a model with a larger window.`,
       );
     }
-    if (await this.#compact("overflow", tokenBudget)) return;
+    if (await this.#compact("queued", "overflow", tokenBudget)) return;
     throw new PagurusError(
       "context_overflow",
       `${model.ref} refused the context as too long (${message}), and there was nothing that a compaction could shorten. Shorten the input, or choose a model with a larger window.`,
     );
   }
 
-  async #compact(trigger: CompactionTrigger, currentTokens: number): Promise<boolean> {
-    if (this.#refusedAt !== undefined && currentTokens < this.#refusedAt * GROWN) return false;
-    const compacted = (await this.#options.compact?.(trigger, currentTokens)) ?? false;
-    this.#refusedAt = compacted ? undefined : currentTokens;
-    if (compacted) {
+  async #compact(lane: Lane, trigger: CompactionTrigger, currentTokens: number): Promise<boolean> {
+    const refusedAt = this.#refusedAt.get(lane);
+    if (refusedAt !== undefined && currentTokens < refusedAt * GROWN) return false;
+    const compacted = (await this.#options.compact?.(lane, trigger, currentTokens)) ?? false;
+    if (!compacted) this.#refusedAt.set(lane, currentTokens);
+    else {
+      this.#compactedIn = lane;
+      this.#refusedAt.clear();
       this.#kept = undefined;
       this.#calls = 0;
     }
@@ -164,20 +201,29 @@ export class Assembler {
   }
 
   async #join(slice: ContextSlice): Promise<Joined> {
-    const { history, live } = splitLive(slice.messages, this.#options.inputEntryId);
+    const { history, live } = this.#split(slice);
     const answer = await this.#ask(history, live);
     return this.#measure(answer, live);
   }
 
+  /** History and live turn, the latter with what no entry holds. */
+  #split(slice: ContextSlice): { history: AgentMessage[]; live: AgentMessage[] } {
+    const { history, live } = splitLive(slice.messages, this.#options.inputEntryId());
+    const volatile = this.#options.volatile();
+    return { history, live: volatile.length === 0 ? live : placeVolatile(live, volatile) };
+  }
+
   /** The engine's answer without the live turn's guarantee; asked as often as its scope says. */
   async #ask(history: AgentMessage[], live: AgentMessage[]): Promise<Answer> {
-    const { engine, guard, signal, prompt, inputEntryId } = this.#options;
+    const { engine, guard, signal, prompt } = this.#options;
     const everyCall = engine.info.assembleScope === "call";
     if (this.#kept && !everyCall) return this.#kept;
-    const first = this.#calls === 0 && (inputEntryId === undefined || live.length <= 1);
+    const recorded = live.filter((message) => message.entryId !== undefined).length;
+    const first = this.#calls === 0 && recorded <= 1;
     this.#calls += 1;
     const given = engine.info.history === "live" ? this.#options.pending() : history;
-    const messages = first ? given : [...given, ...live];
+    const said = first ? live.filter((message) => message.entryId === undefined) : live;
+    const messages = [...given, ...said];
     const params = this.#params(messages, first ? prompt : undefined);
     // A copy: what an engine does to its messages must not reach the transcript's own.
     const outcome = await guard.call("assemble", () => engine.assemble(params), {
@@ -198,18 +244,15 @@ export class Assembler {
   }
 
   #params(messages: AgentMessage[], prompt: string | undefined): AssembleParams {
-    const { sessionId, sessionKey, tokenBudget, tools, model } = this.#options;
+    const { tokenBudget, tools, model, citationsMode } = this.#options;
     return {
-      sessionId,
-      sessionKey,
+      ...this.#options.base(),
       messages: this.#options.trusted ? [...messages] : structuredClone(messages),
       tokenBudget,
       availableTools: new Set(tools.map((tool) => tool.name)),
-      citationsMode: "auto",
+      citationsMode,
       model: model.id,
       ...(prompt === undefined ? {} : { prompt }),
-      runtimeContext: this.#options.runtimeContext(),
-      runtimeSettings: this.#options.runtimeSettings(),
     };
   }
 
@@ -227,7 +270,7 @@ export class Assembler {
       addition ? estimateTokens(addition) : 0,
     );
     const tokens = Math.ceil(this.#options.calibration.apply(raw));
-    const historyCount = splitLive(sent, this.#options.inputEntryId).history.length;
+    const historyCount = splitLive(sent, this.#options.inputEntryId()).history.length;
     return { ...answer, sent, historyCount, trims, tokens };
   }
 
@@ -240,21 +283,31 @@ export class Assembler {
     return made;
   }
 
-  /** Spec: promptAuthority. `preassembly_may_overflow` also counts the history that the engine left out. */
-  #overBudget(joined: Joined, slice: ContextSlice): boolean {
-    let tokens = joined.tokens;
-    if (joined.result?.promptAuthority === "preassembly_may_overflow") {
-      const whole = slice.messages.reduce((sum, message) => sum + messageTokens(message), 0);
-      tokens = Math.max(tokens, Math.ceil(this.#options.calibration.apply(whole)));
-    }
-    return tokens > this.#options.tokenBudget;
+  /** Tokens that the budget is held against. Spec: promptAuthority; `preassembly_may_overflow` also counts the
+   * history that the engine left out. */
+  #pressure(joined: Joined, slice: ContextSlice): number {
+    if (joined.result?.promptAuthority !== "preassembly_may_overflow") return joined.tokens;
+    const whole = slice.messages.reduce((sum, message) => sum + messageTokens(message), 0);
+    return Math.max(joined.tokens, Math.ceil(this.#options.calibration.apply(whole)));
+  }
+
+  /** A compaction after which nothing is smaller counts as none, or each call of the turn would make another. */
+  #checkGain(before: number, after: number, tokens: number): void {
+    if (after < before || this.#compactedIn === undefined) return;
+    this.#refusedAt.set(this.#compactedIn, tokens);
+    if (tokens <= this.#options.tokenBudget) return;
+    const { engine, guard } = this.#options;
+    guard.degrade(
+      "compact",
+      `the engine ${engine.info.id} says that it compacted, and the context is not smaller`,
+    );
   }
 
   /** Too large although nothing more can be compacted: the newest history that fits, said as a degradation. */
   #fit(joined: Joined, slice: ContextSlice): Joined {
-    const { tokenBudget, inputEntryId, model, calibration } = this.#options;
+    const { tokenBudget, model, calibration } = this.#options;
     const tokens = (message: AgentMessage): number => calibration.apply(messageTokens(message));
-    const { history, live } = splitLive(slice.messages, inputEntryId);
+    const { history, live } = this.#split(slice);
     const liveTokens = live.reduce((sum, message) => sum + tokens(message), 0);
     const room = tokenBudget - liveTokens;
     if (room < 0 && liveTokens > model.contextWindow) {

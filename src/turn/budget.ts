@@ -1,28 +1,24 @@
 import type { AgentMessage } from "../contract/message.ts";
 import { readSummary } from "../contract/summary.ts";
+import { reservedTokens, type CompactionFlags } from "../compaction/policy.ts";
 import type { CompactionConfig } from "../config/types.ts";
 
-const RESERVE_TOKENS_FLOOR = 20_000;
-
 /**
- * Tokens that history and live turn may take: the window less what is kept free for the answer (at most a quarter
- * of the window) and less the fixed parts (system prompt, tools).
+ * Tokens that history and live turn may take: the window less what is kept free for the answer and less the fixed
+ * parts (system prompt, tools).
  */
 export function contextBudget(
   window: number,
   fixedTokens: number,
   compaction: CompactionConfig | undefined,
+  flags: CompactionFlags,
 ): number {
-  const wanted = Math.max(
-    compaction?.reserveTokens ?? 0,
-    compaction?.reserveTokensFloor ?? RESERVE_TOKENS_FLOOR,
-  );
-  const reserve = Math.min(wanted, Math.floor(window / 4));
-  return Math.max(0, window - reserve - fixedTokens);
+  return Math.max(0, window - reservedTokens(window, compaction, flags) - fixedTokens);
 }
 
 /**
- * The newest part of a history that fits, from a user message on, with the summary it starts with (if any). What the
+ * The newest part of a history that fits, from a user message on, with the summary it starts with (if any) and the
+ * input before that. What the
  * host sends when an engine's answer cannot be used.
  */
 export function fitHistory(
@@ -30,7 +26,9 @@ export function fitHistory(
   budget: number,
   tokens: (message: AgentMessage) => number,
 ): AgentMessage[] {
-  const head = history.slice(0, isSummary(history[0]) ? 1 : 0);
+  // Behind a turn that was split its input stands before the summary.
+  const summaryAt = [0, 1].find((index) => isSummary(history[index]));
+  const head = history.slice(0, summaryAt === undefined ? 0 : summaryAt + 1);
   let left = budget - head.reduce((sum, message) => sum + tokens(message), 0);
   let start = history.length;
   for (let index = history.length - 1; index >= head.length; index--) {

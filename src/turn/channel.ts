@@ -1,6 +1,6 @@
 import { PagurusError } from "../contract/errors.ts";
 import type { TurnEvent } from "../contract/events.ts";
-import type { TurnRun } from "../contract/host.ts";
+import type { TurnRun } from "../contract/run.ts";
 
 /** What the rooms of a turn see of the caller: where events go, what steers, what stops. */
 export interface TurnPort {

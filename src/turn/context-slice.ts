@@ -1,4 +1,4 @@
-import type { ContextSlice } from "../contract/store.ts";
+import type { ContextSlice } from "../contract/writer.ts";
 import { messagesTokens } from "../tokens/messages.ts";
 
 /** Bytes of transcript lines read at first, for each token of the window. */

@@ -1,28 +1,35 @@
 import { closeSync, copyFileSync, openSync, readSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { toPagurusError } from "../contract/errors.ts";
-import { writeAll } from "../platform/files.ts";
+import { ensurePrivateDir, writeAll } from "../platform/files.ts";
 
 const SLICE_BYTES = 1 << 20;
 /** How much of a copy's end is compared with the transcript before more is appended to it. */
 const COMPARED_BYTES = 4_096;
 
-/** Where an engine's copy of a transcript lies; beside it, so that deleting the session deletes it too. */
-function mirrorPath(transcript: string): string {
-  return transcript.replace(/\.jsonl$/, ".mirror.jsonl");
+/**
+ * Where an engine's copy of a transcript lies: in a folder that is named after the session, so that it is deleted
+ * with it, and so that a successor which an engine writes beside it is not taken for one of our own files.
+ */
+export function mirrorPath(transcript: string): string {
+  const name = basename(transcript, ".jsonl");
+  return join(dirname(transcript), `${name}.mirror`, `${name}.jsonl`);
 }
 
 /**
  * Brings an engine's copy of a transcript up to date. Only what is new is copied; a copy whose end is not the
- * transcript's (an engine rewrote it) is made anew. An engine never gets our own file: engines written for other
- * hosts rewrite what they are given.
+ * transcript's is made anew. An engine never gets our own file: engines written for other hosts rewrite what they
+ * are given. Whether the copy had been rewritten.
  */
-function refreshMirror(transcript: string, mirror: string): void {
+function refreshMirror(transcript: string, mirror: string): boolean {
   const size = statSync(transcript).size;
   const have = statSync(mirror, { throwIfNoEntry: false })?.size ?? 0;
-  if (have === size && have > 0 && sameEnd(transcript, mirror, have)) return;
-  if (have === 0 || have > size || !sameEnd(transcript, mirror, have)) {
+  const same = have > 0 && sameEnd(transcript, mirror, Math.min(have, size));
+  if (have === size && same) return false;
+  if (have > size || !same) {
+    ensurePrivateDir(dirname(mirror));
     copyFileSync(transcript, mirror);
-    return;
+    return have > 0 && !same;
   }
   const source = openSync(transcript, "r");
   const target = openSync(mirror, "a", 0o600);
@@ -38,6 +45,7 @@ function refreshMirror(transcript: string, mirror: string): void {
     closeSync(source);
     closeSync(target);
   }
+  return false;
 }
 
 function sameEnd(transcript: string, mirror: string, end: number): boolean {
@@ -67,7 +75,11 @@ export function engineSessionFile(
   if (slot.bundled) return transcript;
   const mirror = mirrorPath(transcript);
   try {
-    refreshMirror(transcript, mirror);
+    if (refreshMirror(transcript, mirror)) {
+      onFailure(
+        "the engine rewrote its copy of the transcript; that is not taken over, and the copy was made anew",
+      );
+    }
   } catch (error) {
     onFailure(`the engine's copy of the transcript could not be written: ${toPagurusError(error).message}`);
   }

@@ -13,6 +13,7 @@ import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { AgentHarness } from "../contract/harness.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import { configuredDeadline, type EngineDeadlines } from "./guard.ts";
+import { withAcceptedParams } from "./host-params.ts";
 
 export interface EngineSlotOptions {
   /** Id in `plugins.slots.contextEngine`. */
@@ -81,7 +82,7 @@ export class EngineSlot {
       );
     }
     checkEngine(id, engine);
-    return engine;
+    return withAcceptedParams(engine);
   }
 
   /** Ends the instance, if there is one. */
@@ -113,7 +114,17 @@ function contractProblem(engine: ContextEngine): string | undefined {
   for (const member of ["ingest", "assemble", "compact"] as const) {
     if (typeof engine[member] !== "function") return `it lacks the required member ${member}()`;
   }
-  const { contract } = engine.info;
+  const { contract, transcriptSemantics } = engine.info;
+  const { currentTurnFence, turnAdvancementIdempotency } = transcriptSemantics ?? {};
+  if (currentTurnFence !== undefined && currentTurnFence !== "before-current-turn-entry-v1") {
+    return `it asks for the fence ${JSON.stringify(currentTurnFence)}, which this host does not know`;
+  }
+  if (turnAdvancementIdempotency !== undefined) {
+    if (turnAdvancementIdempotency !== "atomic-idempotent-v1")
+      return `it asks for the advancement ${JSON.stringify(turnAdvancementIdempotency)}, which this host does not know`;
+    if (typeof engine.commitTurn !== "function")
+      return "it declares idempotent advancement and lacks commitTurn()";
+  }
   if (contract !== undefined && contract !== ENGINE_CONTRACT) {
     return `it was written for the contract ${contract}, this host speaks ${ENGINE_CONTRACT}`;
   }

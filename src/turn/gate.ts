@@ -11,8 +11,8 @@ export async function inputBlocked(
   if (host.hooks.hooks("user_prompt").length === 0) return undefined;
   const sessionId = ids.sessionId ?? host.store.find(ids.sessionKey)?.sessionId ?? "";
   const context = { ...ids, sessionId, agentId: host.agentId };
-  const { blocked, results } = await runHooks(host.hooks, "user_prompt", { prompt }, context, options);
+  const { blocked, answers } = await runHooks(host.hooks, "user_prompt", { prompt }, context, options);
   if (blocked !== undefined) return blocked;
-  const block = results.find((result) => result.block);
-  return block ? block.reason || "A hook blocked it without saying why." : undefined;
+  const block = answers.find(({ result }) => result.block);
+  return block ? block.result.reason || "A hook blocked it without saying why." : undefined;
 }

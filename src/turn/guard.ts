@@ -3,9 +3,10 @@
  * each failure is an event, a log line and an entry that `status` reads. Source: the design's "Failure policy".
  */
 import type { Degradation, Stage } from "../contract/events.ts";
-import { toPagurusError } from "../contract/errors.ts";
 import { withDeadline } from "../platform/deadline.ts";
+import { runInEngineFrame, type EngineFrame } from "../plugin/engine-frame.ts";
 import type { Logger } from "../platform/log.ts";
+import { pluginFailure } from "./plugin-failure.ts";
 
 /** Longest an engine may take at each stage, ms. */
 const STAGE_DEADLINES_MS: Record<Stage, number> = {
@@ -14,6 +15,9 @@ const STAGE_DEADLINES_MS: Record<Stage, number> = {
   assemble: 15_000,
   projection: 5_000,
   compact: 180_000,
+  intercept: 180_000,
+  memory: 5_000,
+  subagent: 15_000,
   transcript: 30_000,
   settle: 30_000,
   maintain: 60_000,
@@ -24,12 +28,18 @@ const STAGE_DEADLINES_MS: Record<Stage, number> = {
 
 export type EngineDeadlines = Partial<Record<string, number>>;
 
-/** A stage's configured deadline in ms; bootstrap's also holds for the maintenance that follows it. */
+/** Stages that share the configured deadline of another. */
+const SHARED: Partial<Record<Stage | "factory", string>> = {
+  "bootstrap-maintain": "bootstrap",
+  intercept: "compact",
+};
+
+/** A stage's configured deadline in ms. */
 export function configuredDeadline(
   deadlines: EngineDeadlines | undefined,
   stage: Stage | "factory",
 ): number | undefined {
-  const seconds = deadlines?.[stage === "bootstrap-maintain" ? "bootstrap" : stage];
+  const seconds = deadlines?.[SHARED[stage] ?? stage];
   return seconds === undefined ? undefined : seconds * 1000;
 }
 
@@ -46,6 +56,8 @@ export type Guarded<T> = { ok: true; value: T } | { ok: false; reason: string; c
 
 export class Guard {
   readonly degraded: Degradation[] = [];
+  /** What helpers of the plugin kit find of the host during a call; set once the turn knows it. */
+  frame: (() => EngineFrame) | undefined;
   readonly #options: GuardOptions;
 
   constructor(options: GuardOptions) {
@@ -63,22 +75,32 @@ export class Guard {
       signal?: AbortSignal | undefined;
       check?: (value: T) => string | undefined;
       deadlineMs?: number | undefined;
+      /** Who does the work, for the reason's sentence. Default: the engine. */
+      who?: string | undefined;
     } = {},
   ): Promise<Guarded<T>> {
     const ms =
       options.deadlineMs ?? configuredDeadline(this.#options.deadlines, stage) ?? STAGE_DEADLINES_MS[stage];
+    const label = options.who ?? `The engine ${this.#options.engineId} at ${stage}`;
     try {
-      const label = `The engine ${this.#options.engineId} at ${stage}`;
-      const value = await withDeadline(work, { ms, label, signal: options.signal });
+      const { frame } = this;
+      const framed = frame
+        ? (signal: AbortSignal): Promise<T> | T => runInEngineFrame(frame(), () => work(signal))
+        : work;
+      const value = await withDeadline(framed, { ms, label, signal: options.signal });
       const wrong = options.check?.(value);
       if (wrong === undefined) return { ok: true, value };
-      return this.#failed(stage, `answered nonsense: ${wrong}`, "engine_contract");
+      return this.#failed(stage, `${label} answered nonsense: ${wrong}`, "engine_contract");
     } catch (error) {
-      const failure = toPagurusError(error, "engine_failed");
+      const failure = pluginFailure(error);
       if (failure.code === "turn_aborted" && options.signal?.aborted) {
         return { ok: false, reason: failure.message, code: failure.code };
       }
-      return this.#failed(stage, failure.message, failure.code);
+      // What runs out of time is named by the deadline's own sentence.
+      const named = failure.message.startsWith(label)
+        ? failure.message
+        : `${label} failed: ${failure.message}`;
+      return this.#failed(stage, named, failure.code);
     }
   }
 

@@ -8,6 +8,7 @@ import {
 } from "../contract/hooks.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import type { Logger } from "../platform/log.ts";
+import { pluginFailure } from "./plugin-failure.ts";
 
 /** The handlers of each hook, in the order of registration. */
 export interface HookSource {
@@ -15,12 +16,15 @@ export interface HookSource {
 }
 
 export interface HookOutcome<K extends HookName> {
-  results: NonNullable<HookMap[K]["result"]>[];
+  /** What handlers answered, in their order; those that answered nothing are left out. */
+  answers: { pluginId: string; result: NonNullable<HookMap[K]["result"]> }[];
   /** Set when a gate failed closed: why the operation is blocked. */
   blocked?: string;
 }
 
 export interface HookOptions {
+  /** In place of the rule's deadline. */
+  deadlineMs?: number | undefined;
   signal?: AbortSignal | undefined;
   logger: Logger;
   onFailure?: (reason: string) => void;
@@ -33,36 +37,41 @@ export async function runHooks<K extends HookName>(
   payload: HookMap[K]["payload"],
   context: HookContext,
   options: HookOptions,
-  /** The payload of the next handler, given what this one answered; by default all see the same. */
-  next?: (payload: HookMap[K]["payload"], result: NonNullable<HookMap[K]["result"]>) => HookMap[K]["payload"],
+  more?: {
+    /** The payload of the next handler, given what this one answered; by default all see the same. */
+    next?(payload: HookMap[K]["payload"], result: NonNullable<HookMap[K]["result"]>): HookMap[K]["payload"];
+    /** True for an answer after which no handler is asked any more. */
+    until?(result: NonNullable<HookMap[K]["result"]>): boolean;
+  },
 ): Promise<HookOutcome<K>> {
   const rule = HOOK_RULES[name];
-  const results: NonNullable<HookMap[K]["result"]>[] = [];
+  const answers: HookOutcome<K>["answers"] = [];
   let current = payload;
   for (const { pluginId, handler } of source.hooks(name)) {
     try {
       const label = `The hook ${name} of plugin ${pluginId}`;
       const result = await withDeadline(() => handler(current, context), {
-        ms: rule.deadlineMs,
+        ms: options.deadlineMs ?? rule.deadlineMs,
         label,
         signal: options.signal,
       });
       if (!result) continue;
       const answered = result as NonNullable<HookMap[K]["result"]>;
-      results.push(answered);
-      if (next) current = next(current, answered);
+      answers.push({ pluginId, result: answered });
+      if (more?.until?.(answered)) break;
+      if (more?.next) current = more.next(current, answered);
     } catch (error) {
       if (options.signal?.aborted) throw toPagurusError(error, "turn_aborted");
-      const reason = toPagurusError(error).message;
+      const reason = pluginFailure(error).message;
       options.logger.warn("hook failed", { hook: name, pluginId });
       options.onFailure?.(`hook ${name} of plugin ${pluginId}: ${reason}`);
       if (rule.onFailure === "block") {
         return {
-          results,
+          answers,
           blocked: `The hook ${name} of plugin ${pluginId} failed, and a gate fails closed.`,
         };
       }
     }
   }
-  return { results };
+  return { answers };
 }

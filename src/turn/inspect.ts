@@ -3,21 +3,18 @@ import type { ContextEngine } from "../contract/engine.ts";
 import { PagurusError } from "../contract/errors.ts";
 import type { AgentHarness } from "../contract/harness.ts";
 import type { ModelInfo } from "../contract/model.ts";
-import type { SessionReader } from "../contract/store.ts";
-import type { TranscriptCursor } from "../contract/transcript.ts";
-import { createToolSet } from "../tool/toolset.ts";
-import { budgetFor, fixedTokens, systemPieces } from "./prepare.ts";
+import type { SessionReader } from "../contract/writer.ts";
+import type { TranscriptCursor, TranscriptEntry } from "../contract/transcript.ts";
+import { createToolSet, type ExtraTool } from "../tool/toolset.ts";
+import { Guard, type GuardOptions } from "./guard.ts";
+import { memoryForTurn } from "./memory.ts";
+import { budgetFor, citationsMode, fixedTokens, memoryPieces, systemPieces } from "./prepare.ts";
 import type { SystemPiece } from "./receipt-parts.ts";
-import {
-  buildRuntimeContext,
-  buildRuntimeSettings,
-  type OnCompletion,
-  type RuntimeContextInput,
-} from "./runtime-context.ts";
 import type { AgentHost } from "./scope.ts";
 import { selectRuntime } from "./select.ts";
 
 type HostTools = ReturnType<typeof createToolSet>;
+type ReportDegradation = GuardOptions["report"];
 
 export interface Surroundings {
   cwd: string;
@@ -26,58 +23,129 @@ export interface Surroundings {
   harness: AgentHarness;
   runtimeRule: string;
   engine: ContextEngine;
+  guard: Guard;
   tools: HostTools;
   system: SystemPiece[];
+  memorySections: string[];
+  fixedTokens: number;
   tokenBudget: number;
 }
 
 export async function surroundings(
   host: AgentHost,
-  request: { cwd?: string | undefined; sessionKey: string },
+  request: { cwd?: string | undefined; sessionKey: string; turnId: string },
 ): Promise<Surroundings> {
   const cwd = request.cwd ?? host.settings.workspace ?? process.cwd();
   const { ref, source } = await host.defaultModel();
   const model = host.modelInfo(ref);
   const { harness, rule } = selectRuntime({ ...host, model });
   const engine = await host.slot.get();
-  const tools = hostTools(host, cwd, request.sessionKey);
-  const system = systemPieces(cwd);
-  const tokenBudget = budgetFor(host, model.contextWindow, fixedTokens(system, tools));
-  return { cwd, model, modelSource: source, harness, runtimeRule: rule, engine, tools, system, tokenBudget };
+  const guard = lookGuard(host, engine.info.id, request.turnId);
+  const around = { cwd, model, modelSource: source, harness, runtimeRule: rule, engine, guard };
+  return {
+    ...around,
+    ...(await fixedParts(host, { cwd, model, guard, sessionKey: request.sessionKey, agent: around })),
+  };
+}
+
+/** A guard of a look or a compaction outside a turn; it reports to nobody unless told to. */
+export function lookGuard(
+  host: AgentHost,
+  engineId: string,
+  turnId: string,
+  report?: ReportDegradation,
+): Guard {
+  return new Guard({
+    engineId,
+    turnId,
+    logger: host.logger,
+    report: report ?? (() => undefined),
+    deadlines: host.config.agents?.defaults?.engineDeadlines,
+  });
+}
+
+/** System prompt, tools and budget as a turn would have them. */
+export async function fixedParts(
+  host: AgentHost,
+  at: Pick<Surroundings, "cwd" | "model" | "guard"> & {
+    sessionKey: string;
+    /** Absent where they cannot be had: then nothing is offered that needs them. */
+    agent?: Pick<Surroundings, "harness" | "engine"> | undefined;
+  },
+): Promise<Pick<Surroundings, "tools" | "system" | "memorySections" | "fixedTokens" | "tokenBudget">> {
+  const { cwd, model, agent, guard, sessionKey } = at;
+  const spawn =
+    agent &&
+    host.subagents.tool({
+      ...agent,
+      cwd,
+      guard,
+      sessionKey,
+      sessionId: "",
+      turnId: "",
+      modelRef: model.ref,
+      permission: undefined,
+      forkAt: () => null,
+      signal: AbortSignal.abort(),
+      emit: () => undefined,
+    });
+  const own = spawn ? [spawn] : [];
+  const memory = await memoryForTurn({
+    slot: host.memory,
+    cwd,
+    guard,
+    availableTools: hostTools(host, at, own).specs.map(({ name }) => name),
+    citations: citationsMode(host),
+  });
+  const tools = hostTools(host, at, [...own, ...(memory.tool ? [memory.tool] : [])]);
+  const system = [...systemPieces(cwd), ...(agent ? memoryPieces(agent.engine, memory.sections) : [])];
+  const fixed = fixedTokens(system, tools);
+  const tokenBudget = budgetFor(host, model.contextWindow, fixed, agent?.engine.info ?? {});
+  return { tools, system, memorySections: memory.sections, fixedTokens: fixed, tokenBudget };
 }
 
 /** The tools as a turn would have them, to look at. */
-export function hostTools(host: AgentHost, cwd: string, sessionKey: string): HostTools {
+export function hostTools(
+  host: AgentHost,
+  { cwd, sessionKey }: { cwd: string; sessionKey: string },
+  own: readonly ExtraTool[],
+): HostTools {
   const mode = host.settings.permission.mode ?? "ask";
   return createToolSet({
     cwd,
     permission: { ...host.settings.permission, mode },
-    extra: [...host.pluginTools],
+    extra: [...host.pluginTools, ...own],
     context: { sessionKey, sessionId: "" },
     env: host.env,
   });
 }
 
-/** Runtime context and settings of a call outside a turn. */
-export function outsideTurn(
-  host: AgentHost,
-  around: Surroundings,
-  session: { sessionId: string; transcript: TranscriptCursor; onCompletion?: OnCompletion },
-): {
-  runtimeContext: ReturnType<typeof buildRuntimeContext>;
-  runtimeSettings: ReturnType<typeof buildRuntimeSettings>;
-} {
-  const input: RuntimeContextInput = {
-    host,
-    sessionId: session.sessionId,
-    model: around.model,
-    harnessId: around.harness.id,
-    cwd: around.cwd,
-    tokenBudget: around.tokenBudget,
-    transcript: session.transcript,
-    onCompletion: session.onCompletion,
+/** A cursor that outlives any writer: each read opens the session's current generation and closes it again. */
+export function detachedCursor(host: AgentHost, sessionKey: string): TranscriptCursor {
+  const read = async function* (
+    direction: "forward" | "backward",
+    from: string | undefined,
+  ): AsyncGenerator<TranscriptEntry> {
+    const reader = readerOf(host, sessionKey);
+    if (!reader) return;
+    try {
+      yield* reader.cursor[direction](from);
+    } finally {
+      reader.close();
+    }
   };
-  return { runtimeContext: buildRuntimeContext(input), runtimeSettings: buildRuntimeSettings(input) };
+  return {
+    forward: (afterId) => read("forward", afterId),
+    backward: (beforeId) => read("backward", beforeId),
+    get: async (id) => {
+      const reader = readerOf(host, sessionKey);
+      try {
+        return await reader?.cursor.get(id);
+      } finally {
+        reader?.close();
+      }
+    },
+  };
 }
 
 /** A cursor over nothing, for a session that does not exist yet. */

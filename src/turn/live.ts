@@ -1,4 +1,5 @@
 import type { AgentMessage } from "../contract/message.ts";
+import { readSummary } from "../contract/summary.ts";
 
 /** What makes two messages the same when an engine has copied one and dropped its entry id. */
 function signature(message: AgentMessage): string {
@@ -93,4 +94,22 @@ export function splitLive(
   while (index >= 0 && messages[index]?.entryId !== inputEntryId) index--;
   if (index < 0) return { history: [...messages], live: [] };
   return { history: messages.slice(0, index), live: messages.slice(index) };
+}
+
+/** Puts messages that no entry holds where they arrived; behind input and summary when that place is gone. */
+export function placeVolatile(
+  live: readonly AgentMessage[],
+  volatile: readonly { message: AgentMessage; after: string | undefined }[],
+): AgentMessage[] {
+  const placed = [...live];
+  const isSummary = (message: AgentMessage | undefined): boolean =>
+    message !== undefined && readSummary(inputText(message)) !== undefined;
+  for (const { message, after } of volatile.toReversed()) {
+    const found = placed.findLastIndex(
+      (candidate) => candidate.entryId !== undefined && candidate.entryId === after,
+    );
+    const start = isSummary(placed[1]) ? 2 : 1;
+    placed.splice(found < 0 ? Math.min(start, placed.length) : found + 1, 0, message);
+  }
+  return placed;
 }

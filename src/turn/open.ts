@@ -4,7 +4,8 @@
  */
 import type { BootstrapResult } from "../contract/engine-params.ts";
 import type { Admission } from "./scope.ts";
-import { maintain, settle, type SettleInput } from "./settle.ts";
+import { maintain } from "./maintenance.ts";
+import { settle, type SettleInput } from "./settle.ts";
 
 function checkBootstrap(result: BootstrapResult): string | undefined {
   return typeof result === "object" && result !== null && typeof result.bootstrapped === "boolean"
@@ -18,12 +19,11 @@ function checkBootstrap(result: BootstrapResult): string | undefined {
  */
 export async function open(admission: Admission, base: SettleInput): Promise<boolean> {
   const { host, engine, guard, writer, signal, existed } = admission;
-  const { sessionId, sessionKey } = writer.record;
+  const { sessionId } = writer.record;
   if (existed && engine.bootstrap && !host.slot.bootstrapped.has(sessionId)) {
     host.logger.debug("context engine bootstrap started", { engineId: engine.info.id, sessionId });
-    const { sessionFile, runtimeContext, runtimeSettings } = base;
-    const params = { sessionId, sessionKey, sessionFile, runtimeContext, runtimeSettings };
-    const outcome = await guard.call(
+    const params = base.context.fileBase();
+    const outcome = await guard.call<BootstrapResult>(
       "bootstrap",
       () => engine.bootstrap?.(params) ?? { bootstrapped: false },
       {
@@ -36,8 +36,16 @@ export async function open(admission: Admission, base: SettleInput): Promise<boo
       sessionId,
     });
     if (outcome.ok) {
+      const { bootstrapped, importedMessages: imported, reason } = outcome.value;
+      host.logger.debug("context engine bootstrap answered", {
+        engineId: engine.info.id,
+        sessionId,
+        bootstrapped,
+        imported,
+        gaveReason: reason !== undefined,
+      });
       host.slot.bootstrapped.add(sessionId);
-      await maintain(base, "bootstrap-maintain", signal);
+      await maintain(base, "bootstrap-maintain", admission.session, signal);
     }
   } else if (!existed) {
     // A session that starts under this engine has nothing to import later.

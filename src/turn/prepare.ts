@@ -1,11 +1,16 @@
 /** Third room: tools, instructions, project files, and the budget that is left for the conversation. */
+import type { CompactionFlags } from "../compaction/policy.ts";
+import { DEFAULT_CONTEXT_ENGINE } from "../config/defaults.ts";
+import type { ContextEngine } from "../contract/engine.ts";
+import type { CitationsMode } from "../contract/memory.ts";
 import type { ImagePart, TextPart, UserMessage } from "../contract/message.ts";
 import type { ToolSet } from "../contract/tool.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { projectInstructions } from "../tool/instructions.ts";
-import { createToolSet } from "../tool/toolset.ts";
+import { createToolSet, type ExtraTool } from "../tool/toolset.ts";
 import { contextBudget } from "./budget.ts";
 import { runHooks } from "./hooks.ts";
+import { memoryForTurn } from "./memory.ts";
 import type { SystemPiece } from "./receipt-parts.ts";
 import type { Admission, AgentHost } from "./scope.ts";
 import { BASE_INSTRUCTIONS } from "./instructions.ts";
@@ -13,6 +18,10 @@ import { BASE_INSTRUCTIONS } from "./instructions.ts";
 export interface Prepared {
   tools: ToolSet;
   system: SystemPiece[];
+  /** What the memory of the slot says, for an engine that adds it by itself. */
+  memorySections: string[];
+  /** Tokens of system prompt and tools. */
+  fixedTokens: number;
   /** Tokens for history and live turn. */
   tokenBudget: number;
   input: UserMessage & { content: (TextPart | ImagePart)[] };
@@ -53,14 +62,25 @@ export function fixedTokens(system: readonly SystemPiece[], tools: ToolSet): num
   return estimateTokens(text);
 }
 
-export function budgetFor(host: AgentHost, window: number, fixed: number): number {
-  return contextBudget(window, fixed, host.config.agents?.defaults?.compaction);
+/** The same for a turn, a preview, `status` and `/compact`, before and after the configuration is read again. */
+export function budgetFor(host: AgentHost, window: number, fixed: number, flags: CompactionFlags): number {
+  return contextBudget(window, fixed, host.config.agents?.defaults?.compaction, flags);
 }
 
-export function prepare(admission: Admission): Prepared {
-  const { host, request, cwd, model } = admission;
-  const tools = turnTools(admission);
-  const { pieces: system, notices } = readSystem(cwd);
+export async function prepare(admission: Admission): Promise<Prepared> {
+  const { host, request, cwd, model, engine, guard, signal } = admission;
+  const own = ownTools(admission);
+  const memory = await memoryForTurn({
+    slot: host.memory,
+    cwd,
+    guard,
+    signal,
+    availableTools: turnTools(admission, own).specs.map(({ name }) => name),
+    citations: citationsMode(host),
+  });
+  const tools = turnTools(admission, [...own, ...(memory.tool ? [memory.tool] : [])]);
+  const { pieces, notices } = readSystem(cwd);
+  const system = [...pieces, ...memoryPieces(engine, memory.sections)];
   for (const detail of notices) admission.emit({ type: "notice", kind: "instructions", detail });
   const content: (TextPart | ImagePart)[] = [
     ...(request.prompt === "" ? [] : [{ type: "text" as const, text: request.prompt }]),
@@ -69,12 +89,46 @@ export function prepare(admission: Admission): Prepared {
   return {
     tools,
     system,
-    tokenBudget: budgetFor(host, model.contextWindow, fixedTokens(system, tools)),
+    memorySections: memory.sections,
+    fixedTokens: fixedTokens(system, tools),
+    tokenBudget: budgetFor(host, model.contextWindow, fixedTokens(system, tools), engine.info),
     input: { role: "user", content, timestamp: Date.now() },
   };
 }
 
-function turnTools(admission: Admission): ToolSet {
+/** Under `legacy` the host adds the active memory section; other engines do. */
+export function memoryPieces(engine: ContextEngine, sections: readonly string[]): SystemPiece[] {
+  if (engine.info.id !== DEFAULT_CONTEXT_ENGINE || sections.length === 0) return [];
+  return [{ source: "memory", text: sections.join("\n") }];
+}
+
+export function citationsMode(host: AgentHost): CitationsMode {
+  return host.config.memory?.citations ?? "auto";
+}
+
+/** Tools of the host that belong to this session. */
+function ownTools(admission: Admission): ExtraTool[] {
+  const { host, request, sessionKey, writer, turnId, cwd, model, harness, engine, guard } = admission;
+  const leaf = writer.leafId;
+  const spawn = host.subagents.tool({
+    sessionKey,
+    sessionId: writer.record.sessionId,
+    turnId,
+    cwd,
+    modelRef: model.ref,
+    permission: request.permission,
+    ...(request.maxCost === undefined ? {} : { maxCost: request.maxCost }),
+    harness,
+    engine,
+    guard,
+    forkAt: () => leaf,
+    signal: admission.signal,
+    emit: (event) => admission.emit(event),
+  });
+  return spawn ? [spawn] : [];
+}
+
+function turnTools(admission: Admission, own: readonly ExtraTool[]): ToolSet {
   const { host, request, cwd, sessionKey, writer, turnId, guard, signal, emit } = admission;
   const context = { sessionKey, sessionId: writer.record.sessionId, agentId: host.agentId, turnId };
   const hookOptions = {
@@ -90,25 +144,25 @@ function turnTools(admission: Admission): ToolSet {
     },
     ...(host.askPermission ? { ask: host.askPermission } : {}),
     remember: (rule) => host.rememberPermission(rule),
-    extra: [...host.pluginTools],
+    extra: [...host.pluginTools, ...own],
     remembered: host.remembered,
     context: { sessionKey, sessionId: writer.record.sessionId },
     env: host.env,
     onOutput: (toolCallId, chunk) => emit({ type: "tool.output", toolCallId, chunk }),
     beforeCall: async (call) => {
       const payload = { toolCallId: call.id, toolName: call.name, params: call.arguments };
-      const { results, blocked } = await runHooks(
+      const { answers, blocked } = await runHooks(
         host.hooks,
         "before_tool_call",
         payload,
         context,
         hookOptions,
-        (seen, result) => (result.params ? { ...seen, params: result.params } : seen),
+        { next: (seen, result) => (result.params ? { ...seen, params: result.params } : seen) },
       );
       if (blocked !== undefined) return { block: true, blockReason: blocked };
-      const block = results.find((result) => result.block);
+      const block = answers.find(({ result }) => result.block)?.result;
       if (block) return { block: true, blockReason: block.blockReason ?? "A hook blocked the call." };
-      const params = results.findLast((result) => result.params)?.params;
+      const params = answers.findLast(({ result }) => result.params)?.result.params;
       return params ? { params } : undefined;
     },
     afterCall: async (call, outcome, durationMs) => {

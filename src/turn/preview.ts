@@ -2,8 +2,9 @@ import type { ContextPreview } from "../contract/host.ts";
 import type { AgentMessage, UserMessage } from "../contract/message.ts";
 import type { ToolSpec } from "../contract/tool.ts";
 import { Assembler } from "./assemble.ts";
-import { Guard } from "./guard.ts";
-import { emptyCursor, outsideTurn, readerOf, surroundings } from "./inspect.ts";
+import { EngineContext } from "./engine-context.ts";
+import { emptyCursor, readerOf, surroundings } from "./inspect.ts";
+import { citationsMode } from "./prepare.ts";
 import { readPromptHooks } from "./prompt-hooks.ts";
 import { makeReceipt } from "./run.ts";
 import type { AgentHost } from "./scope.ts";
@@ -26,57 +27,56 @@ export interface PreviewRequest {
 /** What would be assembled for a prompt now. Nothing is sent or stored, nothing is compacted. */
 export async function previewContext(host: AgentHost, request: PreviewRequest): Promise<ContextPreview> {
   const sessionKey = request.sessionKey ?? "main";
-  const around = await surroundings(host, { cwd: request.cwd, sessionKey });
+  const around = await surroundings(host, { cwd: request.cwd, sessionKey, turnId: PREVIEW_ENTRY });
+  const { engine, harness, model, guard, cwd } = around;
   const reader = readerOf(host, sessionKey);
   try {
-    const sessionId = reader?.record.sessionId ?? "";
+    const record = reader?.record;
     const signal = request.signal ?? new AbortController().signal;
-    const guard = new Guard({
-      engineId: around.engine.info.id,
-      turnId: PREVIEW_ENTRY,
-      logger: host.logger,
-      report: () => undefined,
-      deadlines: host.config.agents?.defaults?.engineDeadlines,
-    });
     const input: UserMessage = {
       role: "user",
       content: [{ type: "text", text: request.prompt }],
       entryId: PREVIEW_ENTRY,
     };
     const tokenBudget = request.budget ?? around.tokenBudget;
-    const outside = outsideTurn(
+    const cursor = reader?.cursor ?? emptyCursor;
+    const context = new EngineContext({
       host,
-      { ...around, tokenBudget },
-      { sessionId, transcript: reader?.cursor ?? emptyCursor },
-    );
-    const held = (reader && readContext(reader, around.model.contextWindow)) ?? {
-      messages: [],
-      complete: true,
-    };
+      engine,
+      model,
+      harness,
+      cwd,
+      tokenBudget,
+      session: () => ({ record, sessionKey, cursor }),
+    });
+    guard.frame = () => ({ memorySections: around.memorySections });
+    const held = (reader && readContext(reader, model.contextWindow)) ?? { messages: [], complete: true };
+    const waiting = await host.subagents.results(sessionKey);
     const assembly = await new Assembler({
-      engine: around.engine,
+      engine,
       trusted: host.slot.bundled,
       guard,
-      model: around.model,
-      sessionKey,
-      sessionId,
-      inputEntryId: PREVIEW_ENTRY,
+      model,
+      inputEntryId: () => PREVIEW_ENTRY,
       prompt: request.prompt,
       system: around.system,
       tools: around.tools.specs,
       tokenBudget,
+      mostTokens: model.contextWindow - around.fixedTokens,
       toolResultMaxChars: host.config.agents?.defaults?.toolResultMaxChars ?? DEFAULT_TOOL_RESULT_MAX_CHARS,
-      calibration: host.calibration(sessionId, around.model.ref),
+      citationsMode: citationsMode(host),
+      calibration: host.calibration(record?.sessionId ?? "", model.ref),
       signal,
       pending: () => [],
+      volatile: () => waiting.map(({ message }) => ({ message, after: PREVIEW_ENTRY })),
       slice: () => ({ messages: [...held.messages, input], complete: held.complete }),
-      runtimeContext: () => outside.runtimeContext,
-      runtimeSettings: () => outside.runtimeSettings,
+      base: () => context.base(),
+      inAttempt: false,
       promptHooks: readPromptHooks({
         host,
         guard,
         sessionKey,
-        writer: { record: { sessionId } },
+        writer: { record: { sessionId: record?.sessionId ?? "" } },
         turnId: PREVIEW_ENTRY,
         signal,
       }),

@@ -14,21 +14,23 @@ export interface PromptHookScope {
 
 /** `before_prompt_build`, run inside the frame of `turn.assemble()`, so that hooks see what the model will receive. */
 export function readPromptHooks(scope: PromptHookScope): AssemblerOptions["promptHooks"] {
-  const { host, guard, sessionKey, writer, turnId, signal } = scope;
+  const { host, guard, sessionKey, turnId, signal } = scope;
   return async (prompt, system, messages) => {
     if (host.hooks.hooks("before_prompt_build").length === 0) return { prepend: [], append: [] };
-    const { results } = await runHooks(
+    const { answers } = await runHooks(
       host.hooks,
       "before_prompt_build",
       { prompt, system, messages: structuredClone(messages) },
-      { sessionKey, sessionId: writer.record.sessionId, agentId: host.agentId, turnId },
+      { sessionKey, sessionId: scope.writer.record.sessionId, agentId: host.agentId, turnId },
       { signal, logger: host.logger, onFailure: (reason) => guard.degrade("hook", reason) },
     );
     return {
-      prepend: results.flatMap((result) =>
+      prepend: answers.flatMap(({ result }) =>
         result.prependSystemContext ? [result.prependSystemContext] : [],
       ),
-      append: results.flatMap((result) => (result.appendSystemContext ? [result.appendSystemContext] : [])),
+      append: answers.flatMap(({ result }) =>
+        result.appendSystemContext ? [result.appendSystemContext] : [],
+      ),
     };
   };
 }

@@ -8,7 +8,7 @@ import { messageTokens } from "../tokens/messages.ts";
 
 /** A piece of the system prompt, in the order it stands there. */
 export interface SystemPiece {
-  source: Extract<PartSource, "system" | "addition" | "instructions">;
+  source: Extract<PartSource, "system" | "addition" | "instructions" | "memory">;
   text: string;
   path?: string;
   /** Set when not all of a file is sent. */

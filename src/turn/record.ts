@@ -6,11 +6,12 @@ import type { TurnEvent } from "../contract/events.ts";
 import { type PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { AgentMessage } from "../contract/message.ts";
 import type { TurnOutcome } from "../contract/transcript.ts";
-import type { SessionWriter } from "../contract/store.ts";
+import type { SessionWriter } from "../contract/writer.ts";
 import type { Guard } from "./guard.ts";
 
 export interface RecorderOptions {
-  writer: SessionWriter;
+  /** Asked anew for each entry: a compaction may rotate the session. */
+  writer(): SessionWriter;
   turnId: string;
   guard: Guard;
   /** Stops the turn: what cannot be recorded must not be done. */
@@ -19,8 +20,10 @@ export interface RecorderOptions {
 
 export class Recorder {
   /** The turn's messages in order, also those that could not be written. */
-  readonly messages: AgentMessage[] = [];
+  messages: AgentMessage[] = [];
   inputEntryId: string | undefined;
+  /** The entry that the input stands behind; null where it is the first. */
+  leafBefore: string | null = null;
   readonly #options: RecorderOptions;
   #failure: PagurusError | undefined;
 
@@ -38,8 +41,11 @@ export class Recorder {
     let recorded = message;
     if (!this.#failure) {
       try {
-        const entry = writer.append({ type: "message", turnId, message });
-        this.inputEntryId ??= entry.id;
+        const entry = writer().append({ type: "message", turnId, message });
+        if (this.inputEntryId === undefined) {
+          this.inputEntryId = entry.id;
+          this.leafBefore = entry.parentId;
+        }
         recorded = { ...message, entryId: entry.id };
       } catch (error) {
         this.#fail(error);
@@ -55,7 +61,7 @@ export class Recorder {
     if (this.#failure || this.inputEntryId === undefined) return;
     const { stage, reason, engineId } = event;
     try {
-      writer.append({
+      writer().append({
         type: "custom",
         turnId,
         customType: "pagurus.degraded",
@@ -70,10 +76,10 @@ export class Recorder {
    * Moves the conversation back before the turn when nothing but input was recorded: what a model refused must not
    * be sent with every later turn. The words stay in the transcript. Whether it was done.
    */
-  takeBack(leaf: string | null): boolean {
+  takeBack(): boolean {
     if (this.#failure || this.messages.some((message) => message.role !== "user")) return false;
     try {
-      this.#options.writer.rewind(leaf);
+      this.#options.writer().rewind(this.leafBefore);
       return true;
     } catch (error) {
       this.#fail(error);
@@ -89,7 +95,7 @@ export class Recorder {
     if (this.#failure) return false;
     const { writer, turnId } = this.#options;
     try {
-      writer.commitTurn({
+      writer().commitTurn({
         turnId,
         outcome,
         ...(settled ? {} : { finalized: false }),
@@ -100,6 +106,16 @@ export class Recorder {
       this.#fail(error);
       return false;
     }
+  }
+
+  /** A rotation gave entries of the turn new ids. */
+  moved(ids: ReadonlyMap<string, string>): void {
+    const now = (id: string | undefined): string | undefined => (id === undefined ? id : (ids.get(id) ?? id));
+    this.inputEntryId = now(this.inputEntryId);
+    this.messages = this.messages.map((message) => {
+      const entryId = now(message.entryId);
+      return entryId === undefined ? message : { ...message, entryId };
+    });
   }
 
   #fail(error: unknown): void {

@@ -1,5 +1,5 @@
 import { PagurusError } from "../contract/errors.ts";
-import type { SessionRecord, SessionWriter } from "../contract/store.ts";
+import type { SessionRecord, SessionWriter } from "../contract/writer.ts";
 import { runHooks } from "./hooks.ts";
 import type { AgentHost } from "./scope.ts";
 
@@ -23,6 +23,7 @@ export async function renewSession(
   const options = { logger: host.logger };
   try {
     await runHooks(host.hooks, "before_reset", { reason: request.reason }, context, options);
+    await host.subagents.endChildren(sessionKey, "renewed");
   } finally {
     // The store makes the new generation itself; between here and there nothing of this process runs.
     writer?.close();

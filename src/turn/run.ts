@@ -1,6 +1,7 @@
 /** Fourth room: the harness runs the turn; what it needs of the host reaches it through the `HarnessTurn` made here. */
 import type { TurnEvent } from "../contract/events.ts";
 import { PagurusError } from "../contract/errors.ts";
+import { orAborted } from "../platform/deadline.ts";
 import type { HarnessTurn, HarnessTurnResult } from "../contract/harness.ts";
 import type { Usage, UserMessage } from "../contract/message.ts";
 import type { Receipt } from "../contract/receipt.ts";
@@ -11,6 +12,7 @@ import { inputBlocked } from "./gate.ts";
 import type { Prepared } from "./prepare.ts";
 import type { Recorder } from "./record.ts";
 import type { Admission } from "./scope.ts";
+import type { SubagentResults } from "./volatile.ts";
 import { inputTokens } from "./usage.ts";
 import { isSilentCut, isTrusted, type Counted } from "./silent-cut.ts";
 
@@ -25,8 +27,12 @@ export interface RunInput {
   takeSteering(): string[];
   closeInputs(): boolean;
   onUsage(usage: Usage): void;
+  /** Results of subagents, which join the live turn. */
+  results: SubagentResults;
 }
 
+/** Output tokens below which a request is not worth its input, where costs are limited. */
+const SMALLEST_ANSWER_TOKENS = 256;
 /** How long a runtime may take to end its turn after an abort, ms. */
 const ABANDON_AFTER_MS = 10_000;
 
@@ -36,18 +42,27 @@ export async function runHarness(run: RunInput): Promise<HarnessTurnResult> {
   const end = { reached: false };
   const turn = harnessTurn(run, end);
   try {
-    let result = await orAbandoned(harness.runTurn(turn), signal, harness.id);
-    // Input that arrived while the harness was finishing still belongs to this turn.
-    const goesOn = (reason: string): boolean => reason === "stop" || reason === "length";
-    while (!signal.aborted && goesOn(result.stopReason) && !run.closeInputs()) {
-      result = await orAbandoned(harness.runTurn(turn), signal, harness.id);
+    for (;;) {
+      const result = await orAbandoned(harness.runTurn(turn), signal, harness.id);
+      const goesOn = result.stopReason === "stop" || result.stopReason === "length";
+      if (signal.aborted || !goesOn || !(await moreInput(run, signal))) return result;
     }
-    return result;
   } finally {
     end.reached = true;
     // What was accepted is written down, also when nothing answers it any more.
     for (const text of run.takeSteering()) recordSteering(run, text);
     run.closeInputs();
+  }
+}
+
+/** Input that arrived while the harness was finishing still belongs to this turn, and so do its children's results. */
+async function moreInput(run: RunInput, signal: AbortSignal): Promise<boolean> {
+  for (;;) {
+    if (await run.results.waiting()) return true;
+    const child = run.results.nextEnd();
+    if (!child) return !run.closeInputs();
+    await orAborted(child, signal).catch(() => undefined);
+    if (signal.aborted) return false;
   }
 }
 
@@ -80,12 +95,14 @@ function orAbandoned<T>(work: Promise<T>, signal: AbortSignal, runtime: string):
 /** `end.reached`: the turn is over, and what the harness still says is not part of it. */
 function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
   const { admission, prepared, assembler } = run;
-  const { host, sessionKey, turnId, cwd, model, writer, signal } = admission;
+  const { host, sessionKey, turnId, cwd, model, signal } = admission;
   const book = new ReceiptBook(run);
   const thinking = host.settings.models[model.ref]?.thinking ?? host.settings.thinking;
   return {
     sessionKey,
-    sessionId: writer.record.sessionId,
+    get sessionId() {
+      return admission.writer.record.sessionId;
+    },
     turnId,
     cwd,
     model,
@@ -98,8 +115,12 @@ function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
     fragments: [],
     assemble: async (request) => {
       const assembly = await assembler.assemble(request);
+      const { maxOutputTokens } = admission.cost.before({
+        inputTokens: book.requestTokens(assembly),
+        minOutputTokens: SMALLEST_ANSWER_TOKENS,
+      });
       book.assembled(assembly);
-      return assembly;
+      return { ...assembly, ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) };
     },
     takeInputs: () => takeInputs(run),
     emit: (event) => {
@@ -117,7 +138,7 @@ function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
 /** Steering goes through the same gate as a prompt. */
 async function takeInputs(run: RunInput): Promise<UserMessage[]> {
   const { host, sessionKey, turnId, writer, guard, signal, emit } = run.admission;
-  const taken: UserMessage[] = [];
+  const taken: UserMessage[] = await run.results.take(writer.leafId ?? undefined);
   for (const text of run.takeSteering()) {
     const ids = { sessionKey, sessionId: writer.record.sessionId, turnId };
     const onFailure = (reason: string): void => guard.degrade("hook", reason);
@@ -165,6 +186,13 @@ class ReceiptBook {
     if (usage && tokens !== undefined && model === run.admission.model.ref) {
       this.#counted = { estimated: tokens, reported: inputTokens(usage) };
     }
+  }
+
+  /** Calibrated estimate of the whole request, tokens. */
+  requestTokens({ parts }: Assembly): number {
+    const { host, writer, model } = this.#run.admission;
+    const plain = parts.reduce((sum, part) => sum + part.tokens, 0);
+    return Math.ceil(host.calibration(writer.record.sessionId, model.ref).apply(plain));
   }
 
   assembled(assembly: Assembly): void {
@@ -223,6 +251,7 @@ export function makeReceipt(
     engine: admission.engine.info.id,
     model: admission.model.ref,
     ...(projection?.epoch === undefined ? {} : { epoch: projection.epoch }),
+    ...(projection?.fingerprint === undefined ? {} : { fingerprint: projection.fingerprint }),
     parts,
     liveFrom,
     ...sharedPrefix(parts, previous?.parts),

@@ -2,18 +2,25 @@
 import type { ContextEngine } from "../contract/engine.ts";
 import type { TurnEvent } from "../contract/events.ts";
 import type { AgentHarness } from "../contract/harness.ts";
-import type { AskPermission, RunRequest } from "../contract/host.ts";
+import type { AskPermission, RunRequest } from "../contract/run.ts";
 import type { LlmComplete, ModelInfo } from "../contract/model.ts";
 import type { PluginTool } from "../contract/plugin.ts";
-import type { SessionRecord, SessionStore, SessionWriter } from "../contract/store.ts";
+import type { SessionStore } from "../contract/store.ts";
+import type { SessionRecord, SessionWriter } from "../contract/writer.ts";
 import type { AgentSettings } from "../config/agent.ts";
 import type { PagurusConfig, PermissionRule } from "../config/types.ts";
 import type { Logger } from "../platform/log.ts";
+import type { SpendLedger } from "../session/spend.ts";
 import type { Calibration } from "../tokens/calibration.ts";
+import type { CostGate } from "./cost.ts";
 import type { EngineSlot } from "./engine-slot.ts";
 import type { Guard } from "./guard.ts";
 import type { HookSource } from "./hooks.ts";
+import type { LiveSession } from "./live-session.ts";
+import type { BackgroundMaintenance } from "./maintenance.ts";
+import type { MemorySlot } from "./memory.ts";
 import type { ReceiptSink } from "./receipt-sink.ts";
+import type { SubagentPort } from "./subagents/port.ts";
 
 /** One agent of the host, as long as the process lives. Made by `app.ts`. */
 export interface AgentHost {
@@ -25,6 +32,10 @@ export interface AgentHost {
   readonly logger: Logger;
   readonly store: SessionStore;
   readonly slot: EngineSlot;
+  readonly memory: MemorySlot;
+  readonly subagents: SubagentPort;
+  readonly spend: SpendLedger;
+  readonly maintenance: BackgroundMaintenance;
   readonly hooks: HookSource;
   readonly harnesses: readonly AgentHarness[];
   readonly pluginTools: readonly PluginTool[];
@@ -60,7 +71,10 @@ export interface Admission {
   readonly harness: AgentHarness;
   readonly runtimeRule: string;
   readonly model: ModelInfo;
+  readonly session: LiveSession;
+  /** The writer of `session`, asked anew each time. */
   readonly writer: SessionWriter;
+  readonly cost: CostGate;
   /** The session had entries before this turn. */
   readonly existed: boolean;
   readonly guard: Guard;

@@ -3,47 +3,58 @@
  * ingest; then maintenance. A turn that the engine did not take is offered again before the next one.
  */
 import type { CommitTurnParams, TranscriptEntryAnchor } from "../contract/engine-params.ts";
-import type { RuntimeContext, RuntimeSettings, SessionTarget } from "../contract/runtime-context.ts";
 import type { ContextEngine } from "../contract/engine.ts";
 import type { AgentMessage } from "../contract/message.ts";
-import type { SessionRecord } from "../contract/store.ts";
+import type { SessionWriter } from "../contract/writer.ts";
+import type { EngineCallBase, EngineContext } from "./engine-context.ts";
 import type { Guard } from "./guard.ts";
 
 export interface SettleInput {
   engine: ContextEngine;
   guard: Guard;
-  record: SessionRecord;
-  agentId: string;
-  agentDir: string;
-  sessionFile: string;
+  context: EngineContext;
+  writer: SessionWriter;
   turnId: string;
-  /** Messages before the turn, as the engine's `history` mode asks for. */
+  /** Messages before the turn, as far as they were read. */
   history: AgentMessage[];
   /** Messages of the turn, the input first. */
   turn: AgentMessage[];
-  tokenBudget: number;
   heartbeat: boolean;
-  runtimeContext: RuntimeContext;
-  runtimeSettings: RuntimeSettings;
+  /** Of a compaction that the run made inside the turn. */
+  autoCompactionSummary?: string | undefined;
 }
 
 /** Whether the engine took the turn. A signal is for a turn that is offered again; a turn's own end has none. */
 export async function settle(input: SettleInput, signal?: AbortSignal): Promise<boolean> {
-  const { engine, guard } = input;
+  const { engine, guard, context } = input;
   if (input.turn.length === 0) return true;
   const turn = structuredClone(input.turn);
   const work = async (): Promise<void> => {
     if (engine.commitTurn) return checkCommit(await engine.commitTurn(commitParams({ ...input, turn })));
     if (engine.afterTurn) return engine.afterTurn(afterTurnParams({ ...input, turn }));
-    const session = sessionParams(input);
-    if (engine.ingestBatch) {
-      await engine.ingestBatch({ ...session, messages: turn });
-      return;
-    }
-    for (const message of turn) await engine.ingest({ ...session, message });
+    const taken = await ingest(engine, sessionParams(input), turn);
+    const { logger } = context.options.host;
+    logger.debug("turn ingested", {
+      engineId: engine.info.id,
+      turnId: input.turnId,
+      offered: turn.length,
+      taken,
+    });
   };
   const outcome = await guard.call("settle", work, { signal });
   return outcome.ok;
+}
+
+/** How many messages the engine says that it took; one that it has already is not taken again. */
+async function ingest(
+  engine: ContextEngine,
+  session: ReturnType<typeof sessionParams>,
+  messages: AgentMessage[],
+): Promise<number> {
+  if (engine.ingestBatch) return (await engine.ingestBatch({ ...session, messages }))?.ingestedCount ?? 0;
+  let taken = 0;
+  for (const message of messages) if ((await engine.ingest({ ...session, message }))?.ingested) taken += 1;
+  return taken;
 }
 
 function checkCommit(answer: { status: string }): void {
@@ -52,86 +63,46 @@ function checkCommit(answer: { status: string }): void {
   }
 }
 
-function sessionParams(input: SettleInput): {
-  sessionId: string;
-  sessionKey: string;
-  isHeartbeat: boolean;
-  runtimeContext: RuntimeContext;
-  runtimeSettings: RuntimeSettings;
-} {
-  const { record, heartbeat, runtimeContext, runtimeSettings } = input;
-  return {
-    sessionId: record.sessionId,
-    sessionKey: record.sessionKey,
-    isHeartbeat: heartbeat,
-    runtimeContext,
-    runtimeSettings,
-  };
+function sessionParams({ context, heartbeat }: SettleInput): EngineCallBase & { isHeartbeat: boolean } {
+  return { ...context.base(), isHeartbeat: heartbeat };
 }
 
 function afterTurnParams(input: SettleInput): Parameters<NonNullable<ContextEngine["afterTurn"]>>[0] {
-  const { history, turn, sessionFile, tokenBudget } = input;
+  const { turn, context, autoCompactionSummary } = input;
+  // An engine that keeps the history itself is given the turn alone.
+  const history = input.engine.info.history === "live" ? [] : input.history;
   return {
-    ...sessionParams(input),
-    sessionFile,
+    ...context.fileBase(),
+    isHeartbeat: input.heartbeat,
     messages: [...structuredClone(history), ...turn],
     prePromptMessageCount: history.length,
-    tokenBudget,
+    tokenBudget: context.options.tokenBudget,
+    ...(autoCompactionSummary === undefined ? {} : { autoCompactionSummary }),
   };
 }
 
 function commitParams(input: SettleInput): CommitTurnParams {
-  const { turn, history, turnId } = input;
-  const target = sessionTarget(input);
-  const anchor = (message: AgentMessage | undefined, position: number): TranscriptEntryAnchor => ({
-    ...target,
-    generation: 1,
-    entryId: message?.entryId ?? turnId,
-    rawSeq: position,
-    effectiveParentId: (position > 0 ? [...history, ...turn][position - 1]?.entryId : undefined) ?? null,
-    activeMessagePosition: position,
-    idempotencyKey: turnId,
-  });
+  const { turn, history, turnId, context, writer } = input;
+  const target = context.target();
+  const anchor = (message: AgentMessage | undefined, position: number): TranscriptEntryAnchor => {
+    const place = message?.entryId === undefined ? undefined : writer.place(message.entryId);
+    const before = (position > 0 ? turn[position - 1] : history.at(-1))?.entryId;
+    return {
+      ...target,
+      generation: writer.record.generation,
+      entryId: message?.entryId ?? turnId,
+      rawSeq: place?.rawSeq ?? 0,
+      effectiveParentId: before ?? null,
+      activeMessagePosition: place?.messagePosition ?? history.length + position,
+      idempotencyKey: turnId,
+    };
+  };
   return {
     ...sessionParams(input),
     sessionTarget: target,
     advancementKey: turnId,
-    admission: { ...anchor(turn[0], history.length), logicalTurnId: turnId, role: turn[0]?.role ?? "user" },
-    terminal: anchor(turn.at(-1), history.length + turn.length - 1),
+    admission: { ...anchor(turn[0], 0), logicalTurnId: turnId, role: turn[0]?.role ?? "user" },
+    terminal: anchor(turn.at(-1), turn.length - 1),
     messages: turn,
   };
-}
-
-function sessionTarget(input: SettleInput): SessionTarget {
-  const { record, agentId, agentDir } = input;
-  return { agentId, sessionId: record.sessionId, sessionKey: record.sessionKey, storePath: agentDir };
-}
-
-/** After a successful, not aborted, not yielded turn. A failure is a degradation, nothing more. */
-export async function maintain(
-  input: SettleInput,
-  stage: "maintain" | "bootstrap-maintain",
-  signal: AbortSignal,
-): Promise<void> {
-  const { engine, guard, record, sessionFile, runtimeContext, runtimeSettings } = input;
-  if (!engine.maintain) return;
-  await guard.call(
-    stage,
-    (abortSignal) =>
-      engine.maintain?.({
-        sessionId: record.sessionId,
-        sessionKey: record.sessionKey,
-        sessionFile,
-        runtimeContext,
-        runtimeSettings,
-        abortSignal,
-      }),
-    {
-      signal,
-      check: (result) =>
-        typeof result?.changed === "boolean"
-          ? undefined
-          : "maintain() does not say whether it changed anything",
-    },
-  );
 }

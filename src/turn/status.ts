@@ -1,15 +1,18 @@
 import type { ContextEngine } from "../contract/engine.ts";
 import { toPagurusError } from "../contract/errors.ts";
-import type { Degradation } from "../contract/events.ts";
+import type { CostSoFar, Degradation } from "../contract/events.ts";
 import type { AgentHarness } from "../contract/harness.ts";
-import type { StatusReport } from "../contract/host.ts";
-import type { SessionReader } from "../contract/store.ts";
-import type { TranscriptEntry } from "../contract/transcript.ts";
+import type { CompactionFact, StatusReport } from "../contract/status.ts";
+import type { SessionReader } from "../contract/writer.ts";
+import type { ModelInfo } from "../contract/model.ts";
+import type { CompactionEntry, TranscriptEntry } from "../contract/transcript.ts";
 import { messagesTokens } from "../tokens/messages.ts";
-import { checkPlugins } from "./admit.ts";
+import { checkCompactionOwner, checkPlugins } from "./admit.ts";
+import { CostGate, costLimits } from "./cost.ts";
 import { checkHostRequirements } from "./engine-slot.ts";
-import { hostTools, readerOf } from "./inspect.ts";
-import { budgetFor, fixedTokens, systemPieces } from "./prepare.ts";
+import { contextGauge } from "./gauge.ts";
+import type { Guard } from "./guard.ts";
+import { fixedParts, hostTools, lookGuard, readerOf } from "./inspect.ts";
 import type { AgentHost } from "./scope.ts";
 import { selectRuntime } from "./select.ts";
 import { readContext } from "./context-slice.ts";
@@ -17,12 +20,13 @@ import { readContext } from "./context-slice.ts";
 /** How far back `status` looks for compactions, degradations and the last turn, in entries. */
 const LOOK_BACK = 2_000;
 const MOST_DEGRADATIONS = 20;
+const MOST_COMPACTIONS = 10;
 /** Stands for what cannot be chosen or created. */
 const UNAVAILABLE = "unavailable";
 
 type SessionFacts = Pick<
   StatusReport,
-  "compactions" | "degraded" | "lastTurn" | "interruptedTurns" | "runningIn" | "cost"
+  "compactions" | "recentCompactions" | "degraded" | "lastTurn" | "interruptedTurns" | "runningIn"
 >;
 
 export type HostStatus = Omit<StatusReport, "home" | "configFile" | "configFound" | "configWarnings">;
@@ -34,8 +38,16 @@ export async function readStatus(
 ): Promise<HostStatus> {
   const problems = new Problems();
   const sessionKey = request.sessionKey ?? "main";
-  const { cwd, model, modelSource, harness, runtimeRule, engine } = await chosen(host, request.cwd, problems);
-  const tools = await problems.note(() => hostTools(host, cwd, sessionKey));
+  const { cwd, model, info, modelSource, harness, runtimeRule, engine } = await chosen(
+    host,
+    request.cwd,
+    problems,
+  );
+  const guard = lookGuard(host, engine?.info.id ?? host.slot.id, "status");
+  const agent = harness && engine ? { harness, engine } : undefined;
+  const fixed =
+    info && (await problems.note(() => fixedParts(host, { cwd, model: info, guard, sessionKey, agent })));
+  const tools = fixed?.tools ?? (await problems.note(() => hostTools(host, { cwd, sessionKey }, [])));
   const reader = await problems.note(() => readerOf(host, sessionKey));
   const window = model.contextWindow;
   try {
@@ -51,10 +63,13 @@ export async function readStatus(
       Execution: harness ? executionText(harness) : UNAVAILABLE,
       Runtime: { id: harness?.id ?? UNAVAILABLE, rule: runtimeRule },
       engine: { selected: host.slot.id, source: host.slot.source, ...engineFacts(engine) },
-      context: {
+      context: contextGauge(host, engine, info, {
         tokens: window > 0 ? host.calibration(sessionId, model.ref).apply(tokens) : tokens,
-        budget: window > 0 && tools ? budgetFor(host, window, fixedTokens(systemPieces(cwd), tools)) : 0,
-      },
+        budget: fixed?.tokenBudget ?? 0,
+      }),
+      memory: memoryFact(host, guard),
+      subagents: host.subagents.facts(sessionKey),
+      ...(info && reader ? { cost: costSoFar(host, info, sessionId) } : {}),
       permission: host.settings.permission.mode ?? "ask",
       sandbox: tools ? `${tools.sandbox.kind}: ${tools.sandbox.detail}` : UNAVAILABLE,
       ...(await sessionFacts(reader)),
@@ -84,6 +99,7 @@ interface Chosen {
   cwd: string;
   /** The window is 0 where the ref names no usable model. */
   model: { ref: string; contextWindow: number };
+  info: ModelInfo | undefined;
   modelSource: string;
   harness: AgentHarness | undefined;
   runtimeRule: string;
@@ -98,10 +114,12 @@ async function chosen(host: AgentHost, folder: string | undefined, problems: Pro
   await problems.note(() => checkPlugins(host));
   if (engine && choice) {
     await problems.note(() => checkHostRequirements(engine, choice.harness, "agent-run"));
+    await problems.note(() => checkCompactionOwner(host, engine));
   }
   return {
     cwd: folder ?? host.settings.workspace ?? process.cwd(),
     model: { ref: model?.ref ?? ref, contextWindow: model?.contextWindow ?? 0 },
+    info: model,
     modelSource: source,
     harness: choice?.harness,
     runtimeRule: choice?.rule ?? "",
@@ -114,20 +132,23 @@ function executionText({ execution }: AgentHarness): string {
   return detail === undefined ? kind : `${kind} (${detail})`;
 }
 
-function engineFacts(
-  engine: ContextEngine | undefined,
-): Pick<StatusReport["engine"], "effective" | "contract" | "lifecycle"> {
+function engineFacts(engine: ContextEngine | undefined): Omit<StatusReport["engine"], "selected" | "source"> {
   if (!engine) return { effective: UNAVAILABLE, contract: "unknown", lifecycle: "unknown" };
   return {
     effective: engine.info.id,
     contract: engine.info.contract ?? "openclaw",
     lifecycle: engine.commitTurn ? "durable" : "classic",
+    name: engine.info.name,
+    ...(engine.info.version === undefined ? {} : { version: engine.info.version }),
+    ownsCompaction: engine.info.ownsCompaction === true,
+    interceptsCompaction: engine.info.interceptsCompaction === true,
   };
 }
 
 async function sessionFacts(reader: SessionReader | undefined): Promise<SessionFacts> {
   const facts: SessionFacts = {
     compactions: 0,
+    recentCompactions: [],
     degraded: [],
     interruptedTurns: reader?.interruptedTurns() ?? [],
     ...(reader?.runningIn ? { runningIn: reader.runningIn } : {}),
@@ -136,16 +157,10 @@ async function sessionFacts(reader: SessionReader | undefined): Promise<SessionF
   let seen = 0;
   for await (const entry of reader.cursor.backward()) {
     if (++seen > LOOK_BACK) break;
-    if (entry.type === "compaction") facts.compactions += 1;
-    if (entry.type === "compaction" && entry.usage?.cost !== undefined) {
-      facts.cost = (facts.cost ?? 0) + entry.usage.cost;
-    }
-    if (
-      entry.type === "message" &&
-      entry.message.role === "assistant" &&
-      entry.message.usage?.cost !== undefined
-    ) {
-      facts.cost = (facts.cost ?? 0) + entry.message.usage.cost;
+    if (entry.type === "compaction") {
+      facts.compactions += 1;
+      if (facts.recentCompactions.length < MOST_COMPACTIONS)
+        facts.recentCompactions.push(compactionFact(entry));
     }
     if (entry.type === "turn_commit" && !facts.lastTurn) {
       facts.lastTurn = {
@@ -158,6 +173,33 @@ async function sessionFacts(reader: SessionReader | undefined): Promise<SessionF
     if (degraded && facts.degraded.length < MOST_DEGRADATIONS) facts.degraded.push(degraded);
   }
   return facts;
+}
+
+function compactionFact(entry: CompactionEntry): CompactionFact {
+  const { id, timestamp, lane, trigger, handledBy, tokensBefore, tokensAfter } = entry;
+  return {
+    entryId: id,
+    timestamp,
+    tokensBefore,
+    ...(lane === undefined ? {} : { lane }),
+    ...(trigger === undefined ? {} : { trigger }),
+    ...(handledBy === undefined ? {} : { handledBy }),
+    ...(tokensAfter === undefined ? {} : { tokensAfter }),
+  };
+}
+
+/** A memory that could not be had is what the look at the fixed parts has just found. */
+function memoryFact(host: AgentHost, guard: Guard): StatusReport["memory"] {
+  const selected = host.memory.id ?? "none";
+  const failed = guard.degraded.some(({ stage }) => stage === "memory");
+  return { selected, effective: failed ? UNAVAILABLE : selected };
+}
+
+function costSoFar(host: AgentHost, model: ModelInfo, sessionId: string): CostSoFar {
+  const limits = costLimits(undefined, host.config.agents?.defaults?.maxCost);
+  const gate = new CostGate({ limits, model, ledger: host.spend, sessionId, turnId: "status" });
+  const { turn: _turn, ...known } = gate.soFar();
+  return known;
 }
 
 function degradationOf(entry: TranscriptEntry): (Degradation & { timestamp: string }) | undefined {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import type { TurnEvent } from "../../src/contract/events.ts";
-import type { PermissionQuestion, RunRequest } from "../../src/contract/host.ts";
+import type { PermissionQuestion, RunRequest } from "../../src/contract/run.ts";
 import { execute } from "../../src/cli/program.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
 import { completed, FakePagurus, type FakeTurn } from "./fake-pagurus.ts";
@@ -21,11 +21,11 @@ class Desk {
   readonly #ended: Promise<number>;
   #shown = "";
 
-  constructor(play: Play) {
+  constructor(play: Play, columns = 80) {
     this.pagurus = new FakePagurus({ turns: [(request, turn) => play(request, turn, this)] });
     const cli = fakeCli({ pagurus: this.pagurus, env: { NO_COLOR: "1", PAGURUS_HOME: "/nowhere/pagurus" } });
     this.#screen.on("data", (text: string) => (this.#shown += text));
-    const stdout = Object.assign(this.#screen, { isTTY: true, columns: 80 });
+    const stdout = Object.assign(this.#screen, { isTTY: true, columns });
     this.cli = { ...cli, stdout, stderr: stdout };
     this.#ended = execute(["chat"], this.cli);
   }
@@ -256,4 +256,52 @@ test("what a model says cannot drive the terminal", async () => {
   await desk.until(/a\]0;ownedb\n/);
   await desk.say("/exit\r");
   await desk.end();
+});
+
+const summary: TurnEvent = {
+  ...completed,
+  context: { tokens: 84_000, budget: 200_000, next: { lane: "in-attempt", handler: "legacy" } },
+  cost: { turn: 0.012, session: 0.34, day: 1.2 },
+} as TurnEvent;
+
+test("after a turn one line says how full the context is, what compacts next, and the cost", async () => {
+  const desk = new Desk(async function* () {
+    yield delta("done");
+    yield summary;
+  }, 160);
+  await desk.say("go\r");
+  await desk.until(/› $/);
+  const gauge = "context ████░░░░░░ 42 %  84,000 of 200,000 · compacts at 200,000 by legacy";
+  const cost = "cost $0.012 (session $0.34, today $1.20)";
+  await desk.until(/\$1\.20\)\n› $/);
+  assert.ok((await desk.screen()).includes(`done\n${gauge} · ${cost}\n`));
+  await desk.say("\u0004");
+  assert.equal(await desk.end(), 0);
+});
+
+test("in a narrow terminal the cost after a turn has a line of its own", async () => {
+  const desk = new Desk(async function* () {
+    yield summary;
+  });
+  await desk.say("go\r");
+  await desk.until(/compacts at 200,000 by legacy\ncost \$0\.012 .*\n› $/);
+  await desk.say("\u0004");
+  assert.equal(await desk.end(), 0);
+});
+
+test("/compact says at once that it is at it", async () => {
+  let finish = (): void => undefined;
+  const desk = new Desk(async function* () {
+    yield completed;
+  });
+  desk.pagurus.compact = () =>
+    new Promise((resolve) => {
+      finish = () => resolve({ compacted: true, tokensBefore: 9_000, tokensAfter: 2_000 });
+    });
+  await desk.say("/compact\r");
+  await desk.until(/\ncompacting…\n$/);
+  finish();
+  await desk.until(/Compacted: 9,000 → 2,000 tokens \(saved 7,000\)\./);
+  await desk.say("\u0004");
+  assert.equal(await desk.end(), 0);
 });

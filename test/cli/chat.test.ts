@@ -102,3 +102,33 @@ test("an interrupt aborts the running turn only, one more with nothing running l
   assert.deepEqual(cli.exits, []);
   assert.match(cli.err(), /aborted/);
 });
+
+test("where no terminal shows it, no gauge is written after a turn", async () => {
+  const gauged = {
+    ...completed,
+    context: { tokens: 1, budget: 2 },
+    cost: { turn: 1 },
+  } as TurnEvent;
+  const { out, err } = await command(["chat"], { input: "hi\n", script: { turns: [[gauged]] } });
+  assert.doesNotMatch(out + err, /context █|cost/);
+});
+
+test("--max-cost holds for each turn of a chat", async () => {
+  const { pagurus } = await command(["chat", "--max-cost", ".5"], {
+    input: "a\nb\n",
+    script: { turns: [echo] },
+  });
+  assert.deepEqual(
+    pagurus.requests.map((request) => request.maxCost),
+    [0.5, 0.5],
+  );
+});
+
+test("/cost tells what was spent and the limits in force", async () => {
+  const cost = { turn: 0.012, session: 0.34, day: 1.2, limits: { session: 5, day: 20 } };
+  const { out } = await command(["chat"], { input: "/cost\n", script: { status: statusReport({ cost }) } });
+  assert.equal(
+    out,
+    "Cost: last turn $0.012, session $0.34, today $1.20\nCost limits: session $5.00, day $20.00\n",
+  );
+});

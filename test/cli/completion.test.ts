@@ -24,6 +24,9 @@ test("the tree holds every command with its options and choices", () => {
   const option = (long: string) => run?.options.find((one) => one.long === long);
   assert.deepEqual(option("--permission")?.choices, ["ask", "deny", "auto", "read-only"]);
   assert.deepEqual([option("--cwd")?.takes, option("--image")?.takes], ["folder", "file"]);
+  assert.deepEqual([option("--max-cost")?.takes, option("--heartbeat")?.takes], ["text", "nothing"]);
+  const chat = tree.find((node) => node.path === "chat")?.options.map(({ long }) => long) ?? [];
+  assert.deepEqual([chat.includes("--max-cost"), chat.includes("--heartbeat")], [true, false]);
   assert.deepEqual([option("--model")?.takes, option("--json")?.takes], ["text", "nothing"]);
 });
 
@@ -43,6 +46,7 @@ test("each script names every command", async () => {
   for (const shell of ["bash", "zsh", "fish"]) {
     const { code, out } = await command(["completion", shell]);
     assert.equal(code, 0);
-    for (const word of ["run", "sessions", "preview", "unset", "doctor"]) assert.ok(out.includes(word), word);
+    for (const word of ["run", "sessions", "preview", "unset", "doctor", "max-cost", "heartbeat"])
+      assert.ok(out.includes(word), word);
   }
 });

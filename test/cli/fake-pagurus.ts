@@ -1,13 +1,10 @@
 import type { TurnEvent } from "../../src/contract/events.ts";
-import type { Pagurus, RunRequest, StatusReport, TurnRun } from "../../src/contract/host.ts";
+import type { Pagurus } from "../../src/contract/host.ts";
+import type { RunRequest, SpawnRequest, TurnRun } from "../../src/contract/run.ts";
+import type { StatusReport } from "../../src/contract/status.ts";
 import type { Receipt, ReceiptPart } from "../../src/contract/receipt.ts";
-import type {
-  OpenNotice,
-  SessionReader,
-  SessionRecord,
-  SessionStore,
-  SessionWriter,
-} from "../../src/contract/store.ts";
+import type { SessionStore } from "../../src/contract/store.ts";
+import type { OpenNotice, SessionReader, SessionRecord, SessionWriter } from "../../src/contract/writer.ts";
 import type { TranscriptEntry } from "../../src/contract/transcript.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
 
@@ -53,6 +50,9 @@ export function statusReport(changes: Partial<StatusReport> = {}): StatusReport 
     },
     context: { tokens: 8_000, budget: 16_000 },
     compactions: 0,
+    recentCompactions: [],
+    memory: { selected: "files", effective: "files" },
+    subagents: [],
     degraded: [],
     permission: "ask",
     sandbox: "none",
@@ -93,6 +93,7 @@ export function record(sessionKey: string, changes: Partial<SessionRecord> = {})
     entryCount: 3,
     bytes: 2048,
     current: true,
+    generation: 1,
     ...changes,
   };
 }
@@ -107,7 +108,6 @@ export class FakeStore implements SessionStore {
   file: TranscriptEntry[];
   records: SessionRecord[] = [record("main")];
   rewinds: (string | null)[] = [];
-  deleted: string[] = [];
   interrupted: string[] = [];
   notices: OpenNotice[] = [];
   runningIn: SessionReader["runningIn"];
@@ -155,6 +155,8 @@ export class FakeStore implements SessionStore {
         }
         this.rewinds.push(target);
       },
+      rewrite: nothing("rewrite"),
+      place: nothing("place"),
       close: () => undefined,
     };
   }
@@ -167,10 +169,11 @@ export class FakeStore implements SessionStore {
   search: SessionStore["search"] = () => [];
   renew = (key: string): SessionRecord => record(key, { sessionId: "renewed" });
   fork = (_key: string, newKey: string): SessionRecord => record(newKey);
-  delete(key: string): { sessions: number; bytes: number } {
-    this.deleted.push(key);
-    return { sessions: 1, bytes: 2048 };
-  }
+  reserveId: SessionStore["reserveId"] = nothing("reserveId");
+  create: SessionStore["create"] = nothing("create");
+  rotate: SessionStore["rotate"] = nothing("rotate");
+  /** Deleting goes through the host, which tells hooks and engines. */
+  delete: SessionStore["delete"] = nothing("delete");
   async *export(): AsyncIterable<Uint8Array> {
     const lines = [{ type: "session", version: 3, id: "id-main" }, ...this.file];
     const bytes = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
@@ -203,6 +206,7 @@ export class FakePagurus implements Pagurus {
   readonly store: FakeStore;
   closed = 0;
   renewed: string[] = [];
+  deleted: { sessionKey: string; agentId?: string }[] = [];
   readonly #script: Script;
 
   constructor(script: Script = {}) {
@@ -243,6 +247,12 @@ export class FakePagurus implements Pagurus {
     this.renewed.push(reason);
     return Promise.resolve(this.store.renew(sessionKey));
   };
+  spawn = (request: SpawnRequest): Promise<never> => nothing(`spawn ${request.task}`)();
+  deleteSession: Pagurus["deleteSession"] = (request) => {
+    this.deleted.push(request);
+    return Promise.resolve({ sessions: 1, bytes: 2048 });
+  };
+  reload: Pagurus["reload"] = nothing("reload");
   status = (): Promise<StatusReport> => Promise.resolve(this.#script.status ?? statusReport());
   close(): Promise<void> {
     this.closed += 1;

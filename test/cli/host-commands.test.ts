@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { hideSecrets } from "../../src/cli/config.ts";
-import { command } from "./fake-cli.ts";
-import { part, receipt, statusReport } from "./fake-pagurus.ts";
+import { execute } from "../../src/cli/program.ts";
+import { command, fakeCli } from "./fake-cli.ts";
+import { FakePagurus, part, receipt, statusReport } from "./fake-pagurus.ts";
 
 const home = mkdtempSync(join(tmpdir(), "pagurus-home-"));
 after(() => rmSync(home, { recursive: true }));
@@ -26,6 +27,45 @@ test("compact exits 1 when nothing was compacted", async () => {
   const script = { compact: () => Promise.resolve({ compacted: false, reason: "nothing old" }) };
   const { code, out } = await command(["compact"], { script });
   assert.deepEqual([code, out], [1, "Not compacted: nothing old.\n"]);
+});
+
+test("compact tells what it saved, and on a terminal that it is at it", async () => {
+  const compact = () => Promise.resolve({ compacted: true, tokensBefore: 12_000, tokensAfter: 3_000 });
+  const { code, out, err } = await command(["compact"], { script: { compact } });
+  assert.deepEqual([code, err], [0, ""]);
+  assert.match(out, /^Compacted: 12,000 → 3,000 tokens \(saved 9,000\)\./);
+  const cli = fakeCli({ pagurus: new FakePagurus({ compact }), env: { NO_COLOR: "1" } });
+  cli.stderr.isTTY = true;
+  await execute(["compact"], cli);
+  assert.equal(cli.err(), "compacting…\n");
+});
+
+test("doctor names a plugin's engine that cannot compact, and exits 0: a run is not refused for it", async () => {
+  const folder = join(home, "engines");
+  mkdirSync(folder);
+  const plugin = join(folder, "noop.mjs");
+  writeFileSync(
+    plugin,
+    `export default (api) => api.registerContextEngine("noop", () => ({
+      info: { id: "noop", name: "Noop", interceptsCompaction: true },
+      ingest: async () => ({ ingested: false }),
+      assemble: async ({ messages }) => ({ messages, estimatedTokens: 0 }),
+      compact: async () => ({ ok: true, compacted: false }),
+    }));`,
+  );
+  writeFileSync(
+    file,
+    JSON.stringify({ plugins: { slots: { contextEngine: "noop" }, load: { paths: [plugin] } } }),
+    { mode: 0o600 },
+  );
+  const { code, out } = await command(["doctor", "--json"], { env });
+  assert.equal(code, 0);
+  const told = (JSON.parse(out) as { level: string; check: string; detail: string }[])
+    .filter((finding) => finding.check === "engine" && finding.level === "warn")
+    .map(({ detail }) => detail);
+  assert.equal(told.length, 2);
+  assert.match(told[0] ?? "", /^The engine noop does not own compaction and its compact\(\) is a no-op/);
+  assert.match(told[1] ?? "", /declares interceptsCompaction/);
 });
 
 test("context show and diff print receipts as text or JSON", async () => {

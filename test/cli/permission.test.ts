@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { PassThrough } from "node:stream";
 import { test } from "node:test";
-import type { PermissionQuestion } from "../../src/contract/host.ts";
+import type { PermissionQuestion } from "../../src/contract/run.ts";
 import {
   oneAtATime,
   parseAnswer,

@@ -102,6 +102,7 @@ test("codes of usage and configuration exit 2, an aborted turn 130", async () =>
     ["engine_unknown", 2],
     ["runtime_unsupported", 2],
     ["session_key_invalid", 2],
+    ["cost_limit", 2],
     ["session_locked", 1],
     ["internal", 1],
     ["turn_aborted", 130],
@@ -267,6 +268,112 @@ test("warnings of the configuration are notes of every run", async () => {
   } finally {
     rmSync(home, { recursive: true });
   }
+});
+
+test("--max-cost and --heartbeat go with the turn, and without them nothing does", async () => {
+  const { pagurus } = await command(["run", "hi", "--max-cost", "1.25", "--heartbeat"]);
+  const [request] = pagurus.requests;
+  assert.deepEqual([request?.maxCost, request?.heartbeat], [1.25, true]);
+  const plain = (await command(["run", "hi"])).pagurus.requests[0] ?? {};
+  assert.deepEqual(["maxCost" in plain, "heartbeat" in plain], [false, false]);
+});
+
+test("a --max-cost that is no sum of dollars above 0 is refused before anything runs", async () => {
+  for (const cost of ["0", "-1", "0.0", "much", "$2", "1e3", "Infinity", "NaN", "", " 1", "1,5", "."]) {
+    const { code, err, pagurus } = await command(["run", "hi", `--max-cost=${cost}`]);
+    assert.deepEqual([code, pagurus.requests.length], [2, 0], cost);
+    assert.match(err, /--max-cost <dollars>.* Give US dollars above 0, such as 0\.50\. \[usage_invalid\]\n$/);
+  }
+});
+
+test("a turn that a cost limit stops is one line on standard error", async () => {
+  const turns = [[failed("cost_limit", "The next request would cost $0.40; the turn may cost $0.25.")]];
+  const { code, out, err } = await command(["run", "hi"], { script: { turns } });
+  assert.deepEqual([code, out], [2, ""]);
+  assert.equal(err, "pagurus: The next request would cost $0.40; the turn may cost $0.25. [cost_limit]\n");
+});
+
+test("run writes no gauge, and --json prints context and cost as they are", async () => {
+  const end = { ...completed, context: { tokens: 5, budget: 10 }, cost: { turn: 0.5 } } as TurnEvent;
+  const script = { turns: [[answer("Done."), end]] };
+  const { out, err } = await command(["run", "hi"], { script });
+  assert.deepEqual([out, err], ["Done.\n", ""]);
+  const lines = (await command(["run", "hi", "--json"], { script })).out.trimEnd().split("\n");
+  assert.deepEqual(JSON.parse(lines.at(-1) ?? ""), end);
+});
+
+const compaction = {
+  lane: "in-attempt",
+  trigger: "threshold",
+  backend: "embedded",
+  ownsCompaction: false,
+} as const;
+const compactions: TurnEvent[] = [
+  { type: "compaction.started", ...compaction, tokensBefore: 182_000 },
+  {
+    type: "compaction.completed",
+    ...compaction,
+    tokensBefore: 182_000,
+    tokensAfter: 41_000,
+    handledBy: "legacy",
+  },
+  { type: "compaction.failed", ...compaction, reason: "The summary was empty." },
+];
+
+test("a compaction is told of before and after, with what it saved", async () => {
+  const { err, out } = await command(["run", "hi"], {
+    script: { turns: [[...compactions, answer("ok"), completed]] },
+  });
+  assert.equal(out, "ok\n");
+  assert.deepEqual(err.trimEnd().split("\n"), [
+    "compacting 182,000 tokens (threshold)…",
+    "compacted by legacy: 182,000 → 41,000 tokens (saved 141,000)",
+    "compaction failed: The summary was empty.",
+  ]);
+});
+
+test("notifyUser: false leaves only the compactions that failed, in run and in chat", async () => {
+  const home = mkdtempSync(join(tmpdir(), "pagurus-notify-"));
+  try {
+    const script = { turns: [[...compactions, answer("ok"), completed]] };
+    const env = { PAGURUS_HOME: home };
+    const config = (notifyUser: boolean): void =>
+      writeFileSync(
+        join(home, "pagurus.json"),
+        JSON.stringify({ agents: { defaults: { compaction: { notifyUser } } } }),
+      );
+    config(false);
+    const quiet = await command(["run", "hi"], { script, env });
+    assert.equal(quiet.err, "compaction failed: The summary was empty.\n");
+    const chat = await command(["chat"], { input: "hi\n", script, env });
+    assert.doesNotMatch(chat.err, /compacting|compacted/);
+    assert.match(chat.err, /^compaction failed: /m);
+    const json = await command(["run", "hi", "--json"], { script, env });
+    assert.match(json.out, /"compaction\.started"/);
+    config(true);
+    assert.match((await command(["run", "hi"], { script, env })).err, /^compacting .*\ncompacted by/m);
+  } finally {
+    rmSync(home, { recursive: true });
+  }
+});
+
+test("subagents are told of in a line each", async () => {
+  const childSessionKey = "main:subagent:1";
+  const turns: TurnEvent[][] = [
+    [
+      { type: "subagent.started", childSessionKey, contextMode: "fork", depth: 1 },
+      { type: "subagent.ended", childSessionKey, outcome: "completed" },
+      { type: "subagent.ended", childSessionKey, outcome: "failed" },
+      answer("ok"),
+      completed,
+    ],
+  ];
+  const { err } = await command(["run", "hi"], { script: { turns } });
+  assert.deepEqual(err.trimEnd().split("\n"), [
+    "• subagent main:subagent:1 (fork, depth 1)",
+    "  ✓ subagent main:subagent:1: completed",
+    "  ✗ subagent main:subagent:1: failed",
+  ]);
 });
 
 test("an aborted run ends its line and says so", async () => {

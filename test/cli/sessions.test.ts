@@ -187,7 +187,7 @@ test("show names the process that runs a turn now", async () => {
 test("delete needs --yes where nobody can be asked, and the typed key where somebody can", async () => {
   const refused = await command(["sessions", "delete", "main"], { input: "main\n" });
   assert.equal(refused.code, 2);
-  assert.deepEqual(refused.pagurus.store.deleted, []);
+  assert.deepEqual(refused.pagurus.deleted, []);
   const forced = await command(["sessions", "delete", "main", "--yes"], { input: "" });
   assert.equal(forced.out, "Deleted 1 conversation, 2.0 KB.\n");
   for (const [typed, deleted] of [
@@ -198,7 +198,10 @@ test("delete needs --yes where nobody can be asked, and the typed key where some
     const cli = fakeCli({ pagurus });
     (cli.stdin as unknown as PassThrough).write(typed);
     assert.equal(await execute(["sessions", "delete", "main"], cli), deleted.length === 1 ? 0 : 1);
-    assert.deepEqual(pagurus.store.deleted, deleted);
+    assert.deepEqual(
+      pagurus.deleted,
+      deleted.map((sessionKey) => ({ sessionKey, agentId: "main" })),
+    );
   }
 });
 

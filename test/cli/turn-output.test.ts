@@ -31,7 +31,10 @@ function screen(terminal: boolean, quiet?: () => boolean) {
       return true;
     },
   });
-  return { shown, output: new TurnOutput(stream("out"), stream("err"), { NO_COLOR: "1" }, quiet) };
+  return {
+    shown,
+    output: new TurnOutput(stream("out"), stream("err"), { NO_COLOR: "1" }, { ...(quiet && { quiet }) }),
+  };
 }
 
 function played(terminal: boolean, events: TurnEvent[]): { out: string; err: string } {
@@ -138,6 +141,27 @@ test("a silent endpoint is told of after 10 seconds, then every 30, until someth
   output.close();
   pass(100);
   assert.match(shown.err, /waiting for shell \(10 s\)…\n$/);
+});
+
+test("a wait for a compaction is named so, until it has ended", (context) => {
+  const pass = withClock(context);
+  const { shown, output } = screen(false);
+  const facts = { lane: "queued", trigger: "overflow", backend: "b", ownsCompaction: true } as const;
+  output.show(started);
+  output.show({ type: "compaction.started", ...facts, tokensBefore: 9_000 });
+  pass(10);
+  assert.match(shown.err, /waiting for the compaction \(10 s\)…\n$/);
+  output.show({
+    type: "compaction.completed",
+    ...facts,
+    tokensBefore: 9_000,
+    tokensAfter: 9_000,
+    handledBy: "e",
+  });
+  assert.match(shown.err, /9,000 → 9,000 tokens \(nothing saved\)\n$/);
+  pass(10);
+  assert.match(shown.err, /waiting for local\/m \(10 s\)…\n$/);
+  output.close();
 });
 
 test("on a terminal the wait counts in place and is wiped by the next event", (context) => {

@@ -47,7 +47,7 @@ test("/compact passes the focus on and tells the sizes or the reason", async () 
       return Promise.resolve({ compacted: true, tokensBefore: 12_000, tokensAfter: 3_000 });
     },
   });
-  assert.match((await runCommand("/compact the parser", done)).text, /12,000 → 3,000 tokens/);
+  assert.match((await runCommand("/compact the parser", done)).text, /12,000 → 3,000 tokens \(saved 9,000\)/);
   const refused = context({ compact: () => Promise.resolve({ compacted: false, reason: "Too short." }) });
   assert.equal((await runCommand("/compact", refused)).text, "Not compacted: Too short.");
 });
@@ -144,6 +144,90 @@ test("/status keeps execution and runtime apart and names what went wrong", asyn
   assert.ok(lines.some((line) => /^Last turn: +failed \[model_unavailable\] \(t3\)/.test(line)));
   assert.ok(lines.some((line) => line.startsWith("Interrupted turn: t2")));
   assert.ok(lines.some((line) => line.startsWith("Degraded: assemble, threw")));
+});
+
+test("/status says what compacts next and when, and what was compacted", async () => {
+  const fact = {
+    entryId: "e9",
+    timestamp: "2026-01-02T03:04:05.000Z",
+    lane: "in-attempt",
+    trigger: "threshold",
+    handledBy: "lossless",
+    tokensBefore: 182_000,
+    tokensAfter: 41_000,
+  } as const;
+  const old = { entryId: "e1", timestamp: "2025-01-02T03:04:05.000Z", tokensBefore: 9_000 };
+  const status = statusReport({
+    context: { tokens: 84_000, budget: 200_000, next: { lane: "queued", handler: "lossless" } },
+    compactions: 12,
+    recentCompactions: [fact, { ...fact, lane: "queued", trigger: "manual" }, old],
+  });
+  const { text } = await runCommand("/status", context({ status }));
+  assert.ok(
+    text.includes(
+      `Context:     ████████░░░░░░░░░░░░ 42 %  84,000 of 200,000 tokens, estimated
+Compacts:    at 200,000 tokens, by lossless, between turns
+Compacted:   12 times
+             2026-01-02 03:04:05  inside a turn, threshold, by lossless: 182,000 → 41,000 tokens
+             2026-01-02 03:04:05  between turns, manual, by lossless: 182,000 → 41,000 tokens
+             2025-01-02 03:04:05  9,000 tokens
+             … and 9 earlier
+Permission:`,
+    ),
+    text,
+  );
+});
+
+test("/status lists five compactions at most, and says where none comes by itself", async () => {
+  const fact = { entryId: "e1", timestamp: "2025-01-02T03:04:05.000Z", tokensBefore: 9_000 };
+  const status = statusReport({ compactions: 10, recentCompactions: Array.from({ length: 10 }, () => fact) });
+  const { text } = await runCommand("/status", context({ status }));
+  assert.equal(text.match(/9,000 tokens/g)?.length, 5);
+  assert.match(text, /^Compacts: {4}not by itself$/m);
+  assert.match(text, /^ +… and 5 earlier$/m);
+  const calm = (await runCommand("/status", context())).text;
+  assert.match(calm, /^Compacted: {3}never$/m);
+  const unknown = statusReport({ context: { tokens: 10, budget: 0 } });
+  assert.doesNotMatch((await runCommand("/status", context({ status: unknown }))).text, /^Compacts:/m);
+});
+
+test("/status names memory, subagents, what the engine does about compaction, costs and limits", async () => {
+  const child = {
+    childSessionKey: "main:subagent:1",
+    contextMode: "isolated",
+    state: "running",
+    depth: 1,
+    expiresAt: "2026-01-02T03:04:05.000Z",
+  } as const;
+  const status = statusReport({
+    engine: { ...statusReport().engine, ownsCompaction: true, interceptsCompaction: true },
+    memory: { selected: "files", effective: "none" },
+    subagents: [child, { ...child, childSessionKey: "main:subagent:2", contextMode: "fork", state: "swept" }],
+    cost: { turn: 0.0123, session: 1.5, limits: { turn: 1, day: 20 } },
+  });
+  const lines = (await runCommand("/status", context({ status }))).text.split("\n");
+  for (const line of [
+    "Engine:      legacy (default; pagurus.engine/1, classic; owns compaction, intercepts compaction)",
+    "Memory:      files, effective: none",
+    "Subagents:   2 (1 running)",
+    "             main:subagent:1  isolated, depth 1, running, until 2026-01-02 03:04:05",
+    "             main:subagent:2  fork, depth 1, ended at the end of its time, its result waits for the next turn",
+    "Cost:        last turn $0.012, session $1.50",
+    "Cost limits: turn $1.00, day $20.00",
+  ])
+    assert.ok(lines.includes(line), `${line}\n${lines.join("\n")}`);
+  const calm = (await runCommand("/status", context())).text;
+  assert.match(calm, /^Memory: {6}files$/m);
+  assert.doesNotMatch(calm, /Subagents|Cost|owns/);
+});
+
+test("/cost says what is not known", async () => {
+  assert.match((await runCommand("/cost", context())).text, /^The cost is not known/);
+  const status = statusReport({ cost: { limits: { session: 2 } } });
+  assert.equal(
+    (await runCommand("/cost", context({ status }))).text,
+    "Cost: unknown, because the model's prices are not known\nCost limits: session $2.00",
+  );
 });
 
 test("/context shows the newest request and compares the last two", async () => {

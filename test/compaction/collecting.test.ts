@@ -1,8 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { filesTouched } from "../../src/compaction/files.ts";
-import { identifiers } from "../../src/compaction/identifiers.ts";
+import { callRecords } from "../../src/compaction/calls.ts";
+import {
+  carriedFiles,
+  fileLine,
+  fileStates,
+  filesTouched,
+  readFileLine,
+} from "../../src/compaction/files.ts";
+import { identifiers, requiredIdentifiers } from "../../src/compaction/identifiers.ts";
 import { rankPassages } from "../../src/compaction/passages.ts";
+import { renderSections } from "../../src/compaction/sections.ts";
+import type { AgentMessage } from "../../src/contract/message.ts";
 import { renderSummary } from "../../src/contract/summary.ts";
 import { assistant, call, result, user } from "./histories.ts";
 
@@ -18,6 +27,107 @@ test("files are listed by operation, the last used first, without calls that fai
     result("5", ""),
   ];
   assert.deepEqual(filesTouched(messages), { read: ["a.ts", "b.ts"], written: [], edited: ["a.ts"] });
+});
+
+interface Made {
+  tool: string;
+  args: Record<string, unknown>;
+  isError?: boolean;
+}
+
+function calls(...made: Made[]): AgentMessage[] {
+  return made.flatMap(({ tool, args, isError = false }, index) => [
+    assistant("", [call(`f${index}`, tool, args)]),
+    result(`f${index}`, "", { toolName: tool, isError }),
+  ]);
+}
+
+function lines(messages: AgentMessage[], summary?: string): string[] {
+  const states = fileStates(callRecords(messages), carriedFiles(summary));
+  return [...states].map(([path, state]) => fileLine(path, state));
+}
+
+test("a file's line tells its last known state: what changed it, its length, whether the last change failed", () => {
+  const made = calls(
+    { tool: "write", args: { path: "a.ts", content: "one\ntwo\n" } },
+    { tool: "read", args: { path: "a.ts" } },
+    { tool: "read", args: { path: "b.ts" } },
+    { tool: "write", args: { path: "c.ts", content: "x" } },
+    { tool: "edit", args: { path: "c.ts" } },
+    { tool: "edit", args: { path: "a.ts" }, isError: true },
+    { tool: "edit", args: { path: "d.ts" }, isError: true },
+    { tool: "read", args: { path: "gone.ts" }, isError: true },
+    { tool: "delete_file", args: { path: "e.ts" } },
+  );
+  assert.deepEqual(lines(made), [
+    "b.ts (read)",
+    "c.ts (edited)",
+    "a.ts (written, 2 lines, last edit failed)",
+    "d.ts (edit failed)",
+    "e.ts (deleted)",
+  ]);
+});
+
+test("a command that removes a known file is told; one that might have is not", () => {
+  const known = ["a.ts", "src/b.ts", "src/c/d.ts", "e.ts", "f.ts"].map((path) => ({
+    tool: "read",
+    args: { path },
+  }));
+  const shell = (command: string, isError = false): Made => ({ tool: "shell", args: { command }, isError });
+  const made = calls(
+    ...known,
+    shell("rm -f ./a.ts 'src/b.ts' && git rm -r src/c/ && rm unknown.ts"),
+    shell("cd sub && rm e.ts"),
+    shell("rm e.ts || true"),
+    shell("rm f.ts", true),
+  );
+  assert.deepEqual(lines(made), [
+    "e.ts (read)",
+    "f.ts (read)",
+    "a.ts (deleted)",
+    "src/b.ts (deleted)",
+    "src/c/d.ts (deleted)",
+  ]);
+});
+
+test("an earlier summary's state of a file stands until a call changes it", () => {
+  const earlier = [
+    "a (1).ts (written, 40 lines)",
+    "b.ts (edited, last edit failed)",
+    "c.ts (write failed)",
+    "d.ts (read)",
+  ];
+  const summary = renderSections(earlier.map((text) => ({ section: "Files touched", text })));
+  const made = calls(
+    { tool: "read", args: { path: "a (1).ts" } },
+    { tool: "edit", args: { path: "b.ts" } },
+    { tool: "write", args: { path: "c.ts", content: "" } },
+  );
+  assert.deepEqual(lines(made, summary), [
+    "d.ts (read)",
+    "a (1).ts (written, 40 lines)",
+    "b.ts (edited)",
+    "c.ts (written, 0 lines)",
+  ]);
+  assert.equal(readFileLine("a sentence (of a model)"), undefined);
+});
+
+test("the strings that a summary has to keep are those of the newest requests, then the agent's own", () => {
+  const messages = [
+    user("first look at OLD_TICKET_1"),
+    assistant("", [call("1", "read", { path: "src/used_by_agent.ts" })]),
+    result("1", "shown_only_17"),
+    user("then close PROJ_4711"),
+    user("thanks, go on"),
+    user("and mind host10.example"),
+  ];
+  assert.deepEqual(requiredIdentifiers(messages, 100), [
+    "host10.example",
+    "PROJ_4711",
+    "src/used_by_agent.ts",
+    "OLD_TICKET_1",
+  ]);
+  assert.ok(requiredIdentifiers(messages, 12).length < 4);
 });
 
 test("identifiers are specific strings, the agent's own before those that only results show", () => {

@@ -32,6 +32,19 @@ export function result(id: string, text: string, extra: Partial<ToolResultMessag
   };
 }
 
+/** The messages with the entry ids `e0`, `e1`, ... */
+export function numbered(messages: readonly AgentMessage[]): AgentMessage[] {
+  return messages.map((message, index) => ({ ...message, entryId: `e${index}` }));
+}
+
+/** Closed rounds of one call each. */
+export function rounds(count: number, from = 0): AgentMessage[] {
+  return Array.from({ length: count }, (_, index) => `r${from + index}`).flatMap((id) => [
+    assistant("", [call(id, "shell")]),
+    result(id, "ok"),
+  ]);
+}
+
 const words = fc.array(
   fc.constantFrom(
     "fix",

@@ -5,27 +5,23 @@ import { isValidSequence, repairPairs } from "../../src/compaction/pairing.ts";
 import { planCompaction, type CompactionPlan } from "../../src/compaction/plan.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import { readSummary, renderSummary } from "../../src/contract/summary.ts";
-import { assistant, call, histories, result, user } from "./histories.ts";
+import { assistant, damaged, histories, numbered, rounds, user } from "./histories.ts";
 
 const tokens = (): number => 10;
 const isSummary = (message: AgentMessage): boolean =>
   typeof message.content === "string" && readSummary(message.content) !== undefined;
 
+/** The input of the turn that a plan splits, as a list. */
+function inputOf(messages: AgentMessage[], plan: CompactionPlan): AgentMessage[] {
+  return plan.splitTurnInputId === undefined
+    ? []
+    : messages.filter(({ entryId }) => entryId === plan.splitTurnInputId);
+}
+
 /** The context after a compaction, as the store gives it. */
-function compacted(messages: AgentMessage[], liveStart: number, plan: CompactionPlan): AgentMessage[] {
-  const input = plan.splitTurnInputId === undefined ? [] : messages.slice(liveStart, liveStart + 1);
+function compacted(messages: AgentMessage[], plan: CompactionPlan): AgentMessage[] {
+  const input = inputOf(messages, plan);
   return [...input, user(renderSummary("short"), "s"), ...messages.slice(plan.firstKeptIndex)];
-}
-
-function numbered(messages: AgentMessage[]): AgentMessage[] {
-  return messages.map((message, index) => ({ ...message, entryId: `e${index}` }));
-}
-
-function rounds(count: number, from = 0): AgentMessage[] {
-  return Array.from({ length: count }, (_, index) => `r${from + index}`).flatMap((id) => [
-    assistant("", [call(id, "shell")]),
-    result(id, "ok"),
-  ]);
 }
 
 function planned(params: Parameters<typeof planCompaction>[0]): CompactionPlan {
@@ -39,9 +35,9 @@ test("each message is either summarized or kept, never both, whatever the histor
     fc.property(histories, fc.integer({ min: 0, max: 400 }), ({ messages, liveStart }, keepRecentTokens) => {
       const plan = planCompaction({ messages, liveStart, keepRecentTokens });
       if ("reason" in plan) return;
-      const live = plan.splitTurnInputId === undefined ? [] : [messages[liveStart]];
       const summary = messages.slice(0, 2).filter(isSummary);
-      const all = [...plan.toSummarize, ...messages.slice(plan.firstKeptIndex), ...live, ...summary];
+      const input = inputOf(messages, plan);
+      const all = [...plan.toSummarize, ...messages.slice(plan.firstKeptIndex), ...input, ...summary];
       assert.equal(new Set(all).size, all.length);
       assert.equal(all.length, messages.length);
       assert.equal(plan.firstKeptEntryId, messages[plan.firstKeptIndex]?.entryId);
@@ -56,7 +52,7 @@ test("no cut separates a call from its results", () => {
     fc.property(histories, fc.integer({ min: 0, max: 400 }), ({ messages, liveStart }, keepRecentTokens) => {
       const plan = planCompaction({ messages, liveStart, keepRecentTokens });
       if ("reason" in plan) return;
-      const context = compacted(messages, liveStart, plan);
+      const context = compacted(messages, plan);
       // A repair may only close the calls that are open in the history; it drops and changes nothing.
       const repaired = repairPairs(context);
       assert.deepEqual(
@@ -100,17 +96,59 @@ test("compacting again and again ends, and each step makes the context shorter o
       for (let step = 0; step < 5; step += 1) {
         const plan = planCompaction({ messages: context, liveStart: live, keepRecentTokens: 20, tokens });
         if ("reason" in plan) return;
-        const next = compacted(context, live, plan);
+        const next = compacted(context, plan);
         const kept = context.slice(plan.firstKeptIndex).length;
         assert.ok(next.length <= context.length);
         live =
-          plan.splitTurnInputId !== undefined
+          live < context.length && plan.splitTurnInputId === context[live]?.entryId
             ? 0
             : next.length - kept + Math.max(0, live - plan.firstKeptIndex);
         context = next;
         assert.ok(step < 2, "a third compaction found something to summarize");
       }
     }),
+  );
+});
+
+test("a cut lies between turns, or inside the newest one, whose input then stays", () => {
+  fc.assert(
+    fc.property(histories, fc.integer({ min: 0, max: 400 }), ({ messages, liveStart }, keepRecentTokens) => {
+      const plan = planCompaction({ messages, liveStart, keepRecentTokens });
+      if ("reason" in plan) return;
+      const { firstKeptIndex: cut, splitTurnInputId: inputId } = plan;
+      const starts = messages.flatMap((message, index) =>
+        message.role === "user" && !isSummary(message) ? [index] : [],
+      );
+      assert.equal(starts.includes(cut), inputId === undefined && plan.splitTurnMessages === 0);
+      if (inputId === undefined) return;
+      // No turn begins between the cut and the live turn: the one that is split is the newest.
+      const newest = starts.filter((index) => index < cut).at(-1) ?? 0;
+      assert.equal(messages[newest]?.entryId, inputId);
+      assert.ok(starts.every((index) => index <= cut || index === liveStart));
+      assert.ok(plan.toSummarize.every((message) => message.entryId !== inputId));
+      assert.ok(plan.splitTurnMessages <= plan.toSummarize.length);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("also in a damaged context a result stays with the newest call before it that has its id", () => {
+  fc.assert(
+    fc.property(damaged, fc.nat({ max: 24 }), fc.integer({ min: 0, max: 200 }), (broken, at, keep) => {
+      const messages = numbered(broken);
+      const liveStart = Math.min(at, messages.length);
+      const plan = planCompaction({ messages, liveStart, keepRecentTokens: keep, tokens });
+      if ("reason" in plan) return;
+      const newest = new Map<string, number>();
+      for (const [index, message] of messages.entries()) {
+        if (message.role === "assistant") {
+          for (const part of message.content) if (part.type === "toolCall") newest.set(part.id, index);
+        }
+        if (message.role !== "toolResult" || index < plan.firstKeptIndex) continue;
+        assert.ok((newest.get(message.toolCallId) ?? index) >= plan.firstKeptIndex);
+      }
+    }),
+    { numRuns: 500 },
   );
 });
 
@@ -130,7 +168,7 @@ test("a cut falls before the oldest turn that fits", () => {
   assert.deepEqual(plan.toSummarize, messages.slice(0, 2));
 });
 
-test("a newest turn that is larger than what is kept is cut between its rounds", () => {
+test("a newest turn that is larger than what is kept is cut between its rounds, its input stays", () => {
   const messages = numbered([
     user("1"),
     assistant("a"),
@@ -142,7 +180,9 @@ test("a newest turn that is larger than what is kept is cut between its rounds",
   const plan = planned({ messages, liveStart: messages.length - 1, keepRecentTokens: 50 });
   assert.equal(plan.firstKeptIndex, 11);
   assert.equal(messages[11]?.role, "assistant");
-  assert.equal(plan.splitTurnInputId, undefined);
+  assert.equal(plan.splitTurnInputId, "e2");
+  assert.equal(plan.splitTurnMessages, 8);
+  assert.deepEqual(plan.toSummarize, [...messages.slice(0, 2), ...messages.slice(3, 11)]);
 });
 
 test("a live turn that alone exceeds its share is split: input and newest rounds stay", () => {
@@ -176,6 +216,35 @@ test("after a split turn has ended its input is summarized with the rest", () =>
   assert.equal(plan.firstKeptIndex, messages.length - 3);
 });
 
+test("a closed turn that was split before is split again behind its input", () => {
+  const messages = numbered([
+    user("input"),
+    user(renderSummary("the first rounds")),
+    ...rounds(10),
+    user("live"),
+  ]);
+  const plan = planned({ messages, liveStart: messages.length - 1, keepRecentTokens: 70 });
+  assert.equal(plan.splitTurnInputId, "e0");
+  assert.equal(plan.splitTurnMessages, plan.toSummarize.length);
+  assert.deepEqual(plan.toSummarize, messages.slice(2, plan.firstKeptIndex));
+});
+
+test("a fragment begins no turn and is not summarized", () => {
+  const messages = numbered([
+    user("1"),
+    assistant("a"),
+    user("2"),
+    ...rounds(1),
+    user("note"),
+    ...rounds(1, 5),
+  ]);
+  const fragments = new Set(["e5"]);
+  const plan = planned({ messages, liveStart: messages.length, keepRecentTokens: 30, fragments });
+  assert.equal(plan.splitTurnInputId, "e2");
+  assert.equal(plan.firstKeptEntryId, "e6");
+  assert.deepEqual(plan.toSummarize, [...messages.slice(0, 2), ...messages.slice(3, 5)]);
+});
+
 test("a live turn that fits its share is left whole, and one of a single round too", () => {
   const fits = numbered([user("old"), assistant("a"), user("input"), ...rounds(2)]);
   assert.equal(planned({ messages: fits, liveStart: 2, keepRecentTokens: 60 }).firstKeptIndex, 2);
@@ -189,6 +258,10 @@ test("nothing but a summary and what stays verbatim is a reason, not a plan", ()
     [numbered([user("input")]), 0],
     [numbered([user(renderSummary("before")), user("1"), assistant("a"), user("live")]), 3],
     [numbered([user("split input"), user(renderSummary("before")), assistant("a"), user("live")]), 3],
+    [
+      numbered([user("split input"), user(renderSummary("before")), user("1"), assistant("a"), user("live")]),
+      4,
+    ],
   ];
   for (const [messages, liveStart] of contexts) {
     const plan = planCompaction({ messages, liveStart, keepRecentTokens: 1_000, tokens });

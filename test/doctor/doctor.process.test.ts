@@ -49,7 +49,7 @@ describe("the doctor", () => {
     const home = newHome();
     const sessions = join(home, "agents", "main", "sessions");
     writeFileSync(join(sessions, `${ID}1.jsonl`), `${header(`${ID}1`)}{}\n`, { mode: 0o600 });
-    for (const beside of ["receipts", "mirror"])
+    for (const beside of ["receipts", "mirror", "spend"])
       writeFileSync(join(sessions, `${ID}1.${beside}.jsonl`), "{}\n", { mode: 0o600 });
     writeFileSync(join(home, "pagurus.json"), "{}", { mode: 0o600 });
     const db = openSqlite(join(home, "agents", "main", "sessions.db"));
@@ -123,7 +123,12 @@ describe("the doctor", () => {
     put(`${ID}3.key`, "main\n");
     put(`${ID}4.jsonl`, header(`${ID}4`, 99));
     put(`${ID}5.jsonl`, "");
-    put("notes.jsonl", header("notes"));
+    put("notes.jsonl", "{}\n");
+    put("copy-of-a-session.jsonl", header(`${ID}0`));
+    put(
+      "named.by-an-engine.jsonl",
+      header("named.by-an-engine").replace('"version"', '"storedAs":"named.by-an-engine","version"'),
+    );
     put("dead.lock", JSON.stringify({ pid: 2 ** 22 + 1, host: hostname(), epoch: 1 }));
     put("reused.lock", JSON.stringify({ pid: process.pid, host: hostname(), startTicks: "0" }));
     put("live.lock", JSON.stringify({ pid: process.pid, host: hostname() }));
@@ -134,7 +139,7 @@ describe("the doctor", () => {
     });
     const findings = of(await examine(home), "store");
     const texts = findings.map(({ level, detail }) => `${level} ${detail.replace(sessions, "")}`);
-    assert.ok(texts.includes("info Agent main: 1 of 7 transcripts have a good header."));
+    assert.ok(texts.includes("info Agent main: 2 of 9 transcripts have a good header."));
     const said = (level: string, sentence: string): void =>
       assert.ok(texts.includes(`${level} /${ID}${sentence}`), `${sentence}\n${texts.join("\n")}`);
     said("warn", `1.jsonl has the header of the session ${ID}0; it is used as it is.`);
@@ -143,6 +148,8 @@ describe("the doctor", () => {
     said("warn", `3.${goesOn} main.`);
     said("error", "4.jsonl was written by a newer Pagurus, so this one cannot open it.");
     said("error", `5.jsonl is empty: what was said under the key recovered:${ID}5 is gone.`);
+    assert.ok(texts.some((text) => text.startsWith("warn /copy-of-a-session.jsonl is not named after")));
+    assert.ok(!texts.some((text) => text.includes("named.by-an-engine")));
     assert.ok(texts.includes("warn /notes.jsonl is not named after a session, so it is never opened."));
     assert.ok(texts.some((text) => /torn of agent main keeps 5 bytes/.test(text)));
     assert.ok(texts.some((text) => /quarantine of agent main lists lines/.test(text)));

@@ -59,6 +59,7 @@ function runtimeContext(transcript: Path, extra: Partial<RuntimeContext> = {}): 
     agentId: "main",
     agentHarnessId: "embedded",
     cwd: "/",
+    contextWindow: 24_000,
     tokenBudget: 20_000,
     tokens: (value) =>
       typeof value === "string" ? value.length / 4 : messagesTokens([value].flat() as AgentMessage[]),
@@ -218,6 +219,150 @@ test("with a real model the configured one writes the summary, with the focus as
   assert.equal(answer.result?.origin, "model");
   assert.equal(requests[0]?.model, "acme/small");
   assert.match(requests[0]?.messages[0]?.content ?? "", /be brief\nships/);
+});
+
+const COMPLETE = "## Goal\nShips.\n## State\nDone.\n## Decisions and constraints\nNone.\n## Open asks\nNone.";
+
+/** A session at provider `acme`, with what its model was asked. */
+function atAcme(
+  path: Path,
+  compaction: Record<string, unknown>,
+  extra: Partial<RuntimeContext> = {},
+): { context: RuntimeContext; requests: LlmCompleteRequest[] } {
+  const requests: LlmCompleteRequest[] = [];
+  const context = runtimeContext(path, {
+    provider: "acme",
+    model: "acme/large",
+    config: { agents: { defaults: { compaction: { keepRecentTokens: 1_500, ...compaction } } } },
+    llm: {
+      complete: async (request) => {
+        requests.push(request);
+        return { text: COMPLETE, provider: "acme", model: "m", agentId: "main" };
+      },
+    },
+    ...extra,
+  });
+  return { context, requests };
+}
+
+function longPath(): Path {
+  const path = new Path();
+  for (let index = 0; index < 150; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
+  return path;
+}
+
+test("the chunks have the window of the model that summarizes, not that of the session's", async () => {
+  const windows = { contextWindow: 400_000, tokenBudget: 300_000 };
+  const own = atAcme(longPath(), {}, windows);
+  await createLegacyEngine().compact({ ...SESSION, runtimeContext: own.context });
+  assert.equal(own.requests.length, 1);
+  assert.equal(own.requests[0]?.model, undefined);
+  const named = atAcme(longPath(), { model: "acme/large" }, windows);
+  await createLegacyEngine().compact({ ...SESSION, runtimeContext: named.context });
+  assert.equal(named.requests.length, 1);
+  // Nothing is known of another model but its name.
+  const other = atAcme(longPath(), { model: "acme/small" }, windows);
+  const answer = await createLegacyEngine().compact({ ...SESSION, runtimeContext: other.context });
+  assert.equal(answer.result?.origin, "model");
+  assert.ok(other.requests.length > 2);
+  for (const { messages, systemPrompt = "", maxTokens = 0 } of other.requests) {
+    const input = messagesTokens([{ role: "user", content: systemPrompt + messages[0]?.content }]);
+    assert.ok(input + maxTokens <= 32_000);
+  }
+});
+
+test("safeguard mode and the identifier policy are the configuration's", async () => {
+  const path = new Path();
+  for (let index = 0; index < 10; index += 1) path.turn(`t${index}`, `request PROJ_${index}`, LONG);
+  const refused = await createLegacyEngine().compact({
+    ...SESSION,
+    runtimeContext: runtimeContext(path, {
+      config: { agents: { defaults: { compaction: { keepRecentTokens: 1_500, mode: "safeguard" } } } },
+    }),
+  });
+  assert.deepEqual([refused.ok, refused.compacted], [false, false]);
+  for (const [identifierPolicy, expected] of [
+    ["strict", true],
+    ["off", false],
+  ] as const) {
+    const { context } = atAcme(path, { mode: "safeguard", identifierPolicy });
+    const answer = await createLegacyEngine().compact({ ...SESSION, runtimeContext: context });
+    assert.equal(answer.result?.origin, "model");
+    assert.equal(answer.result?.summary?.includes("PROJ_2"), expected);
+  }
+});
+
+test("a model that hangs costs the configured time, and the extract comes before the host's deadline", async () => {
+  const path = new Path();
+  for (let index = 0; index < 10; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
+  const { context } = atAcme(
+    path,
+    { timeoutSeconds: 0.05 },
+    { llm: { complete: () => new Promise(() => {}) } },
+  );
+  const answer = await createLegacyEngine().compact({ ...SESSION, runtimeContext: context });
+  assert.equal(answer.result?.origin, "extractive");
+  assert.match(JSON.stringify(answer.result?.details), /deadline_exceeded: .* 45 ms/);
+});
+
+test("a compaction to a budget that is kept already is not made, unless it is forced or the target is another", async () => {
+  const path = new Path();
+  for (let index = 0; index < 10; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
+  const engine = createLegacyEngine();
+  const params = { ...SESSION, runtimeContext: runtimeContext(path), currentTokenCount: 100 };
+  const within = await engine.compact({ ...params, compactionTarget: "budget" });
+  assert.deepEqual([within.ok, within.compacted], [true, false]);
+  assert.match(within.reason ?? "", /within the budget of 20000/);
+  for (const more of [
+    { force: true },
+    { compactionTarget: "threshold" as const },
+    { tokenBudget: 5_000 },
+    { currentTokenCount: 20_000 },
+  ]) {
+    const made = await engine.compact({ ...params, compactionTarget: "budget", ...more });
+    assert.equal(made.compacted, true, JSON.stringify(more));
+  }
+});
+
+test("a count of the host that exceeds the estimate makes less stay", async () => {
+  const path = new Path();
+  for (let index = 0; index < 12; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
+  const engine = createLegacyEngine();
+  const params = { ...SESSION, runtimeContext: runtimeContext(path) };
+  const plain = (await engine.compact(params)).result;
+  const before = plain?.tokensBefore ?? 0;
+  const counted = (await engine.compact({ ...params, currentTokenCount: before * 2 })).result;
+  assert.ok(Math.abs((counted?.tokensBefore ?? 0) - before * 2) <= path.entries.length);
+  assert.ok((counted?.firstKeptEntryId ?? "") > (plain?.firstKeptEntryId ?? ""));
+});
+
+test("what stays is within half of the budget that is asked for", async () => {
+  const path = new Path();
+  for (let index = 0; index < 12; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
+  const config = { agents: { defaults: { compaction: { keepRecentTokens: 6_000 } } } };
+  const runtime = runtimeContext(path, { config });
+  const answer = await createLegacyEngine().compact({
+    ...SESSION,
+    runtimeContext: runtime,
+    tokenBudget: 4_000,
+  });
+  assert.ok((answer.result?.tokensAfter ?? Infinity) <= 4_000 * 0.7 + 20);
+});
+
+test("an input that is kept anyway is not said twice", async () => {
+  const path = new Path();
+  path.turn("t0", "old", "answer");
+  const input = path.turn("t1", "input", "answer");
+  path.add({
+    type: "compaction",
+    summary: "S",
+    firstKeptEntryId: input,
+    splitTurnInputId: input,
+    tokensBefore: 1,
+    origin: "engine",
+  });
+  const { messages } = await contextFromPath(path);
+  assert.equal(messages.filter(({ entryId }) => entryId === input).length, 1);
 });
 
 test("a forced compaction also takes a context that would fit; an unforced one says that it fits", async () => {

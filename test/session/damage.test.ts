@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { OpenNotice, SessionStore } from "../../src/contract/store.ts";
+import type { SessionStore } from "../../src/contract/store.ts";
+import type { OpenNotice } from "../../src/contract/writer.ts";
 import { openStore, sayTurn, temporaryFolder, textOf } from "./fixtures.ts";
 
 const CWD = { cwd: "/project" };

@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -92,4 +93,42 @@ export function filesWith(folder: string, word: string): string[] {
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((file) => readFileSync(file).includes(word));
+}
+
+/** Numbers in [0, 1) that are the same for the same seed (mulberry32). */
+export function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let value = Math.imul(state ^ (state >>> 15), 1 | state);
+    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value;
+    return ((value ^ (value >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/**
+ * Runs work while writing fails as on a full disk: the first write takes half of its bytes and the next none. With
+ * `at` another operation fails instead. Nothing else may run meanwhile, so the work is synchronous.
+ */
+export function withFullDisk(
+  work: () => void,
+  at: "writeSync" | "fsyncSync" | "linkSync" = "writeSync",
+): void {
+  const original = fs[at];
+  let calls = 0;
+  const fail = (...args: unknown[]): unknown => {
+    calls += 1;
+    const [fd, data, offset, length] = args;
+    if (at === "writeSync" && calls === 1 && typeof length === "number" && length > 1)
+      return Reflect.apply(original, fs, [fd, data, offset, length >> 1, null]);
+    throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+  };
+  Object.assign(fs, { [at]: fail });
+  syncBuiltinESMExports();
+  try {
+    work();
+  } finally {
+    Object.assign(fs, { [at]: original });
+    syncBuiltinESMExports();
+  }
 }

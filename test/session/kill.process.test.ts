@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { entriesOf, openStore, sayTurn, temporaryFolder } from "./fixtures.ts";
+import { entriesOf, openStore, sayTurn, seeded, temporaryFolder } from "./fixtures.ts";
 
 const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 25;
 const CHILD = join(import.meta.dirname, "writer.child.ts");
@@ -18,17 +18,6 @@ interface Report {
   turnId?: string;
   size?: number;
   hash?: string;
-}
-
-/** Numbers in [0, 1) that are the same for the same seed (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let value = Math.imul(state ^ (state >>> 15), 1 | state);
-    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value;
-    return ((value ^ (value >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 /** Runs a writer, kills it at a moment after it started (`cut`: it kills itself in a turn), and returns what it had reported. */

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import type { SessionStore, SessionWriter } from "../../src/contract/store.ts";
+import type { SessionStore } from "../../src/contract/store.ts";
+import type { SessionWriter } from "../../src/contract/writer.ts";
 import { renderSummary } from "../../src/contract/summary.ts";
 import type { NewEntry, TranscriptEntry } from "../../src/contract/transcript.ts";
 import {
@@ -70,6 +71,33 @@ class Model {
     return entry.type === "message" ? textOf(entry.message) : "";
   }
 
+  /** Turns that are to be offered, with their messages. */
+  due(): { turnId: string; said: string[] }[] {
+    const due = new Set<string>();
+    const known = new Set<string>();
+    const begun = new Set<string>();
+    for (const entry of this.entries.values()) {
+      if (entry.turnId !== undefined) begun.add(entry.turnId);
+      if (entry.type === "turn_commit" && !known.has(entry.turnId)) {
+        known.add(entry.turnId);
+        if (entry.finalized === false) due.add(entry.turnId);
+      }
+      if (entry.type === "custom" && entry.customType === "pagurus.finalized")
+        due.delete((entry.data as { turnId: string }).turnId);
+    }
+    const path = this.path();
+    return [...begun].flatMap((turnId) => {
+      const end = path.findLastIndex((entry) => entry.type === "turn_commit" && entry.turnId === turnId);
+      if (!due.has(turnId) || end < 0) return [];
+      const said = path.slice(0, end).flatMap((entry) => {
+        if (entry.turnId !== turnId) return [];
+        if (entry.type === "custom_message") return [entry.content];
+        return entry.type === "message" ? [textOf(entry.message)] : [];
+      });
+      return [{ turnId, said }];
+    });
+  }
+
   committed(): Set<string> {
     return new Set(
       [...this.entries.values()].flatMap((entry) => (entry.type === "turn_commit" ? [entry.turnId] : [])),
@@ -98,6 +126,14 @@ const step = fc.record({
     "lose-index",
     "warm",
     "note",
+    "turn",
+    "turn",
+    "turn",
+    "commit-due",
+    "take",
+    "rewrite",
+    "rewrite",
+    "rewrite",
   ),
   pick: fc.nat({ max: 10_000 }),
 });
@@ -165,6 +201,14 @@ class Run {
       this.append({ type: "custom_message", customType: "x", content: text, turnId: this.turnId() });
     else if (kind === "note") this.append({ type: "session_info", name: text });
     else if (kind === "commit" || kind === "again") this.commit(kind === "again");
+    else if (kind === "turn") {
+      this.say(user(text));
+      this.say(assistant(text, [`turn-${this.made}`]));
+      this.say(toolResult(`turn-${this.made}`, text));
+      this.commit(false);
+    } else if (kind === "commit-due") this.commit(false, false);
+    else if (kind === "take") this.take(pick);
+    else if (kind === "rewrite") this.rewrite(pick, text);
     else if (kind === "warm") this.store.openReader(this.key).close();
     else this.doRare(kind, pick, text);
   }
@@ -217,9 +261,64 @@ class Run {
     }
   }
 
-  commit(again: boolean): void {
+  take(pick: number): void {
+    const due = this.model.due();
+    const turnId = due[pick % Math.max(1, due.length)]?.turnId;
+    if (turnId === undefined) return;
+    this.writer.markFinalized(turnId);
+    const last = entriesOf(this.writer.record.file).at(-1);
+    assert.ok(last);
+    this.model.add(last);
+  }
+
+  /** Up to three messages of the path; what the model must not see changed is compared with before. */
+  rewrite(pick: number, text: string): void {
+    const { model, writer } = this;
+    const path = model.path();
+    const isRefused = (entry: TranscriptEntry | undefined): boolean =>
+      path.some((other) => other.type === "message" && other.supersedes === entry?.id) ||
+      !model.committed().has(entry?.turnId ?? "");
+    const messages = path.filter(
+      (entry) => entry.type === "message" && (pick % 5 === 0 || !isRefused(entry)),
+    );
+    if (messages.length === 0) return;
+    const chosen = new Set([pick, pick >> 3, pick >> 6].map((at) => messages[at % messages.length]));
+    const requests = [...chosen].flatMap((entry, at) =>
+      entry?.type === "message"
+        ? [{ entryId: entry.id, message: withText(entry.message, `${text} ${at}`) }]
+        : [],
+    );
+    const before = entriesOf(writer.record.file).length;
+    const context = writer.contextMessages().messages;
+    const due = model.due();
+    const result = writer.rewrite(requests);
+    const added = entriesOf(writer.record.file).slice(before);
+    const refused = [...chosen].some(isRefused);
+    assert.equal(result.changed, !refused, result.reason);
+    if (refused) return assert.deepEqual(added, []);
+    assert.equal(result.rewrittenEntries, requests.length);
+    const first = path.findIndex((entry) => requests.some(({ entryId }) => entryId === entry.id));
+    const copied = path.slice(first);
+    assert.deepEqual(
+      added.map((entry) => entry.type),
+      copied.map((entry) => entry.type),
+    );
+    for (const entry of added) model.add(entry);
+    const replaced = new Map(requests.map(({ entryId, message }) => [entryId, textOf(message)]));
+    assert.deepEqual(
+      writer.contextMessages().messages.map(textOf),
+      context.map((message) => replaced.get(message.entryId ?? "") ?? textOf(message)),
+    );
+    assert.deepEqual(
+      model.due().map(({ turnId, said }) => [turnId, said.length]),
+      due.map(({ turnId, said }) => [turnId, said.length]),
+    );
+  }
+
+  commit(again: boolean, finalized?: boolean): void {
     const before = this.model.committed().has(this.turnId());
-    assert.equal(this.writer.commitTurn({ turnId: this.turnId(), outcome: "completed" }), !before);
+    const how = finalized === undefined ? {} : { finalized };
+    assert.equal(this.writer.commitTurn({ turnId: this.turnId(), outcome: "completed", ...how }), !before);
     if (again) assert.equal(this.writer.commitTurn({ turnId: this.turnId(), outcome: "failed" }), false);
     const last = entriesOf(this.writer.record.file).at(-1);
     if (!before && last) this.model.add(last);
@@ -257,7 +356,27 @@ class Run {
       );
     }
     for (const entry of model.entries.values()) assert.deepEqual(await writer.cursor.get(entry.id), entry);
+    this.checkPlaces();
+    assert.deepEqual(
+      [...writer.unfinalizedTurns()].map(({ turnId, messages }) => ({ turnId, said: messages.map(textOf) })),
+      model.due(),
+    );
     this.checkFresh(context.messages);
+  }
+
+  checkPlaces(): void {
+    const positions = new Map<string, number>();
+    let messages = 0;
+    for (const entry of this.model.path()) {
+      positions.set(entry.id, messages);
+      if (entry.type === "message") messages += 1;
+    }
+    let rawSeq = 0;
+    for (const { id } of this.model.entries.values()) {
+      rawSeq += 1;
+      assert.deepEqual(this.writer.place(id), { rawSeq, messagePosition: positions.get(id) });
+    }
+    assert.equal(this.writer.place("nobody"), undefined);
   }
 
   /** A store that knows nothing reads the same, and slices by bytes are ends of the whole. */
@@ -277,6 +396,16 @@ class Run {
     reader.close();
     store.close();
   }
+}
+
+/** The message with another text: the tool calls stay. */
+function withText(message: AgentMessage, text: string): AgentMessage {
+  if (message.role === "user") return user(text);
+  if (message.role === "toolResult") return toolResult(message.toolCallId, text);
+  return assistant(
+    text,
+    message.content.flatMap((part) => (part.type === "toolCall" ? [part.id] : [])),
+  );
 }
 
 test("any sequence of turns, crashes, rewinds, forks, rewrites and compactions reads as a plain tree would", async (t) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PermissionMode, PermissionRule } from "../../src/config/types.ts";
-import type { AskPermission, PermissionQuestion } from "../../src/contract/host.ts";
+import type { AskPermission, PermissionQuestion } from "../../src/contract/run.ts";
 import type { Access } from "../../src/tool/host-tool.ts";
 import { createPermissions } from "../../src/tool/permission.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import type { PermissionQuestion } from "../../src/contract/host.ts";
+import type { PermissionQuestion } from "../../src/contract/run.ts";
 import { editPreview } from "../../src/tool/preview.ts";
 import { fixture, textOf, type Fixture } from "./fixture.ts";
 

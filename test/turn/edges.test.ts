@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { ContextEngine } from "../../src/contract/engine.ts";
-import type { CompactResult } from "../../src/contract/engine-params.ts";
-import type { TurnRun } from "../../src/contract/host.ts";
+import type { CompactResult } from "../../src/contract/engine-compaction.ts";
+import type { TurnRun } from "../../src/contract/run.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import { contextOverflowReply, type ReplyStep } from "../servers/server.ts";
 import { Bench, eventsOf, words } from "./in-process.ts";
@@ -223,7 +223,7 @@ describe("at the edges of a turn", () => {
     const pagurus = await bench.host({
       model: { contextWindow: 12_000 },
       engine: engine({
-        info: { assembleScope: "call" },
+        info: { assembleScope: "call", ownsCompaction: true },
         compact: () => {
           calls += 1;
           return Promise.resolve({ ok: true, compacted: false, reason: "no" });
@@ -290,7 +290,7 @@ describe("at the edges of a turn", () => {
     assert.equal(last.usage.input, 5_010);
     assert.ok((last.usage.cost ?? 0) > 5);
     const status = await pagurus.status({ cwd: bench.root });
-    assert.ok((status.cost ?? 0) > 5, `status shows ${status.cost}`);
+    assert.ok((status.cost?.session ?? 0) > 5, `status shows ${status.cost?.session}`);
     const receipts = await pagurus.context.receipts({});
     assert.deepEqual(
       receipts.map(({ request, purpose, usage }) => [request, purpose, usage?.input]),

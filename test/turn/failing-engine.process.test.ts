@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { StatusReport } from "../../src/contract/host.ts";
+import type { StatusReport } from "../../src/contract/status.ts";
 import { contextOverflowReply, startServer, type ModelServer, type ReplyStep } from "../servers/server.ts";
 import { makeSetting, modelConfig, run, start, type Finished, type Setting } from "./setting.ts";
 import { outline, readBody, type WireBody } from "./wire-bodies.ts";

@@ -7,13 +7,16 @@ import { createPagurus } from "../../src/app.ts";
 import type { ContextEngine } from "../../src/contract/engine.ts";
 import type { TurnEvent } from "../../src/contract/events.ts";
 import type { AgentHarness, HarnessTurn, HarnessTurnResult } from "../../src/contract/harness.ts";
-import type { Pagurus, PagurusOptions, StatusReport, TurnRun } from "../../src/contract/host.ts";
+import type { Pagurus, PagurusOptions } from "../../src/contract/host.ts";
+import type { TurnRun } from "../../src/contract/run.ts";
+import type { StatusReport } from "../../src/contract/status.ts";
 import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
 import { statusText } from "../../src/command/status-text.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { Calibrations } from "../../src/turn/calibrations.ts";
 import { OpenWork } from "../../src/turn/open-work.ts";
 import { isSilentCut } from "../../src/turn/silent-cut.ts";
+import { recordPlugin } from "../testkit/recorder.ts";
 import { modelConfig, type ModelOptions } from "./setting.ts";
 
 type RunTurn = (turn: HarnessTurn) => Promise<HarnessTurnResult>;
@@ -100,7 +103,7 @@ describe("the host around its turns", () => {
       env: { PATH: process.env["PATH"], HOME: root, PAGURUS_NO_PROBE: "1" },
       harnesses: [harness(runTurn)],
       ...(engines ? { engines } : {}),
-      ...(plugin ? { plugins: { hooks: plugin } } : {}),
+      ...(plugin ? { plugins: { hooks: recordPlugin(plugin) } } : {}),
       config: modelConfig("openai-completions", "http://127.0.0.1:9/v1", model, {
         agents: {
           defaults: { models: { "test/model": { agentRuntime: { id: "scripted" } } }, ...options.defaults },
@@ -212,7 +215,7 @@ describe("the host around its turns", () => {
     });
 
     it("tells whoever waits for an operation that it was given up", async () => {
-      const work = new OpenWork({ graceMs: 1, logger: silentLogger });
+      const work = new OpenWork({ drainMs: 0, graceMs: 1, logger: silentLogger });
       const waiting = work.track("compaction", () => never());
       const [outcome] = await Promise.allSettled([waiting, work.stop()]);
       assert.ok(outcome.status === "rejected");

@@ -6,10 +6,12 @@ import { join } from "node:path";
 import { createPagurus } from "../../src/app.ts";
 import type { ContextEngine } from "../../src/contract/engine.ts";
 import type { TurnEvent } from "../../src/contract/events.ts";
-import type { Pagurus, PagurusOptions, RunRequest, TurnRun } from "../../src/contract/host.ts";
+import type { Pagurus, PagurusOptions } from "../../src/contract/host.ts";
+import type { RunRequest, TurnRun } from "../../src/contract/run.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import type { PluginApi } from "../../src/contract/plugin.ts";
 import { startServer, type ModelServer, type ReplyScript } from "../servers/server.ts";
+import { recordEngine, recordPlugin } from "../testkit/recorder.ts";
 import { modelConfig, type ModelOptions } from "./setting.ts";
 import { readBody, type WireBody } from "./wire-bodies.ts";
 
@@ -39,8 +41,8 @@ export class Bench {
     const made = await createPagurus({
       home: join(this.root, "home"),
       env: { PATH: process.env["PATH"], HOME: this.root, PAGURUS_NO_PROBE: "1" },
-      ...(engine ? { engines: { [engine.info.id]: () => engine } } : {}),
-      ...(plugin ? { plugins: { hooks: plugin } } : {}),
+      ...(engine ? { engines: { [engine.info.id]: (context) => recordEngine(engine, context) } } : {}),
+      ...(plugin ? { plugins: { hooks: recordPlugin(plugin) } } : {}),
       config: modelConfig("openai-completions", this.server.url, model, {
         agents: { defaults: defaults ?? {} },
         logging: { level: "silent" },

@@ -7,9 +7,11 @@ import { createPagurus } from "../../src/app.ts";
 import type { ContextEngine } from "../../src/contract/engine.ts";
 import type { AssembleParams } from "../../src/contract/engine-params.ts";
 import type { TurnEvent } from "../../src/contract/events.ts";
-import type { Pagurus, PagurusOptions, RunRequest, TurnRun } from "../../src/contract/host.ts";
+import type { Pagurus, PagurusOptions } from "../../src/contract/host.ts";
+import type { RunRequest, TurnRun } from "../../src/contract/run.ts";
 import type { PluginApi } from "../../src/contract/plugin.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
+import { recordEngine, recordPlugin } from "../testkit/recorder.ts";
 import { modelConfig, type ModelOptions } from "./setting.ts";
 import { outline, readBody, type WireBody } from "./wire-bodies.ts";
 
@@ -69,8 +71,8 @@ describe("the way of a turn", () => {
     const made = await createPagurus({
       home: join(root, "home"),
       env: { PATH: process.env["PATH"], HOME: root, PAGURUS_NO_PROBE: "1" },
-      engines: { recorder: () => recorder(calls, options.info) },
-      ...(options.plugin ? { plugins: { hooks: options.plugin } } : {}),
+      engines: { recorder: (context) => recordEngine(recorder(calls, options.info), context) },
+      ...(options.plugin ? { plugins: { hooks: recordPlugin(options.plugin) } } : {}),
       config: modelConfig("openai-completions", server.url, options.model, {
         agents: { defaults: options.defaults ?? {} },
         plugins: { slots: { contextEngine: options.engine ?? "recorder" } },
@@ -183,7 +185,7 @@ describe("the way of a turn", () => {
     assert.equal(after["prePromptMessageCount"], 2);
     assert.deepEqual(texts(after), ["One", "Reply.", "Two", "[toolCall]", texts(after)[4] ?? "", "Done."]);
     assert.ok(
-      !String(after["sessionFile"]).endsWith(`${String(after["sessionId"])}.jsonl`),
+      String(after["sessionFile"]).endsWith(`.mirror/${String(after["sessionId"])}.jsonl`),
       "a foreign engine gets a copy, never our file",
     );
     assert.match(readFileSync(String(after["sessionFile"]), "utf8"), /"Done\."/);

@@ -3,7 +3,8 @@
  * Sources: the design's "The contract"; context-engine page, "The ContextEngine interface".
  * Parameters and results of each member are in `engine-params.ts`.
  */
-import type { AfterTurnParams, AssembleParams, AssembleResult, BootstrapParams, BootstrapResult, CommitTurnParams, CompactParams, CompactResult, CompactionInterceptRequest, CompactionInterceptResult, IngestBatchParams, IngestParams, MaintainParams, SubagentEndedParams, SubagentSpawnParams } from "./engine-params.ts";
+import type { AfterTurnParams, AssembleParams, AssembleResult, BootstrapParams, BootstrapResult, CommitTurnParams, IngestBatchParams, IngestParams, MaintainParams, SubagentEndedParams, SubagentSpawnParams } from "./engine-params.ts";
+import type { CompactParams, CompactResult, CompactionInterceptRequest, CompactionInterceptResult } from "./engine-compaction.ts";
 import type { TranscriptRewriteResult } from "./runtime-context.ts";
 /** What a runtime can do for an engine; the vocabulary of `hostRequirements`. */
 export type HostCapability = "bootstrap" | "assemble-before-prompt" | "after-turn" | "maintain" | "compact" | "runtime-llm-complete" | "thread-bootstrap-projection";

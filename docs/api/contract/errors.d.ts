@@ -27,6 +27,8 @@ export declare const ERROR_CODES: {
     readonly plugin_failed: "A plugin that the configuration enables could not be loaded.";
     readonly plugin_duplicate_id: "Two plugins registered the same id.";
     readonly prompt_blocked: "A hook blocked the input.";
+    readonly cost_limit: "The next request would exceed a cost limit, or its cost cannot be known.";
+    readonly subagent_limit: "No further subagent may be started: too deep, or too many at once.";
     readonly turn_aborted: "The turn was aborted.";
     readonly turn_deadline: "The turn took longer than its deadline.";
     readonly deadline_exceeded: "An operation took longer than its deadline.";

@@ -3,12 +3,41 @@ import type { AgentMessage, Usage } from "./message.ts";
 import type { Seam } from "./receipt.ts";
 import type { ToolOutcome } from "./tool.ts";
 /** Names of the stages that can degrade; each is also a row of the failure policy in `src/turn/guard.ts`. */
-export type Stage = "bootstrap" | "bootstrap-maintain" | "assemble" | "projection" | "compact" | "transcript" | "settle" | "maintain" | "hook" | "dispose" | "trim";
+export type Stage = "bootstrap" | "bootstrap-maintain" | "assemble" | "projection" | "compact" | "intercept" | "memory" | "subagent" | "transcript" | "settle" | "maintain" | "hook" | "dispose" | "trim";
 export interface Degradation {
     stage: Stage;
     reason: string;
     engineId: string;
     turnId: string;
+}
+/** How full the context is, and what makes it smaller next. Tokens. */
+export interface ContextGauge {
+    tokens: number;
+    /** Tokens at which a compaction is due; 0 where the window is not known. */
+    budget: number;
+    /** Lane and handler of the compaction before the next turn, when the context has grown to the budget. */
+    next?: {
+        lane: "queued" | "in-attempt";
+        handler: string;
+    };
+    /** The same when it grows to the budget inside a turn. */
+    inTurn?: {
+        lane: "queued" | "in-attempt";
+        handler: string;
+    };
+}
+/** US dollars. A figure is absent where prices are not known. */
+export interface CostSoFar {
+    turn?: number;
+    session?: number;
+    /** All sessions of the agent since local midnight. */
+    day?: number;
+    /** The limits in force. */
+    limits?: {
+        turn?: number;
+        session?: number;
+        day?: number;
+    };
 }
 export interface TurnSummary {
     sessionKey: string;
@@ -21,7 +50,10 @@ export interface TurnSummary {
     stopReason: "stop" | "aborted" | "length" | "max_steps";
     usage: Usage;
     degraded: Degradation[];
+    context?: ContextGauge;
+    cost?: CostSoFar;
 }
+export type CompactionLane = "queued" | "in-attempt" | "native";
 export type TurnEvent = {
     type: "turn.started";
     sessionKey: string;
@@ -76,14 +108,14 @@ export type TurnEvent = {
     entryId: string;
 } | {
     type: "compaction.started";
-    lane: "queued" | "in-attempt" | "native";
+    lane: CompactionLane;
     trigger: CompactionTrigger;
     backend: string;
     ownsCompaction: boolean;
     tokensBefore: number;
 } | {
     type: "compaction.completed";
-    lane: "queued" | "in-attempt" | "native";
+    lane: CompactionLane;
     trigger: CompactionTrigger;
     backend: string;
     ownsCompaction: boolean;
@@ -92,11 +124,20 @@ export type TurnEvent = {
     handledBy: string;
 } | {
     type: "compaction.failed";
-    lane: "queued" | "in-attempt" | "native";
+    lane: CompactionLane;
     trigger: CompactionTrigger;
     backend: string;
     ownsCompaction: boolean;
     reason: string;
+} | {
+    type: "subagent.started";
+    childSessionKey: string;
+    contextMode: "isolated" | "fork";
+    depth: number;
+} | {
+    type: "subagent.ended";
+    childSessionKey: string;
+    outcome: "completed" | "failed" | "aborted";
 } | ({
     type: "context.degraded";
 } & Degradation) | ({

@@ -17,6 +17,8 @@ export interface AssembledContext {
     /** How many of `messages` stand before the live turn. */
     historyCount: number;
     estimatedTokens: number;
+    /** Most output tokens that a cost limit pays for; absent without one. */
+    maxOutputTokens?: number;
     /** Names the span in which contexts only grow at their end. */
     projection?: {
         mode: "thread_bootstrap" | "per_turn";

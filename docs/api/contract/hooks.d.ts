@@ -82,6 +82,7 @@ export interface HookMap {
     session_before_compact: {
         payload: SessionBeforeCompact;
         result: {
+            /** Ends the compaction; later handlers are not asked. */
             cancel?: boolean;
             compaction?: {
                 summary: string;
@@ -108,7 +109,7 @@ export interface HookMap {
     /** A generation ended. May throw: warned; deadline 15 s. */
     session_end: {
         payload: {
-            reason: "new" | "reset" | "deleted" | "shutdown";
+            reason: "new" | "reset" | "deleted" | "shutdown" | "rotated";
             nextSessionId?: string;
         };
         result: undefined;

@@ -1,4 +1,9 @@
-/** The memory contract: search and prompt sections, apart from the context engine. One in the slot at a time. */
+/**
+ * The memory contract: search and prompt sections, apart from the context engine. One in `plugins.slots.memory` at a
+ * time. Source: context-engine page, "Relationship to compaction and memory".
+ */
+/** Whether the agent names the source of what it remembers; `memory.citations` of the configuration. */
+export type CitationsMode = "auto" | "on" | "off";
 export interface MemoryHit {
     path: string;
     /** 1-based line of the passage. */
@@ -13,10 +18,14 @@ export interface Memory {
         limit: number;
         signal: AbortSignal;
     }): Promise<MemoryHit[]>;
-    /** Called while a prompt is built. May throw: the section is left out with a warning. Deadline 5 s. */
+    /**
+     * Called once a turn, while its prompt is built: lines of the memory section, empty where there is nothing to
+     * remember (then the turn has no memory tool either). The same memory gives the same lines. May throw: the
+     * section is left out with a warning. Deadline 5 s.
+     */
     promptSection(params: {
         availableTools: Set<string>;
-        citationsMode?: "auto" | "on" | "off";
+        citationsMode?: CitationsMode;
     }): Promise<string[]>;
     dispose?(): Promise<void>;
 }

@@ -3,7 +3,7 @@
  * counts, never contents. Source: the design's "The way of a turn", Receipts.
  */
 import type { Usage } from "./message.ts";
-export type PartSource = "system" | "addition" | "instructions" | "tools" | "head" | "history" | "recall" | "fragment" | "live";
+export type PartSource = "system" | "addition" | "instructions" | "memory" | "tools" | "head" | "history" | "recall" | "fragment" | "live";
 export interface ReceiptPart {
     source: PartSource;
     role: "system" | "user" | "assistant" | "toolResult";
@@ -34,7 +34,9 @@ export interface Receipt {
     runtime: string;
     engine: string;
     model: string;
+    /** As the engine names them in `contextProjection`. */
     epoch?: string;
+    fingerprint?: string;
     parts: ReceiptPart[];
     /** Index in `parts` of the first part of the live turn. */
     liveFrom: number;

@@ -20,6 +20,7 @@ export function createEmbeddedHarness(callModel: CallModel): AgentHarness {
       "maintain",
       "compact",
       "runtime-llm-complete",
+      "thread-bootstrap-projection",
     ],
     supports: () => ({ supported: true }),
     runTurn: (turn) => runLoop(turn, callModel),

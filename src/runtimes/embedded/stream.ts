@@ -12,7 +12,8 @@ const MIN_OUTPUT_TOKENS = 1_024;
 function outputLimit(turn: HarnessTurn, context: AssembledContext): number {
   const fixed = estimateTokens(context.system) + estimateTokens(JSON.stringify(turn.tools.specs));
   const free = turn.model.contextWindow - Math.ceil((context.estimatedTokens + fixed) * 1.1);
-  return Math.min(turn.model.maxTokens, Math.max(MIN_OUTPUT_TOKENS, free));
+  const paid = context.maxOutputTokens ?? Infinity;
+  return Math.min(turn.model.maxTokens, Math.max(MIN_OUTPUT_TOKENS, free), paid);
 }
 
 export interface StreamedAnswer {

@@ -1,9 +1,11 @@
-/** `agents.defaults.compaction` of the host's resolved configuration, as far as this engine reads it. */
+/** `agents.defaults.compaction` of the host's resolved configuration, as far as a compaction reads it. */
 export interface CompactionSettings {
   /** Model ref that writes summaries; the session's model where absent. */
   model?: string;
   keepRecentTokens: number;
   timeoutSeconds: number;
+  mode: "default" | "safeguard";
+  identifierPolicy: "strict" | "off";
   customInstructions?: string;
 }
 
@@ -26,6 +28,8 @@ export function compactionSettings(config: unknown): CompactionSettings {
   return {
     keepRecentTokens: positive(child(section, "keepRecentTokens"), DEFAULT_KEEP_RECENT_TOKENS),
     timeoutSeconds: positive(child(section, "timeoutSeconds"), DEFAULT_TIMEOUT_SECONDS),
+    mode: child(section, "mode") === "safeguard" ? "safeguard" : "default",
+    identifierPolicy: child(section, "identifierPolicy") === "off" ? "off" : "strict",
     ...(typeof model === "string" && model !== "" ? { model } : {}),
     ...(typeof customInstructions === "string" && customInstructions !== "" ? { customInstructions } : {}),
   };

@@ -1,0 +1,119 @@
+/**
+ * `npm run contract [-- --json] [FILE…]`: every member and field of the contract of engines, memories and hooks, who
+ * calls, sets or reads it, and a test that proves it, recorded while the tests run (`test/testkit/recorder.ts`).
+ * Ends with 1 when something is only declared, or a test fails. The files are test files; default all of `test/turn`
+ * that start no processes.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { ContractRecord } from "../test/testkit/recorder.ts";
+import { ROOT, runCommand } from "./command.ts";
+import { declaredContract, type Declared, type DeclaredRow } from "./contract-declared.ts";
+import { filesUnder } from "./source-files.ts";
+
+const DEADLINE_MS = 15 * 60_000;
+const FOLDER = "test/turn";
+
+interface Row extends DeclaredRow {
+  proof?: { by: string; types: string[]; test: string };
+}
+
+interface TestRun {
+  records: ContractRecord[];
+  code: number;
+  output: string;
+}
+
+function defaultFiles(): string[] {
+  return filesUnder(ROOT, FOLDER, ".test.ts").filter((file) => !file.endsWith(".process.test.ts"));
+}
+
+async function runTests(files: readonly string[]): Promise<TestRun> {
+  const folder = mkdtempSync(join(tmpdir(), "pagurus-contract-"));
+  // Files that start processes share nothing with each other; the others run in one process, as in `npm test`.
+  const isolated = files.some((file) => file.endsWith(".process.test.ts"));
+  const flags = isolated ? ["--test-concurrency=2"] : ["--test-isolation=none"];
+  try {
+    const { code, stdout } = await runCommand(
+      process.execPath,
+      ["--test", ...flags, "--test-reporter=dot", ...files],
+      { env: { ...process.env, PAGURUS_CONTRACT_RECORD: folder }, deadlineMs: DEADLINE_MS },
+    );
+    const records = readdirSync(folder).flatMap((name) =>
+      readFileSync(join(folder, name), "utf8")
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line) as ContractRecord),
+    );
+    return { records, code, output: stdout };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Each declared row with the first record that proves it. */
+function proven(declared: Declared, records: readonly ContractRecord[]): Row[] {
+  const found = new Map<string, ContractRecord[]>();
+  for (const record of records) {
+    // Plugins register engines and memories too; what they record is the same surface.
+    const id = declared.locate(record.surface, record.path);
+    const key = `${id} ${record.event}`;
+    if (id !== undefined) found.set(key, [...(found.get(key) ?? []), record]);
+  }
+  return declared.rows.map((row) => {
+    const [first, ...rest] = found.get(`${row.id} ${row.wanted}`) ?? [];
+    if (!first) return row;
+    const types = [...new Set([first, ...rest].map(({ type }) => type))].toSorted();
+    return { ...row, proof: { by: first.by, types, test: first.test } };
+  });
+}
+
+const VERBS = { call: "called by", answer: "answered by", set: "set by", read: "read by" } as const;
+
+function printTable(rows: readonly Row[]): void {
+  const cells = rows.map(({ id, wanted, proof }) =>
+    proof
+      ? [id, `${VERBS[wanted]} ${proof.by}`, proof.types.join(", "), proof.test]
+      : [id, "only declared", "", ""],
+  );
+  const all = [["member or field", "by", "type", "proven by"], ...cells];
+  const widths = [0, 1, 2].map((column) => Math.max(...all.map((line) => line[column]?.length ?? 0)));
+  for (const line of all)
+    console.log(
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    );
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    options: { json: { type: "boolean", default: false } },
+    allowPositionals: true,
+  });
+  const run = await runTests(positionals.length > 0 ? positionals : defaultFiles());
+  const rows = proven(declaredContract(ROOT), run.records);
+  const gaps = rows.filter(({ proof }) => !proof);
+  process.exitCode = gaps.length === 0 && run.code === 0 ? 0 : 1;
+  if (values.json) {
+    console.log(
+      JSON.stringify({ rows, gaps: gaps.map(({ id }) => id), testsPassed: run.code === 0 }, null, 2),
+    );
+    return;
+  }
+  for (const surface of ["engine", "memory", "hooks"] as const) {
+    console.log(`\n# ${surface}`);
+    printTable(rows.filter((row) => row.surface === surface));
+  }
+  if (run.code !== 0) console.log(`\nThe tests ended with code ${run.code}:\n${run.output.trim()}`);
+  if (gaps.length > 0) console.log("\nOnly declared:");
+  for (const { surface, id, wanted } of gaps) console.log(`  ${surface}: ${id} (${wanted})`);
+  console.log(
+    `\n${rows.length - gaps.length} of ${rows.length} members and fields proven, ${gaps.length} only declared`,
+  );
+}
+
+await main();

@@ -1,0 +1,75 @@
+/** The built-in compaction as an engine's `compact()`: from the session's path and configuration. */
+import type { CompactParams, CompactResult } from "../contract/engine-compaction.ts";
+import type { AgentMessage } from "../contract/message.ts";
+import type { RuntimeContext } from "../contract/runtime-context.ts";
+import { contextFromPath } from "./context.ts";
+import { compactByRuntime, type SummaryOptions } from "./runtime-compaction.ts";
+import { compactionSettings } from "./settings.ts";
+
+/** A context smaller than this is not worth a forced compaction. Tokens. */
+const SMALLEST_FORCED = 1_000;
+/** The host ends a compaction at its deadline; the rest of that time is for the extract when the model hangs. */
+const MODEL_SHARE_OF_DEADLINE = 0.9;
+/** Window of a summarizing model that is not the session's: nothing is known of it, and few have less. Tokens. */
+const UNKNOWN_WINDOW = 32_000;
+/** A host's own count that exceeds the estimate by more than this factor is of something else. */
+const MOST_CORRECTION = 3;
+
+/** What `summarizePlan` needs, from the configuration: model and its window, mode, policy, instructions, deadline. */
+export function summaryOptions(
+  context: RuntimeContext,
+  asked: { customInstructions?: string | undefined; signal?: AbortSignal | undefined },
+): SummaryOptions {
+  const settings = compactionSettings(context.config);
+  const { model } = settings;
+  const other = model !== undefined && model !== context.model;
+  const offline = (model?.split("/")[0] ?? context.provider) === "offline";
+  const instructions = [settings.customInstructions, asked.customInstructions].filter((text) => text);
+  const complete: SummaryOptions["llm"] = (request) =>
+    context.llm.complete(other ? { ...request, model } : request);
+  return {
+    windowTokens: other ? Math.min(context.contextWindow, UNKNOWN_WINDOW) : context.contextWindow,
+    timeoutMs: Math.floor(settings.timeoutSeconds * 1_000 * MODEL_SHARE_OF_DEADLINE),
+    mode: settings.mode,
+    identifierPolicy: settings.identifierPolicy,
+    ...(offline ? {} : { llm: complete }),
+    ...(instructions.length > 0 ? { customInstructions: instructions.join("\n") } : {}),
+    ...(asked.signal ? { signal: asked.signal } : {}),
+  };
+}
+
+/**
+ * Compacts the session behind `context.transcript`: what engine `legacy` does, and what `delegateCompactionToRuntime`
+ * runs for other engines. `currentTokenCount` corrects the estimate upwards. A compaction that is not forced and has
+ * the budget as its target is not made while that count is below the budget. Throws `turn_aborted` when
+ * `params.abortSignal` fires, and what the transcript cursor throws.
+ */
+export async function builtInCompaction(
+  params: CompactParams,
+  context: RuntimeContext,
+): Promise<CompactResult> {
+  const { currentTokenCount: current, compactionTarget, abortSignal: signal } = params;
+  const { keepRecentTokens } = compactionSettings(context.config);
+  const { messages, liveStart, fragments } = await contextFromPath(context.transcript, context.turnId);
+  const estimate = context.tokens(messages);
+  const tokenBudget = params.tokenBudget ?? context.tokenBudget;
+  const force = params.force ?? context.manualCompaction ?? false;
+  const total = Math.max(estimate, current ?? 0);
+  if (!force && compactionTarget === "budget" && current !== undefined && total < tokenBudget) {
+    const reason = `There is nothing to compact: ${Math.round(total)} tokens are within the budget of ${tokenBudget}.`;
+    return { ok: true, compacted: false, reason };
+  }
+  const factor = estimate > 0 ? Math.min(MOST_CORRECTION, total / estimate) : 1;
+  // Who asks for a compaction wants one, also where all of the context would fit in what stays verbatim.
+  const forced = force && total >= SMALLEST_FORCED;
+  const most = forced ? Math.floor(total / 2) : keepRecentTokens;
+  return await compactByRuntime({
+    messages,
+    liveStart,
+    fragments,
+    keepRecentTokens: Math.min(keepRecentTokens, most),
+    tokenBudget,
+    tokens: (message: AgentMessage) => Math.ceil(context.tokens(message) * factor),
+    ...summaryOptions(context, { customInstructions: params.customInstructions, signal }),
+  });
+}

@@ -1,0 +1,73 @@
+/** What a caller asks of the host for one turn, and the handle on a running one. */
+import type { TurnEvent } from "./events.ts";
+
+export interface PermissionQuestion {
+  toolName: string;
+  /** What would happen, for a person: a command line, a path. */
+  summary: string;
+  /** What would change, in a few lines: the text of a new file, a small diff, the whole command. */
+  preview?: string;
+  /** What the answer `always` would save, in words. */
+  rule?: string;
+  cwd: string;
+  signal: AbortSignal;
+}
+export type AskPermission = (question: PermissionQuestion) => Promise<"once" | "always" | "deny">;
+
+export type InputPart = { type: "text"; text: string } | { type: "image"; data: string; mimeType: string };
+
+export interface RunRequest {
+  prompt: string;
+  /** Further parts of the input after the prompt. */
+  parts?: InputPart[];
+  /** Default `main`. */
+  sessionKey?: string;
+  /** Default `main`. */
+  agentId?: string;
+  /** Model ref for this run. */
+  model?: string;
+  /** Runtime id for this run; fails closed, never stored. */
+  runtime?: string;
+  cwd?: string;
+  permission?: "ask" | "deny" | "auto" | "read-only";
+  heartbeat?: boolean;
+  /** Most that the turn may cost, US dollars; a request that would exceed it is not sent (`cost_limit`). */
+  maxCost?: number;
+  signal?: AbortSignal;
+}
+
+/**
+ * A running turn: its events, and ways to reach into it. The events can be iterated over once; a second iterator
+ * throws `usage_invalid`. A run that nobody iterates over goes to its end.
+ */
+export interface TurnRun extends AsyncIterable<TurnEvent> {
+  /** Joins the turn before its next model call. False when the turn has ended. */
+  steer(text: string): boolean;
+  abort(): void;
+}
+
+export interface SpawnRequest {
+  /** The task, as the child's input. */
+  task: string;
+  /** Session that gets the result; default `main`. */
+  parentSessionKey?: string;
+  agentId?: string;
+  /** `isolated` (default): an empty history; `fork`: the parent's path so far. */
+  contextMode?: "isolated" | "fork";
+  model?: string;
+  cwd?: string;
+  permission?: RunRequest["permission"];
+  /** How long the child may live, ms; default `agents.defaults.subagents.ttlSeconds`. */
+  ttlMs?: number;
+  signal?: AbortSignal;
+}
+
+/** A child session under way. */
+export interface SpawnedAgent {
+  readonly childSessionKey: string;
+  readonly childSessionId: string;
+  /** Resolves when the child has ended; never rejects. `text` is the child's last answer. */
+  readonly ended: Promise<{ outcome: "completed" | "failed" | "aborted"; text: string; code?: string }>;
+  /** Ends the child; the engine is told `released`. */
+  release(): Promise<void>;
+}

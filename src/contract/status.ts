@@ -1,0 +1,74 @@
+/** What `pagurus status` reports. Tokens are estimates unless said, costs US dollars. */
+import type { CompactionTrigger, ContextGauge, CostSoFar, Degradation } from "./events.ts";
+import type { SessionRecord } from "./writer.ts";
+
+/** A compaction of the session, newest first in a report. */
+export interface CompactionFact {
+  entryId: string;
+  /** ISO 8601. */
+  timestamp: string;
+  /** Absent for entries written before lanes were recorded. */
+  lane?: string;
+  trigger?: CompactionTrigger;
+  handledBy?: string;
+  tokensBefore: number;
+  tokensAfter?: number;
+}
+
+export interface SubagentFact {
+  childSessionKey: string;
+  contextMode: "isolated" | "fork";
+  state: "running" | "ended" | "swept";
+  depth: number;
+  /** ISO 8601. */
+  expiresAt: string;
+}
+
+export interface StatusReport {
+  home: string;
+  configFile: string;
+  configFound: boolean;
+  configWarnings: string[];
+  agentId: string;
+  sessionKey: string;
+  session?: SessionRecord;
+  interruptedTurns: string[];
+  /** Another process that is running a turn of the session. */
+  runningIn?: { pid: number; since: string };
+  /** Why a run would be refused now; empty when none of these stands in its way. */
+  problems: { code: string; message: string }[];
+  /** A window of 0 tokens stands for one that is not known: the ref names no usable model. */
+  model: { ref: string; source: string; contextWindow: number };
+  Execution: string;
+  /** The id is `unavailable` where none can be chosen. */
+  Runtime: { id: string; rule: string };
+  engine: {
+    selected: string;
+    /** `unavailable` where the engine cannot be created; contract and lifecycle are `unknown` then. */
+    effective: string;
+    source: string;
+    contract: string;
+    lifecycle: "classic" | "durable" | "unknown";
+    /** As the engine calls itself. */
+    name?: string;
+    version?: string;
+    ownsCompaction?: boolean;
+    interceptsCompaction?: boolean;
+  };
+  /** Estimate of the next turn's context; a budget of 0 tokens stands for one that is not known. */
+  context: ContextGauge;
+  compactions: number;
+  /** The newest ones, at most 10. */
+  recentCompactions: CompactionFact[];
+  /** `none` where the slot is off; sections say whether there is anything to remember. */
+  memory: { selected: string; effective: string };
+  /** Children of the session that have not ended, and those whose result waits for the next turn. */
+  subagents: SubagentFact[];
+  /** Of the session's newest turns. */
+  degraded: (Degradation & { timestamp: string })[];
+  lastTurn?: { turnId: string; outcome: string; code?: string };
+  permission: string;
+  sandbox: string;
+  /** Absent where the model's prices are not known. */
+  cost?: CostSoFar;
+}

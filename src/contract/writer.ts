@@ -1,0 +1,101 @@
+/** One open session: its one writer, and what reads it. Part of the store's contract (`store.ts`). */
+import type { AgentMessage } from "./message.ts";
+import type { RewriteRequest, TranscriptRewriteResult } from "./runtime-context.ts";
+import type { NewEntry, TranscriptCursor, TranscriptEntry } from "./transcript.ts";
+
+export interface SessionRecord {
+  sessionKey: string;
+  sessionId: string;
+  file: string;
+  cwd: string;
+  /** ISO 8601. */
+  createdAt: string;
+  updatedAt: string;
+  entryCount: number;
+  bytes: number;
+  name?: string;
+  /** False for earlier generations under the same key (after `/new`, `/reset`, a rotating compaction). */
+  current: boolean;
+  /** Which generation under the key it is; 1 for the first. */
+  generation: number;
+}
+
+/** What happened while a session was opened; each is shown to the user, none is an error. */
+export interface OpenNotice {
+  kind:
+    | "torn_line"
+    | "quarantined_line"
+    | "header_lost"
+    | "interrupted_turn"
+    | "index_rebuilt"
+    | "stale_lock_taken";
+  /** One sentence with counts and ids, no contents. */
+  detail: string;
+  turnId?: string;
+}
+
+/** The end of the active path as messages, oldest first. */
+export interface ContextSlice {
+  messages: AgentMessage[];
+  /** False when older messages exist that no summary stands for. */
+  complete: boolean;
+}
+
+/** The one writer of a session. Append order is file order. */
+export interface SessionWriter {
+  readonly record: SessionRecord;
+  readonly notices: readonly OpenNotice[];
+  /** Id of the last entry of the active path; null while the conversation is empty. */
+  readonly leafId: string | null;
+  readonly cursor: TranscriptCursor;
+  /**
+   * Context of the next turn: the messages of the active path from the last compaction on, its summary first
+   * (as a user message), custom messages included, each with `entryId`. Reads the tail only, and stops walking
+   * back at a turn boundary once `maxBytes` of lines are read (`complete` is then false).
+   */
+  contextMessages(limit?: { maxBytes: number }): ContextSlice;
+  /**
+   * Messages of the turns whose commit says `finalized: false`, oldest first. Each turn is read when the iteration
+   * comes to it, so `markFinalized` may be called meanwhile.
+   */
+  unfinalizedTurns(): Iterable<{ turnId: string; messages: AgentMessage[] }>;
+  /** Writes one line. Throws `store_write_failed`, `lock_lost`. */
+  append(entry: NewEntry): TranscriptEntry;
+  /** Writes the commit marker and fsyncs; the same turn id twice is a no-op that returns false. */
+  commitTurn(turn: Omit<Extract<NewEntry, { type: "turn_commit" }>, "type">): boolean;
+  /** Marks an earlier unfinalized turn as taken by the engine. */
+  markFinalized(turnId: string): void;
+  /** Moves the leaf to an entry of this session (null: before everything). Throws `entry_not_found`. */
+  rewind(targetId: string | null): void;
+  /**
+   * Replaces messages without losing one: a branch of new entries from the first replaced one on, each with
+   * `supersedes`, in one durable step (a crash leaves the old path or the new one). Entries of a turn without a
+   * commit marker, off the path, of another role, or unknown are refused: `changed: false` with the reason. Throws
+   * `store_write_failed`, `lock_lost`.
+   */
+  rewrite(replacements: readonly RewriteRequest[]): TranscriptRewriteResult;
+  /** Where an entry stands; undefined for an id that the session does not have. */
+  place(entryId: string): EntryPlace | undefined;
+  /** Releases the lock. Never throws. */
+  close(): void;
+}
+
+export interface EntryPlace {
+  /** Number of the entry's line; 1 for the first after the header. */
+  rawSeq: number;
+  /** 0-based position among the messages of the active path; undefined off the path. */
+  messagePosition: number | undefined;
+}
+
+export interface SessionReader {
+  readonly record: SessionRecord;
+  readonly cursor: TranscriptCursor;
+  readonly leafId: string | null;
+  readonly notices: readonly OpenNotice[];
+  contextMessages(limit?: { maxBytes: number }): ContextSlice;
+  /** Set while a live process writes to the session; `since` (ISO 8601) is when it took the lock. */
+  readonly runningIn?: { pid: number; since: string };
+  /** Turns that have entries but no commit marker and that nobody is running. */
+  interruptedTurns(): string[];
+  close(): void;
+}

@@ -1,0 +1,189 @@
+/**
+ * The notes of a workspace: `MEMORY.md` and what ends in `.md` under `memory/`. What cannot be read is left out, and
+ * a link counts only where it leads to something inside the workspace.
+ */
+import { constants, type Dirent } from "node:fs";
+import { open, readdir, realpath, stat } from "node:fs/promises";
+import { isAbsolute, join, relative, sep } from "node:path";
+import { cutPassages, type Passage } from "./passages.ts";
+
+export const CORE_FILE = "MEMORY.md";
+const NOTES_FOLDER = "memory";
+
+/** Of one file; what is longer is read up to the last whole line. */
+const MOST_FILE_BYTES = 256 * 1024;
+/** Of all files, and how many; of more, the last by name stay (the newest, where names are dates). */
+const MOST_BYTES = 8 * 1024 * 1024;
+const MOST_FILES = 2_000;
+/** Names looked at, and folders within folders. */
+const MOST_NAMES = 20_000;
+const MOST_DEPTH = 8;
+
+interface Note {
+  /** Relative to the workspace, with `/`. */
+  path: string;
+  /** Absolute, without links. */
+  real: string;
+  size: number;
+  /** Differs when the file was changed or replaced. */
+  stamp: string;
+}
+
+interface CutNote {
+  stamp: string;
+  passages: Passage[];
+}
+
+export interface NotesOverview {
+  /** The text of `MEMORY.md`; absent where there is none or nothing in it. */
+  core?: { text: string; bytes: number };
+  /** Other notes exist. */
+  others: boolean;
+}
+
+export class NoteFiles {
+  readonly #workspaceDir: string;
+  #cut = new Map<string, CutNote>();
+
+  constructor(workspaceDir: string) {
+    this.#workspaceDir = workspaceDir;
+  }
+
+  async overview(): Promise<NotesOverview> {
+    const root = await realPath(this.#workspaceDir);
+    if (root === undefined) return { others: false };
+    const core = await noteAt(root, join(root, CORE_FILE), CORE_FILE);
+    const text = core && (await readNote(core));
+    let others = false;
+    for await (const { size } of walkNotes(root)) {
+      others = size > 0;
+      if (others) break;
+    }
+    return { others, ...(text?.trim() && { core: { text, bytes: core?.size ?? 0 } }) };
+  }
+
+  /** Passages of all notes, by path and line. Throws what the signal says. */
+  async passages(signal: AbortSignal): Promise<Passage[]> {
+    const kept = new Map<string, CutNote>();
+    for (const note of await this.#notes(signal)) {
+      signal.throwIfAborted();
+      const known = this.#cut.get(note.path);
+      if (known?.stamp === note.stamp) kept.set(note.path, known);
+      else {
+        const passages = cutPassages(note.path, (await readNote(note)) ?? "");
+        kept.set(note.path, { stamp: note.stamp, passages });
+      }
+    }
+    this.#cut = kept;
+    return [...kept.values()].flatMap(({ passages }) => passages);
+  }
+
+  async #notes(signal: AbortSignal): Promise<Note[]> {
+    const root = await realPath(this.#workspaceDir);
+    if (root === undefined) return [];
+    const core = await noteAt(root, join(root, CORE_FILE), CORE_FILE);
+    const others: Note[] = [];
+    for await (const note of walkNotes(root, signal)) others.push(note);
+    const taken: Note[] = core ? [core] : [];
+    let bytes = 0;
+    for (const note of others.toSorted((a, b) => (a.path < b.path ? 1 : -1))) {
+      bytes += Math.min(note.size, MOST_FILE_BYTES);
+      if (bytes > MOST_BYTES || taken.length >= MOST_FILES) break;
+      taken.push(note);
+    }
+    return taken.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  }
+}
+
+async function realPath(path: string): Promise<string | undefined> {
+  try {
+    return await realpath(path);
+  } catch {
+    // Not there, or not to be entered: no note.
+    return undefined;
+  }
+}
+
+function isInside(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+/** The regular file behind a path; undefined where there is none or it is not in the workspace. */
+async function noteAt(root: string, path: string, shown: string): Promise<Note | undefined> {
+  try {
+    const real = await realpath(path);
+    if (!isInside(root, real)) return undefined;
+    const stats = await stat(real);
+    if (!stats.isFile()) return undefined;
+    const { ino, size, mtimeMs, ctimeMs } = stats;
+    return { path: shown, real, size, stamp: [ino, size, mtimeMs, ctimeMs].join(":") };
+  } catch {
+    // Gone, a link to nothing, or not to be read.
+    return undefined;
+  }
+}
+
+/** Notes under `memory/`, each folder's names in code unit order. */
+async function* walkNotes(root: string, signal?: AbortSignal): AsyncGenerator<Note, void, void> {
+  const entered = new Set<string>();
+  let names = 0;
+  async function* walk(folder: string, shown: string, depth: number): AsyncGenerator<Note, void, void> {
+    const real = await realPath(folder);
+    // A link may lead to a folder above itself.
+    if (real === undefined || !isInside(root, real) || entered.has(real) || depth > MOST_DEPTH) return;
+    entered.add(real);
+    for (const entry of await folderEntries(real)) {
+      signal?.throwIfAborted();
+      if (++names > MOST_NAMES) return;
+      const path = join(real, entry.name);
+      const below = `${shown}/${entry.name}`;
+      if (entry.name.startsWith(".")) continue;
+      if (/\.md$/i.test(entry.name) && !entry.isDirectory()) {
+        const note = await noteAt(root, path, below);
+        if (note) yield note;
+      } else if (entry.isDirectory() || entry.isSymbolicLink()) {
+        yield* walk(path, below, depth + 1);
+      }
+    }
+  }
+  yield* walk(join(root, NOTES_FOLDER), NOTES_FOLDER, 1);
+}
+
+async function folderEntries(folder: string): Promise<Dirent[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  } catch {
+    // No folder, or not to be read: nothing in it.
+    return [];
+  }
+}
+
+/** The text of a note; undefined where it cannot be read or is no text. */
+async function readNote({ real }: Note): Promise<string | undefined> {
+  try {
+    // Neither through a link nor waiting on a pipe that took the file's place meanwhile.
+    const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const { buffer, bytesRead } = await file.read(
+        Buffer.alloc(MOST_FILE_BYTES + 1),
+        0,
+        MOST_FILE_BYTES + 1,
+        0,
+      );
+      let bytes = buffer.subarray(0, bytesRead);
+      if (bytes.includes(0)) return undefined;
+      if (bytesRead > MOST_FILE_BYTES) {
+        const end = bytes.lastIndexOf("\n") + 1;
+        bytes = bytes.subarray(0, end > 0 ? end : MOST_FILE_BYTES);
+      }
+      return new TextDecoder("utf-8").decode(bytes);
+    } finally {
+      await file.close();
+    }
+  } catch {
+    // It went away, or may not be read.
+    return undefined;
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * What an agent has spent: `<agentDir>/spend/<YYYY-MM-DD>.jsonl` for the sum of a day over all sessions and
+ * processes, and `<agentDir>/sessions/<sessionId>.spend.jsonl` for the sum of a session of any age. A line is one
+ * paid request, in both. A deleted session takes its own file with it; the day keeps the amounts, without the key.
+ */
+import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { ensurePrivateDir } from "../platform/files.ts";
+import { readFailure, systemCode, writeFailure } from "./failures.ts";
+import { linesForward } from "./lines.ts";
+
+export interface SpendRecord {
+  sessionId: string;
+  turnId: string;
+  /** US dollars, over 0. */
+  cost: number;
+  /** What the request was for, where it was not the turn's own. */
+  purpose?: string;
+}
+
+/** What is known of a file: the sum of its lines up to `offset`, which is the start of a line. */
+interface Summed {
+  inode: number;
+  offset: number;
+  paid: number;
+  /** Amounts taken over from earlier generations, by session id. */
+  carried: Map<string, number>;
+}
+
+const NEWLINE = 10;
+
+export class SpendLedger {
+  readonly #agentDir: string;
+  readonly #now: () => number;
+  readonly #files = new Map<string, Summed>();
+  /** Costs that could not be written, by file: this process counts them all the same. */
+  readonly #unwritten = new Map<string, number>();
+
+  constructor(agentDir: string, options: { now?: () => number } = {}) {
+    this.#agentDir = agentDir;
+    this.#now = options.now ?? Date.now;
+  }
+
+  /** The local date, `YYYY-MM-DD`. */
+  today(): string {
+    const date = new Date(this.#now());
+    const two = (value: number): string => String(value).padStart(2, "0");
+    return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  }
+
+  /**
+   * Writes a paid request down. Why it could not, as a sentence, where it could not: its cost then counts in this
+   * process only. Not synced: a power cut may cost the last seconds, as a kill between the two files costs one line.
+   */
+  record(record: SpendRecord, day = this.today()): string | undefined {
+    const line = { at: this.#now(), ...record };
+    const files = [this.#dayFile(day), this.#sessionFile(record.sessionId)];
+    return files.map((file) => this.#append(file, line, record.cost)).find((reason) => reason !== undefined);
+  }
+
+  /**
+   * Lets a session take over what another one has cost: a rotating compaction goes on with the same conversation
+   * under a new id. Twice is once. Throws `store_read_failed`.
+   */
+  carry(fromSessionId: string, toSessionId: string): string | undefined {
+    const amount = this.sessionTotal(fromSessionId);
+    if (amount === 0) return undefined;
+    const line = { at: this.#now(), carriedFrom: fromSessionId, amount };
+    return this.#append(this.#sessionFile(toSessionId), line, amount);
+  }
+
+  /** US dollars of all sessions and processes on a day (default: today). Throws `store_read_failed`. */
+  dayTotal(day = this.today()): number {
+    return this.#total(this.#dayFile(day));
+  }
+
+  /** US dollars of a session, from its first request on. Throws `store_read_failed`. */
+  sessionTotal(sessionId: string): number {
+    return this.#total(this.#sessionFile(sessionId));
+  }
+
+  #dayFile(day: string): string {
+    return join(this.#agentDir, "spend", `${day}.jsonl`);
+  }
+
+  #sessionFile(sessionId: string): string {
+    // An id that an engine gave may hold anything, and must not lead out of the folder.
+    return join(this.#agentDir, "sessions", `${encodeURIComponent(sessionId)}.spend.jsonl`);
+  }
+
+  #append(file: string, line: Record<string, unknown>, amount: number): string | undefined {
+    const reason = append(file, line);
+    if (reason !== undefined) this.#unwritten.set(file, (this.#unwritten.get(file) ?? 0) + amount);
+    return reason;
+  }
+
+  #total(file: string): number {
+    const { paid, carried } = this.#sum(file);
+    const before = [...carried.values()].reduce((sum, amount) => sum + amount, 0);
+    return paid + before + (this.#unwritten.get(file) ?? 0);
+  }
+
+  /** Reads what was added since the last time, by whichever process. */
+  #sum(file: string): Summed {
+    let fd: number;
+    try {
+      fd = openSync(file, "r");
+    } catch (error) {
+      if (systemCode(error) !== "ENOENT") throw readFailure(error, file);
+      this.#files.delete(file);
+      return { inode: 0, offset: 0, paid: 0, carried: new Map() };
+    }
+    try {
+      const { ino, size } = fstatSync(fd);
+      const known = this.#files.get(file);
+      // Shorter, or another file: somebody replaced it.
+      const from =
+        known?.inode === ino && known.offset <= size
+          ? known
+          : { inode: ino, offset: 0, paid: 0, carried: new Map<string, number>() };
+      if (from.offset < size) readLines(fd, from, size);
+      this.#files.set(file, from);
+      return from;
+    } catch (error) {
+      throw readFailure(error, file);
+    } finally {
+      closeSync(fd);
+    }
+  }
+}
+
+/** A torn or foreign line is no amount; a last line without its newline is read once that is there. */
+function readLines(fd: number, summed: Summed, size: number): void {
+  for (const { length, bytes, terminated } of linesForward(fd, summed.offset, size)) {
+    if (!terminated) return;
+    summed.offset += length;
+    const line = parseLine(bytes);
+    if (isAmount(line?.cost)) summed.paid += line.cost;
+    if (isAmount(line?.amount) && typeof line.carriedFrom === "string") {
+      summed.carried.set(line.carriedFrom, line.amount);
+    }
+  }
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0;
+}
+
+interface ParsedLine {
+  cost?: unknown;
+  carriedFrom?: unknown;
+  amount?: unknown;
+}
+
+function parseLine(bytes: Buffer): ParsedLine | undefined {
+  try {
+    const value: unknown = JSON.parse(bytes.toString("utf8"));
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    // Torn by a crash or a full disk.
+    return undefined;
+  }
+}
+
+/** Adds one line with one write, so that lines of two processes never mix. */
+function append(file: string, line: Record<string, unknown>): string | undefined {
+  try {
+    const fd = openForAppend(file);
+    try {
+      const start = endsOpen(fd) ? "\n" : "";
+      const data = Buffer.from(`${start}${JSON.stringify(line)}\n`);
+      const written = writeSync(fd, data);
+      // The system takes less only where there is no room.
+      if (written < data.length) throw Object.assign(new Error("A part was written."), { code: "ENOSPC" });
+      return undefined;
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    return writeFailure(error, file).message;
+  }
+}
+
+function openForAppend(file: string): number {
+  const open = (): number => openSync(file, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o600);
+  try {
+    return open();
+  } catch (error) {
+    if (systemCode(error) !== "ENOENT") throw error;
+    ensurePrivateDir(dirname(file));
+    return open();
+  }
+}
+
+/** True where a crash left a line without its newline, onto which nothing may be written. */
+function endsOpen(fd: number): boolean {
+  const { size } = fstatSync(fd);
+  if (size === 0) return false;
+  const last = Buffer.alloc(1);
+  readSync(fd, last, 0, 1, size - 1);
+  return last[0] !== NEWLINE;
+}

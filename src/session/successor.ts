@@ -1,0 +1,211 @@
+/** The transcript of a successor: lines that are there, what they lack about turns, and what the live turn said. */
+import { openSync } from "node:fs";
+import { PagurusError } from "../contract/errors.ts";
+import type { NewEntry, TranscriptEntry } from "../contract/transcript.ts";
+import { IdSource } from "../platform/ids.ts";
+import { idBound, type Catalog } from "./catalog.ts";
+import { completeEntry, foreignHeader, formatLine, parseEntry } from "./entry.ts";
+import { readFailure } from "./failures.ts";
+import { checkLines, copy, invalid } from "./import.ts";
+import {
+  isCommitted,
+  isUnfinalized,
+  lastEntryId,
+  openTurns,
+  spansOf,
+  type SessionRow,
+} from "./index-rows.ts";
+import { FINALIZED_TYPE, finalizedTurn, ROTATED_CODE } from "./indexer.ts";
+import { isOwnId } from "./keys.ts";
+import type { SessionView } from "./view.ts";
+
+/** What is known of a turn from the lines. */
+interface TurnFacts {
+  committed: boolean;
+  unfinalized: boolean;
+}
+
+export interface SuccessorSource {
+  fd: number;
+  /** The lines behind the header, without a newline at the end where `cut`. */
+  from: number;
+  to: number;
+  cut: boolean;
+  header: { timestamp?: string; cwd?: string };
+  leafId: string | null;
+  turns: Map<string, TurnFacts>;
+  /** True when the lines say how the session is called. */
+  named: boolean;
+  /** Greatest epoch, and greatest id that was made here. */
+  epoch: number;
+  lastId: string | null;
+}
+
+/** A file that an engine wrote; every line is checked. Throws `import_invalid`. */
+export function writtenSource(fd: number, size: number, file: string, sessionId: string): SuccessorSource {
+  const turns = new Map<string, TurnFacts>();
+  const source: SuccessorSource = {
+    fd,
+    from: 0,
+    to: size,
+    cut: false,
+    header: {},
+    leafId: null,
+    turns,
+    named: false,
+    epoch: 0,
+    lastId: null,
+  };
+  const lines = checkLines(fd, size, file, ({ bytes, length, terminated }) => {
+    source.from = length;
+    // A file of nothing but its header gives no line that could lack a newline.
+    if (!terminated) source.from = source.to = size;
+    const newer = foreignHeader(bytes);
+    if (newer) throw invalid(file, 1, `its version ${newer.version} is not known here`);
+    const fields = headerFields(bytes);
+    if (fields) source.header = fields;
+    return fields && { id: sessionId };
+  });
+  for (const { line, entry } of lines) {
+    source.cut = !line.terminated;
+    source.leafId = entry.type === "rewind" ? entry.targetId : entry.id;
+    source.epoch = Math.max(source.epoch, typeof entry.epoch === "number" ? entry.epoch : 0);
+    if (isOwnId(entry.id) && (source.lastId === null || entry.id > source.lastId)) source.lastId = entry.id;
+    source.named ||= entry.type === "session_info" && entry.name !== undefined;
+    takeFacts(turns, entry);
+  }
+  return source;
+}
+
+function headerFields(bytes: Buffer): { timestamp?: string; cwd?: string } | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString("utf8"));
+  } catch {
+    // The caller says that it is no header.
+    return undefined;
+  }
+  const { type, timestamp, cwd } = (value ?? {}) as { type?: unknown; timestamp?: unknown; cwd?: unknown };
+  if (type !== "session") return undefined;
+  const dated = typeof timestamp === "string" && Number.isFinite(Date.parse(timestamp));
+  return {
+    ...(dated ? { timestamp: new Date(timestamp).toISOString() } : {}),
+    ...(typeof cwd === "string" ? { cwd } : {}),
+  };
+}
+
+function takeFacts(turns: Map<string, TurnFacts>, entry: TranscriptEntry): void {
+  const { turnId } = entry;
+  const known = turnId === undefined ? undefined : turns.get(turnId);
+  if (entry.type === "turn_commit") {
+    if (!known?.committed)
+      turns.set(entry.turnId, { committed: true, unfinalized: entry.finalized === false });
+  } else if (turnId !== undefined && !known) turns.set(turnId, { committed: false, unfinalized: false });
+  const finalized = finalizedTurn(entry);
+  const taken = finalized === undefined ? undefined : turns.get(finalized);
+  if (taken) taken.unfinalized = false;
+}
+
+/** A session of the store whose lock is held; the caller closes the file. Throws `store_read_failed`. */
+export function storedSource(catalog: Catalog, row: SessionRow): SuccessorSource {
+  const { transcript } = catalog.paths(row.id);
+  const open = catalog.index.use((db) => openTurns(db, row.num));
+  const lastId = catalog.index.use((db) => lastEntryId(db, row.num, idBound(catalog.now())));
+  const turns = new Map(open.map(({ turn }) => [turn, { committed: false, unfinalized: false }]));
+  let fd: number;
+  try {
+    fd = openSync(transcript, "r");
+  } catch (error) {
+    throw readFailure(error, transcript);
+  }
+  return {
+    fd,
+    from: row.header_length,
+    to: row.bytes,
+    cut: false,
+    header: {},
+    leafId: row.leaf_id,
+    turns,
+    named: row.name !== null,
+    epoch: row.epoch,
+    lastId,
+  };
+}
+
+interface SuccessorParts {
+  source: SuccessorSource;
+  /** The header's line. */
+  header: Buffer;
+  /** The generation before. */
+  view: SessionView;
+  carry: readonly NewEntry[];
+  epoch: number;
+  now: () => number;
+}
+
+/** The successor's bytes from the first to the last. */
+export function* successorBytes(parts: SuccessorParts): Generator<Uint8Array> {
+  const { source, view, epoch, now } = parts;
+  yield parts.header;
+  yield* copy(source.fd, source.from, source.to);
+  if (source.cut) yield Buffer.from("\n");
+  const ids = new IdSource({ now });
+  const bound = idBound(now());
+  const last = view.query((db, session) => lastEntryId(db, session, bound));
+  for (const floor of [last, source.lastId]) if (floor !== null && floor < bound) ids.raise(floor);
+  let parentId = source.leafId;
+  for (const entry of [...missing(source, view), ...parts.carry]) {
+    const timestamp = new Date(now()).toISOString();
+    const line = formatLine(completeEntry(entry, { id: ids.next(), parentId, timestamp, epoch }));
+    const parsed = parseEntry(line.subarray(0, -1));
+    if ("problem" in parsed)
+      throw new PagurusError(
+        "internal",
+        `An entry of type ${entry.type} cannot be carried: ${parsed.problem}.`,
+      );
+    parentId = parsed.entry.type === "rewind" ? parsed.entry.targetId : parsed.entry.id;
+    yield line;
+  }
+}
+
+/**
+ * What the lines do not say and the generation before does: its name, markers of turns that were left out, and turns
+ * that the engine has taken. The live turn goes on, and has no marker.
+ */
+function missing({ turns, named }: SuccessorSource, view: SessionView): NewEntry[] {
+  const live = new Set(view.query((db, session) => openTurns(db, session)).map(({ turn }) => turn));
+  const { name } = view.record();
+  const entries: NewEntry[] = named || name === undefined ? [] : [{ type: "session_info", name }];
+  for (const [turnId, facts] of turns) {
+    const due = view.query((db, session) => isUnfinalized(db, session, turnId));
+    const committed = view.query((db, session) => isCommitted(db, session, turnId));
+    if (!facts.committed && !live.has(turnId)) entries.push(markerOf(view, turnId) ?? rotatedMarker(turnId));
+    else if (facts.unfinalized && committed && !due)
+      entries.push({ type: "custom", customType: FINALIZED_TYPE, data: { turnId } });
+  }
+  return entries;
+}
+
+function rotatedMarker(turnId: string): NewEntry {
+  return { type: "turn_commit", turnId, outcome: "interrupted", code: ROTATED_CODE };
+}
+
+/** The marker that a turn has in the generation before, as things stand now. */
+function markerOf(view: SessionView, turnId: string): NewEntry | undefined {
+  const spans = view.query((db, session) => spansOf(db, session, turnId));
+  for (const { start, end } of spans) {
+    if (end === null) continue;
+    const [last] = view.backward([{ start, end }]);
+    if (last?.entry.type !== "turn_commit") continue;
+    const { outcome, code } = last.entry;
+    const due = view.query((db, session) => isUnfinalized(db, session, turnId));
+    return {
+      type: "turn_commit",
+      turnId,
+      outcome,
+      ...(code === undefined ? {} : { code }),
+      ...(due ? { finalized: false } : {}),
+    };
+  }
+  return undefined;
+}

@@ -1,0 +1,108 @@
+/** Child sessions: before one exists, when it could not be made, and when it has ended. */
+import type { SubagentEndedParams, SubagentSpawnParams } from "../../../contract/engine-params.ts";
+import { isRecord, member, must, onlyIf, shown } from "../check.ts";
+import type { EngineCheck } from "../engine-check.ts";
+import { keyOf, turns } from "../conversation.ts";
+import type { EngineStage } from "../stage.ts";
+
+const CHILD_ID = "session0002";
+const CHILD_KEY = "main:child-1";
+const REASONS: readonly SubagentEndedParams["reason"][] = ["completed", "deleted", "released", "swept"];
+
+function spawn(made: EngineStage, contextMode: "isolated" | "fork"): SubagentSpawnParams {
+  return {
+    parentSessionKey: made.sessionKey,
+    childSessionKey: CHILD_KEY,
+    contextMode,
+    parentSessionId: made.sessionId,
+    childSessionId: CHILD_ID,
+    parentSessionFile: made.transcript.file,
+    childSessionFile: made.transcript.file.replace(made.sessionId, CHILD_ID),
+    ttlMs: 60_000,
+  };
+}
+
+async function context(made: EngineStage): Promise<string> {
+  return JSON.stringify((await made.assemble()).messages.map(keyOf));
+}
+
+export const subagentChecks: readonly EngineCheck[] = [
+  {
+    id: "subagent.prepare",
+    title: "prepareSubagentSpawn() answers nothing or a rollback, for an isolated child and for a fork.",
+    needs: "prepareSubagentSpawn",
+    async run({ stage }) {
+      for (const mode of ["isolated", "fork"] as const) {
+        const made = await stage();
+        await made.know(turns(3));
+        const answered: unknown = await member(made.engine, "prepareSubagentSpawn")(spawn(made, mode));
+        const fine =
+          answered === undefined || (isRecord(answered) && typeof answered["rollback"] === "function");
+        must(fine, `prepareSubagentSpawn() answered ${shown(answered)}, without a rollback.`);
+      }
+    },
+  },
+  {
+    id: "subagent.bare",
+    title: "prepareSubagentSpawn() takes a child of which only the keys are known.",
+    needs: "prepareSubagentSpawn",
+    async run({ stage }) {
+      const made = await stage();
+      const { parentSessionKey, childSessionKey } = spawn(made, "isolated");
+      const answered: unknown = await member(
+        made.engine,
+        "prepareSubagentSpawn",
+      )({ parentSessionKey, childSessionKey });
+      must(
+        answered === undefined || isRecord(answered),
+        `prepareSubagentSpawn() answered ${shown(answered)}.`,
+      );
+    },
+  },
+  {
+    id: "subagent.rollback",
+    title: "A rollback leaves the parent as it was and the child can be prepared again.",
+    needs: "prepareSubagentSpawn",
+    async run({ stage }) {
+      const made = await stage();
+      await made.know(turns(3));
+      const before = await context(made);
+      const prepare = member(made.engine, "prepareSubagentSpawn");
+      const answered = await prepare(spawn(made, "fork"));
+      onlyIf(answered !== undefined, "The engine has nothing to roll back.");
+      await answered.rollback();
+      must((await context(made)) === before, "The parent's context was another one after the rollback.");
+      await (await prepare(spawn(made, "fork")))?.rollback();
+    },
+  },
+  {
+    id: "subagent.ended",
+    title: "However a child ends, and also when it is said twice, its parent stays as it was.",
+    needs: "onSubagentEnded",
+    async run({ stage }) {
+      for (const reason of REASONS) {
+        const made = await stage();
+        await made.know(turns(3));
+        const before = await context(made);
+        await made.engine.prepareSubagentSpawn?.(spawn(made, "fork"));
+        const ended = member(made.engine, "onSubagentEnded");
+        await ended({ childSessionKey: CHILD_KEY, reason });
+        await ended({ childSessionKey: CHILD_KEY, reason });
+        must(
+          (await context(made)) === before,
+          `The parent's context was another one after its child was ${reason}.`,
+        );
+      }
+    },
+  },
+  {
+    id: "subagent.unknown",
+    title: "The end of a child that the engine never heard of is no error.",
+    needs: "onSubagentEnded",
+    async run({ stage }) {
+      const made = await stage();
+      for (const reason of REASONS)
+        await member(made.engine, "onSubagentEnded")({ childSessionKey: "main:never-seen", reason });
+    },
+  },
+];

@@ -1,0 +1,132 @@
+/** One agent of the host, put together from its folder, the configuration and what plugins have registered. */
+import { agentSettings } from "../config/agent.ts";
+import { rememberPermission } from "../config/edit.ts";
+import type { LoadedConfig } from "../config/load.ts";
+import { agentDir } from "../config/paths.ts";
+import type { AskPermission } from "../contract/run.ts";
+import type { LlmComplete, ModelInfo } from "../contract/model.ts";
+import { resolveModel } from "../model/resolve.ts";
+import type { Logger } from "../platform/log.ts";
+import type { PluginRegistry } from "../plugin/registry.ts";
+import { openReceiptLog, receiptFile } from "../session/receipts.ts";
+import { SpendLedger } from "../session/spend.ts";
+import { openSessionStore } from "../session/store.ts";
+import { Calibrations } from "./calibrations.ts";
+import { EngineSlot } from "./engine-slot.ts";
+import { BackgroundMaintenance, type TrackBackground } from "./maintenance.ts";
+import { MemorySlot, selectedMemory } from "./memory.ts";
+import type { AgentHost } from "./scope.ts";
+import { Subagents } from "./subagents/manager.ts";
+import { runTurn } from "./turn.ts";
+
+const MOST_RECEIPT_LOGS = 64;
+
+export interface AgentHostOptions {
+  agentId: string;
+  home: string;
+  loaded: LoadedConfig;
+  env: Record<string, string | undefined>;
+  logger: Logger;
+  registry: PluginRegistry;
+  /** Ids of the engines that are part of the package. */
+  bundledEngines: ReadonlySet<string>;
+  askPermission: AskPermission | undefined;
+  defaultModel(): Promise<{ ref: string; source: string }>;
+  complete(defaultRef: string): LlmComplete;
+  newTurnId(): string;
+  track: TrackBackground;
+}
+
+/** Throws `config_invalid` for an agent that is not configured, `store_write_failed`. */
+export function createAgentHost(options: AgentHostOptions): AgentHost {
+  const { agentId, home, loaded, env, logger, registry, defaultModel } = options;
+  const { config } = loaded;
+  const settings = agentSettings(config, agentId);
+  const folder = agentDir(home, agentId);
+  const store = openSessionStore({ agentDir: folder, agentId, logger });
+  const modelInfo = (ref: string): ModelInfo => resolveModel(ref, config, env).info;
+  const calibrations = new Calibrations({ agentDir: folder, modelInfo, logger });
+  const failures = pluginFailures(registry);
+  const host: AgentHost = {
+    agentId,
+    agentDir: folder,
+    config,
+    settings,
+    env,
+    logger,
+    store,
+    slot: engineSlot(options, { folder, workspace: settings.workspace ?? process.cwd() }, failures),
+    memory: memorySlot(options, failures),
+    subagents: new Subagents({ host: () => host, runTurn }),
+    spend: new SpendLedger(folder),
+    maintenance: new BackgroundMaintenance(store, options.track),
+    hooks: registry,
+    harnesses: registry.harnesses,
+    pluginTools: registry.tools,
+    pluginFailures: failures,
+    remembered: [],
+    askPermission: options.askPermission,
+    rememberPermission: async (rule) => {
+      rememberPermission(loaded.file, rule);
+    },
+    defaultModel: async () =>
+      settings.model === undefined ? defaultModel() : { ref: settings.model, source: "configuration" },
+    modelInfo,
+    complete: options.complete,
+    receipts: receiptLogs(),
+    calibration: (sessionId, ref) => calibrations.of(sessionId, ref),
+    started: new Map(),
+    newTurnId: options.newTurnId,
+  };
+  return host;
+}
+
+function pluginFailures(registry: PluginRegistry): string[] {
+  return registry.failures.map(({ pluginId, reason }) => `The plugin ${pluginId} failed: ${reason}`);
+}
+
+function engineSlot(
+  options: AgentHostOptions,
+  at: { folder: string; workspace: string },
+  failures: readonly string[],
+): EngineSlot {
+  const { loaded, registry, bundledEngines } = options;
+  const { config, contextEngine: id, slotSource } = loaded;
+  const registered = registry.engineIds.includes(id);
+  return new EngineSlot({
+    id,
+    source: slotSource === "config" ? "plugins.slots.contextEngine" : "default",
+    bundled: bundledEngines.has(id),
+    factory: registered ? registry.engine(id) : undefined,
+    known: registry.engineIds,
+    failure: failures.length > 0 ? failures.join(" ") : undefined,
+    context: { config, agentDir: at.folder, workspaceDir: at.workspace },
+    deadlines: config.agents?.defaults?.engineDeadlines,
+  });
+}
+
+function memorySlot({ loaded, registry }: AgentHostOptions, failures: readonly string[]): MemorySlot {
+  const id = selectedMemory(loaded.config);
+  return new MemorySlot({
+    id,
+    factory: id === undefined ? undefined : registry.memory(id),
+    failure: failures.length > 0 ? failures.join(" ") : undefined,
+    config: loaded.config,
+  });
+}
+
+/** Logs of the sessions used last are kept: each remembers its newest receipt. */
+function receiptLogs(): AgentHost["receipts"] {
+  const kept = new Map<string, ReturnType<typeof openReceiptLog>>();
+  return (record) => {
+    const file = receiptFile(record);
+    const log = kept.get(file) ?? openReceiptLog({ file });
+    kept.delete(file);
+    kept.set(file, log);
+    for (const oldest of kept.keys()) {
+      if (kept.size <= MOST_RECEIPT_LOGS) break;
+      kept.delete(oldest);
+    }
+    return log;
+  };
+}

@@ -1,0 +1,98 @@
+import type { HookContext } from "../../contract/hooks.ts";
+import { runHooks, type HookOptions } from "../hooks.ts";
+import type { LaneFacts, LaneScope } from "./scope.ts";
+
+/** Tells events, hooks and the log of one compaction, from its start to its end. */
+export class Announcement {
+  readonly #scope: LaneScope;
+  readonly #facts: LaneFacts;
+  readonly #began = performance.now();
+
+  private constructor(scope: LaneScope, facts: LaneFacts) {
+    this.#scope = scope;
+    this.#facts = facts;
+  }
+
+  static async begin(scope: LaneScope, facts: LaneFacts, tokensBefore: number): Promise<Announcement> {
+    const announcement = new Announcement(scope, facts);
+    scope.emit({ type: "compaction.started", ...announcement.#common(), tokensBefore });
+    const { lane, trigger } = facts;
+    const { context, options } = hookCall(scope);
+    await runHooks(scope.host.hooks, "before_compaction", { lane, trigger, tokensBefore }, context, options);
+    return announcement;
+  }
+
+  async completed(done: { tokensBefore: number; tokensAfter: number; handledBy: string }): Promise<void> {
+    const { lane, trigger } = this.#facts;
+    const { tokensBefore, tokensAfter, handledBy } = done;
+    this.#scope.emit({ type: "compaction.completed", ...this.#common(), ...done });
+    const { engineId, sessionId, turnId, ownsCompaction, durationMs } = this.#known();
+    const { backend } = this.#facts;
+    const { logger } = this.#scope.host;
+    logger.debug("compaction completed", {
+      lane,
+      trigger,
+      backend,
+      engineId,
+      sessionId,
+      turnId,
+      ownsCompaction,
+      durationMs,
+      tokensBefore,
+      tokensAfter,
+      handledBy,
+    });
+    const payload = { lane, trigger, tokensBefore, tokensAfter };
+    const { context, options } = hookCall(this.#scope);
+    await runHooks(this.#scope.host.hooks, "after_compaction", payload, context, options);
+  }
+
+  failed(reason: string, cancelledBy?: string): void {
+    this.#scope.emit({ type: "compaction.failed", ...this.#common(), reason });
+    const { lane, trigger, backend } = this.#facts;
+    const { engineId, sessionId, turnId, ownsCompaction, durationMs } = this.#known();
+    const { logger } = this.#scope.host;
+    logger.debug("compaction not made", {
+      lane,
+      trigger,
+      backend,
+      engineId,
+      sessionId,
+      turnId,
+      ownsCompaction,
+      durationMs,
+      cancelledBy,
+    });
+  }
+
+  #common(): LaneFacts & { ownsCompaction: boolean } {
+    return { ...this.#facts, ownsCompaction: this.#scope.engine.info.ownsCompaction === true };
+  }
+
+  #known(): {
+    engineId: string;
+    sessionId: string;
+    turnId: string | undefined;
+    ownsCompaction: boolean;
+    durationMs: number;
+  } {
+    const { engine, session, turn } = this.#scope;
+    return {
+      engineId: engine.info.id,
+      sessionId: session.writer.record.sessionId,
+      turnId: turn?.turnId,
+      ownsCompaction: engine.info.ownsCompaction === true,
+      durationMs: Math.round(performance.now() - this.#began),
+    };
+  }
+}
+
+/** Context and options of a hook that runs within a lane. */
+export function hookCall(scope: LaneScope): { context: HookContext; options: HookOptions } {
+  const { host, guard, session, turn, signal } = scope;
+  const { sessionKey, sessionId } = session.writer.record;
+  return {
+    context: { sessionKey, sessionId, agentId: host.agentId, ...(turn ? { turnId: turn.turnId } : {}) },
+    options: { signal, logger: host.logger, onFailure: (reason) => guard.degrade("hook", reason) },
+  };
+}

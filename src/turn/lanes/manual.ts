@@ -1,0 +1,103 @@
+import { builtInCompaction } from "../../compaction/built-in.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import type { TurnEvent } from "../../contract/events.ts";
+import { checkCompactionOwner } from "../admit.ts";
+import { readContext } from "../context-slice.ts";
+import { CostGate, costLimits } from "../cost.ts";
+import { EngineContext } from "../engine-context.ts";
+import { checkHostRequirements } from "../engine-slot.ts";
+import type { Guard } from "../guard.ts";
+import { lookGuard, surroundings, type Surroundings } from "../inspect.ts";
+import { LiveSession } from "../live-session.ts";
+import { completionReceipt } from "../receipt-sink.ts";
+import type { AgentHost } from "../scope.ts";
+import { compactQueued } from "./queued.ts";
+import type { CompactionOutcome, LaneScope } from "./scope.ts";
+
+export interface ManualCompaction {
+  sessionKey?: string;
+  /** What the summary should keep in view. */
+  focus?: string;
+  cwd?: string;
+  signal?: AbortSignal;
+}
+
+/** `/compact [focus]`: the active engine's `compact()`, between turns. Throws `session_not_found`, `session_locked`, `host_requirement`. */
+export async function compactManually(
+  host: AgentHost,
+  request: ManualCompaction,
+  emit: (event: TurnEvent) => void = () => undefined,
+): Promise<CompactionOutcome> {
+  const sessionKey = request.sessionKey ?? "main";
+  const around = await surroundings(host, { cwd: request.cwd, sessionKey, turnId: "manual" });
+  const { engine, harness, model, cwd, tokenBudget } = around;
+  checkHostRequirements(engine, harness, "compaction");
+  checkCompactionOwner(host, engine);
+  if (!host.store.find(sessionKey)) {
+    throw new PagurusError(
+      "session_not_found",
+      `There is no session "${sessionKey}" to compact; see pagurus sessions list.`,
+    );
+  }
+  const session = new LiveSession(host.store.openWriter(sessionKey, { cwd, deadlineMs: 1_000 }));
+  try {
+    const guard = lookGuard(host, engine.info.id, "manual", (degradation) =>
+      emit({ type: "context.degraded", ...degradation }),
+    );
+    const context = manualContext(host, around, session, guard);
+    guard.frame = () => ({
+      memorySections: around.memorySections,
+      delegateCompaction: (params) => builtInCompaction(params, context.runtime()),
+    });
+    const { messages } = readContext(session.writer, model.contextWindow);
+    const signal = request.signal ?? new AbortController().signal;
+    const scope: LaneScope = {
+      host,
+      engine,
+      harness,
+      model,
+      guard,
+      session,
+      context,
+      tokenBudget,
+      signal,
+      emit,
+    };
+    return await compactQueued(scope, {
+      trigger: "manual",
+      currentTokens: context.runtime().tokens(messages),
+      focus: request.focus,
+    });
+  } finally {
+    session.close();
+  }
+}
+
+/** What the engine is given; the summary's own calls are receipts and costs of the session. */
+function manualContext(
+  host: AgentHost,
+  around: Surroundings,
+  session: LiveSession,
+  guard: Guard,
+): EngineContext {
+  const { engine, harness, model, cwd, tokenBudget } = around;
+  const { sessionKey, sessionId } = session.writer.record;
+  const turnId = `compaction-${host.newTurnId()}`;
+  const limits = costLimits(undefined, host.config.agents?.defaults?.maxCost);
+  const turn = { turnId, runtime: harness.id, engine: engine.info.id, tokenBudget };
+  return new EngineContext({
+    host,
+    engine,
+    model,
+    harness,
+    cwd,
+    tokenBudget,
+    cost: new CostGate({ limits, model, ledger: host.spend, sessionId, turnId }),
+    session: () => ({ record: session.writer.record, sessionKey, cursor: session.writer.cursor }),
+    onFileFailure: (reason) => guard.degrade("transcript", reason),
+    onCompletion: (asked, result) => {
+      const receipts = host.receipts(session.writer.record);
+      receipts.append(completionReceipt(receipts, asked, result, turn));
+    },
+  });
+}

@@ -1,0 +1,85 @@
+/** Makes a summary the session's new head, when it may be one. */
+import type { Usage } from "../../contract/message.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import { renderSummary } from "../../contract/summary.ts";
+import type { CompactionEntry } from "../../contract/transcript.ts";
+import { checkCut } from "../../compaction/cut.ts";
+import { readContext } from "../context-slice.ts";
+import { splitLive } from "../live.ts";
+import { shortLine } from "../plugin-failure.ts";
+import { contextTokens, type LaneFacts, type LaneScope } from "./scope.ts";
+
+export interface Summary {
+  text: string;
+  firstKeptEntryId: string;
+  /** The input of the turn that is cut, where whoever made the summary named it. */
+  splitTurnInputId?: string | undefined;
+  tokensBefore: number;
+  origin: CompactionEntry["origin"];
+  handledBy: string;
+  /** Of the model calls that made it. */
+  usage?: Usage | undefined;
+  details?: unknown;
+}
+
+export type Taken = { tokensAfter: number } | { refused: string };
+
+/** Nothing is written when it is refused. Throws what the writer throws. */
+export function takeSummary(scope: LaneScope, facts: LaneFacts, summary: Summary): Taken {
+  const { session, model } = scope;
+  const { writer } = session;
+  const { messages, complete } = readContext(writer, model.contextWindow);
+  const inputEntryId = scope.turn?.inputEntryId();
+  const liveStart = splitLive(messages, inputEntryId).history.length;
+  const cut = checkCut({ messages, liveStart, firstKeptEntryId: summary.firstKeptEntryId });
+  // What lies before the part that was read is older than any cut that could split something here.
+  const older =
+    "reason" in cut && !complete && isOlder(scope, summary.firstKeptEntryId, messages[0]?.entryId);
+  if ("reason" in cut && !older) return { refused: cut.reason };
+  const split = "reason" in cut ? undefined : cut.splitTurnInputId;
+  if (summary.splitTurnInputId !== undefined && summary.splitTurnInputId !== split) {
+    return { refused: "it names another input than that of the turn that it cuts" };
+  }
+  const kept = "reason" in cut ? messages : messages.slice(cut.index);
+  const head = { role: "user" as const, content: renderSummary(summary.text) };
+  const input = split === undefined ? [] : messages.filter(({ entryId }) => entryId === split).slice(0, 1);
+  const tokensAfter = contextTokens(scope, [...input, head, ...kept]);
+  if (complete && tokensAfter >= contextTokens(scope, messages)) {
+    return { refused: "the summary would not make the context smaller" };
+  }
+  try {
+    writer.append({
+      type: "compaction",
+      summary: summary.text,
+      firstKeptEntryId: summary.firstKeptEntryId,
+      ...(split === undefined ? {} : { splitTurnInputId: split }),
+      tokensBefore: summary.tokensBefore,
+      tokensAfter,
+      origin: summary.origin,
+      lane: facts.lane,
+      trigger: facts.trigger,
+      handledBy: summary.handledBy,
+      ...(summary.usage ? { usage: summary.usage } : {}),
+      ...(summary.details === undefined ? {} : { details: summary.details }),
+    });
+  } catch (error) {
+    if (error instanceof PagurusError) throw error;
+    return { refused: "its details cannot be written as JSON" };
+  }
+  noteExtract(scope, summary);
+  return { tokensAfter };
+}
+
+/** An extract where a model was to write the summary is said: nothing degrades silently. */
+function noteExtract({ guard }: LaneScope, { origin, details }: Summary): void {
+  const { modelError } = (details ?? {}) as { modelError?: unknown };
+  if (origin !== "extractive" || typeof modelError !== "string") return;
+  guard.degrade("compact", shortLine(`the summary is an extract, because its model failed: ${modelError}`));
+}
+
+function isOlder(scope: LaneScope, entryId: string, oldestRead: string | undefined): boolean {
+  const { writer } = scope.session;
+  const place = writer.place(entryId);
+  const read = oldestRead === undefined ? undefined : writer.place(oldestRead);
+  return place?.messagePosition !== undefined && read !== undefined && place.rawSeq < read.rawSeq;
+}

@@ -1,0 +1,139 @@
+/**
+ * Maintenance of an engine: after a successful turn, and after a bootstrap. In the foreground the turn waits for it
+ * and its rewrites go through the turn's writer; in the background it runs behind the turn, one after the other for
+ * a session, and a rewrite takes the session's lock for itself. Source: context-engine page; `turnMaintenanceMode`.
+ */
+import type { ContextEngine } from "../contract/engine.ts";
+import { PagurusError, toPagurusError } from "../contract/errors.ts";
+import type { RewriteRequest, TranscriptRewriteResult } from "../contract/runtime-context.ts";
+import type { SessionStore } from "../contract/store.ts";
+import type { SessionWriter } from "../contract/writer.ts";
+import type { EngineContext } from "./engine-context.ts";
+import type { Guard } from "./guard.ts";
+import type { LiveSession } from "./live-session.ts";
+
+export interface MaintenanceInput {
+  engine: ContextEngine;
+  guard: Guard;
+  context: EngineContext;
+}
+
+/** For a call that goes on after its deadline: the turns behind it do not expect the conversation to change. */
+const TOO_LATE: TranscriptRewriteResult = {
+  changed: false,
+  bytesFreed: 0,
+  rewrittenEntries: 0,
+  reason: "the maintenance is over; ask again at the next one",
+};
+
+function checkMaintain(result: TranscriptRewriteResult): string | undefined {
+  return typeof result?.changed === "boolean"
+    ? undefined
+    : "maintain() does not say whether it changed anything";
+}
+
+async function callMaintain(
+  input: MaintenanceInput,
+  stage: "maintain" | "bootstrap-maintain",
+  rewrite: (replacements: readonly RewriteRequest[]) => TranscriptRewriteResult,
+  how: { background: boolean; signal: AbortSignal },
+): Promise<void> {
+  const { engine, guard, context } = input;
+  let over = false;
+  const base = context.fileBase({
+    allowDeferredCompactionExecution: how.background,
+    rewriteTranscriptEntries: (replacements) =>
+      Promise.resolve().then(() => (over ? TOO_LATE : rewrite(replacements))),
+  });
+  const outcome = await guard.call<TranscriptRewriteResult>(
+    stage,
+    (abortSignal) =>
+      engine.maintain?.({ ...base, abortSignal }) ?? { changed: false, bytesFreed: 0, rewrittenEntries: 0 },
+    { signal: how.signal, check: checkMaintain },
+  );
+  over = true;
+  if (!outcome.ok) return;
+  const { changed, bytesFreed, rewrittenEntries, reason } = outcome.value;
+  const { sessionId } = base;
+  const { background } = how;
+  context.options.host.logger.debug("context engine maintained", {
+    engineId: engine.info.id,
+    sessionId,
+    stage,
+    background,
+    changed,
+    bytesFreed,
+    rewrittenEntries,
+    gaveReason: reason !== undefined,
+  });
+}
+
+/** Within the turn. A failure is a degradation, nothing more. */
+export async function maintain(
+  input: MaintenanceInput,
+  stage: "maintain" | "bootstrap-maintain",
+  session: LiveSession,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!input.engine.maintain) return;
+  await callMaintain(input, stage, (replacements) => session.writer.rewrite(replacements), {
+    background: false,
+    signal,
+  });
+}
+
+/** Runs one kind of work of the host until it is done; it is stopped when the host closes. */
+export type TrackBackground = (kind: string, work: (signal: AbortSignal) => Promise<void>) => void;
+
+export class BackgroundMaintenance {
+  readonly #store: SessionStore;
+  readonly #track: TrackBackground;
+  readonly #last = new Map<string, Promise<void>>();
+
+  constructor(store: SessionStore, track: TrackBackground) {
+    this.#store = store;
+    this.#track = track;
+  }
+
+  /** Starts behind what runs for the session already, and returns at once. `input.context` must not use the turn's
+   * writer: its session is read anew. */
+  start(sessionKey: string, cwd: string, input: MaintenanceInput): void {
+    this.#track("maintenance", (signal) => {
+      const before = this.#last.get(sessionKey) ?? Promise.resolve();
+      const mine = before.then(() =>
+        callMaintain(input, "maintain", (replacements) => this.#rewrite(sessionKey, cwd, replacements), {
+          background: true,
+          signal,
+        }),
+      );
+      const settled = mine
+        .catch(() => undefined)
+        .finally(() => {
+          if (this.#last.get(sessionKey) === settled) this.#last.delete(sessionKey);
+        });
+      this.#last.set(sessionKey, settled);
+      return mine;
+    });
+  }
+
+  #rewrite(
+    sessionKey: string,
+    cwd: string,
+    replacements: readonly RewriteRequest[],
+  ): TranscriptRewriteResult {
+    let writer: SessionWriter;
+    try {
+      // Without waiting: a wait for the lock holds up the whole process, and a turn in it may be the owner.
+      writer = this.#store.openWriter(sessionKey, { cwd, create: false, deadlineMs: 0 });
+    } catch (error) {
+      if (!(error instanceof PagurusError) || error.code !== "session_locked") throw toPagurusError(error);
+      const reason = "a turn of the session is running; ask again at the next maintenance";
+      return { changed: false, bytesFreed: 0, rewrittenEntries: 0, reason };
+    }
+    try {
+      return writer.rewrite(replacements);
+    } finally {
+      writer.close();
+    }
+  }
+}

@@ -1,0 +1,164 @@
+/** What a spawn needs, checked before anything exists. */
+import { statSync } from "node:fs";
+import type { ContextEngine } from "../../contract/engine.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import type { TurnEvent } from "../../contract/events.ts";
+import type { RunRequest, SpawnRequest } from "../../contract/run.ts";
+import type { SessionRecord } from "../../contract/writer.ts";
+import { checkPlugins } from "../admit.ts";
+import { checkHostRequirements } from "../engine-slot.ts";
+import { Guard } from "../guard.ts";
+import type { AgentHost } from "../scope.ts";
+import { selectRuntime } from "../select.ts";
+import type { ParentTurn } from "./port.ts";
+
+const DEFAULT_DEPTH = 2;
+const DEFAULT_CONCURRENT = 4;
+const DEFAULT_TTL_SECONDS = 3_600;
+/** The longest that `ttlSeconds` may be, in ms. */
+const LONGEST_TTL_MS = 2_000_000_000;
+
+export interface SpawnPlan {
+  parentSessionKey: string;
+  /** Undefined where the parent session does not exist. */
+  parent: SessionRecord | undefined;
+  contextMode: "isolated" | "fork";
+  /** For a fork: the parent's entry that it ends with; null for an empty history. */
+  forkAt: string | null;
+  ttlMs: number;
+  /** A turn of the parent has started it, and waits for it. */
+  inTurn: boolean;
+  /** The child's turn; key and signal are added. */
+  run: RunRequest;
+  engine: ContextEngine;
+  guard: Guard;
+  /** Each releases the child. */
+  signals: readonly AbortSignal[];
+  emit(event: TurnEvent): void;
+}
+
+export function subagentLimits(host: AgentHost): { depth: number; concurrent: number } {
+  const { maxSpawnDepth, maxConcurrent } = host.config.agents?.defaults?.subagents ?? {};
+  return { depth: maxSpawnDepth ?? DEFAULT_DEPTH, concurrent: maxConcurrent ?? DEFAULT_CONCURRENT };
+}
+
+/** A guard for engine calls that belong to no turn: what it finds is in the log. */
+export function guardOutsideTurns(host: AgentHost, engine: ContextEngine): Guard {
+  return new Guard({
+    engineId: engine.info.id,
+    turnId: "subagent",
+    logger: host.logger,
+    report: () => undefined,
+    deadlines: host.config.agents?.defaults?.engineDeadlines,
+  });
+}
+
+/** The plan of a call of the tool. What the call does not name is the parent turn's. */
+export async function planInTurn(
+  host: AgentHost,
+  parent: ParentTurn,
+  asked: { task: string; contextMode: "isolated" | "fork"; model?: string | undefined },
+): Promise<SpawnPlan> {
+  const { task, contextMode, model } = asked;
+  const { sessionKey, cwd, permission, maxCost, engine, guard, harness } = parent;
+  // Its model in the runtime that runs it here; another model where its own rules say.
+  const runtime = model === undefined ? harness.id : undefined;
+  const run: RunRequest = {
+    prompt: task,
+    model: model ?? parent.modelRef,
+    cwd,
+    agentId: host.agentId,
+    ...(runtime === undefined ? {} : { runtime }),
+    ...(permission === undefined ? {} : { permission }),
+    ...(maxCost === undefined ? {} : { maxCost }),
+  };
+  await checkRun(host, run, engine);
+  return {
+    parentSessionKey: sessionKey,
+    parent: host.store.find(sessionKey),
+    contextMode,
+    forkAt: contextMode === "fork" ? parent.forkAt() : null,
+    ttlMs: ttlOf(host, undefined),
+    inTurn: true,
+    run,
+    engine,
+    guard,
+    signals: [parent.signal],
+    emit: (event) => parent.emit(event),
+  };
+}
+
+/** The plan of a library call. Throws `usage_invalid`, `session_not_found`, and what refuses a run. */
+export async function planOutsideTurn(host: AgentHost, request: SpawnRequest): Promise<SpawnPlan> {
+  const { task, model, permission, contextMode = "isolated", parentSessionKey = "main", signal } = request;
+  const parent = host.store.find(parentSessionKey);
+  const cwd = request.cwd ?? parent?.cwd ?? host.settings.workspace ?? process.cwd();
+  const run: RunRequest = {
+    prompt: task,
+    cwd,
+    agentId: host.agentId,
+    ...(model === undefined ? {} : { model }),
+    ...(permission === undefined ? {} : { permission }),
+  };
+  const engine = await host.slot.get();
+  await checkRun(host, run, engine);
+  return {
+    parentSessionKey,
+    parent,
+    contextMode,
+    forkAt: contextMode === "fork" ? await settledLeaf(host, parentSessionKey) : null,
+    ttlMs: ttlOf(host, request.ttlMs),
+    inTurn: false,
+    run,
+    engine,
+    guard: guardOutsideTurns(host, engine),
+    signals: signal ? [signal] : [],
+    emit: () => undefined,
+  };
+}
+
+async function checkRun(host: AgentHost, run: RunRequest, engine: ContextEngine): Promise<void> {
+  if (run.prompt.trim() === "") {
+    throw new PagurusError("usage_invalid", "The task of a subagent is empty; say what it has to do.");
+  }
+  if (run.cwd !== undefined && !statSync(run.cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new PagurusError(
+      "usage_invalid",
+      `The subagent's working folder ${run.cwd} does not exist; name an existing one.`,
+    );
+  }
+  const model = host.modelInfo(run.model ?? (await host.defaultModel()).ref);
+  const { harness } = selectRuntime({ ...host, model, requested: run.runtime });
+  checkHostRequirements(engine, harness, "agent-run");
+  checkHostRequirements(engine, harness, "subagent-spawn");
+  checkPlugins(host);
+}
+
+function ttlOf(host: AgentHost, asked: number | undefined): number {
+  const { ttlSeconds = DEFAULT_TTL_SECONDS } = host.config.agents?.defaults?.subagents ?? {};
+  const ttlMs = asked ?? ttlSeconds * 1000;
+  if (ttlMs > 0 && ttlMs <= LONGEST_TTL_MS) return ttlMs;
+  throw new PagurusError(
+    "usage_invalid",
+    `A subagent cannot live for ${ttlMs} ms; give a ttlMs above 0 and up to ${LONGEST_TTL_MS}, or none.`,
+  );
+}
+
+/**
+ * The last entry of a session that belongs to no running turn: a fork in the middle of a turn would begin with tool
+ * calls that nothing answers. Null where there is none.
+ */
+async function settledLeaf(host: AgentHost, sessionKey: string): Promise<string | null> {
+  const reader = host.store.openReader(sessionKey);
+  try {
+    if (!reader.runningIn) return reader.leafId;
+    const committed = new Set<string>();
+    for await (const entry of reader.cursor.backward()) {
+      if (entry.type === "turn_commit") committed.add(entry.turnId);
+      if (entry.turnId === undefined || committed.has(entry.turnId)) return entry.id;
+    }
+    return null;
+  } finally {
+    reader.close();
+  }
+}

@@ -1,0 +1,46 @@
+import { DEFAULT_TOOL_RESULT_MAX_CHARS } from "../config/defaults.ts";
+import { PagurusError } from "../contract/errors.ts";
+import { Assembler } from "./assemble.ts";
+import { compactsInAttempt } from "./gauge.ts";
+import { compactInAttempt } from "./lanes/in-attempt.ts";
+import { compactQueued } from "./lanes/queued.ts";
+import { inputText } from "./live.ts";
+import { citationsMode } from "./prepare.ts";
+import { readPromptHooks } from "./prompt-hooks.ts";
+import type { TurnState } from "./turn-state.ts";
+
+/** The assembler of a turn, with both compaction lanes behind it. */
+export function turnAssembler(state: TurnState): Assembler {
+  const { admission, prepared, recorder, context } = state;
+  const { host, engine, guard, model, signal } = admission;
+  const { sessionId } = admission.writer.record;
+  return new Assembler({
+    engine,
+    trusted: host.slot.bundled,
+    guard,
+    model,
+    inputEntryId: () => recorder.inputEntryId,
+    prompt: inputText(prepared.input),
+    system: prepared.system,
+    tools: prepared.tools.specs,
+    tokenBudget: prepared.tokenBudget,
+    mostTokens: model.contextWindow - prepared.fixedTokens,
+    toolResultMaxChars: host.config.agents?.defaults?.toolResultMaxChars ?? DEFAULT_TOOL_RESULT_MAX_CHARS,
+    citationsMode: citationsMode(host),
+    calibration: host.calibration(sessionId, model.ref),
+    signal,
+    slice: () => state.slice(),
+    pending: () => [...admission.writer.unfinalizedTurns()].flatMap((turn) => turn.messages),
+    volatile: () => state.results.messages,
+    base: () => context.base(),
+    promptHooks: readPromptHooks(admission),
+    inAttempt: compactsInAttempt(host, engine, model),
+    compact: async (lane, trigger, currentTokens) => {
+      const compact = lane === "queued" ? compactQueued : compactInAttempt;
+      const { compacted, summary } = await compact(state.laneScope(), { trigger, currentTokens });
+      if (signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted.");
+      if (compacted) state.noteCompaction(summary, lane === "in-attempt");
+      return compacted;
+    },
+  });
+}

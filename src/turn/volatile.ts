@@ -1,0 +1,56 @@
+import type { UserMessage } from "../contract/message.ts";
+import type { VolatileMessage } from "./assemble.ts";
+import type { Guard } from "./guard.ts";
+import type { SubagentPort } from "./subagents/port.ts";
+
+/** Results of subagents that a turn has been given: shown to the model in this turn, written to no transcript. */
+export class SubagentResults {
+  readonly messages: VolatileMessage[] = [];
+  readonly #port: SubagentPort;
+  readonly #guard: Guard;
+  readonly #sessionKey: string;
+  readonly #taken = new Set<string>();
+  /** Failures that were told: the same one comes at every look. */
+  readonly #named = new Set<string>();
+
+  constructor(port: SubagentPort, sessionKey: string, guard: Guard) {
+    this.#port = port;
+    this.#guard = guard;
+    this.#sessionKey = sessionKey;
+  }
+
+  /** Takes what has arrived; it stands behind the entry that is the last one now. */
+  async take(after: string | undefined): Promise<UserMessage[]> {
+    const arrived: UserMessage[] = [];
+    for (const { childSessionKey, message } of await this.#results()) {
+      if (this.#taken.has(childSessionKey)) continue;
+      this.#taken.add(childSessionKey);
+      this.messages.push({ message, after });
+      arrived.push(message);
+    }
+    return arrived;
+  }
+
+  /** Results have arrived that the turn has not taken. */
+  async waiting(): Promise<boolean> {
+    const results = await this.#results();
+    return results.some(({ childSessionKey }) => !this.#taken.has(childSessionKey));
+  }
+
+  #results(): ReturnType<SubagentPort["results"]> {
+    return this.#port.results(this.#sessionKey, (reason) => {
+      if (!this.#named.has(reason)) this.#guard.degrade("subagent", reason);
+      this.#named.add(reason);
+    });
+  }
+
+  /** Resolves when the next child of the session ends; undefined where none runs. */
+  nextEnd(): Promise<void> | undefined {
+    return this.#port.nextEnd(this.#sessionKey);
+  }
+
+  /** The turn is committed: its results are not given again. */
+  delivered(): void {
+    if (this.#taken.size > 0) this.#port.delivered([...this.#taken]);
+  }
+}

@@ -1,0 +1,183 @@
+/** How much of the window is kept free, for whom, and which estimate the check before a prompt reads. */
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import type { ContextEngineInfo } from "../../../src/contract/engine.ts";
+import {
+  filler,
+  LaneSetting,
+  ofType,
+  ownSummary,
+  recordingEngine,
+  ROOM,
+  summaryIn,
+  type Calls,
+} from "./setting.ts";
+
+const WINDOW = 200_000;
+
+describe("the budget of a context", () => {
+  let setting: LaneSetting;
+  afterEach(() => setting.end());
+
+  /** System prompt and tools: what is left of the window where one token is kept free. */
+  let fixed = 0;
+
+  async function open(
+    info: Partial<ContextEngineInfo>,
+    compaction: Record<string, unknown>,
+    window = WINDOW,
+  ): Promise<Calls> {
+    const { engine, calls } = recordingEngine({ info, compact: ownSummary });
+    const least = { reserveTokens: 1, reserveTokensFloor: 0 };
+    setting = await LaneSetting.open({ engine, compaction: least, model: { contextWindow: window } });
+    fixed = window - (await setting.status()).context.budget - 1;
+    setting.configure(compaction);
+    await setting.restart();
+    return calls;
+  }
+
+  /** Tokens of the window that are kept free. */
+  async function reserved(window = WINDOW): Promise<number> {
+    const { context } = await setting.status();
+    const { receipt } = await setting.pagurus.context.preview({ prompt: "x", cwd: setting.bench.root });
+    assert.equal(receipt.tokenBudget, context.budget, "a preview has the budget of status");
+    return window - context.budget - fixed;
+  }
+
+  const cases: [string, Partial<ContextEngineInfo>, Record<string, unknown>, number][] = [
+    ["nothing configured: the floor", {}, {}, 20_000],
+    ["a reserve below the floor: the floor", {}, { reserveTokens: 5_000 }, 20_000],
+    ["a reserve above the floor: the reserve", {}, { reserveTokens: 30_000 }, 30_000],
+    ["a floor of one's own", {}, { reserveTokens: 1_000, reserveTokensFloor: 7_000 }, 7_000],
+    ["a floor of 0 leaves the default reserve", {}, { reserveTokensFloor: 0 }, 16_384],
+    ["an owning engine: no floor", { ownsCompaction: true }, {}, 16_384],
+    ["an intercepting engine: no floor", { interceptsCompaction: true }, {}, 16_384],
+    [
+      "an owning engine: an explicit reserve holds",
+      { ownsCompaction: true },
+      { reserveTokens: 3_000 },
+      3_000,
+    ],
+    [
+      "an intercepting engine: an explicit floor counts as 0",
+      { interceptsCompaction: true },
+      { reserveTokens: 2_000, reserveTokensFloor: 40_000 },
+      2_000,
+    ],
+    ["the flags must be true: false keeps the floor", { interceptsCompaction: false }, {}, 20_000],
+  ];
+  for (const [title, info, compaction, expected] of cases) {
+    it(`keeps free ${expected} tokens; ${title}`, async () => {
+      await open(info, compaction);
+      assert.equal(await reserved(), expected);
+    });
+  }
+
+  it("keeps free a quarter of a small window at most, for each engine", async () => {
+    await open({}, {}, 24_000);
+    assert.equal(await reserved(24_000), 6_000);
+    await setting.end();
+    await open({ ownsCompaction: true }, { reserveTokens: 15_000 }, 24_000);
+    assert.equal(await reserved(24_000), 6_000);
+  });
+
+  it("is the same after a reload, and on the /compact path before and after it", async () => {
+    const calls = await open({ interceptsCompaction: true }, {});
+    await setting.ask(filler(6_000, "amber"));
+    await setting.ask(filler(500, "birch"));
+    await setting.compact();
+    setting.configure({ reserveTokens: 9_000, reserveTokensFloor: 50_000 });
+    await setting.pagurus.reload();
+    assert.equal((await setting.status()).context.budget, WINDOW - 9_000 - fixed);
+    await setting.ask(filler(500, "cedar"));
+    await setting.compact();
+    const budgets = calls.compact.map((params) => [params.tokenBudget, params.runtimeContext?.tokenBudget]);
+    const [before, after] = [16_384, 9_000].map((free) => WINDOW - free - fixed);
+    assert.deepEqual(budgets, [
+      [before, before],
+      [after, after],
+    ]);
+    assert.deepEqual(
+      calls.assemble.map(({ tokenBudget }) => tokenBudget),
+      [before, before, after],
+    );
+    assert.deepEqual(
+      calls.afterTurn.map(({ tokenBudget }) => tokenBudget),
+      [before, before, after],
+    );
+  });
+
+  it("follows the flags of the engine that a reload has put in the slot", async () => {
+    await open({ interceptsCompaction: true }, {});
+    assert.equal(await reserved(), 16_384);
+    setting.configure({}, "legacy");
+    await setting.pagurus.reload();
+    assert.equal((await setting.status()).engine.effective, "legacy");
+    assert.equal(await reserved(), 20_000);
+  });
+});
+
+describe("promptAuthority", () => {
+  let setting: LaneSetting;
+  afterEach(() => setting.end());
+
+  /** The engine keeps only the newest message in sight; the history behind it exceeds the window. */
+  async function grow(authority?: "assembled" | "preassembly_may_overflow"): Promise<Calls> {
+    const { engine, calls } = recordingEngine({
+      info: { assembleScope: "call" },
+      assemble: ({ messages }) => ({
+        messages: messages.slice(-1),
+        estimatedTokens: 0,
+        ...(authority === undefined ? {} : { promptAuthority: authority }),
+      }),
+      compact: ownSummary,
+    });
+    setting = await LaneSetting.open({ engine, compaction: ROOM });
+    for (const word of ["amber", "birch", "cedar"]) await setting.ask(filler(9_000, word));
+    return calls;
+  }
+
+  for (const authority of [undefined, "assembled" as const]) {
+    it(`${authority ?? "absent"}: a small assembled context is sent, however large the history is`, async () => {
+      const calls = await grow(authority);
+      assert.equal(calls.compact.length, 0);
+      const [, , third] = setting.turnBodies();
+      assert.deepEqual(
+        third?.messages.map(({ text }) => text.slice(0, 5)),
+        ["ok", "cedar"],
+      );
+    });
+  }
+
+  it("preassembly_may_overflow: the history that the engine left out counts, and is compacted before the prompt", async () => {
+    const calls = await grow("preassembly_may_overflow");
+    assert.equal(calls.compact.length, 1);
+    const [params] = calls.compact;
+    assert.equal(params?.force, false);
+    assert.equal(params?.compactionTarget, "budget");
+    const { recentCompactions } = await setting.status();
+    assert.deepEqual(
+      recentCompactions.map(({ lane, trigger }) => [lane, trigger]),
+      [["queued", "threshold"]],
+    );
+    // The engine was asked again, now with the summary in the place of the first turn.
+    const asked = calls.assemble.slice(-2).map(({ messages }) => messages.length);
+    assert.deepEqual(asked, [4, 3]);
+  });
+
+  it("preassembly_may_overflow: nothing is compacted while the history is within the budget too", async () => {
+    const { engine, calls } = recordingEngine({
+      assemble: ({ messages }) => ({
+        messages: messages.slice(-1),
+        estimatedTokens: 0,
+        promptAuthority: "preassembly_may_overflow",
+      }),
+    });
+    setting = await LaneSetting.open({ engine });
+    await setting.ask(filler(9_000, "amber"));
+    const events = await setting.ask(filler(9_000, "birch"));
+    assert.equal(calls.compact.length, 0);
+    assert.deepEqual(ofType(events, "compaction.started"), []);
+    assert.equal(summaryIn(setting.turnBodies()[1]), undefined);
+  });
+});
