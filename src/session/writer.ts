@@ -1,12 +1,12 @@
 import { fsyncSync, ftruncateSync } from "node:fs";
 import { PagurusError } from "../contract/errors.ts";
-import type { AgentMessage } from "../contract/message.ts";
 import type {
   ContextSlice,
   EntryPlace,
   OpenNotice,
   SessionRecord,
   SessionWriter,
+  UnfinalizedTurn,
 } from "../contract/writer.ts";
 import type { RewriteRequest, TranscriptRewriteResult } from "../contract/runtime-context.ts";
 import type { NewEntry, TranscriptCursor, TranscriptEntry } from "../contract/transcript.ts";
@@ -86,7 +86,7 @@ export class TranscriptWriter implements SessionWriter {
     return this.#parts.window.slice(limit?.maxBytes);
   }
 
-  unfinalizedTurns(): Iterable<{ turnId: string; messages: AgentMessage[] }> {
+  unfinalizedTurns(): Iterable<UnfinalizedTurn> {
     return { [Symbol.iterator]: () => this.#unfinalizedTurns() };
   }
 
@@ -174,7 +174,7 @@ export class TranscriptWriter implements SessionWriter {
     this.#parts.onClose();
   }
 
-  *#unfinalizedTurns(): Generator<{ turnId: string; messages: AgentMessage[] }> {
+  *#unfinalizedTurns(): Generator<UnfinalizedTurn> {
     const { tree } = this.#view;
     this.#view.flush();
     for (let after = -1; ;) {
@@ -188,8 +188,11 @@ export class TranscriptWriter implements SessionWriter {
         .slice(0, at + 1)
         .flatMap(({ start, end }) => clip(tree.path(), start, end ?? undefined));
       if (ranges.length === 0) continue;
-      const entries = this.#view.forward(ranges);
-      yield { turnId: row.turn, messages: turnMessages(entries, row.turn, this.#parts.cache) };
+      const entries = [...this.#view.forward(ranges)];
+      const heartbeat = entries.some(
+        ({ entry }) => entry.type === "turn_commit" && entry.turnId === row.turn && entry.heartbeat === true,
+      );
+      yield { turnId: row.turn, messages: turnMessages(entries, row.turn, this.#parts.cache), heartbeat };
     }
   }
 

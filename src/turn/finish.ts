@@ -34,7 +34,10 @@ export async function finishTurn(state: TurnState, outcome: TurnOutcome, before:
   const recorded = guard.degraded.length;
   const error = "error" in outcome ? outcome.error : undefined;
   const aborted = "result" in outcome && outcome.result.stopReason === "aborted";
-  const committed = recorder.commit(error ? "failed" : aborted ? "aborted" : "completed", error?.code);
+  const committed = recorder.commit(error ? "failed" : aborted ? "aborted" : "completed", {
+    code: error?.code,
+    heartbeat: admission.request.heartbeat === true,
+  });
   if (committed) state.results.delivered();
 
   const input = state.settleInput(before.history, [...recorder.messages]);
@@ -94,7 +97,7 @@ async function maintainAfter(state: TurnState): Promise<void> {
 /** A turn that failed before anything answered it: its input is not part of the conversation. */
 function takenBack(state: TurnState, error: PagurusError): void {
   recordDegradations(state, 0);
-  state.recorder.commit("failed", error.code, true);
+  state.recorder.commit("failed", { code: error.code, settled: true });
   const detail =
     "The turn failed before anything answered; its input is kept in the transcript but not in the conversation, so it can be sent again.";
   state.admission.emit({ type: "notice", kind: "input_taken_back", detail });

@@ -59,13 +59,14 @@ export async function open(admission: Admission, base: SettleInput): Promise<boo
  * meets them in order. Whether it has all of them now.
  */
 async function offerAgain({ host, writer, signal }: Admission, base: SettleInput): Promise<boolean> {
-  for (const { turnId, messages } of writer.unfinalizedTurns()) {
+  for (const { turnId, messages, heartbeat } of writer.unfinalizedTurns()) {
     // Taken from the fallback snapshot, when its commit could not be written.
     const taken = host.slot.takenUncommitted.has(turnId);
     const first = messages[0]?.entryId;
     const before = base.history.findIndex((message) => message.entryId === first);
     const history = before < 0 ? base.history : base.history.slice(0, before);
-    if (!taken && !(await settle({ ...base, turnId, turn: messages, history }, signal))) return false;
+    if (!taken && !(await settle({ ...base, turnId, turn: messages, history, heartbeat }, signal)))
+      return false;
     host.slot.takenUncommitted.delete(turnId);
     writer.markFinalized(turnId);
   }

@@ -91,15 +91,19 @@ export class Recorder {
    * Ends the turn in the transcript; `settled`: there is nothing in it for the engine. False when it could not be
    * written.
    */
-  commit(outcome: TurnOutcome, code?: string, settled = false): boolean {
+  commit(
+    outcome: TurnOutcome,
+    how: { code?: string | undefined; settled?: boolean; heartbeat?: boolean } = {},
+  ): boolean {
     if (this.#failure) return false;
     const { writer, turnId } = this.#options;
     try {
       writer().commitTurn({
         turnId,
         outcome,
-        ...(settled ? {} : { finalized: false }),
-        ...(code === undefined ? {} : { code }),
+        ...(how.settled === true ? {} : { finalized: false }),
+        ...(how.code === undefined ? {} : { code: how.code }),
+        ...(how.heartbeat === true ? { heartbeat: true } : {}),
       });
       return true;
     } catch (error) {

@@ -235,6 +235,22 @@ describe("at the edges of a turn", () => {
     assert.equal(events.filter((event) => event.type === "compaction.failed").length, 1);
   });
 
+  it("offers a heartbeat again as a heartbeat", async () => {
+    const offered: (boolean | undefined)[] = [];
+    bench = await Bench.with([{ text: "Beat." }, { text: "Reply." }]);
+    const pagurus = await bench.host({
+      engine: engine({
+        afterTurn: ({ isHeartbeat }) => {
+          offered.push(isHeartbeat);
+          return offered.length === 1 ? Promise.reject(new Error("not now")) : Promise.resolve();
+        },
+      }),
+    });
+    await bench.ask(pagurus, "Tick", { heartbeat: true });
+    await bench.ask(pagurus, "Hello");
+    assert.deepEqual(offered, [true, true, false]);
+  });
+
   it("hands each tool call through all hooks that rewrite it", async () => {
     bench = await Bench.with([
       { toolCalls: [{ id: "c1", name: "shell", arguments: { command: "echo secret" } }] },

@@ -89,6 +89,8 @@ export interface TurnCommitEntry extends EntryBase {
     outcome: TurnOutcome;
     /** Error code when the outcome is `failed`. */
     code?: string;
+    /** The turn was a heartbeat. */
+    heartbeat?: boolean;
     /** False when the engine did not take the turn; it is offered again before the next one. */
     finalized?: boolean;
 }

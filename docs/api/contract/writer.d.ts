@@ -31,6 +31,12 @@ export interface ContextSlice {
     /** False when older messages exist that no summary stands for. */
     complete: boolean;
 }
+/** A turn that the engine has not taken. */
+export interface UnfinalizedTurn {
+    turnId: string;
+    messages: AgentMessage[];
+    heartbeat: boolean;
+}
 /** The one writer of a session. Append order is file order. */
 export interface SessionWriter {
     readonly record: SessionRecord;
@@ -50,10 +56,7 @@ export interface SessionWriter {
      * Messages of the turns whose commit says `finalized: false`, oldest first. Each turn is read when the iteration
      * comes to it, so `markFinalized` may be called meanwhile.
      */
-    unfinalizedTurns(): Iterable<{
-        turnId: string;
-        messages: AgentMessage[];
-    }>;
+    unfinalizedTurns(): Iterable<UnfinalizedTurn>;
     /** Writes one line. Throws `store_write_failed`, `lock_lost`. */
     append(entry: NewEntry): TranscriptEntry;
     /** Writes the commit marker and fsyncs; the same turn id twice is a no-op that returns false. */
