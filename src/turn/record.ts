@@ -5,7 +5,7 @@
 import type { TurnEvent } from "../contract/events.ts";
 import { type PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { AgentMessage } from "../contract/message.ts";
-import type { TurnOutcome } from "../contract/transcript.ts";
+import type { NewEntry, TurnOutcome } from "../contract/transcript.ts";
 import type { SessionWriter } from "../contract/writer.ts";
 import type { Guard } from "./guard.ts";
 
@@ -24,6 +24,8 @@ export class Recorder {
   inputEntryId: string | undefined;
   /** The entry that the input stands behind; null where it is the first. */
   leafBefore: string | null = null;
+  /** The newest compaction of what stood before the turn, made inside it. */
+  compaction: NewEntry | undefined;
   readonly #options: RecorderOptions;
   #failure: PagurusError | undefined;
 
@@ -79,7 +81,10 @@ export class Recorder {
   takeBack(): boolean {
     if (this.#failure || this.messages.some((message) => message.role !== "user")) return false;
     try {
-      this.#options.writer().rewind(this.leafBefore);
+      const writer = this.#options.writer();
+      writer.rewind(this.leafBefore);
+      // It was paid for, and the next turn is as short of room.
+      if (this.compaction) writer.append(this.compaction);
       return true;
     } catch (error) {
       this.#fail(error);

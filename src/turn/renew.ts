@@ -41,7 +41,7 @@ function lock(host: AgentHost, sessionKey: string, cwd: string): SessionWriter |
     return host.store.openWriter(sessionKey, { cwd, create: false, deadlineMs: LOCK_WAIT_MS });
   } catch (error) {
     if (!(error instanceof PagurusError) || error.code === "session_locked") throw error;
-    host.logger.warn("session renewed without its lock", { sessionKey, code: error.code });
+    host.logger.warn("session renewed without its lock", { code: error.code });
     return undefined;
   }
 }

@@ -108,6 +108,9 @@ export class TurnState {
         turnId,
         inputEntryId: () => this.recorder.inputEntryId,
         moved: (ids) => this.recorder.moved(ids),
+        compacted: (entry) => {
+          this.recorder.compaction = entry;
+        },
         rebased: (leafBefore) => {
           this.recorder.leafBefore = leafBefore;
         },

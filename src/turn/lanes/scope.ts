@@ -4,6 +4,7 @@ import type { CompactionLane, CompactionTrigger, TurnEvent } from "../../contrac
 import type { AgentHarness } from "../../contract/harness.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { ModelInfo } from "../../contract/model.ts";
+import type { NewEntry } from "../../contract/transcript.ts";
 import type { EngineContext } from "../engine-context.ts";
 import type { Guard } from "../guard.ts";
 import type { LiveSession } from "../live-session.ts";
@@ -32,6 +33,8 @@ export interface LiveTurnPort {
   inputEntryId(): string | undefined;
   /** A rotation gave the turn's entries new ids: old to new. */
   moved(ids: ReadonlyMap<string, string>): void;
+  /** A summary was written: what the turn keeps of it when its input is taken back. */
+  compacted(entry: NewEntry): void;
   /** The entry that the input stands behind now; null at the root. */
   rebased(leafBefore: string | null): void;
 }

@@ -2,7 +2,7 @@
 import type { Usage } from "../../contract/message.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import { renderSummary } from "../../contract/summary.ts";
-import type { CompactionEntry } from "../../contract/transcript.ts";
+import type { CompactionEntry, NewEntry } from "../../contract/transcript.ts";
 import { checkCut } from "../../compaction/cut.ts";
 import { readContext } from "../context-slice.ts";
 import { splitLive } from "../live.ts";
@@ -47,25 +47,28 @@ export function takeSummary(scope: LaneScope, facts: LaneFacts, summary: Summary
   if (complete && tokensAfter >= contextTokens(scope, messages)) {
     return { refused: "the summary would not make the context smaller" };
   }
+  const entry: NewEntry = {
+    type: "compaction",
+    summary: summary.text,
+    firstKeptEntryId: summary.firstKeptEntryId,
+    ...(split === undefined ? {} : { splitTurnInputId: split }),
+    tokensBefore: summary.tokensBefore,
+    tokensAfter,
+    origin: summary.origin,
+    lane: facts.lane,
+    trigger: facts.trigger,
+    handledBy: summary.handledBy,
+    ...(summary.usage ? { usage: summary.usage } : {}),
+    ...(summary.details === undefined ? {} : { details: summary.details }),
+  };
   try {
-    writer.append({
-      type: "compaction",
-      summary: summary.text,
-      firstKeptEntryId: summary.firstKeptEntryId,
-      ...(split === undefined ? {} : { splitTurnInputId: split }),
-      tokensBefore: summary.tokensBefore,
-      tokensAfter,
-      origin: summary.origin,
-      lane: facts.lane,
-      trigger: facts.trigger,
-      handledBy: summary.handledBy,
-      ...(summary.usage ? { usage: summary.usage } : {}),
-      ...(summary.details === undefined ? {} : { details: summary.details }),
-    });
+    writer.append(entry);
   } catch (error) {
     if (error instanceof PagurusError) throw error;
     return { refused: "its details cannot be written as JSON" };
   }
+  // One that cuts the live turn itself is nothing without it.
+  if (split === undefined || split !== inputEntryId) scope.turn?.compacted(entry);
   noteExtract(scope, summary);
   return { tokensAfter };
 }
@@ -77,6 +80,7 @@ function noteExtract({ guard }: LaneScope, { origin, details }: Summary): void {
   guard.degrade("compact", shortLine(`the summary is an extract, because its model failed: ${modelError}`));
 }
 
+/** By the lines' order: ids of an engine's own transcript tell nothing. */
 function isOlder(scope: LaneScope, entryId: string, oldestRead: string | undefined): boolean {
   const { writer } = scope.session;
   const place = writer.place(entryId);

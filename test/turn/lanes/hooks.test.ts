@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { HookContext, HookHandler, SessionBeforeCompact } from "../../../src/contract/hooks.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { TurnRun } from "../../../src/contract/run.ts";
 import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
-import { words } from "../in-process.ts";
+import type { ReplyStep } from "../../servers/server.ts";
+import { eventsOf, words } from "../in-process.ts";
 import {
   callsBig,
   filler,
@@ -120,6 +122,62 @@ describe("session_before_compact", () => {
     assert.equal(seen[1]?.preparation.fileOps.read.length, 0);
   });
 
+  it("names the files that the summarized part has read and written; a failed call has touched none", async () => {
+    const seen: SessionBeforeCompact[] = [];
+    const { engine } = recordingEngine();
+    const call = (id: string, name: string, args: Record<string, unknown>): ReplyStep => ({
+      toolCalls: [{ id, name, arguments: args }],
+    });
+    setting = await LaneSetting.open({
+      engine,
+      defaults: { toolResultMaxChars: 200_000 },
+      plugin: (api) => api.on("session_before_compact", (payload) => void seen.push(payload)),
+      turns: [
+        call("call-1", "write", { path: "made.txt", content: "one\n" }),
+        call("call-2", "read", { path: "made.txt" }),
+        call("call-3", "read", { path: "missing.txt" }),
+        { text: "ok" },
+        { text: "ok" },
+        callsBig(14_500, "call-4"),
+      ],
+    });
+    await setting.ask(FIRST);
+    await setting.ask(SECOND);
+    await setting.ask("look it up");
+    assert.deepEqual(seen[0]?.preparation.fileOps, {
+      read: ["made.txt"],
+      written: ["made.txt"],
+      edited: [],
+    });
+  });
+
+  it("tells a turn that is split: its input stays, its older rounds are the prefix", async () => {
+    const seen: SessionBeforeCompact[] = [];
+    const { engine } = recordingEngine();
+    setting = await LaneSetting.open({
+      engine,
+      defaults: { toolResultMaxChars: 200_000 },
+      plugin: (api) => api.on("session_before_compact", (payload) => void seen.push(payload)),
+      turns: [1, 2, 3, 4].map((round) => callsBig(7_000, `call-${round}`)),
+    });
+    await setting.ask("the input of a long turn");
+    assert.equal(seen.length, 1);
+    const { preparation } = seen[0] ?? {};
+    assert.equal(preparation?.isSplitTurn, true);
+    assert.deepEqual(preparation.messagesToSummarize, []);
+    assert.deepEqual(
+      preparation.turnPrefixMessages.map(({ role }) => role),
+      ["assistant", "toolResult", "assistant", "toolResult", "assistant", "toolResult"],
+    );
+    const body = setting.turnBodies().at(-1);
+    assert.equal(summaryIn(body)?.slice(0, MODEL_SUMMARY.length), MODEL_SUMMARY);
+    assert.ok(body?.messages[0]?.text.startsWith("the input of a long turn"));
+    assert.deepEqual(
+      body?.messages.flatMap(({ results }) => results.map(({ id }) => id)),
+      ["call-4"],
+    );
+  });
+
   it("without instructions the member is absent", async () => {
     const seen: SessionBeforeCompact[] = [];
     await turn([(payload) => void seen.push(payload)]);
@@ -186,6 +244,54 @@ describe("session_before_compact", () => {
     );
     assert.equal(ofType(events, "context.degraded")[0]?.stage, "trim");
     await setting.ask("go on");
+  });
+
+  it("one that was cancelled is not started again at each further call of the turn", async () => {
+    let asked = 0;
+    await turn(
+      [
+        () => {
+          asked += 1;
+          return { cancel: true };
+        },
+      ],
+      {},
+      {
+        turns: [
+          { text: "ok" },
+          { text: "ok" },
+          callsBig(14_500),
+          callsBig(100, "call-2"),
+          callsBig(100, "call-3"),
+        ],
+      },
+    );
+    assert.equal(setting.turnBodies().length, 6);
+    assert.equal(asked, 1);
+  });
+
+  it("has its signal aborted with the turn; nothing is written", async () => {
+    let run: TurnRun | undefined;
+    let signal: AbortSignal | undefined;
+    const { engine } = recordingEngine();
+    setting = await LaneSetting.open({
+      engine,
+      defaults: { toolResultMaxChars: 200_000 },
+      plugin: (api) =>
+        api.on("session_before_compact", (payload) => {
+          signal = payload.signal;
+          run?.abort();
+          return supply(HOOK_SUMMARY)(payload, { sessionKey: "", sessionId: "", agentId: "" });
+        }),
+      turns: [{ text: "ok" }, { text: "ok" }, callsBig(14_500)],
+    });
+    await setting.ask(FIRST);
+    await setting.ask(SECOND);
+    run = setting.pagurus.run({ prompt: "look it up", cwd: setting.bench.root });
+    const last = (await eventsOf(run)).at(-1);
+    assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
+    assert.equal(signal?.aborted, true);
+    assert.equal((await setting.status()).compactions, 0);
   });
 
   it("a handler that throws is a degradation and leaves the default", async () => {

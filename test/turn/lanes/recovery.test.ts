@@ -103,7 +103,10 @@ describe("overflow recovery", () => {
         .at(-1)
         ?.messages.map(({ text }) => text) ?? [];
     assert.ok(next.every((text) => !text.includes("what was that?")));
-    assert.ok(next.some((text) => text.includes(SECOND)));
+    // The compaction was paid for: it stands without the input that led to it.
+    assert.equal(summaryIn(setting.turnBodies().at(-1)), ENGINE_SUMMARY);
+    assert.equal((await setting.status()).compactions, 1);
+    assert.equal(calls.compact.length, 1);
   });
 
   it("an engine that compacts nothing ends it in one sentence, without a retry", async () => {
@@ -118,6 +121,27 @@ describe("overflow recovery", () => {
     const [failed] = ofType(events, "turn.failed");
     assert.equal(failed?.error.code, "context_overflow");
     assert.match(failed?.error.message ?? "", /nothing that a compaction could shorten/);
+  });
+
+  it("an engine that could not compact is a degradation with its reason", async () => {
+    await open({ compact: async () => ({ ok: false, compacted: false, reason: "my store is gone" }) });
+    const events = await setting.ask(filler(14_500, "cedar"));
+    const [first, ...more] = ofType(events, "context.degraded");
+    assert.equal(first?.stage, "compact");
+    assert.match(first?.reason ?? "", /recorder could not compact: my store is gone/);
+    // What then does not fit is left out of the request, and said too.
+    assert.deepEqual(
+      more.map(({ stage }) => stage),
+      ["trim"],
+    );
+    assert.equal(ofType(events, "compaction.failed").length, 1);
+    assert.ok(
+      setting
+        .turnBodies()
+        .at(-1)
+        ?.messages.every(({ text }) => text !== FIRST),
+    );
+    assert.equal((await setting.status()).compactions, 0);
   });
 
   it("a compact() that throws is a degradation, the history is as it was", async () => {
@@ -164,6 +188,37 @@ describe("overflow recovery", () => {
   });
 });
 
+describe("a context inside a turn that cannot be sent at all", () => {
+  afterEach(() => setting.end());
+
+  const cancelling: SettingOptions = {
+    plugin: (api) => api.on("session_before_compact", () => ({ cancel: true })),
+  };
+
+  it("goes to the queued lane when the run's own compaction made nothing", async () => {
+    const calls = await open({ compact: ownSummary }, cancelling);
+    setting.turns.push(callsBig(19_500));
+    const events = await setting.ask("look it up");
+    assert.equal(calls.compact.length, 1);
+    assert.deepEqual(
+      ofType(events, "compaction.started").map(({ lane, trigger }) => [lane, trigger]),
+      [
+        ["in-attempt", "overflow"],
+        ["queued", "threshold"],
+      ],
+    );
+    assert.equal(ofType(events, "compaction.completed")[0]?.handledBy, "recorder");
+    assert.equal(summaryIn(setting.turnBodies().at(-1)), ENGINE_SUMMARY);
+  });
+
+  it("does not while it still fits in the window", async () => {
+    const calls = await open({ compact: ownSummary }, cancelling);
+    setting.turns.push(callsBig(14_500));
+    await setting.ask("look it up");
+    assert.equal(calls.compact.length, 0);
+  });
+});
+
 describe("delegateCompactionToRuntime", () => {
   afterEach(() => setting.end());
 
@@ -202,6 +257,17 @@ describe("delegateCompactionToRuntime", () => {
     assert.deepEqual(summary?.tools, []);
     assert.doesNotMatch(summary?.system ?? "", /From the engine/);
     assert.match(setting.turnBodies()[0]?.system ?? "", /From the engine/);
+  });
+
+  it("says that the summary is an extract where the model could not write it", async () => {
+    await open({}, { summaries: [{ status: 400 }] });
+    setting.turns.push(OVERFLOW);
+    const events = await setting.ask("what was that?");
+    const [degraded, ...more] = ofType(events, "context.degraded");
+    assert.deepEqual(more, []);
+    assert.equal(degraded?.stage, "compact");
+    assert.match(degraded?.reason ?? "", /the summary is an extract, because its model failed/);
+    assert.equal(ofType(events, "compaction.completed").length, 1);
   });
 
   it("a summary's call that overflows is not recovered by another compaction", async () => {

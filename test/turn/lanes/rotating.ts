@@ -13,7 +13,10 @@ export interface Successor {
 }
 
 /** How a result names its successor. */
-export type Naming = (successor: Successor) => Pick<CompactResult, "sessionId" | "sessionFile"> & {
+export type Naming = (
+  successor: Successor,
+  params: CompactParams,
+) => Pick<CompactResult, "sessionId" | "sessionFile"> & {
   result?: Partial<NonNullable<CompactResult["result"]>>;
 };
 export const inResult: Naming = (successor) => ({ result: successor });

@@ -40,11 +40,11 @@ describe("a rotating compaction", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  async function open(compact: ContextEngine["compact"]): Promise<string> {
+  async function open(compact: ContextEngine["compact"], more: Partial<ContextEngine> = {}): Promise<string> {
     const made = recordingEngine({ info: { ownsCompaction: true }, compact });
     calls = made.calls;
     setting = await LaneSetting.open({
-      engine: made.engine,
+      engine: { ...made.engine, ...more },
       defaults: { toolResultMaxChars: 200_000 },
       plugin: (api) => {
         api.on("session_end", (payload) => void ended.push(payload));
@@ -298,6 +298,21 @@ describe("a rotating compaction", () => {
       assert.deepEqual(ended, []);
     });
   }
+
+  it("waits for a turn that the engine has not taken yet: refused, then moved once it is taken", async () => {
+    let broken = true;
+    const from = await open(rotator(folder), {
+      afterTurn: () => (broken ? Promise.reject(new Error("full")) : Promise.resolve()),
+    });
+    const refused = await setting.compact();
+    assert.equal(refused.compacted, false);
+    assert.match(refused.reason ?? "", /the engine has not taken the turn/);
+    assert.equal((await setting.status()).session?.sessionId, from);
+    broken = false;
+    await setting.ask("more");
+    assert.equal((await setting.compact()).compacted, true);
+    assert.equal((await setting.status()).session?.generation, 2);
+  });
 
   it("an input that even the successor cannot answer is taken back there", async () => {
     const from = await open(rotator(folder));
