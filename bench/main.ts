@@ -9,6 +9,7 @@ import { type Benchmark, formatTable, machine } from "./report.ts";
 const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
   tokens: () => import("./tokens/bench.ts"),
   turn: () => import("./turn/bench.ts"),
+  compaction: () => import("./compaction/bench.ts"),
 };
 
 function refuse(sentence: string): void {

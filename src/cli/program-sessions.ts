@@ -9,6 +9,7 @@ Examples:
   $ pagurus sessions show main --last 20
   $ pagurus sessions search "connection refused"
   $ pagurus sessions export main --output main.jsonl
+  $ pagurus sessions import ~/.claude/projects/FOLDER/SESSION.jsonl --session old-work
   $ pagurus sessions fork main experiment`;
 
 /** A whole number from 1 on. */
@@ -72,10 +73,15 @@ function addMoving(sessions: Command, cli: Cli, act: Act): void {
     );
   sessions
     .command("import")
-    .description("take a JSON lines export")
-    .argument("<file>", "file written by sessions export")
+    .description("take a conversation of Pagurus, Claude Code, Codex, pi or lossless-claw")
+    .argument("<file>", "file of sessions export, session file of the other program, or lcm.db")
     .option(...AGENT)
-    .option("-s, --session <key>", "key to store it under (default: made from the session's id)")
+    .option("-s, --session <key>", "key to store it under; of an lcm.db: the conversation to take")
+    .addOption(
+      new Option("--format <format>", "which program wrote the file")
+        .choices(["auto", "pagurus", "claude-code", "codex", "pi", "lcm"])
+        .default("auto"),
+    )
     .action((file: string, options: ImportOptions) =>
       act(async () => (await load()).importSession(cli, file, options)),
     );

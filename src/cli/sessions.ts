@@ -17,6 +17,7 @@ export interface ExportOptions {
 export interface ImportOptions {
   agent?: string;
   session?: string;
+  format?: string;
 }
 export interface ForkOptions {
   agent?: string;
@@ -46,13 +47,22 @@ export function exportSession(cli: Cli, key: string, options: ExportOptions): Pr
 /** `sessions import`. */
 export function importSession(cli: Cli, file: string, options: ImportOptions): Promise<number> {
   return withPagurus(cli, async (pagurus) => {
-    const record = await pagurus
-      .sessions(options.agent)
-      .import(resolve(cli.cwd, file), options.session === undefined ? {} : { sessionKey: options.session });
-    printLine(
-      cli.stdout,
-      `Imported ${plural(record.entryCount, "entry", "entries")} as session "${record.sessionKey}".`,
-    );
+    let told = false;
+    const request = {
+      ...(options.session === undefined ? {} : { sessionKey: options.session }),
+      ...(options.format === undefined ? {} : { format: options.format }),
+      tell: (sentence: string) => {
+        told = true;
+        printLine(cli.stdout, sentence);
+      },
+    };
+    const record = await pagurus.sessions(options.agent).import(resolve(cli.cwd, file), request);
+    if (!told) {
+      printLine(
+        cli.stdout,
+        `Imported ${plural(record.entryCount, "entry", "entries")} as session "${record.sessionKey}".`,
+      );
+    }
     return EXIT_DONE;
   });
 }

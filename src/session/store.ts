@@ -8,7 +8,7 @@ import { Catalog } from "./catalog.ts";
 import { createSession, forkSession } from "./create.ts";
 import { deleteSessions } from "./delete.ts";
 import { exportLines, exportMarkdown } from "./export.ts";
-import { importSession } from "./import.ts";
+import { importFile, type ImportFileOptions } from "./foreign/import-file.ts";
 import { openReader, openWriter, WarmSessions, type WriterOptions } from "./open.ts";
 import { rotateSession } from "./rotate.ts";
 import { searchSessions } from "./search.ts";
@@ -104,8 +104,8 @@ class EmbeddedSessionStore implements SessionStore {
     return format === "jsonl" ? exportLines(view) : exportMarkdown(view, this.#catalog.record(row));
   }
 
-  async import(file: string, options: { sessionKey?: string } = {}): Promise<SessionRecord> {
-    return this.#catalog.record(await importSession(this.#catalog, file, options.sessionKey));
+  async import(file: string, options: ImportFileOptions = {}): Promise<SessionRecord> {
+    return this.#catalog.record(await importFile(this.#catalog, file, options));
   }
 
   close(): void {

@@ -65,9 +65,14 @@ export interface SessionStore {
     };
     /** Our export: the transcript's bytes, or Markdown for people. */
     export(sessionKey: string, format: "jsonl" | "markdown"): AsyncIterable<Uint8Array>;
-    /** Takes our JSON lines export; a file with a corrupt line is refused. Throws `import_invalid`. */
+    /**
+     * Takes our JSON lines export (one with a corrupt line is refused), or the conversation of another program. `tell`
+     * is given a sentence on each thing that was taken, left out or set aside. Throws `import_invalid`.
+     */
     import(file: string, options?: {
         sessionKey?: string;
+        format?: string;
+        tell?: (sentence: string) => void;
     }): Promise<SessionRecord>;
     close(): void;
 }

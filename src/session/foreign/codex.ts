@@ -1,0 +1,251 @@
+/**
+ * Codex rollouts: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`. Lines are `{timestamp, type, payload}`; the first
+ * versions wrote the items bare. What the model saw are the `response_item` lines; the events beside them tell the
+ * screen the same once more.
+ */
+import { hash } from "node:crypto";
+import { basename } from "node:path";
+import type { AssistantMessage, Usage } from "../../contract/message.ts";
+import { resultContent } from "./blocks.ts";
+import { compactedText, isHostContext, isResult } from "./codex-items.ts";
+import type { Draft } from "./draft.ts";
+import { fieldsOf, listOf, numberOf, textOf, timeOf, type Fields } from "./fields.ts";
+import { keepLine, usableLines, type OpenFile } from "./jsonl-source.ts";
+import {
+  assistantContent,
+  resultMessage,
+  sortParts,
+  stopReasonOf,
+  usageOf,
+  userContent,
+} from "./message-parts.ts";
+import { SLICE, type ForeignSession, type Paced } from "./source.ts";
+import { sourceLines } from "./source-lines.ts";
+import type { Tally } from "./tally.ts";
+
+/** What an answer of the model is made of. */
+const ANSWER_ITEMS = new Set([
+  "message",
+  "reasoning",
+  "function_call",
+  "custom_tool_call",
+  "local_shell_call",
+  "tool_search_call",
+  "web_search_call",
+  "image_generation_call",
+]);
+/** Lines that set a turn up. */
+const SETUP_LINES = new Set([
+  "turn_context",
+  "world_state",
+  "state",
+  "token_usage_record",
+  "inter_agent_communication_metadata",
+]);
+
+interface Line {
+  number: number;
+  value: Fields;
+}
+
+interface Item {
+  type: string;
+  payload: Fields;
+  at: number | undefined;
+}
+
+/** A line in the form of today's versions. */
+export function rolloutItem(value: Fields): Item {
+  const type = textOf(value["type"]) ?? textOf(value["record_type"]) ?? "session_meta";
+  const at = timeOf(value["timestamp"]);
+  const payload = fieldsOf(value["payload"]);
+  if (payload) return { type, payload, at };
+  const bare = ANSWER_ITEMS.has(type) || isResult(value);
+  return { type: bare ? "response_item" : type, payload: value, at };
+}
+
+export function* openCodex(file: OpenFile): Paced<ForeignSession> {
+  const results = new Map<string, number>();
+  let meta: Fields | undefined;
+  let cwd: string | undefined;
+  for (const { value, number } of sourceLines(file.fd, file.size)) {
+    if (number % SLICE === 0) yield;
+    if (!value) continue;
+    const { type, payload } = rolloutItem(value);
+    // A fork begins with its own line and then has those of the session that it came from.
+    if (type === "session_meta") meta ??= payload;
+    cwd ??= textOf(payload["cwd"]);
+    const callId = type === "response_item" && isResult(payload) ? textOf(payload["call_id"]) : undefined;
+    if (callId !== undefined) results.set(callId, (results.get(callId) ?? 0) + 1);
+  }
+  const stem = basename(file.path).replace(/\.jsonl$/, "");
+  const sourceId =
+    textOf(meta?.["id"]) ?? /[0-9a-f-]{36}$/.exec(stem)?.[0] ?? hash("sha1", stem, "hex").slice(0, 16);
+  return {
+    sourceId,
+    key: `codex:${sourceId}`,
+    cwd: cwd ?? "",
+    startedAt: timeOf(meta?.["timestamp"]),
+    awaits: (callId) => (results.get(callId) ?? 0) > 0,
+    fill: (draft, tally) =>
+      new CodexReader(draft, tally, results, textOf(meta?.["model_provider"]) ?? "openai").fill(file),
+  };
+}
+
+class CodexReader {
+  readonly #draft: Draft;
+  readonly #tally: Tally;
+  readonly #results: Map<string, number>;
+  readonly #provider: string;
+  #model: string | undefined;
+  /** Items of the answer that is being read. */
+  #answer: unknown[] = [];
+  #answerAt: number | undefined;
+  #answerLine = 0;
+  #usage: Usage | undefined;
+  #latest: string | null = null;
+  /** Where the conversation stood before each thing the user said. */
+  readonly #turns: (string | null)[] = [];
+
+  constructor(draft: Draft, tally: Tally, results: Map<string, number>, provider: string) {
+    this.#draft = draft;
+    this.#tally = tally;
+    this.#results = results;
+    this.#provider = provider;
+  }
+
+  *fill(file: OpenFile): Paced<void> {
+    for (const line of usableLines(file, this.#draft, this.#tally)) {
+      this.#line(line);
+      if (line.number % SLICE === 0) yield;
+    }
+    this.#endAnswer();
+    this.#draft.finish(this.#latest);
+  }
+
+  #line(line: Line): void {
+    const { type, payload, at } = rolloutItem(line.value);
+    if (type === "response_item") this.#item(line, payload, at);
+    else if (type === "event_msg") this.#event(line, payload, at);
+    else if (type === "compacted") this.#compacted(line, payload, at);
+    else if (type === "session_meta") this.#tally.leaveOut(type);
+    else if (SETUP_LINES.has(type)) {
+      this.#model = textOf(payload["model"]) ?? this.#model;
+      this.#tally.leaveOut(type);
+    } else this.#keep(line, type, at);
+  }
+
+  #item(line: Line, payload: Fields, at: number | undefined): void {
+    const type = textOf(payload["type"]) ?? "item without a type";
+    if (isResult(payload)) this.#result(line, payload, at);
+    else if (type === "message" && payload["role"] !== "assistant") this.#said(line, payload, at);
+    else if (type === "ghost_snapshot") this.#tally.leaveOut(type);
+    else if (!ANSWER_ITEMS.has(type)) this.#keep(line, type, at);
+    else {
+      this.#answer.push(...(type === "message" ? listOf(payload["content"]) : [payload]));
+      this.#answerAt = at ?? this.#answerAt;
+      this.#answerLine ||= line.number;
+    }
+  }
+
+  /** Everything up to here is one answer of the model. */
+  #endAnswer(): void {
+    if (this.#answer.length === 0) return;
+    const key = `answer ${this.#answerLine}`;
+    const parts = sortParts(this.#answer);
+    const content = assistantContent(parts, String(this.#answerLine));
+    const at = this.#answerAt;
+    const message: AssistantMessage = {
+      role: "assistant",
+      content,
+      ...(this.#model === undefined ? {} : { provider: this.#provider, model: this.#model }),
+      ...(this.#usage ? { usage: this.#usage } : {}),
+      stopReason: stopReasonOf(undefined, content),
+      ...(at === undefined ? {} : { timestamp: at }),
+    };
+    this.#answer = [];
+    this.#answerLine = 0;
+    this.#usage = undefined;
+    this.#add(key, at, { type: "message", message });
+    for (const { kind, raw } of parts.data) this.#draft.keep(kind, { raw }, { parent: key });
+  }
+
+  #add(key: string, at: number | undefined, body: Parameters<Draft["add"]>[0]["body"]): void {
+    this.#draft.add({ key, parent: this.#latest, at, body });
+    this.#latest = key;
+  }
+
+  #keep(line: Line, kind: string, at: number | undefined): void {
+    this.#endAnswer();
+    keepLine(this.#draft, kind, line, { at });
+  }
+
+  #result(line: Line, payload: Fields, at: number | undefined): void {
+    this.#endAnswer();
+    const callId = textOf(payload["call_id"]);
+    if (callId === undefined) return this.#keep(line, "function_call_output without a call", at);
+    this.#results.set(callId, (this.#results.get(callId) ?? 0) - 1);
+    const output = fieldsOf(payload["output"]);
+    const block = {
+      type: "result",
+      callId,
+      name: "",
+      content: resultContent(payload["output"] ?? payload["tools"]),
+      isError: output?.["success"] === false || payload["success"] === false,
+    } as const;
+    this.#draft.add({ at, body: { type: "message", message: resultMessage(block, at) } });
+  }
+
+  /** A message that is not the model's. */
+  #said(line: Line, payload: Fields, at: number | undefined): void {
+    this.#endAnswer();
+    const parts = sortParts(payload["content"]);
+    const content = userContent(parts);
+    const role = textOf(payload["role"]);
+    if (role !== "user" || isHostContext(content))
+      return this.#keep(line, `${role ?? "unnamed"} context of Codex`, at);
+    if (content.length === 0) return this.#keep(line, "empty message", at);
+    this.#turns.push(this.#latest);
+    const timestamp = at === undefined ? {} : { timestamp: at };
+    const key = `line ${line.number}`;
+    this.#add(key, at, { type: "message", message: { role: "user", content, ...timestamp } });
+    for (const { kind, raw } of parts.data) this.#draft.keep(kind, { raw }, { parent: key });
+  }
+
+  #event(line: Line, payload: Fields, at: number | undefined): void {
+    const type = textOf(payload["type"]) ?? "event";
+    if (type === "token_count") {
+      // Told after the answer that it belongs to; what comes later than its results finds no answer.
+      if (this.#answer.length > 0) this.#usage = usageOf(fieldsOf(payload["info"])?.["last_token_usage"]);
+    } else if (type === "thread_rolled_back") this.#rollBack(numberOf(payload["num_turns"]) ?? 0);
+    const name = type === "thread_name_updated" ? textOf(payload["thread_name"]) : undefined;
+    if (name !== undefined) this.#draft.add({ at, body: { type: "session_info", name } });
+    this.#tally.leaveOut(`event ${type}`);
+  }
+
+  /** The user took turns back: the conversation goes on before them, they stay off the path. */
+  #rollBack(turns: number): void {
+    this.#endAnswer();
+    for (let left = turns; left > 0 && this.#turns.length > 0; left -= 1)
+      this.#latest = this.#turns.pop() ?? null;
+  }
+
+  #compacted(line: Line, payload: Fields, at: number | undefined): void {
+    this.#endAnswer();
+    const summary = compactedText(payload);
+    if (summary === undefined) {
+      this.#tally.remarks.push(
+        `The compaction of line ${line.number} is encrypted; the conversation before it stays as it was.`,
+      );
+      return this.#keep(line, "encrypted compaction", at);
+    }
+    this.#add(`line ${line.number}`, at, {
+      type: "compaction",
+      summary,
+      tokensBefore: Math.round(this.#draft.bytes / 4),
+      origin: "model",
+      lane: "native",
+      handledBy: "codex",
+    });
+  }
+}

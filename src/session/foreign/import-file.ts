@@ -1,0 +1,169 @@
+/** `sessions import`: which program wrote the file, and its conversations taken one by one. */
+import { closeSync, fstatSync, openSync } from "node:fs";
+import { PagurusError } from "../../contract/errors.ts";
+import type { Catalog } from "../catalog.ts";
+import { readFailure } from "../failures.ts";
+import { importSession } from "../import.ts";
+import type { SessionRow } from "../index-rows.ts";
+import { detectFormat } from "./detect.ts";
+import { importConversation, type ImportedSession } from "./import-foreign.ts";
+import type { OpenFile } from "./jsonl-source.ts";
+import type { LcmConversation } from "./lcm-database.ts";
+import { FOREIGN_FORMATS, paced, type ForeignFormat, type ForeignSession } from "./source.ts";
+
+export interface ImportFileOptions {
+  sessionKey?: string;
+  /** `auto` (default), `pagurus`, or one of `FOREIGN_FORMATS`. */
+  format?: string;
+  /** Is told, in sentences, what was taken of a file of another program. */
+  tell?: (sentence: string) => void;
+}
+
+const NAMES: Record<ForeignFormat, string> = {
+  "claude-code": "Claude Code session",
+  codex: "Codex session",
+  pi: "pi session",
+  lcm: "lossless-claw conversation",
+};
+
+/**
+ * Takes a file of a known format; returns the (first) session that it became. Throws `import_invalid`,
+ * `session_exists`, `store_read_failed`, `store_write_failed`, `usage_invalid`.
+ */
+export async function importFile(
+  catalog: Catalog,
+  path: string,
+  options: ImportFileOptions = {},
+): Promise<SessionRow> {
+  const file = openFile(path);
+  try {
+    const format = formatOf(file, options.format ?? "auto");
+    if (format === "pagurus") return await importSession(catalog, path, options.sessionKey);
+    if (format === "lcm") return await importLcm(catalog, path, options);
+    const imported = await importConversation(
+      catalog,
+      format,
+      await openSource(format, file),
+      options.sessionKey,
+    );
+    tell(options, format, imported);
+    return imported.row;
+  } finally {
+    closeSync(file.fd);
+  }
+}
+
+function openFile(path: string): OpenFile {
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, "r");
+    const stats = fstatSync(fd);
+    if (!stats.isFile()) throw new Error("it is no file");
+    return { fd, size: stats.size, path };
+  } catch (error) {
+    if (fd !== undefined) closeSync(fd);
+    throw readFailure(error, path);
+  }
+}
+
+function formatOf(file: OpenFile, wanted: string): ForeignFormat | "pagurus" {
+  const known = [...FOREIGN_FORMATS, "pagurus" as const].find((format) => format === wanted);
+  if (!known && wanted !== "auto") {
+    throw new PagurusError(
+      "usage_invalid",
+      `The format ${JSON.stringify(wanted)} is not known; take auto, pagurus, ${FOREIGN_FORMATS.join(", ")}.`,
+    );
+  }
+  const found = detectFormat(file);
+  // A file that nothing is known of is checked, and refused, as one of ours.
+  if (!known) return found ?? "pagurus";
+  if (found === undefined || found === known || known === "pagurus") return known;
+  throw new PagurusError(
+    "import_invalid",
+    `${file.path} cannot be imported as ${known}: its lines are those of ${found}; leave --format out.`,
+    { details: { file: file.path, found } },
+  );
+}
+
+async function openSource(format: Exclude<ForeignFormat, "lcm">, file: OpenFile): Promise<ForeignSession> {
+  switch (format) {
+    case "claude-code":
+      return paced((await import("./claude-code.ts")).openClaudeCode(file));
+    case "codex":
+      return paced((await import("./codex.ts")).openCodex(file));
+    case "pi":
+      return paced((await import("./pi.ts")).openPi(file));
+  }
+}
+
+function tell({ tell: say }: ImportFileOptions, format: ForeignFormat, imported: ImportedSession): void {
+  const [taken = "", ...more] = imported.tally.sentences();
+  say?.(`Imported the ${NAMES[format]} ${imported.sourceId} as session "${imported.row.key}": ${taken}`);
+  for (const sentence of more) say?.(sentence);
+}
+
+async function importLcm(catalog: Catalog, path: string, options: ImportFileOptions): Promise<SessionRow> {
+  const { LcmDatabase, invalid } = await import("./lcm-database.ts");
+  const { openLcm, lcmKey } = await import("./lcm.ts");
+  const db = new LcmDatabase(path);
+  try {
+    const all = db.conversations();
+    if (all.length === 0) throw invalid(path, "it holds no conversation");
+    const { sessionKey } = options;
+    const chosen =
+      sessionKey === undefined ? all : all.filter((each) => isNamed(each, lcmKey(each), sessionKey));
+    // The only conversation may be given another key.
+    const renamed = chosen.length === 0 && all.length === 1 ? sessionKey : undefined;
+    if (chosen.length === 0 && renamed === undefined) throw noneNamed(path, all.map(lcmKey));
+    return await importAll(catalog, renamed === undefined ? chosen : all, {
+      open: (each) => paced(openLcm(db, each)),
+      key: renamed,
+      options,
+    });
+  } finally {
+    db.close();
+  }
+}
+
+function isNamed(conversation: LcmConversation, key: string, name: string): boolean {
+  const { id, sessionId, sessionKey } = conversation;
+  return name === key || name === sessionKey || name === sessionId || name === String(id);
+}
+
+function noneNamed(path: string, keys: string[]): PagurusError {
+  const shown = keys.slice(0, 10).join(", ");
+  const more = keys.length > 10 ? `, and ${keys.length - 10} more` : "";
+  return new PagurusError(
+    "usage_invalid",
+    `No conversation of ${path} is named so; choose with --session one of: ${shown}${more}.`,
+  );
+}
+
+/** One that is here already does not keep the others out; it is told. */
+async function importAll(
+  catalog: Catalog,
+  conversations: readonly LcmConversation[],
+  how: {
+    open: (each: LcmConversation) => Promise<ForeignSession>;
+    key: string | undefined;
+    options: ImportFileOptions;
+  },
+): Promise<SessionRow> {
+  let first: SessionRow | undefined;
+  let refused: PagurusError | undefined;
+  for (const conversation of conversations) {
+    try {
+      const imported = await importConversation(catalog, "lcm", await how.open(conversation), how.key);
+      first ??= imported.row;
+      tell(how.options, "lcm", imported);
+    } catch (error) {
+      const known =
+        error instanceof PagurusError && ["session_exists", "import_invalid"].includes(error.code);
+      if (!known) throw error;
+      refused ??= error;
+      if (conversations.length > 1) how.options.tell?.(`Not imported: ${error.message}`);
+    }
+  }
+  if (first) return first;
+  throw refused ?? new PagurusError("internal", "An import ended without a session.");
+}

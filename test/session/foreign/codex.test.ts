@@ -1,0 +1,263 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { openStore, temporaryFolder } from "../fixtures.ts";
+import { jsonLines, messagesOf, pairProblem, take, takeInto, told, type Row } from "./support.ts";
+
+const ID = "019a2d7a-41c4-78b1-b7cc-a45d62a89cd5";
+const NAME = `rollout-2025-10-29T00-59-38-${ID}.jsonl`;
+
+let clock = 0;
+function row(type: string, payload: Row): Row {
+  clock += 1;
+  return { timestamp: new Date(Date.UTC(2025, 9, 29, 1, 0, clock % 3600)).toISOString(), type, payload };
+}
+const item = (payload: Row): Row => row("response_item", payload);
+const event = (payload: Row): Row => row("event_msg", payload);
+const said = (role: string, text: string): Row => {
+  const type = role === "assistant" ? "output_text" : "input_text";
+  return item({ type: "message", role, content: [{ type, text }] });
+};
+const call = (id: string, name = "shell"): Row =>
+  item({ type: "function_call", name, arguments: `{"cmd":"run ${id}"}`, call_id: id });
+const output = (id: string, value: unknown): Row =>
+  item({ type: "function_call_output", call_id: id, output: value });
+const meta = row("session_meta", {
+  id: ID,
+  timestamp: "2025-10-29T00:59:38.308Z",
+  cwd: "/project",
+  cli_version: "0.46.0",
+  model_provider: "openai",
+});
+
+test("a Codex rollout becomes a transcript: items are joined into answers, calls have their results", async (t) => {
+  const rows = [
+    meta,
+    said("developer", "<permissions instructions>be careful"),
+    said("user", "<environment_context>cwd</environment_context>"),
+    said("user", "fix it"),
+    event({ type: "user_message", message: "fix it" }),
+    row("turn_context", { cwd: "/project", model: "gpt-5-codex" }),
+    item({
+      type: "reasoning",
+      id: "rs_1",
+      summary: [{ type: "summary_text", text: "thinking" }],
+      encrypted_content: "gAAA",
+    }),
+    said("assistant", "I look."),
+    call("c1"),
+    item({ type: "custom_tool_call", call_id: "c2", name: "apply_patch", input: "*** Begin Patch" }),
+    event({
+      type: "token_count",
+      info: {
+        last_token_usage: { input_tokens: 100, cached_input_tokens: 60, output_tokens: 7, total_tokens: 107 },
+      },
+    }),
+    output("c1", [
+      { type: "input_text", text: "seen" },
+      { type: "input_image", image_url: "data:image/png;base64,QUJD" },
+    ]),
+    item({ type: "custom_tool_call_output", call_id: "c2", output: "Success" }),
+    item({
+      type: "local_shell_call",
+      call_id: "c3",
+      status: "completed",
+      action: { type: "exec", command: ["ls"] },
+    }),
+    output("c3", { content: "denied", success: false }),
+    item({ type: "web_search_call", status: "completed", action: { type: "search", query: "weather" } }),
+    said("assistant", "Done."),
+  ];
+  const { record, context, sentences, entries } = await take(t, jsonLines(temporaryFolder(t), NAME, rows));
+  assert.equal(record.sessionKey, `codex:${ID}`);
+  assert.equal(record.cwd, "/project");
+  assert.equal(record.createdAt, "2025-10-29T00:59:38.308Z");
+  assert.deepEqual(context.map(told), [
+    "user fix it",
+    "assistant (thinking) | I look. | shell#c1 | apply_patch#c2",
+    "toolResult shell#c1: seen | <image/png>",
+    "toolResult apply_patch#c2: Success",
+    "assistant local_shell#c3",
+    "toolResult local_shell#c3: denied",
+    `assistant [web_search_call {"type":"web_search_call","status":"completed","action":{"type":"search","query":"weather"}}] | Done.`,
+  ]);
+  const [, answer, , , , failed] = context;
+  assert.ok(answer?.role === "assistant" && failed?.role === "toolResult");
+  assert.equal(answer.model, "gpt-5-codex");
+  assert.deepEqual(answer.usage, { input: 40, output: 7, cacheRead: 60, totalTokens: 107 });
+  assert.deepEqual(answer.content[0], {
+    type: "thinking",
+    thinking: "thinking",
+    signature: `{"id":"rs_1","encrypted":"gAAA"}`,
+  });
+  assert.deepEqual(answer.content[2], {
+    type: "toolCall",
+    id: "c1",
+    name: "shell",
+    arguments: { cmd: "run c1" },
+  });
+  assert.deepEqual(answer.content[3], {
+    type: "toolCall",
+    id: "c2",
+    name: "apply_patch",
+    arguments: { input: "*** Begin Patch" },
+  });
+  assert.equal(failed.isError, true);
+  assert.match(JSON.stringify(entries), /be careful/);
+  assert.deepEqual(sentences.slice(1), [
+    "Kept as data that no model sees: developer context of Codex 1, user context of Codex 1.",
+    "Left out, no words of the conversation: event token_count 1, event user_message 1, session_meta 1, turn_context 1.",
+  ]);
+});
+
+test("compactions: the summary is taken from where it stands, an encrypted one leaves the conversation whole", async (t) => {
+  const plain = [
+    meta,
+    said("user", "old"),
+    said("assistant", "older"),
+    row("compacted", { message: "It was old." }),
+    said("user", "new"),
+  ];
+  const first = await take(t, jsonLines(temporaryFolder(t), NAME, plain));
+  assert.deepEqual(first.context.map(told), [
+    "user <conversation_summary>\nIt was old.\n</conversation_summary>",
+    "user new",
+  ]);
+  assert.equal(messagesOf(first.path).length, 3);
+  const opening = "Another language model started to solve this problem. Its summary: all fine.";
+  const history = [
+    { type: "message", role: "user", content: [{ type: "input_text", text: "old" }] },
+    { type: "message", role: "user", content: [{ type: "input_text", text: opening }] },
+  ];
+  const replaced = [
+    ...plain.slice(0, 3),
+    row("compacted", { message: "", replacement_history: history }),
+    said("user", "new"),
+  ];
+  const second = await take(t, jsonLines(temporaryFolder(t), NAME, replaced));
+  assert.match(told(second.context[0] ?? { role: "user", content: "" }), /Its summary: all fine\./);
+  const sealed = [{ type: "compaction", encrypted_content: "gAAA" }];
+  const encrypted = [
+    ...plain.slice(0, 3),
+    row("compacted", { message: "", replacement_history: sealed }),
+    said("user", "new"),
+  ];
+  const third = await take(t, jsonLines(temporaryFolder(t), NAME, encrypted));
+  assert.deepEqual(third.context.map(told), ["user old", "assistant older", "user new"]);
+  assert.match(
+    third.sentences.join("\n"),
+    /The compaction of line 4 is encrypted; the conversation before it stays/,
+  );
+});
+
+test("turns that were rolled back are a branch off the path", async (t) => {
+  const rows = [
+    meta,
+    said("user", "one"),
+    said("assistant", "first"),
+    said("user", "two"),
+    call("c1"),
+    output("c1", "x"),
+    said("user", "three"),
+    said("assistant", "third"),
+    event({ type: "thread_rolled_back", num_turns: 2 }),
+    said("user", "four"),
+    event({ type: "thread_name_updated", thread_name: "Counting" }),
+  ];
+  const { path, entries, record } = await take(t, jsonLines(temporaryFolder(t), NAME, rows));
+  assert.deepEqual(messagesOf(path).map(told), ["user one", "assistant first", "user four"]);
+  assert.equal(messagesOf(entries).length, 8);
+  assert.equal(record.name, "Counting");
+});
+
+test("a rollback at the end moves the leaf", async (t) => {
+  const rows = [
+    meta,
+    said("user", "one"),
+    said("assistant", "first"),
+    said("user", "two"),
+    event({ type: "thread_rolled_back", num_turns: 1 }),
+  ];
+  const { path, entries } = await take(t, jsonLines(temporaryFolder(t), NAME, rows));
+  assert.deepEqual(messagesOf(path).map(told), ["user one", "assistant first"]);
+  assert.equal(entries.at(-1)?.type, "rewind");
+  const all = await take(
+    t,
+    jsonLines(temporaryFolder(t), NAME, [...rows, event({ type: "thread_rolled_back", num_turns: 1 })]),
+  );
+  assert.deepEqual(all.path, []);
+  assert.equal(all.record.entryCount, 4);
+});
+
+test("words of the user between a call and its result stand behind the result", async (t) => {
+  const rows = [
+    meta,
+    said("user", "go"),
+    call("c1"),
+    said("user", "wait"),
+    output("c1", "went"),
+    said("assistant", "ok"),
+  ];
+  const { context } = await take(t, jsonLines(temporaryFolder(t), NAME, rows));
+  assert.deepEqual(context.map(told), [
+    "user go",
+    "assistant shell#c1",
+    "toolResult shell#c1: went",
+    "user wait",
+    "assistant ok",
+  ]);
+});
+
+test("the first versions' bare lines are read too, and a torn last line is told", async (t) => {
+  const bare = (value: Row): Row => value["payload"] as Row;
+  const rows = [
+    { id: ID, timestamp: "2025-05-07T17:24:21.123Z", instructions: null },
+    { record_type: "state" },
+    bare(said("user", "hi")),
+    bare(call("c1")),
+    bare(output("c1", "out")),
+    bare(said("assistant", "ho")),
+  ];
+  const folder = temporaryFolder(t);
+  const file = jsonLines(folder, NAME, rows);
+  const { writeFileSync } = await import("node:fs");
+  writeFileSync(file, '{"type":"message","role":"us', { flag: "a" });
+  const { context, record, sentences } = await take(t, file);
+  assert.equal(record.sessionKey, `codex:${ID}`);
+  assert.deepEqual(context.map(told), [
+    "user hi",
+    "assistant shell#c1",
+    "toolResult shell#c1: out",
+    "assistant ho",
+  ]);
+  assert.match(sentences.join("\n"), /1 line cannot be read, kept as data: line 7 \(it is cut off\)/);
+});
+
+test("any order of items gives a context whose calls have their results, and loses no text", async (t) => {
+  const folder = temporaryFolder(t);
+  const store = openStore(temporaryFolder(t));
+  t.after(() => store.close());
+  const kinds = fc.constantFrom("user", "assistant", "call", "output", "rollback", "compacted");
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(kinds, fc.nat(3)), { minLength: 1, maxLength: 25 }), async (steps) => {
+      run += 1;
+      const rows = [row("session_meta", { id: `run-${run}` }), said("user", "begin")];
+      steps.forEach(([kind, number], at) => {
+        const text = `text-${at}.`;
+        if (kind === "user" || kind === "assistant") rows.push(said(kind, text));
+        else if (kind === "call") rows.push(call(`c${number}`));
+        else if (kind === "output") rows.push(output(`c${number}`, text));
+        else if (kind === "compacted") rows.push(row("compacted", { message: text }));
+        else rows.push(event({ type: "thread_rolled_back", num_turns: number }));
+      });
+      const { context, entries } = await takeInto(store, jsonLines(folder, "rollout.jsonl", rows));
+      assert.equal(pairProblem(context), undefined);
+      const all = JSON.stringify(entries);
+      steps.forEach(([kind], at) => {
+        if (kind !== "call" && kind !== "rollback") assert.ok(all.includes(`text-${at}.`), `text-${at}`);
+      });
+    }),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,40 @@
+/**
+ * A single turn of 600 tool rounds, whose words are three times the window. The scripted model checks each request:
+ * the input verbatim, the summary right behind it, then the newest rounds, whole and verbatim.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { longRun } from "./job.ts";
+import { assertSound, WINDOW } from "./sound.ts";
+import { LONG_ROUNDS, LONG_TURN } from "./words.ts";
+
+/** Three turns before it, two after it. */
+const TURNS = 6;
+/** Of 600 rounds with 110,000 tokens; about 11,000 fit between two compactions. */
+const MOST_COMPACTIONS = 20;
+const FEWEST_ROUNDS_BETWEEN = 20;
+
+test(
+  "one turn of 600 rounds, three times the window, completes within it",
+  { timeout: 200_000 },
+  async (t) => {
+    const run = await longRun({ engine: "legacy", shape: "one-turn", turns: TURNS, bias: 1.15 });
+    const { report, conversation } = run;
+    assertSound(report, conversation, TURNS);
+    assert.ok(conversation.totalTokens >= 3 * WINDOW, `${conversation.totalTokens} tokens were said`);
+    assert.equal(report.toolCalls, LONG_ROUNDS + TURNS - 1);
+    const cuts = conversation.cuts.filter(({ turn }) => turn === LONG_TURN);
+    assert.ok(cuts.length >= 3, `${cuts.length} compactions`);
+    assert.ok(cuts.length <= MOST_COMPACTIONS, `${cuts.length} compactions`);
+    for (const [index, cut] of cuts.entries()) {
+      assert.equal(cut.split, true, "the input stands before the summary");
+      assert.ok(cut.after >= 2 * FEWEST_ROUNDS_BETWEEN, `${cut.after} messages stayed verbatim`);
+      const rounds = cut.request - (cuts[index - 1]?.request ?? 0);
+      assert.ok(rounds >= FEWEST_ROUNDS_BETWEEN, `${rounds} rounds between two compactions`);
+    }
+    assert.deepEqual(new Set(report.compactions.map(({ lane }) => lane)), new Set(["in-attempt"]));
+    t.diagnostic(
+      `${conversation.totalTokens} tokens said, at most ${conversation.largest} in a request, ${cuts.length} compactions`,
+    );
+  },
+);
