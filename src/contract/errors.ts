@@ -71,6 +71,12 @@ export class PagurusError extends Error {
 /** Any thrown value as a `PagurusError`; what is not one already becomes `fallback` (default `internal`). */
 export function toPagurusError(error: unknown, fallback: ErrorCode = "internal"): PagurusError {
   if (error instanceof PagurusError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  // An object need not have words: one without a prototype cannot be made a string.
+  const message =
+    error instanceof Error
+      ? error.message
+      : typeof error === "object"
+        ? Object.prototype.toString.call(error)
+        : String(error);
   return new PagurusError(fallback, message, { cause: error });
 }

@@ -229,7 +229,7 @@ describe("an engine that fails on demand", () => {
     const { code, last } = await ask("First?");
     assert.equal(code, 2);
     assert.ok(last?.type === "turn.failed" && last.error.code === "host_requirement");
-    assert.match(last.error.message, /thread-bootstrap-projection.*Use another runtime\./);
+    assert.match(last.error.message, /native-thread-of-its-own.*Use another runtime\./);
     assert.equal(server?.requests.length, 0);
   });
 

@@ -4,6 +4,7 @@
  * failure leaves the history as it is. Source: context-engine page, `ownsCompaction`.
  */
 import type { CompactParams, CompactResult } from "../../contract/engine-compaction.ts";
+import { PagurusError } from "../../contract/errors.ts";
 import type { CompactionTrigger } from "../../contract/events.ts";
 import type { Usage } from "../../contract/message.ts";
 import type { LlmComplete } from "../../contract/model.ts";
@@ -56,7 +57,7 @@ async function ask(
   native: boolean,
 ): Promise<CompactionOutcome> {
   const { engine, guard, session, signal } = scope;
-  const spent: Spent = { usage: undefined };
+  const spent: Spent = { usage: undefined, over: false };
   const params = compactParams(scope, request, spent);
   const answer = await guard.call(
     "compact",
@@ -71,6 +72,7 @@ async function ask(
       who: native ? BUILT_IN_SUMMARIZER : undefined,
     },
   );
+  spent.over = true;
   if (!answer.ok) return { compacted: false, reason: answer.reason };
   const { value } = answer;
   if (!value.ok) {
@@ -114,10 +116,15 @@ function compactParams(
 /** What the summary's own model calls have used. */
 interface Spent {
   usage: Usage | undefined;
+  /** The compaction has ended, if only by its deadline: what goes on behind it may cost nothing more. */
+  over: boolean;
 }
 
 function countingUsage(complete: LlmComplete, spent: Spent): LlmComplete {
   return async (params) => {
+    if (spent.over) {
+      throw new PagurusError("deadline_exceeded", "The compaction that this completion is for has ended.");
+    }
     const result = await complete(params);
     if (result.usage) spent.usage = addUsage(spent.usage ?? NO_USAGE, result.usage);
     return result;

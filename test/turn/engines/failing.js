@@ -43,7 +43,7 @@ export default function register(api) {
           stage === "requirements"
             ? {
                 "agent-run": {
-                  requiredCapabilities: ["thread-bootstrap-projection"],
+                  requiredCapabilities: ["native-thread-of-its-own"],
                   unsupportedMessage: "Use another runtime.",
                 },
               }

@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { CompactParams } from "../../../src/contract/engine-compaction.ts";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { TurnRun } from "../../../src/contract/run.ts";
+import { engineWith, of, raise, withFault, type Mode } from "./fault-bench.ts";
+
+interface Fault {
+  what: string;
+  answer(params: CompactParams): unknown;
+  /** Words of the degradation and of the failed compaction. */
+  says: RegExp;
+  /** The engine says by itself that it did nothing wrong. */
+  quiet?: boolean;
+  timeoutSeconds?: number;
+}
+
+async function pathOf(params: CompactParams): Promise<AgentMessage[]> {
+  const messages: AgentMessage[] = [];
+  for await (const entry of params.runtimeContext?.transcript.forward() ?? [])
+    if (entry.type === "message") messages.push({ ...entry.message, entryId: entry.id });
+  return messages;
+}
+
+/** A good cut at the middle of the history, with what is wrong laid over it. */
+async function compacted(params: CompactParams, more: object = {}): Promise<unknown> {
+  const messages = await pathOf(params);
+  const users = messages.filter(({ role }) => role === "user");
+  const firstKeptEntryId = users.at(-2)?.entryId;
+  const result = { summary: "What the engine says.", firstKeptEntryId, tokensBefore: 1, ...more };
+  return { ok: true, compacted: true, result };
+}
+
+const FAULTS: Fault[] = [
+  { what: "throws", answer: () => raise(new Error("it broke")), says: /faulty.*it broke/ },
+  {
+    what: "rejects with what it was given",
+    answer: async (params) => raise(new Error(`cannot read:\n${JSON.stringify(await pathOf(params))}`)),
+    says: /faulty.*cannot read/,
+  },
+  {
+    what: "rejects with what has no words",
+    answer: () => Promise.reject(Object.create(null)),
+    says: /faulty/,
+  },
+  { what: "returns null", answer: () => null, says: /faulty.*nonsense.*no object/ },
+  { what: "returns a string", answer: () => "compacted", says: /faulty.*nonsense.*no object/ },
+  { what: "says neither ok nor compacted", answer: () => ({}), says: /faulty.*nonsense/ },
+  {
+    what: "gives a result that is a string",
+    answer: () => ({ ok: true, compacted: true, result: "short" }),
+    says: /faulty.*nonsense/,
+  },
+  {
+    what: "gives an empty summary",
+    answer: (params) => compacted(params, { summary: " " }),
+    says: /faulty.*nonsense.*empty summary/,
+  },
+  {
+    what: "names no first kept entry",
+    answer: (params) => compacted(params, { firstKeptEntryId: undefined }),
+    says: /no first kept entry/,
+  },
+  {
+    what: "names a first kept entry that is no word",
+    answer: (params) => compacted(params, { firstKeptEntryId: 7 }),
+    says: /first kept entry|not taken/,
+  },
+  {
+    what: "names an unknown first kept entry",
+    answer: (params) => compacted(params, { firstKeptEntryId: "nobody" }),
+    says: /not taken/,
+  },
+  {
+    what: "splits a tool call from its result",
+    answer: async (params) => {
+      const result = (await pathOf(params)).findLast(({ role }) => role === "toolResult");
+      return compacted(params, { firstKeptEntryId: result?.entryId });
+    },
+    says: /not taken/,
+  },
+  {
+    what: "gives a summary longer than what it replaces",
+    answer: (params) => compacted(params, { summary: "A long word. ".repeat(10_000) }),
+    says: /not taken.*smaller/,
+  },
+  {
+    what: "gives NaN tokensBefore",
+    answer: (params) => compacted(params, { tokensBefore: NaN }),
+    says: /tokensBefore/,
+  },
+  {
+    what: "gives details that are no JSON",
+    answer: (params) => compacted(params, { details: { many: 1n } }),
+    says: /not taken.*JSON/,
+  },
+  {
+    what: "says that it failed",
+    answer: () => ({ ok: false, compacted: false, reason: "no room on my shelf" }),
+    says: /no room on my shelf/,
+  },
+  {
+    what: "says that it failed for a reason that has no words",
+    answer: () => ({ ok: false, compacted: false, reason: Object.create(null) as string }),
+    says: /faulty/,
+  },
+  {
+    what: "has nothing to compact",
+    answer: () => ({ ok: true, compacted: false, reason: "nothing to compact" }),
+    says: /nothing to compact/,
+    quiet: true,
+  },
+  {
+    what: "hangs",
+    answer: () => new Promise(() => undefined),
+    says: /took longer than 1000 ms/,
+    timeoutSeconds: 1,
+  },
+  {
+    what: "answers after its deadline",
+    answer: (params) => pause(1_050).then(() => compacted(params)),
+    says: /took longer than 1000 ms/,
+    timeoutSeconds: 1,
+  },
+];
+
+function compacting(answer: Fault["answer"], info: Partial<ContextEngine["info"]> = {}): ContextEngine {
+  return engineWith(
+    { compact: ((params: CompactParams) => answer(params)) as ContextEngine["compact"] },
+    info,
+  );
+}
+
+describe("an engine's compact()", () => {
+  for (const { what, answer, says, quiet, timeoutSeconds } of FAULTS) {
+    for (const mode of ["default", "safeguard"] as Mode[]) {
+      it(`that ${what} leaves the history as it is (${mode})`, async () => {
+        const options = { engine: compacting(answer), mode, ...(timeoutSeconds ? { timeoutSeconds } : {}) };
+        await withFault(options, async (fault) => {
+          const before = fault.bytes();
+          const played = await fault.cross("queued");
+          assert.equal(played.last.type, "turn.completed", JSON.stringify(played.last));
+          // What comes after the deadline has come by now.
+          if (timeoutSeconds !== undefined) await pause(100);
+          assert.equal(of(played.events, "compaction.started").length, 1);
+          assert.equal(of(played.events, "compaction.completed").length, 0);
+          assert.match(of(played.events, "compaction.failed")[0]?.reason ?? "", says);
+          const said = of(played.events, "context.degraded").filter(({ stage }) => stage === "compact");
+          assert.equal(said.length, quiet ? 0 : 1, JSON.stringify(said));
+          if (!quiet) assert.match(said[0]?.reason ?? "", says);
+          const told = (await fault.degraded()).map(({ stage }) => stage);
+          assert.ok(told.includes("trim"), "what the model does not see is said");
+          if (!quiet) assert.ok(told.includes("compact"));
+          assert.ok(!fault.entries().some(({ type }) => type === "compaction"));
+          // It is over its budget still, so the next turn asks once more in each lane that is on.
+          await fault.assertSound(before, played, { again: mode === "default" ? 2 : 1 });
+        });
+      });
+    }
+  }
+
+  it("that says it compacted and changed nothing is not asked again and again", async () => {
+    let asked = 0;
+    const engine = compacting(
+      () => {
+        asked += 1;
+        return { ok: true, compacted: true };
+      },
+      { ownsCompaction: true },
+    );
+    await withFault({ engine }, async (fault) => {
+      const before = fault.bytes();
+      const played = await fault.play("look:0,look:0,look:0,look:0", undefined, 10);
+      assert.equal(played.last.type, "turn.completed", JSON.stringify(played.last));
+      assert.equal(asked, 1, "once in the turn");
+      const [completed] = of(played.events, "compaction.completed");
+      assert.equal(completed?.tokensAfter, completed?.tokensBefore, "no saving is claimed");
+      const reasons = (await fault.degraded()).filter(({ stage }) => stage === "compact");
+      assert.match(reasons[0]?.reason ?? "", /faulty.*not smaller/);
+      await fault.assertSound(before, played, { again: 1 });
+    });
+  });
+
+  it("that answers after the turn was aborted changes nothing", async () => {
+    const asked = Promise.withResolvers<void>();
+    const late = Promise.withResolvers<void>();
+    let calls = 0;
+    const engine = compacting(async (params) => {
+      calls += 1;
+      if (calls > 1) return { ok: true, compacted: false, reason: "nothing" };
+      asked.resolve();
+      await late.promise;
+      return compacted(params);
+    });
+    await withFault({ engine }, async (fault) => {
+      const before = fault.bytes();
+      let running: TurnRun | undefined;
+      const playing = fault.cross("queued", (run) => {
+        running = run;
+      });
+      await asked.promise;
+      running?.abort();
+      const played = await playing;
+      assert.ok(played.last.type === "turn.completed" && played.last.stopReason === "aborted");
+      const ended = fault.bytes();
+      late.resolve();
+      await pause(20);
+      assert.ok(fault.bytes().equals(ended), "the late answer writes nothing");
+      await fault.assertSound(before, played, { again: 1 });
+    });
+  });
+
+  it("that throws at /compact says so and changes nothing", async () => {
+    await withFault({ engine: compacting(() => raise(new Error("it broke"))) }, async (fault) => {
+      const before = fault.bytes();
+      const answer = await fault.pagurus.compact({ cwd: fault.bench.root });
+      assert.equal(answer.compacted, false);
+      assert.match(answer.reason ?? "", /faulty.*it broke/);
+      assert.ok(fault.bytes().equals(before));
+    });
+  });
+});

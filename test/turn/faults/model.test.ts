@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { contextOverflowReply, type ReplyStep } from "../../servers/server.ts";
+import { of, withFault, type Lane, type Mode } from "./fault-bench.ts";
+
+interface Fault {
+  what: string;
+  reply(): ReplyStep;
+  /** The compaction's deadline, where the model's retries or its silence would outlast it. */
+  timeoutSeconds?: number;
+}
+
+const FAULTS: Fault[] = [
+  { what: "fails with 500", reply: () => ({ status: 500 }), timeoutSeconds: 2 },
+  {
+    what: "fails with 429",
+    reply: () => ({ status: 429, headers: { "retry-after": "30" } }),
+    timeoutSeconds: 2,
+  },
+  { what: "fails with 401", reply: () => ({ status: 401 }) },
+  { what: "fails with 400", reply: () => ({ status: 400 }) },
+  { what: "takes no context that long", reply: () => contextOverflowReply("openai-completions") },
+  {
+    what: "hangs before its first word",
+    reply: () => ({ text: "x", hangAfterChunks: 0 }),
+    timeoutSeconds: 2,
+  },
+  {
+    what: "hangs in the middle",
+    reply: () => ({ text: "## Goal\nFollow the harbour.", hangAfterChunks: 2 }),
+    timeoutSeconds: 2,
+  },
+  { what: "answers empty", reply: () => ({ text: "" }) },
+  { what: "answers with nothing but space", reply: () => ({ text: " \n\n " }) },
+  {
+    what: "answers longer than its input",
+    reply: () => ({ text: "A long word. ".repeat(20_000), chunkSize: 20_000 }),
+  },
+  { what: "is cut at its length", reply: () => ({ text: "## Goal\nFollow the", stop: "length" }) },
+  { what: "refuses", reply: () => ({ text: "", stop: "refused" }) },
+  { what: "streams garbage", reply: () => ({ text: "## Goal", malformed: true }), timeoutSeconds: 2 },
+  {
+    what: "ends its stream too early",
+    reply: () => ({ text: "## Goal", cutAfterChunks: 1 }),
+    timeoutSeconds: 2,
+  },
+];
+
+/** What a safeguard asks of a summary and the default does not. */
+const INCOMPLETE: Fault = {
+  what: "leaves out parts",
+  reply: () => ({ text: "All is well in the harbour." }),
+};
+
+// Most of them wait for a deadline, and each has a host of its own.
+describe("a summarizing model", { concurrency: 4 }, () => {
+  for (const { what, reply, timeoutSeconds } of FAULTS) {
+    for (const lane of ["queued", "in-attempt"] as Lane[]) {
+      it(`that ${what} is replaced by an extract (default, ${lane})`, async () => {
+        const options = { summarizer: reply, ...(timeoutSeconds ? { timeoutSeconds } : {}) };
+        await withFault(options, async (fault) => {
+          const before = fault.bytes();
+          const played = await fault.cross(lane);
+          assert.equal(played.last.type, "turn.completed", JSON.stringify(played.last));
+          assert.equal(of(played.events, "compaction.started").length, 1);
+          assert.equal(of(played.events, "compaction.completed")[0]?.lane, lane);
+          const entry = fault.entries().find(({ type }) => type === "compaction");
+          assert.ok(entry?.type === "compaction" && entry.origin === "extractive");
+          const [said, more] = of(played.events, "context.degraded");
+          assert.equal(said?.stage, "compact");
+          assert.match(said?.reason ?? "", /is an extract, because its model failed: \w+: \w/);
+          assert.equal(more, undefined);
+          assert.ok((await fault.degraded()).some(({ stage }) => stage === "compact"));
+          await fault.assertSound(before, played);
+        });
+      });
+    }
+
+    for (const lane of ["queued", "in-attempt"] as Lane[]) {
+      it(`that ${what} ends the compaction (safeguard, ${lane})`, () =>
+        refused({ what, reply, timeoutSeconds }, lane));
+    }
+  }
+
+  it("that leaves out parts is good enough by default", async () => {
+    await withFault({ summarizer: INCOMPLETE.reply }, async (fault) => {
+      const before = fault.bytes();
+      const played = await fault.cross("queued");
+      assert.deepEqual(of(played.events, "context.degraded"), []);
+      await fault.assertSound(before, played);
+    });
+  });
+
+  for (const lane of ["queued", "in-attempt"] as Lane[]) {
+    it(`that leaves out parts is asked twice and ends the compaction (safeguard, ${lane})`, () =>
+      refused(INCOMPLETE, lane));
+  }
+});
+
+/** Mode safeguard: no extract stands in, the history stays, and what does not fit is left out and said. */
+async function refused(
+  { reply, timeoutSeconds }: { what: string; reply(): ReplyStep; timeoutSeconds?: number | undefined },
+  lane: Lane,
+): Promise<void> {
+  const mode: Mode = "safeguard";
+  const options = { summarizer: reply, mode, ...(timeoutSeconds ? { timeoutSeconds } : {}) };
+  await withFault(options, async (fault) => {
+    const before = fault.bytes();
+    const played = await fault.cross(lane);
+    assert.equal(played.last.type, "turn.completed", JSON.stringify(played.last));
+    assert.equal(of(played.events, "compaction.started").length, 1);
+    const reason = of(played.events, "compaction.failed")[0]?.reason ?? "";
+    assert.match(
+      reason,
+      /context is unchanged: in safeguard mode a failed summary ends it: \w+: \w|took longer than/,
+    );
+    assert.ok(!fault.entries().some(({ type }) => type === "compaction"));
+    const told = await fault.degraded();
+    assert.deepEqual(
+      told.map(({ stage }) => stage).toSorted(),
+      ["compact", "trim"],
+      "the refusal is said, and what the model does not see",
+    );
+    await fault.assertSound(before, played, { again: 1 });
+  });
+}
