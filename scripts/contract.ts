@@ -59,11 +59,11 @@ function proven(declared: Declared, records: readonly ContractRecord[]): Row[] {
   for (const record of records) {
     // Plugins register engines and memories too; what they record is the same surface.
     const id = declared.locate(record.surface, record.path);
-    const key = `${id} ${record.event}`;
+    const key = `${record.surface} ${id} ${record.event}`;
     if (id !== undefined) found.set(key, [...(found.get(key) ?? []), record]);
   }
   return declared.rows.map((row) => {
-    const [first, ...rest] = found.get(`${row.id} ${row.wanted}`) ?? [];
+    const [first, ...rest] = found.get(`${row.surface} ${row.id} ${row.wanted}`) ?? [];
     if (!first) return row;
     const types = [...new Set([first, ...rest].map(({ type }) => type))].toSorted();
     return { ...row, proof: { by: first.by, types, test: first.test } };

@@ -17,7 +17,7 @@ import { completeOnce } from "./model/complete.ts";
 import { defaultModel } from "./model/discover.ts";
 import { factsAssumed, resolveModel } from "./model/resolve.ts";
 import { streamModel } from "./model/stream.ts";
-import { withDeadline } from "./platform/deadline.ts";
+import { orAborted, withDeadline } from "./platform/deadline.ts";
 import { IdSource } from "./platform/ids.ts";
 import { createFileLogger, type Logger } from "./platform/log.ts";
 import { loadPlugins } from "./plugin/load.ts";
@@ -146,6 +146,7 @@ class Host implements Pagurus {
   async #reload(): Promise<void> {
     const setup = this.#newSetup(this.#load());
     await this.#work.settled();
+    await Promise.all([...this.#setup.agents.values()].map(({ subagents }) => subagents.idle()));
     const old = this.#setup;
     await this.#registerAll(setup);
     this.#setup = setup;
@@ -181,7 +182,8 @@ class Host implements Pagurus {
 
   async #execute(request: RunRequest, channel: TurnChannel, ready: Promise<void> | undefined): Promise<void> {
     try {
-      await ready;
+      const signals = [channel.signal, ...(request.signal ? [request.signal] : [])];
+      if (ready) await orAborted(ready, AbortSignal.any(signals));
       await runTurn(this.#agent(request.agentId), request, channel);
     } catch (error) {
       channel.emit(failed(error));
@@ -241,7 +243,7 @@ class Host implements Pagurus {
     // A reload waits for what was started before it, so only what is started later may wait for the reload.
     const ready = this.#reloading;
     return this.#work.track(kind, async (signal) => {
-      await ready;
+      if (ready) await orAborted(ready, signal);
       return work(this.#agent(agentId), signal);
     });
   }

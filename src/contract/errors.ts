@@ -77,6 +77,6 @@ export function toPagurusError(error: unknown, fallback: ErrorCode = "internal")
       ? error.message
       : typeof error === "object"
         ? Object.prototype.toString.call(error)
-        : String(error);
+        : String(error as string | number | symbol | undefined);
   return new PagurusError(fallback, message, { cause: error });
 }

@@ -111,6 +111,9 @@ export type TurnEvent =
       trigger: CompactionTrigger;
       backend: string;
       ownsCompaction: boolean;
+      tokensBefore: number;
+      /** Who made none: an engine, `built-in`, `safeguard`, or the plugin that cancelled. */
+      handledBy: string;
       reason: string;
     }
   | { type: "subagent.started"; childSessionKey: string; contextMode: "isolated" | "fork"; depth: number }

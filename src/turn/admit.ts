@@ -80,7 +80,14 @@ export async function admit(
       get writer() {
         return session.writer;
       },
-      cost: new CostGate({ limits, model, ledger: host.spend, sessionId, turnId }),
+      cost: new CostGate({
+        limits,
+        model,
+        turnId,
+        ledger: host.spend,
+        sessionId: () => session.writer.record.sessionId,
+        parent: host.subagents.costOf(sessionKey),
+      }),
       existed,
       guard,
       signal,

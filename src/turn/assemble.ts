@@ -41,7 +41,8 @@ export interface AssemblerOptions {
   mostTokens: number;
   toolResultMaxChars: number;
   citationsMode: CitationsMode;
-  calibration: Calibration;
+  /** Of the session now: a compaction may rotate it. */
+  calibration(): Calibration;
   signal: AbortSignal;
   slice(): ContextSlice;
   /** Messages of earlier turns that the engine has not taken; all that a `history: "live"` engine is given of them. */
@@ -108,8 +109,9 @@ export class Assembler {
   readonly #refusedAt = new Map<Lane, number>();
   /** Lane of the newest compaction. */
   #compactedIn: Lane | undefined;
-  /** Contexts of this turn so far. */
+  /** Contexts of this turn so far, and the tokens of the newest. */
   #assembled = 0;
+  #lastTokens: number | undefined;
   #saidLeftOut = false;
   #saidImages = false;
 
@@ -130,11 +132,11 @@ export class Assembler {
     if (
       mayCompact &&
       this.#lacksHistory(slice) &&
-      (await this.#compact("queued", "threshold", this.#options.tokenBudget))
+      (await this.#compact("queued", "threshold", this.#tokensOf(slice)))
     ) {
       mayCompact = false;
       slice = this.#options.slice();
-      if (this.#lacksHistory(slice)) this.#refusedAt.set("queued", this.#options.tokenBudget);
+      if (this.#lacksHistory(slice)) this.#refusedAt.set("queued", this.#tokensOf(slice));
     }
     let joined = await this.#join(slice);
     const asked = this.#pressure(joined, slice);
@@ -147,6 +149,7 @@ export class Assembler {
     else if (this.#lacksHistory(slice))
       joined = this.#leftOut(joined, "older messages that no summary stands for");
     this.#assembled += 1;
+    this.#lastTokens = joined.tokens;
     return this.#finish(joined);
   }
 
@@ -172,14 +175,15 @@ export class Assembler {
     const again = this.#overflowed;
     this.#overflowed = true;
     this.#refusedAt.clear();
-    const { model, compact, tokenBudget } = this.#options;
+    const { model, compact } = this.#options;
     if (again || !compact) {
       throw new PagurusError(
         "context_overflow",
         `${model.ref} refused the context as too long again after a compaction: ${message} Start a new session with /new, or choose a model with a larger window.`,
       );
     }
-    if (await this.#compact("queued", "overflow", tokenBudget)) return;
+    const refused = this.#lastTokens ?? this.#tokensOf(this.#options.slice());
+    if (await this.#compact("queued", "overflow", refused)) return;
     throw new PagurusError(
       "context_overflow",
       `${model.ref} refused the context as too long (${message}), and there was nothing that a compaction could shorten. Shorten the input, or choose a model with a larger window.`,
@@ -269,7 +273,7 @@ export class Assembler {
       (sum, message) => sum + messageTokens(message),
       addition ? estimateTokens(addition) : 0,
     );
-    const tokens = Math.ceil(this.#options.calibration.apply(raw));
+    const tokens = Math.ceil(this.#options.calibration().apply(raw));
     const historyCount = splitLive(sent, this.#options.inputEntryId()).history.length;
     return { ...answer, sent, historyCount, trims, tokens };
   }
@@ -287,8 +291,13 @@ export class Assembler {
    * history that the engine left out. */
   #pressure(joined: Joined, slice: ContextSlice): number {
     if (joined.result?.promptAuthority !== "preassembly_may_overflow") return joined.tokens;
-    const whole = slice.messages.reduce((sum, message) => sum + messageTokens(message), 0);
-    return Math.max(joined.tokens, Math.ceil(this.#options.calibration.apply(whole)));
+    return Math.max(joined.tokens, this.#tokensOf(slice));
+  }
+
+  /** Calibrated estimate of what was read of the session. */
+  #tokensOf(slice: ContextSlice): number {
+    const plain = slice.messages.reduce((sum, message) => sum + messageTokens(message), 0);
+    return Math.ceil(this.#options.calibration().apply(plain));
   }
 
   /** A compaction after which nothing is smaller counts as none, or each call of the turn would make another. */
@@ -305,7 +314,8 @@ export class Assembler {
 
   /** Too large although nothing more can be compacted: the newest history that fits, said as a degradation. */
   #fit(joined: Joined, slice: ContextSlice): Joined {
-    const { tokenBudget, model, calibration } = this.#options;
+    const { tokenBudget, model } = this.#options;
+    const calibration = this.#options.calibration();
     const tokens = (message: AgentMessage): number => calibration.apply(messageTokens(message));
     const { history, live } = this.#split(slice);
     const liveTokens = live.reduce((sum, message) => sum + tokens(message), 0);

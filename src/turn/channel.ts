@@ -21,6 +21,7 @@ export class TurnChannel implements TurnPort {
   readonly #controller = new AbortController();
   readonly #givenUp = Promise.withResolvers<void>();
   #wake: (() => void) | undefined;
+  #steered: (() => void) | undefined;
   #read = false;
   #left = false;
   /** The turn's last event has been emitted. */
@@ -41,6 +42,18 @@ export class TurnChannel implements TurnPort {
     }
     if (!this.#left) this.#events.push(event);
     this.#wake?.();
+  }
+
+  hasSteering(): boolean {
+    return this.#steering.length > 0;
+  }
+
+  /** Resolves when steering is there, or no input joins the turn any more. */
+  steeringArrives(): Promise<void> {
+    if (this.hasSteering() || !this.#open) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#steered = resolve;
+    });
   }
 
   takeSteering(): string[] {
@@ -79,6 +92,7 @@ export class TurnChannel implements TurnPort {
     return {
       steer: (text) => {
         if (this.#open) this.#steering.push(text);
+        this.#steered?.();
         return this.#open;
       },
       abort: () => this.#controller.abort(),

@@ -32,8 +32,18 @@ export interface CostRequest {
   inputTokens: number;
   /** Output tokens below which the request is not worth sending. */
   minOutputTokens: number;
+  /** Output tokens that the request would ask for without a limit. */
+  wantedOutputTokens?: number | undefined;
   /** Default: the turn's. */
   model?: PricedModel | undefined;
+}
+
+/** A request that may be sent. */
+export interface Allowance {
+  /** Its output must not exceed this; absent: no bound from costs. */
+  maxOutputTokens?: number;
+  /** Call once the request has ended, paid or not: until then its cost is held for it. Twice is once. */
+  done(): void;
 }
 
 export interface CostGateOptions {
@@ -41,8 +51,11 @@ export interface CostGateOptions {
   limits: CostLimits;
   model: PricedModel;
   ledger: SpendLedger;
-  sessionId: string;
+  /** The session now: a compaction may rotate it. */
+  sessionId(): string;
   turnId: string;
+  /** Of the turn that has started this one as a subagent: its limits hold too, and it pays. */
+  parent?: CostGate | undefined;
 }
 
 type Limit = keyof CostLimits;
@@ -53,6 +66,11 @@ export class CostGate {
   readonly #limited: boolean;
   /** Absent until a request of known cost. */
   #turn: number | undefined;
+  /** Held for requests that are under way. */
+  #pending = 0;
+  /** What subagents of the turn have cost and their parent's session does not count yet. */
+  #children = 0;
+  readonly #childSessions = new Set<string>();
   /** Day of the last request that was let through: its answer is paid from that day's limit, also after midnight. */
   #day: string | undefined;
 
@@ -62,44 +80,57 @@ export class CostGate {
   }
 
   /**
-   * Call before each paid request; its output must not exceed `maxOutputTokens` (absent: no bound from costs).
-   * Throws `cost_limit` when the request could exceed a limit, or its price is not known while there is a limit;
-   * `store_read_failed` when a limit needs the ledger and it cannot be read.
+   * Call before each paid request. Throws `cost_limit` when the request could exceed a limit of the turn or of one
+   * above it, or its price is not known while there is a limit; `store_read_failed` when a limit needs the ledger
+   * and it cannot be read.
    */
-  before(request: CostRequest): { maxOutputTokens?: number } {
-    if (!this.#limited) return {};
+  before(request: CostRequest): Allowance {
+    const gates = this.#gates().filter((gate) => gate.#limited);
+    if (gates.length === 0) return { done: () => undefined };
     const model = request.model ?? this.#options.model;
     const prices = model.cost;
-    if (!prices) throw this.#unknownPrices(model.ref);
+    if (!prices) throw unknownPrices(model.ref);
     const inputPrice = Math.max(prices.input, prices.cacheRead ?? 0, prices.cacheWrite ?? 0);
-    if (inputPrice === 0 && prices.output === 0) return {};
+    if (inputPrice === 0 && prices.output === 0) return { done: () => undefined };
     const inputCost = (request.inputTokens * inputPrice) / MILLION;
     const next = inputCost + (request.minOutputTokens * prices.output) / MILLION;
     const day = this.#options.ledger.today();
-    let left = Infinity;
-    for (const limit of LIMITS) {
-      const most = this.#options.limits[limit];
-      if (most === undefined) continue;
-      const spent = this.#spent(limit, day);
-      if (spent + next > most) throw this.#exceeded({ limit, most, spent, next, request, ref: model.ref });
-      left = Math.min(left, most - spent - inputCost);
-    }
+    const left =
+      Math.min(...gates.map((gate) => gate.#left(day, next, { request, ref: model.ref }))) - inputCost;
     this.#day = day;
-    if (prices.output === 0) return {};
-    return {
-      maxOutputTokens: Math.max(request.minOutputTokens, Math.floor((left * MILLION) / prices.output)),
+    const paid = prices.output === 0 ? Infinity : Math.floor((left * MILLION) / prices.output);
+    const most = Math.max(request.minOutputTokens, paid);
+    const output = Math.min(most, request.wantedOutputTokens ?? most);
+    const held = inputCost + (output === Infinity ? 0 : (output * prices.output) / MILLION);
+    for (const gate of gates) gate.#pending += held;
+    let over = false;
+    const done = (): void => {
+      if (!over) for (const gate of gates) gate.#pending = Math.max(0, gate.#pending - held);
+      over = true;
     };
+    return { done, ...(most === Infinity ? {} : { maxOutputTokens: most }) };
   }
 
   /** Records what a request cost. Why it could not be written down, if it could not: the sum here holds. */
   spent(usage: Usage, purpose?: string, model: PricedModel = this.#options.model): string | undefined {
     const cost = usage.cost ?? (model.cost && priceOf(usage, model.cost));
     if (cost === undefined) return undefined;
+    const { ledger, sessionId, turnId, parent } = this.#options;
     this.#turn = (this.#turn ?? 0) + cost;
     if (cost === 0) return undefined;
-    const { ledger, sessionId, turnId } = this.#options;
-    const record = { sessionId, turnId, cost, ...(purpose !== undefined && { purpose }) };
+    if (parent) parent.#childSpent(cost, sessionId());
+    const record = { sessionId: sessionId(), turnId, cost, ...(purpose !== undefined && { purpose }) };
     return ledger.record(record, this.#day ?? ledger.today());
+  }
+
+  /** The turn ends: what its subagents have cost is the session's from now on. Why it could not be written. */
+  close(): string | undefined {
+    const { ledger, sessionId } = this.#options;
+    let unwritten: string | undefined;
+    for (const child of this.#childSessions) unwritten ??= ledger.carry(child, sessionId());
+    this.#childSessions.clear();
+    this.#children = 0;
+    return unwritten;
   }
 
   /** What is known of the costs now. */
@@ -117,10 +148,38 @@ export class CostGate {
     };
   }
 
+  /** This gate and those of the turns above it. */
+  #gates(): CostGate[] {
+    const { parent } = this.#options;
+    return [this, ...(parent ? parent.#gates() : [])];
+  }
+
+  #childSpent(cost: number, childSession: string): void {
+    this.#turn = (this.#turn ?? 0) + cost;
+    this.#children += cost;
+    this.#childSessions.add(childSession);
+    const { parent } = this.#options;
+    if (parent) parent.#childSpent(cost, childSession);
+  }
+
+  /** What the tightest limit leaves, once what is under way is paid. Throws `cost_limit` when `next` exceeds one. */
+  #left(day: string, next: number, refused: Pick<Refused, "request" | "ref">): number {
+    let left = Infinity;
+    for (const limit of LIMITS) {
+      const most = this.#options.limits[limit];
+      if (most === undefined) continue;
+      const spent = this.#spent(limit, day) + this.#pending;
+      if (spent + next > most)
+        throw exceeded({ limit, most, spent, pending: this.#pending, next, ...refused });
+      left = Math.min(left, most - spent);
+    }
+    return left;
+  }
+
   #spent(limit: Limit, day: string): number {
     const { ledger, sessionId } = this.#options;
     if (limit === "turn") return this.#turn ?? 0;
-    return limit === "session" ? ledger.sessionTotal(sessionId) : ledger.dayTotal(day);
+    return limit === "session" ? ledger.sessionTotal(sessionId()) + this.#children : ledger.dayTotal(day);
   }
 
   #readable(limit: "session" | "day"): number | undefined {
@@ -131,29 +190,31 @@ export class CostGate {
       return undefined;
     }
   }
+}
 
-  #unknownPrices(ref: string): PagurusError {
-    return new PagurusError(
-      "cost_limit",
-      `A cost limit is set, but the prices of ${ref} are not known; set models.providers.<provider>.models[].cost, or drop the limit.`,
-      { details: { model: ref } },
-    );
-  }
+function unknownPrices(ref: string): PagurusError {
+  return new PagurusError(
+    "cost_limit",
+    `A cost limit is set, but the prices of ${ref} are not known; set models.providers.<provider>.models[].cost, or drop the limit.`,
+    { details: { model: ref } },
+  );
+}
 
-  #exceeded(refused: Refused): PagurusError {
-    const { limit, most, spent, next, request, ref } = refused;
-    return new PagurusError(
-      "cost_limit",
-      `The next request was not sent: the ${limit} has cost ${dollars(spent)} of ${dollars(most)}, and ${request.inputTokens} tokens of input with a short answer from ${ref} would cost ${dollars(next)}; ${REMEDIES[limit]}.`,
-      { details: { limit, most, spent, next, model: ref } },
-    );
-  }
+function exceeded(refused: Refused): PagurusError {
+  const { limit, most, spent, pending, next, request, ref } = refused;
+  return new PagurusError(
+    "cost_limit",
+    `The next request was not sent: the ${limit} has cost ${dollars(spent)} of ${dollars(most)}${pending > 0 ? `, ${dollars(pending)} of it under way` : ""}, and ${request.inputTokens} tokens of input with a short answer from ${ref} would cost ${dollars(next)}; ${REMEDIES[limit]}.`,
+    { details: { limit, most, spent, next, model: ref } },
+  );
 }
 
 interface Refused {
   limit: Limit;
   most: number;
   spent: number;
+  /** Of it, held for requests that have not ended. */
+  pending: number;
   next: number;
   request: CostRequest;
   ref: string;

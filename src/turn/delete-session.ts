@@ -1,3 +1,4 @@
+import type { SessionRecord } from "../contract/writer.ts";
 import { runHooks } from "./hooks.ts";
 import type { AgentHost } from "./scope.ts";
 
@@ -9,20 +10,29 @@ export async function deleteSession(
   host: AgentHost,
   sessionKey: string,
 ): Promise<{ sessions: number; bytes: number }> {
-  const record = host.store.find(sessionKey);
   await host.subagents.endChildren(sessionKey, "deleted");
   const children = host.subagents.descendants(sessionKey).filter((key) => host.store.find(key) !== undefined);
   const deleted = { sessions: 0, bytes: 0 };
-  for (const key of [...children, sessionKey]) {
-    const { sessions, bytes } = host.store.delete(key);
-    deleted.sessions += sessions;
-    deleted.bytes += bytes;
+  const ended: SessionRecord[] = [];
+  try {
+    for (const key of [...children, sessionKey]) {
+      const record = host.store.find(key);
+      const { sessions, bytes } = host.store.delete(key);
+      deleted.sessions += sessions;
+      deleted.bytes += bytes;
+      if (record) ended.push(record);
+    }
+    host.subagents.forget(sessionKey);
+  } finally {
+    // Also when a later one could not be deleted: these are gone.
+    for (const record of ended) await sayEnded(host, record);
   }
-  host.subagents.forget(sessionKey);
-  if (!record) return deleted;
-  host.started.delete(record.sessionId);
-  host.slot.bootstrapped.delete(record.sessionId);
-  const context = { sessionKey, sessionId: record.sessionId, agentId: host.agentId };
-  await runHooks(host.hooks, "session_end", { reason: "deleted" }, context, { logger: host.logger });
   return deleted;
+}
+
+async function sayEnded(host: AgentHost, { sessionKey, sessionId }: SessionRecord): Promise<void> {
+  host.started.delete(sessionId);
+  host.slot.bootstrapped.delete(sessionId);
+  const context = { sessionKey, sessionId, agentId: host.agentId };
+  await runHooks(host.hooks, "session_end", { reason: "deleted" }, context, { logger: host.logger });
 }

@@ -54,7 +54,7 @@ export interface EngineContextOptions {
   /** Told of each completion that the engine asked for, so that its cost is counted. */
   onCompletion?: OnCompletion | undefined;
   degraded?(): readonly Degradation[];
-  /** A copy of the transcript for the engine could not be written. */
+  /** A copy of the transcript for the engine, or a line of the ledger, could not be written. */
   onFileFailure?(reason: string): void;
 }
 
@@ -77,6 +77,11 @@ export class EngineContext {
   /** Usage of the newest model call and when it was, ms since the epoch; undefined after a compaction. */
   noteUsage(last: { usage: Usage; at: number } | undefined): void {
     this.#last = last;
+  }
+
+  /** What is known of the newest model call. */
+  get lastUsage(): { usage: Usage; at: number } | undefined {
+    return this.#last;
   }
 
   /** Tokens of the last call as the provider reported them; undefined when nothing is known. */
@@ -102,12 +107,28 @@ export class EngineContext {
     return { ...this.base(extra), sessionFile: this.sessionFile() ?? "", sessionTarget: this.target() };
   }
 
-  /** Our file for a bundled engine, a fresh copy for any other; undefined when there is none. */
+  /** Our file for a bundled engine, a copy for any other, which may be an old one when it could not be written. */
   sessionFile(): string | undefined {
+    return this.#file().file;
+  }
+
+  /** The same; undefined also when the copy could not be brought up to date. */
+  freshSessionFile(): string | undefined {
+    const { file, fresh } = this.#file();
+    return fresh ? file : undefined;
+  }
+
+  #file(): { file: string | undefined; fresh: boolean } {
     const { host, session, onFileFailure } = this.options;
     const { record } = session();
-    if (!record) return undefined;
-    return engineSessionFile(host.slot, record.file, (reason) => onFileFailure?.(reason));
+    if (!record) return { file: undefined, fresh: false };
+    let fresh = true;
+    const failed = (reason: string): void => {
+      fresh = false;
+      onFileFailure?.(reason);
+    };
+    const file = engineSessionFile(host.slot, record.file, failed, (reason) => onFileFailure?.(reason));
+    return { file, fresh };
   }
 
   target(): SessionTarget {
@@ -185,7 +206,7 @@ export class EngineContext {
 
   /** Completions are paid for like any request, so they pass the same gate before they are sent. */
   #complete(): LlmComplete {
-    const { host, model, cost, onCompletion } = this.options;
+    const { host, model, cost, onCompletion, onFileFailure } = this.options;
     const summaryRef = host.config.agents?.defaults?.compaction?.model ?? model.ref;
     const complete = host.complete(summaryRef);
     return async (request) => {
@@ -194,16 +215,22 @@ export class EngineContext {
       const inputTokens = estimateTokens(
         [request.systemPrompt ?? "", ...request.messages.map(({ content }) => content)].join("\n"),
       );
-      const paid = cost?.before({
+      const allowed = cost?.before({
         inputTokens,
         minOutputTokens: SMALLEST_ANSWER,
+        wantedOutputTokens: request.maxTokens ?? asked.maxTokens,
         model: asked,
-      }).maxOutputTokens;
-      const maxTokens = Math.min(request.maxTokens ?? Infinity, paid ?? Infinity);
-      const result = await complete({ ...request, ...(maxTokens === Infinity ? {} : { maxTokens }) });
-      if (result.usage) cost?.spent(result.usage, request.purpose ?? "completion", asked);
-      onCompletion?.(request, result);
-      return result;
+      });
+      try {
+        const maxTokens = Math.min(request.maxTokens ?? Infinity, allowed?.maxOutputTokens ?? Infinity);
+        const result = await complete({ ...request, ...(maxTokens === Infinity ? {} : { maxTokens }) });
+        const unwritten = result.usage && cost?.spent(result.usage, request.purpose ?? "completion", asked);
+        if (unwritten !== undefined) onFileFailure?.(unwritten);
+        onCompletion?.(request, result);
+        return result;
+      } finally {
+        allowed?.done();
+      }
     };
   }
 }

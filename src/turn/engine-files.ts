@@ -66,17 +66,19 @@ function sameEnd(transcript: string, mirror: string, end: number): boolean {
 /**
  * The file named to an engine as `sessionFile`: ours for engines of this package, a copy for every other. A copy
  * that cannot be written is reported and stays as it is; the engine's own call tells whether that matters to it.
+ * `onRewritten` is told that the engine had rewritten the copy, which was made anew.
  */
 export function engineSessionFile(
   slot: { bundled: boolean },
   transcript: string,
   onFailure: (reason: string) => void,
+  onRewritten: (reason: string) => void = onFailure,
 ): string {
   if (slot.bundled) return transcript;
   const mirror = mirrorPath(transcript);
   try {
     if (refreshMirror(transcript, mirror)) {
-      onFailure(
+      onRewritten(
         "the engine rewrote its copy of the transcript; that is not taken over, and the copy was made anew",
       );
     }

@@ -114,7 +114,11 @@ function contractProblem(engine: ContextEngine): string | undefined {
   for (const member of ["ingest", "assemble", "compact"] as const) {
     if (typeof engine[member] !== "function") return `it lacks the required member ${member}()`;
   }
-  const { contract, transcriptSemantics } = engine.info;
+  const { contract, transcriptSemantics, hostRequirements } = engine.info;
+  for (const [operation, requirement] of Object.entries(hostRequirements ?? {})) {
+    if (!Array.isArray(requirement?.requiredCapabilities))
+      return `its host requirement for ${operation} has no list of requiredCapabilities`;
+  }
   const { currentTurnFence, turnAdvancementIdempotency } = transcriptSemantics ?? {};
   if (currentTurnFence !== undefined && currentTurnFence !== "before-current-turn-entry-v1") {
     return `it asks for the fence ${JSON.stringify(currentTurnFence)}, which this host does not know`;

@@ -2,7 +2,6 @@
 import type { PagurusError } from "../contract/errors.ts";
 import type { HarnessTurnResult } from "../contract/harness.ts";
 import type { AgentMessage } from "../contract/message.ts";
-import { messagesTokens } from "../tokens/messages.ts";
 import { EngineContext } from "./engine-context.ts";
 import { contextGauge } from "./gauge.ts";
 import { Guard } from "./guard.ts";
@@ -39,6 +38,8 @@ export async function finishTurn(state: TurnState, outcome: TurnOutcome, before:
     heartbeat: admission.request.heartbeat === true,
   });
   if (committed) state.results.delivered();
+  const unpaid = admission.cost.close();
+  if (unpaid !== undefined) guard.degrade("transcript", unpaid);
 
   const input = state.settleInput(before.history, [...recorder.messages]);
   if (!before.caughtUp) {
@@ -83,7 +84,8 @@ async function maintainAfter(state: TurnState): Promise<void> {
     report: () => undefined,
     deadlines: host.config.agents?.defaults?.engineDeadlines,
   });
-  later.frame = guard.frame;
+  // The built-in compaction writes through a turn, and this one is over.
+  later.frame = () => ({ memorySections: state.prepared.memorySections });
   const cursor = detachedCursor(host, sessionKey);
   const detached = new EngineContext({
     ...context.options,
@@ -91,6 +93,7 @@ async function maintainAfter(state: TurnState): Promise<void> {
     onFileFailure: (reason) => later.degrade("transcript", reason),
     degraded: () => [],
   });
+  detached.noteUsage(context.lastUsage);
   host.maintenance.start(sessionKey, cwd, { engine, guard: later, context: detached });
 }
 
@@ -107,7 +110,6 @@ function emitCompleted(state: TurnState, result: HarnessTurnResult): void {
   const { admission, prepared, usage } = state;
   const { emit, sessionKey, writer, turnId, harness, model, engine, guard, host, cost } = admission;
   const { sessionId } = writer.record;
-  const tokens = host.calibration(sessionId, model.ref).apply(messagesTokens(state.slice().messages));
   emit({
     type: "turn.completed",
     sessionKey,
@@ -120,7 +122,10 @@ function emitCompleted(state: TurnState, result: HarnessTurnResult): void {
     stopReason: result.stopReason === "yielded" ? "stop" : result.stopReason,
     usage,
     degraded: [...guard.degraded],
-    context: contextGauge(host, engine, model, { tokens: Math.ceil(tokens), budget: prepared.tokenBudget }),
+    context: contextGauge(host, engine, model, {
+      tokens: state.contextTokens(),
+      budget: prepared.tokenBudget,
+    }),
     cost: cost.soFar(),
   });
 }

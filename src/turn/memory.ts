@@ -195,7 +195,8 @@ async function search(
     return failedOutcome(`The memory could not be searched: ${toPagurusError(error).message}`);
   }
   if (hits.length === 0) return textOutcome("Nothing in memory matches. Try other words.", { hits: 0 });
-  const shown = hits.slice(0, limit);
+  // Best first, whatever order the memory gives; equal ones stay as they came.
+  const shown = hits.toSorted((left, right) => (right.score || 0) - (left.score || 0)).slice(0, limit);
   const text = shown.map(({ path, line, text: said }) => `${path}:${line}\n${cut(said)}`);
   return textOutcome(text.join("\n\n"), { hits: shown.length });
 }

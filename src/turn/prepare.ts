@@ -117,7 +117,7 @@ function ownTools(admission: Admission): ExtraTool[] {
     cwd,
     modelRef: model.ref,
     permission: request.permission,
-    ...(request.maxCost === undefined ? {} : { maxCost: request.maxCost }),
+    cost: admission.cost,
     harness,
     engine,
     guard,

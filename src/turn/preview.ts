@@ -65,7 +65,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
       mostTokens: model.contextWindow - around.fixedTokens,
       toolResultMaxChars: host.config.agents?.defaults?.toolResultMaxChars ?? DEFAULT_TOOL_RESULT_MAX_CHARS,
       citationsMode: citationsMode(host),
-      calibration: host.calibration(record?.sessionId ?? "", model.ref),
+      calibration: () => host.calibration(record?.sessionId ?? "", model.ref),
       signal,
       pending: () => [],
       volatile: () => waiting.map(({ message }) => ({ message, after: PREVIEW_ENTRY })),

@@ -1,4 +1,4 @@
-import type { LlmCompleteRequest, LlmCompleteResult } from "../contract/model.ts";
+import type { LlmCompleteRequest, LlmCompleteResult, ModelInfo } from "../contract/model.ts";
 import type { Usage } from "../contract/message.ts";
 import type { Receipt, ReceiptPart } from "../contract/receipt.ts";
 import { textMeasure } from "./receipt-parts.ts";
@@ -8,6 +8,16 @@ export interface ReceiptSink {
   append(receipt: Receipt): void;
   setUsage(turnId: string, request: number, usage: Usage): void;
   last(): Receipt | undefined;
+}
+
+/** Usage of the session's last request to this model that was a turn's own, and when that was. */
+export function lastUsageOf(
+  receipts: Pick<ReceiptSink, "last">,
+  model: ModelInfo,
+): { usage: Usage; at: number } | undefined {
+  const last = receipts.last();
+  if (!last?.usage || last.purpose !== undefined || last.model !== model.ref) return undefined;
+  return { usage: last.usage, at: Date.parse(last.timestamp) };
 }
 
 /** The number of the turn's next request. */

@@ -119,6 +119,8 @@ export class Recorder {
 
   /** A rotation gave entries of the turn new ids. */
   moved(ids: ReadonlyMap<string, string>): void {
+    // What it kept is of the former generation.
+    this.compaction = undefined;
     const now = (id: string | undefined): string | undefined => (id === undefined ? id : (ids.get(id) ?? id));
     this.inputEntryId = now(this.inputEntryId);
     this.messages = this.messages.map((message) => {

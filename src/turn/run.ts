@@ -8,6 +8,7 @@ import type { Receipt } from "../contract/receipt.ts";
 import type { Assembler, Assembly } from "./assemble.ts";
 import { sharedPrefix } from "./receipt-parts.ts";
 import { nextRequest, type ReceiptSink } from "./receipt-sink.ts";
+import type { Allowance } from "./cost.ts";
 import { inputBlocked } from "./gate.ts";
 import type { Prepared } from "./prepare.ts";
 import type { Recorder } from "./record.ts";
@@ -26,7 +27,12 @@ export interface RunInput {
   input: HarnessTurn["input"];
   takeSteering(): string[];
   closeInputs(): boolean;
+  hasSteering(): boolean;
+  /** Resolves when steering has arrived, or the turn's inputs are closed. */
+  steeringArrives(): Promise<void>;
   onUsage(usage: Usage): void;
+  /** Told of each context that is about to be sent, in tokens. */
+  onAssembled(tokens: number): void;
   /** Results of subagents, which join the live turn. */
   results: SubagentResults;
 }
@@ -45,7 +51,9 @@ export async function runHarness(run: RunInput): Promise<HarnessTurnResult> {
     for (;;) {
       const result = await orAbandoned(harness.runTurn(turn), signal, harness.id);
       const goesOn = result.stopReason === "stop" || result.stopReason === "length";
-      if (signal.aborted || !goesOn || !(await moreInput(run, signal))) return result;
+      if (signal.aborted || !goesOn) return result;
+      if (!(await moreInput(run, signal)))
+        return signal.aborted ? { ...result, stopReason: "aborted" } : result;
     }
   } finally {
     end.reached = true;
@@ -61,7 +69,8 @@ async function moreInput(run: RunInput, signal: AbortSignal): Promise<boolean> {
     if (await run.results.waiting()) return true;
     const child = run.results.nextEnd();
     if (!child) return !run.closeInputs();
-    await orAborted(child, signal).catch(() => undefined);
+    if (run.hasSteering()) return true;
+    await Promise.race([orAborted(child, signal), run.steeringArrives()]).catch(() => undefined);
     if (signal.aborted) return false;
   }
 }
@@ -97,6 +106,7 @@ function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
   const { admission, prepared, assembler } = run;
   const { host, sessionKey, turnId, cwd, model, signal } = admission;
   const book = new ReceiptBook(run);
+  let allowance: Allowance = { done: () => undefined };
   const thinking = host.settings.models[model.ref]?.thinking ?? host.settings.thinking;
   return {
     sessionKey,
@@ -115,11 +125,15 @@ function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
     fragments: [],
     assemble: async (request) => {
       const assembly = await assembler.assemble(request);
-      const { maxOutputTokens } = admission.cost.before({
+      allowance.done();
+      allowance = admission.cost.before({
         inputTokens: book.requestTokens(assembly),
         minOutputTokens: SMALLEST_ANSWER_TOKENS,
+        wantedOutputTokens: model.maxTokens,
       });
+      const { maxOutputTokens } = allowance;
       book.assembled(assembly);
+      run.onAssembled(assembly.estimatedTokens);
       return { ...assembly, ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) };
     },
     takeInputs: () => takeInputs(run),
@@ -163,6 +177,7 @@ function recordSteering(run: RunInput, text: string): UserMessage {
 
 function forward(run: RunInput, event: TurnEvent): void {
   if (event.type === "message") {
+    if (event.message.role === "assistant") run.results.answered();
     run.admission.emit({ type: "message", message: run.recorder.message(event.message) });
     return;
   }

@@ -67,7 +67,7 @@ export async function readStatus(
         tokens: window > 0 ? host.calibration(sessionId, model.ref).apply(tokens) : tokens,
         budget: fixed?.tokenBudget ?? 0,
       }),
-      memory: memoryFact(host, guard),
+      memory: await memoryFact(host, guard, cwd),
       subagents: host.subagents.facts(sessionKey),
       ...(info && reader ? { cost: costSoFar(host, info, sessionId) } : {}),
       permission: host.settings.permission.mode ?? "ask",
@@ -189,15 +189,26 @@ function compactionFact(entry: CompactionEntry): CompactionFact {
 }
 
 /** A memory that could not be had is what the look at the fixed parts has just found. */
-function memoryFact(host: AgentHost, guard: Guard): StatusReport["memory"] {
+async function memoryFact(host: AgentHost, guard: Guard, cwd: string): Promise<StatusReport["memory"]> {
   const selected = host.memory.id ?? "none";
-  const failed = guard.degraded.some(({ stage }) => stage === "memory");
-  return { selected, effective: failed ? UNAVAILABLE : selected };
+  if (guard.degraded.some(({ stage }) => stage === "memory")) return { selected, effective: UNAVAILABLE };
+  try {
+    return { selected, effective: (await host.memory.get(cwd))?.id ?? selected };
+  } catch {
+    // Where no model can be chosen the look has not come to the memory.
+    return { selected, effective: UNAVAILABLE };
+  }
 }
 
 function costSoFar(host: AgentHost, model: ModelInfo, sessionId: string): CostSoFar {
   const limits = costLimits(undefined, host.config.agents?.defaults?.maxCost);
-  const gate = new CostGate({ limits, model, ledger: host.spend, sessionId, turnId: "status" });
+  const gate = new CostGate({
+    limits,
+    model,
+    ledger: host.spend,
+    sessionId: () => sessionId,
+    turnId: "status",
+  });
   const { turn: _turn, ...known } = gate.soFar();
   return known;
 }

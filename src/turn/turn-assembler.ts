@@ -13,7 +13,6 @@ import type { TurnState } from "./turn-state.ts";
 export function turnAssembler(state: TurnState): Assembler {
   const { admission, prepared, recorder, context } = state;
   const { host, engine, guard, model, signal } = admission;
-  const { sessionId } = admission.writer.record;
   return new Assembler({
     engine,
     trusted: host.slot.bundled,
@@ -27,7 +26,7 @@ export function turnAssembler(state: TurnState): Assembler {
     mostTokens: model.contextWindow - prepared.fixedTokens,
     toolResultMaxChars: host.config.agents?.defaults?.toolResultMaxChars ?? DEFAULT_TOOL_RESULT_MAX_CHARS,
     citationsMode: citationsMode(host),
-    calibration: host.calibration(sessionId, model.ref),
+    calibration: () => host.calibration(admission.writer.record.sessionId, model.ref),
     signal,
     slice: () => state.slice(),
     pending: () => [...admission.writer.unfinalizedTurns()].flatMap((turn) => turn.messages),

@@ -2,11 +2,12 @@ import type { PagurusError } from "../contract/errors.ts";
 import type { AgentMessage, Usage } from "../contract/message.ts";
 import type { ContextSlice } from "../contract/writer.ts";
 import { builtInCompaction } from "../compaction/built-in.ts";
+import { messagesTokens } from "../tokens/messages.ts";
 import { readContext } from "./context-slice.ts";
 import { EngineContext } from "./engine-context.ts";
 import type { LaneScope } from "./lanes/scope.ts";
 import type { Prepared } from "./prepare.ts";
-import { completionReceipt, type ReceiptSink } from "./receipt-sink.ts";
+import { completionReceipt, lastUsageOf, type ReceiptSink } from "./receipt-sink.ts";
 import { Recorder } from "./record.ts";
 import type { Admission } from "./scope.ts";
 import type { SettleInput } from "./settle.ts";
@@ -31,6 +32,8 @@ export class TurnState {
   readonly results: SubagentResults;
   /** Of all model calls of the turn, those of its engine included. */
   usage: Usage = NO_USAGE;
+  /** Estimate of the newest request's context, and how many of the turn's messages it held; undefined before one. */
+  sent: { tokens: number; recorded: number } | undefined;
   /** A compaction has changed what stands before the turn. */
   compacted = false;
   /** Summary of the last compaction that the run made by itself. */
@@ -52,15 +55,21 @@ export class TurnState {
     this.results = new SubagentResults(host.subagents, sessionKey, guard);
     this.context = this.#engineContext();
     guard.frame = () => this.#frame();
-    const last = receipts.last();
-    if (last?.usage && last.purpose === undefined && last.model === model.ref) {
-      this.context.noteUsage({ usage: last.usage, at: Date.parse(last.timestamp) });
-    }
+    this.context.noteUsage(lastUsageOf(receipts, model));
   }
 
   slice(): ContextSlice {
     const { writer, model } = this.admission;
     return readContext(writer, model.contextWindow);
+  }
+
+  /** Estimate of the context as it stands now: what was sent last, and what has been said since. */
+  contextTokens(): number {
+    const { host, model, writer } = this.admission;
+    const calibration = host.calibration(writer.record.sessionId, model.ref);
+    if (!this.sent) return Math.ceil(calibration.apply(messagesTokens(this.slice().messages)));
+    const since = this.recorder.messages.slice(this.sent.recorded);
+    return Math.ceil(this.sent.tokens + calibration.apply(messagesTokens(since)));
   }
 
   noteUsage(usage: Usage): void {
@@ -107,7 +116,10 @@ export class TurnState {
       turn: {
         turnId,
         inputEntryId: () => this.recorder.inputEntryId,
-        moved: (ids) => this.recorder.moved(ids),
+        moved: (ids) => {
+          this.recorder.moved(ids);
+          this.results.moved(ids);
+        },
         compacted: (entry) => {
           this.recorder.compaction = entry;
         },

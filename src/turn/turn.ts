@@ -123,7 +123,12 @@ async function drive(
       results,
       takeSteering: () => channel.takeSteering(),
       closeInputs: () => channel.closeInputs(),
+      hasSteering: () => channel.hasSteering(),
+      steeringArrives: () => channel.steeringArrives(),
       onUsage: (usage) => state.noteUsage(usage),
+      onAssembled: (tokens) => {
+        state.sent = { tokens, recorded: recorder.messages.length };
+      },
     });
     return result.stopReason === "aborted" && deadline.signal.aborted
       ? { error: deadline.signal.reason as PagurusError }

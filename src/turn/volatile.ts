@@ -10,6 +10,7 @@ export class SubagentResults {
   readonly #guard: Guard;
   readonly #sessionKey: string;
   readonly #taken = new Set<string>();
+  readonly #answered = new Set<string>();
   /** Failures that were told: the same one comes at every look. */
   readonly #named = new Set<string>();
 
@@ -31,6 +32,18 @@ export class SubagentResults {
     return arrived;
   }
 
+  /** A rotation gave the entries that they stand behind new ids. */
+  moved(ids: ReadonlyMap<string, string>): void {
+    for (const placed of this.messages) {
+      if (placed.after !== undefined) placed.after = ids.get(placed.after) ?? placed.after;
+    }
+  }
+
+  /** A model has answered a request that held all that was taken. */
+  answered(): void {
+    for (const key of this.#taken) this.#answered.add(key);
+  }
+
   /** Results have arrived that the turn has not taken. */
   async waiting(): Promise<boolean> {
     const results = await this.#results();
@@ -49,8 +62,8 @@ export class SubagentResults {
     return this.#port.nextEnd(this.#sessionKey);
   }
 
-  /** The turn is committed: its results are not given again. */
+  /** The turn is committed: what a model has answered to is not given again. */
   delivered(): void {
-    if (this.#taken.size > 0) this.#port.delivered([...this.#taken]);
+    if (this.#answered.size > 0) this.#port.delivered([...this.#answered]);
   }
 }

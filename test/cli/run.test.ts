@@ -317,7 +317,13 @@ const compactions: TurnEvent[] = [
     tokensAfter: 41_000,
     handledBy: "legacy",
   },
-  { type: "compaction.failed", ...compaction, reason: "The summary was empty." },
+  {
+    type: "compaction.failed",
+    ...compaction,
+    tokensBefore: 900,
+    handledBy: "legacy",
+    reason: "The summary was empty.",
+  },
 ];
 
 test("a compaction is told of before and after, with what it saved", async () => {

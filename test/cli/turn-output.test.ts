@@ -79,6 +79,8 @@ test("messages are whole, however long; only arguments of a call are shortened",
     { type: "context.degraded", stage: "assemble", reason: long, engineId: "e", turnId: "t" },
     {
       type: "compaction.failed",
+      tokensBefore: 900,
+      handledBy: "legacy",
       lane: "queued",
       trigger: "manual",
       backend: "b",

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import fc from "fast-check";
 import type { CostLimits } from "../../src/config/types.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
 import type { Usage } from "../../src/contract/message.ts";
 import { SpendLedger } from "../../src/session/spend.ts";
-import { CostGate, costLimits, type PricedModel } from "../../src/turn/cost.ts";
+import { CostGate, costLimits, type CostRequest, type PricedModel } from "../../src/turn/cost.ts";
 
 const SESSION = "0000000000000000";
 const MODEL: PricedModel = { ref: "p/m", cost: { input: 1, output: 10, cacheRead: 0.1, cacheWrite: 1.25 } };
@@ -29,10 +29,20 @@ function gateOf(
   folder: string,
   limits: CostLimits,
   options: { model?: PricedModel; now?: () => number; ledger?: SpendLedger; sessionId?: string } = {},
-): CostGate {
+): Pick<CostGate, "spent" | "soFar"> & { before(request: CostRequest): { maxOutputTokens?: number } } {
   const ledger = options.ledger ?? new SpendLedger(folder, { now: options.now ?? (() => BEFORE_MIDNIGHT) });
   const { model = MODEL, sessionId = SESSION } = options;
-  return new CostGate({ limits, model, ledger, sessionId, turnId: "t" });
+  const gate = new CostGate({ limits, model, ledger, sessionId: () => sessionId, turnId: "t" });
+  return {
+    spent: (...paid) => gate.spent(...paid),
+    soFar: () => gate.soFar(),
+    // One request after the other: each has ended before the next is asked for.
+    before: (request) => {
+      const { done, ...allowed } = gate.before(request);
+      done();
+      return allowed;
+    },
+  };
 }
 
 function usageOf(input: number, output: number, more: Partial<Usage> = {}): Usage {
@@ -262,5 +272,48 @@ describe("A turn with limits", () => {
       ),
       { numRuns: 150 },
     );
+  });
+});
+
+describe("Requests at the same time", () => {
+  const folder = mkdtempSync(join(tmpdir(), "pagurus-cost-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const make = (id: string, limits: CostLimits, parent?: CostGate): CostGate =>
+    new CostGate({
+      limits,
+      model: MODEL,
+      ledger: new SpendLedger(folder, { now: () => BEFORE_MIDNIGHT }),
+      sessionId: () => id,
+      turnId: "t",
+      parent,
+    });
+  const small = { inputTokens: 10_000, minOutputTokens: 100, wantedOutputTokens: 100 };
+
+  it("hold what they may cost until they have ended", () => {
+    const gate = make("2".repeat(16), { turn: 0.03 });
+    const held: { done(): void }[] = [];
+    assert.throws(
+      () => {
+        for (let count = 0; count < 20; count += 1) held.push(gate.before(small));
+      },
+      { code: "cost_limit" },
+    );
+    assert.ok(held.length > 0 && held.length < 20, `${held.length} at once`);
+    for (const { done } of held) done();
+    gate.before(small).done();
+  });
+
+  it("of a subagent are paid by the turn that has started it, and by its session once that turn ends", () => {
+    const parent = make("3".repeat(16), { turn: 0.05, session: 1 });
+    const child = make("4".repeat(16), {}, parent);
+    child.before(small).done();
+    child.spent(usageOf(0, 0, { cost: 0.04 }));
+    assert.equal(parent.soFar().turn, 0.04);
+    assert.equal(parent.soFar().session, 0.04);
+    assert.throws(() => child.before(small), { code: "cost_limit" });
+    assert.throws(() => parent.before(small), { code: "cost_limit" });
+    assert.equal(parent.close(), undefined);
+    assert.equal(parent.soFar().session, 0.04);
+    assert.equal(make("3".repeat(16), {}).soFar().session, 0.04);
   });
 });

@@ -6,15 +6,17 @@ import type { LaneFacts, LaneScope } from "./scope.ts";
 export class Announcement {
   readonly #scope: LaneScope;
   readonly #facts: LaneFacts;
+  readonly #tokensBefore: number;
   readonly #began = performance.now();
 
-  private constructor(scope: LaneScope, facts: LaneFacts) {
+  private constructor(scope: LaneScope, facts: LaneFacts, tokensBefore: number) {
     this.#scope = scope;
     this.#facts = facts;
+    this.#tokensBefore = tokensBefore;
   }
 
   static async begin(scope: LaneScope, facts: LaneFacts, tokensBefore: number): Promise<Announcement> {
-    const announcement = new Announcement(scope, facts);
+    const announcement = new Announcement(scope, facts, tokensBefore);
     scope.emit({ type: "compaction.started", ...announcement.#common(), tokensBefore });
     const { lane, trigger } = facts;
     const { context, options } = hookCall(scope);
@@ -47,8 +49,9 @@ export class Announcement {
     await runHooks(this.#scope.host.hooks, "after_compaction", payload, context, options);
   }
 
-  failed(reason: string, cancelledBy?: string): void {
-    this.#scope.emit({ type: "compaction.failed", ...this.#common(), reason });
+  failed(reason: string, handledBy: string): void {
+    const tokensBefore = this.#tokensBefore;
+    this.#scope.emit({ type: "compaction.failed", ...this.#common(), tokensBefore, handledBy, reason });
     const { lane, trigger, backend } = this.#facts;
     const { engineId, sessionId, turnId, ownsCompaction, durationMs } = this.#known();
     const { logger } = this.#scope.host;
@@ -61,7 +64,8 @@ export class Announcement {
       turnId,
       ownsCompaction,
       durationMs,
-      cancelledBy,
+      tokensBefore,
+      handledBy,
     });
   }
 

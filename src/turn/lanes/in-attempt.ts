@@ -66,7 +66,7 @@ export async function compactInAttempt(
   const made = await builtIn(scope, facts, plan);
   if (made.compacted)
     await announcement.completed({ ...numbersOf(made, request), handledBy: handlerName(scope) });
-  else announcement.failed(made.reason ?? "nothing was compacted");
+  else announcement.failed(made.reason ?? "nothing was compacted", handlerName(scope));
   return made;
 }
 
@@ -148,7 +148,13 @@ async function hookPayload(
   const reserve = host.config.agents?.defaults?.compaction;
   const reserveTokens = reservedTokens(model.contextWindow, reserve, engine.info);
   const branchEntries: TranscriptEntry[] = [];
-  for await (const entry of scope.session.writer.cursor.forward()) branchEntries.push(entry);
+  // From where the present context begins: what an earlier summary stands for is not at issue again.
+  const first = plan.toSummarize[0]?.entryId;
+  for await (const entry of scope.session.writer.cursor.backward()) {
+    branchEntries.push(entry);
+    if (entry.id === first) break;
+  }
+  branchEntries.reverse();
   return {
     preparation: structuredClone(prepareCompaction(plan, { enabled: true, reserveTokens })),
     branchEntries,

@@ -32,7 +32,7 @@ export async function intercept(scope: LaneScope, request: Interception): Promis
   };
   const ask = engine.interceptCompaction?.bind(engine);
   if (!ask) return pass("the engine has no interceptCompaction()");
-  const sessionFile = scope.context.sessionFile();
+  const sessionFile = scope.context.freshSessionFile();
   if (sessionFile === undefined) return pass("there is no session file");
   const answer = await guard.call(
     "intercept",

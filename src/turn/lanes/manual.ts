@@ -9,7 +9,7 @@ import { checkHostRequirements } from "../engine-slot.ts";
 import type { Guard } from "../guard.ts";
 import { lookGuard, surroundings, type Surroundings } from "../inspect.ts";
 import { LiveSession } from "../live-session.ts";
-import { completionReceipt } from "../receipt-sink.ts";
+import { completionReceipt, lastUsageOf } from "../receipt-sink.ts";
 import type { AgentHost } from "../scope.ts";
 import { compactQueued } from "./queued.ts";
 import type { CompactionOutcome, LaneScope } from "./scope.ts";
@@ -81,18 +81,24 @@ function manualContext(
   guard: Guard,
 ): EngineContext {
   const { engine, harness, model, cwd, tokenBudget } = around;
-  const { sessionKey, sessionId } = session.writer.record;
+  const { sessionKey } = session.writer.record;
   const turnId = `compaction-${host.newTurnId()}`;
   const limits = costLimits(undefined, host.config.agents?.defaults?.maxCost);
   const turn = { turnId, runtime: harness.id, engine: engine.info.id, tokenBudget };
-  return new EngineContext({
+  const context = new EngineContext({
     host,
     engine,
     model,
     harness,
     cwd,
     tokenBudget,
-    cost: new CostGate({ limits, model, ledger: host.spend, sessionId, turnId }),
+    cost: new CostGate({
+      limits,
+      model,
+      turnId,
+      ledger: host.spend,
+      sessionId: () => session.writer.record.sessionId,
+    }),
     session: () => ({ record: session.writer.record, sessionKey, cursor: session.writer.cursor }),
     onFileFailure: (reason) => guard.degrade("transcript", reason),
     onCompletion: (asked, result) => {
@@ -100,4 +106,6 @@ function manualContext(
       receipts.append(completionReceipt(receipts, asked, result, turn));
     },
   });
+  context.noteUsage(lastUsageOf(host.receipts(session.writer.record), model));
+  return context;
 }

@@ -39,7 +39,7 @@ export async function compactQueued(scope: LaneScope, request: QueuedRequest): P
   const handledBy = native ? "built-in" : engine.info.id;
   const outcome = await ask(scope, request, facts, handledBy, native);
   if (!outcome.compacted) {
-    announcement.failed(outcome.reason ?? "nothing was compacted");
+    announcement.failed(outcome.reason ?? "nothing was compacted", handledBy);
     return outcome;
   }
   const { tokensBefore = request.currentTokens } = outcome;

@@ -38,7 +38,8 @@ export async function rotate(scope: LaneScope, successor: Successor): Promise<st
   const [open] = [...session.writer.unfinalizedTurns()];
   if (open) return `the engine has not taken the turn ${open.turnId} yet, so the session stays where it is`;
   const { context, options } = hookCall(scope);
-  const carried = await liveEntries(scope, successor);
+  const { carried, whole } = await liveEntries(scope, successor);
+  if (!whole) return `the input of the running turn was not found, so the session stays where it is`;
   try {
     session.rotate(host.store, successor, carried.map(withoutPlace));
   } catch (error) {
@@ -65,24 +66,33 @@ async function rebase(
   turn: LiveTurnPort,
   carried: readonly TranscriptEntry[],
 ): Promise<void> {
-  if (carried.length > 0) turn.moved(await newIds(scope, turn.turnId, carried));
+  turn.moved(carried.length > 0 ? await newIds(scope, turn.turnId, carried) : new Map());
   const inputEntryId = turn.inputEntryId();
   if (inputEntryId === undefined) return;
   const input = await scope.session.writer.cursor.get(inputEntryId);
   turn.rebased(input?.parentId ?? null);
 }
 
-/** Entries of the live turn that the successor's transcript does not hold. */
-async function liveEntries(scope: LaneScope, successor: Successor): Promise<TranscriptEntry[]> {
+/**
+ * Entries of the live turn, from its input on, that the successor's transcript does not hold. Others stand between
+ * them (compactions), which are of the former generation alone.
+ */
+async function liveEntries(
+  scope: LaneScope,
+  successor: Successor,
+): Promise<{ carried: TranscriptEntry[]; whole: boolean }> {
   const { session, turn } = scope;
-  if (!turn) return [];
+  const inputEntryId = turn?.inputEntryId();
+  if (!turn || inputEntryId === undefined) return { carried: [], whole: true };
   const entries: TranscriptEntry[] = [];
   for await (const entry of session.writer.cursor.backward()) {
-    if (entry.turnId !== turn.turnId) break;
-    entries.unshift(entry);
+    if (entry.turnId === turn.turnId && entry.type !== "compaction") entries.unshift(entry);
+    if (entry.id === inputEntryId) break;
   }
   const held = successor.file === undefined ? undefined : heldIds(successor.file);
-  return entries.filter((entry) => held?.has(entry.id) !== true && entry.type !== "compaction");
+  const carried = entries.filter((entry) => held?.has(entry.id) !== true);
+  const whole = held?.has(inputEntryId) === true || carried.some((entry) => entry.id === inputEntryId);
+  return { carried, whole };
 }
 
 /** A file that cannot be read holds nothing here; the store says what is wrong with it. */

@@ -4,6 +4,7 @@ import { PagurusError } from "../../contract/errors.ts";
 import { renderSummary } from "../../contract/summary.ts";
 import type { CompactionEntry, NewEntry } from "../../contract/transcript.ts";
 import { checkCut } from "../../compaction/cut.ts";
+import { leastGain } from "../../compaction/runtime-plan.ts";
 import { readContext } from "../context-slice.ts";
 import { splitLive } from "../live.ts";
 import { shortLine } from "../plugin-failure.ts";
@@ -44,8 +45,11 @@ export function takeSummary(scope: LaneScope, facts: LaneFacts, summary: Summary
   const head = { role: "user" as const, content: renderSummary(summary.text) };
   const input = split === undefined ? [] : messages.filter(({ entryId }) => entryId === split).slice(0, 1);
   const tokensAfter = contextTokens(scope, [...input, head, ...kept]);
-  if (complete && tokensAfter >= contextTokens(scope, messages)) {
-    return { refused: "the summary would not make the context smaller" };
+  const before = contextTokens(scope, messages);
+  if (complete && before - tokensAfter < leastGain(before)) {
+    return {
+      refused: `of ${before} tokens it would leave ${tokensAfter}, which is too little gained`,
+    };
   }
   const entry: NewEntry = {
     type: "compaction",

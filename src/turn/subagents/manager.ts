@@ -6,6 +6,7 @@ import type { PluginTool } from "../../contract/plugin.ts";
 import type { SpawnedAgent, SpawnRequest } from "../../contract/run.ts";
 import type { SubagentFact } from "../../contract/status.ts";
 import { SubagentLog, type ChildRecord } from "../../session/subagent-log.ts";
+import type { CostGate } from "../cost.ts";
 import type { AgentHost } from "../scope.ts";
 import { depthInKey, isChildKey } from "./child-key.ts";
 import type { Child, RunTurn } from "./child.ts";
@@ -108,6 +109,14 @@ export class Subagents implements SubagentPort {
 
   forget(sessionKey: string): void {
     this.#attempt("record of subagents not cleared", () => this.#log.forget(sessionKey));
+  }
+
+  costOf(sessionKey: string): CostGate | undefined {
+    return this.#running.list().find(({ key }) => key === sessionKey)?.plan.cost;
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all(this.#running.list().map(({ ended }) => ended));
   }
 
   facts(sessionKey: string): SubagentFact[] {

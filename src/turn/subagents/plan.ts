@@ -6,6 +6,7 @@ import type { TurnEvent } from "../../contract/events.ts";
 import type { RunRequest, SpawnRequest } from "../../contract/run.ts";
 import type { SessionRecord } from "../../contract/writer.ts";
 import { checkPlugins } from "../admit.ts";
+import type { CostGate } from "../cost.ts";
 import { checkHostRequirements } from "../engine-slot.ts";
 import { Guard } from "../guard.ts";
 import type { AgentHost } from "../scope.ts";
@@ -28,6 +29,8 @@ export interface SpawnPlan {
   ttlMs: number;
   /** A turn of the parent has started it, and waits for it. */
   inTurn: boolean;
+  /** The gate of that turn. */
+  cost: CostGate | undefined;
   /** The child's turn; key and signal are added. */
   run: RunRequest;
   engine: ContextEngine;
@@ -60,7 +63,7 @@ export async function planInTurn(
   asked: { task: string; contextMode: "isolated" | "fork"; model?: string | undefined },
 ): Promise<SpawnPlan> {
   const { task, contextMode, model } = asked;
-  const { sessionKey, cwd, permission, maxCost, engine, guard, harness } = parent;
+  const { sessionKey, cwd, permission, cost, engine, guard, harness } = parent;
   // Its model in the runtime that runs it here; another model where its own rules say.
   const runtime = model === undefined ? harness.id : undefined;
   const run: RunRequest = {
@@ -70,7 +73,6 @@ export async function planInTurn(
     agentId: host.agentId,
     ...(runtime === undefined ? {} : { runtime }),
     ...(permission === undefined ? {} : { permission }),
-    ...(maxCost === undefined ? {} : { maxCost }),
   };
   await checkRun(host, run, engine);
   return {
@@ -80,6 +82,7 @@ export async function planInTurn(
     forkAt: contextMode === "fork" ? parent.forkAt() : null,
     ttlMs: ttlOf(host, undefined),
     inTurn: true,
+    cost,
     run,
     engine,
     guard,
@@ -109,6 +112,7 @@ export async function planOutsideTurn(host: AgentHost, request: SpawnRequest): P
     forkAt: contextMode === "fork" ? await settledLeaf(host, parentSessionKey) : null,
     ttlMs: ttlOf(host, request.ttlMs),
     inTurn: false,
+    cost: undefined,
     run,
     engine,
     guard: guardOutsideTurns(host, engine),

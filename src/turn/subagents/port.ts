@@ -6,6 +6,7 @@ import type { UserMessage } from "../../contract/message.ts";
 import type { PluginTool } from "../../contract/plugin.ts";
 import type { RunRequest, SpawnedAgent, SpawnRequest } from "../../contract/run.ts";
 import type { SubagentFact } from "../../contract/status.ts";
+import type { CostGate } from "../cost.ts";
 import type { Guard } from "../guard.ts";
 
 /** A running turn, as far as its children need it. */
@@ -16,8 +17,8 @@ export interface ParentTurn {
   cwd: string;
   modelRef: string;
   permission: RunRequest["permission"];
-  /** What the turn may cost at most, US dollars; each of its children may cost as much. */
-  maxCost?: number | undefined;
+  /** The turn's gate: its limits hold for the children too, and it counts what they cost. */
+  cost?: CostGate | undefined;
   harness: AgentHarness;
   engine: ContextEngine;
   guard: Guard;
@@ -61,6 +62,10 @@ export interface SubagentPort {
   descendants(sessionKey: string): string[];
   /** Forgets what is recorded of a session and its descendants; called when they are deleted. */
   forget(sessionKey: string): void;
+  /** The gate of the turn that has started a child, which pays for it; undefined for any other session. */
+  costOf(sessionKey: string): CostGate | undefined;
+  /** Resolves when all children that run now have ended. */
+  idle(): Promise<void>;
   /** Children that have not ended, and those whose result waits. */
   facts(sessionKey: string): SubagentFact[];
   /** Library call outside a turn. Throws `subagent_limit`, `usage_invalid`, `engine_failed`, and what refuses a run. */

@@ -105,19 +105,25 @@ describe("compaction events", () => {
     assert.deepEqual([completed?.backend, completed?.handledBy], ["embedded", "built-in"]);
   });
 
-  it("a failed one has the reason and no counts", async () => {
+  it("a failed one has the reason, what there was, and who made none", async () => {
     await open({ compact: async () => ({ ok: true, compacted: false, reason: "all of it is needed" }) });
     await history();
     const [failed, ...more] = ofType(await ask(filler(14_500, "cedar")), "compaction.failed");
     assert.deepEqual(more, []);
-    assert.deepEqual(failed, {
-      type: "compaction.failed",
-      lane: "queued",
-      trigger: "threshold",
-      backend: "engine",
-      ownsCompaction: false,
-      reason: "all of it is needed",
-    });
+    assert.ok(failed && failed.tokensBefore > 14_000);
+    assert.deepEqual(
+      { ...failed, tokensBefore: 0 },
+      {
+        type: "compaction.failed",
+        lane: "queued",
+        trigger: "threshold",
+        backend: "engine",
+        ownsCompaction: false,
+        tokensBefore: 0,
+        handledBy: "recorder",
+        reason: "all of it is needed",
+      },
+    );
   });
 
   it("there is none while the context is within its budget", async () => {
@@ -252,7 +258,7 @@ describe("debug lines", () => {
     setting.turns.push(callsBig(14_500));
     await ask("look it up");
     const [line] = setting.logged("compaction not made");
-    assert.equal(line?.["cancelledBy"], "hooks");
+    assert.equal(line?.["handledBy"], "hooks");
     assert.equal(line?.["lane"], "in-attempt");
   });
 

@@ -336,7 +336,7 @@ describe("session_before_compact", () => {
     [
       "a summary longer than what it stands for",
       (preparation) => ({ summary: filler(40_000), ...place(preparation) }),
-      /would not make the context smaller/,
+      /too little gained/,
     ],
   ];
   for (const [title, answer, reason] of bad) {

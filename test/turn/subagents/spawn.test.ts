@@ -53,16 +53,16 @@ test("the engine is told both sessions, their ids and files, and the time to liv
   ]);
 });
 
-test("a child inherits folder, permission, model, runtime and cost limit, and takes a model of its own", async (t) => {
+test("a child inherits folder, permission, model, and runtime, and takes a model of its own", async (t) => {
   const setting = new Setting(t);
-  const parent = setting.parent({ permission: "read-only", maxCost: 2 });
+  const parent = setting.parent({ permission: "read-only" });
   await setting.call(parent, { task: "one" });
   await setting.call(parent, { task: "two", model: "test/other" });
   const [one, two] = setting.requests;
   assert.ok(one && two);
   assert.deepEqual(
-    [one.prompt, one.cwd, one.permission, one.model, one.runtime, one.maxCost],
-    ["one", setting.root, "read-only", "test/model", "embedded", 2],
+    [one.prompt, one.cwd, one.permission, one.model, one.runtime],
+    ["one", setting.root, "read-only", "test/model", "embedded"],
   );
   assert.deepEqual([two.model, two.runtime], ["test/other", undefined]);
 });

@@ -1,0 +1,283 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type {
+  PromptCacheInfo,
+  RuntimeContext,
+  RuntimeSettings,
+} from "../../../src/contract/runtime-context.ts";
+import type { ReplyStep } from "../../servers/server.ts";
+import type { ModelOptions } from "../setting.ts";
+import { answered, Calls, calls, engineOf, MembersBench } from "./members-bench.ts";
+
+const CACHED = { input: 10, output: 5, cacheRead: 700, cacheWrite: 300 };
+const FIVE_MINUTES = 5 * 60_000;
+
+interface Given {
+  runtimeContext?: RuntimeContext;
+  runtimeSettings?: RuntimeSettings;
+}
+
+interface Walk {
+  forward: string[];
+  backward: string[];
+  first: string | undefined;
+  unknown: string | undefined;
+}
+
+/** The engine, each member of which reads the transcript while it is called. */
+function walking(engine: ContextEngine, walks: Map<string, Walk>): ContextEngine {
+  const members = Object.entries(engine).map(([name, member]) => {
+    if (typeof member !== "function") return [name, member];
+    const call = member as (params: unknown) => unknown;
+    return [
+      name,
+      async (params?: Given) => {
+        if (params?.runtimeContext) walks.set(name, await walk(params.runtimeContext));
+        return call(params);
+      },
+    ];
+  });
+  return Object.fromEntries(members) as ContextEngine;
+}
+
+async function walk({ transcript }: RuntimeContext): Promise<Walk> {
+  const forward: string[] = [];
+  for await (const { id } of transcript.forward()) forward.push(id);
+  const backward: string[] = [];
+  for await (const { id } of transcript.backward()) backward.unshift(id);
+  const first = await transcript.get(forward[0] ?? "");
+  const unknown = await transcript.get("nowhere");
+  return { forward, backward, first: first?.id, unknown: unknown?.id };
+}
+
+describe("runtimeContext", () => {
+  let bench: MembersBench;
+  let asked: Calls;
+  beforeEach(() => {
+    asked = new Calls();
+  });
+  afterEach(() => bench.end());
+
+  /** What each member was given last. */
+  function given(): Map<string, Required<Given>> {
+    const found = new Map<string, Required<Given>>();
+    for (const { member, params } of asked.all()) {
+      const { runtimeContext, runtimeSettings } = (params ?? {}) as Given;
+      if (runtimeContext && runtimeSettings) found.set(member, { runtimeContext, runtimeSettings });
+    }
+    return found;
+  }
+
+  for (const settling of ["ingest", "ingestBatch", "afterTurn", "commitTurn"] as const) {
+    it(`is whole in every member of an engine that settles with ${settling}`, async () => {
+      bench = await MembersBench.open();
+      const members = {
+        ingest: {},
+        ingestBatch: { ingestBatch: async () => ({ ingestedCount: 2 }) },
+        afterTurn: { afterTurn: async () => undefined },
+        commitTurn: { commitTurn: async () => ({ status: "committed" as const }) },
+      };
+      const plain = engineOf(asked, {
+        bootstrap: async () => ({ bootstrapped: true }),
+        maintain: async () => ({ changed: false, bytesFreed: 0, rewrittenEntries: 0 }),
+        ...members[settling],
+      });
+      const walks = new Map<string, Walk>();
+      const engine = walking(plain, walks);
+      const before = await bench.start({ engine });
+      await bench.ask(before, "One");
+      await before.close();
+      const pagurus = await bench.start({ engine });
+      await bench.ask(pagurus, "Two");
+      await pagurus.compact({ cwd: bench.root });
+      const contexts = given();
+      assert.deepEqual(
+        [...contexts.keys()].toSorted(),
+        ["assemble", "bootstrap", "compact", "maintain", settling].toSorted(),
+      );
+      for (const [member, { runtimeContext, runtimeSettings }] of contexts) {
+        assertWhole(member, runtimeContext);
+        const { forward, backward, first, unknown } = walks.get(member) ?? {};
+        assert.ok(forward && forward.length > 0, `${member} walked the transcript`);
+        assert.deepEqual([backward, first, unknown], [forward, forward[0], undefined], member);
+        assertSettings(member, runtimeSettings);
+      }
+    });
+  }
+
+  function assertWhole(member: string, context: RuntimeContext): void {
+    const { provider, model, modelId, agentId, agentHarnessId, cwd, contextWindow } = context;
+    assert.deepEqual(
+      { provider, model, modelId, agentId, agentHarnessId, cwd, contextWindow },
+      {
+        provider: "test",
+        model: "test/model",
+        modelId: "model",
+        agentId: "main",
+        agentHarnessId: "embedded",
+        cwd: bench.root,
+        contextWindow: 100_000,
+      },
+      member,
+    );
+    const config = context.config as { plugins?: { slots?: Record<string, string> } };
+    assert.equal(config.plugins?.slots?.["contextEngine"], "mine");
+    // A manual compaction is no turn.
+    assert.equal(context.turnId === undefined, member === "compact");
+    assert.equal(context.manualCompaction, member === "compact" ? true : undefined);
+    assert.ok(context.tokenBudget > 0 && context.tokenBudget < contextWindow);
+    assert.equal(context.allowDeferredCompactionExecution, false);
+    const [text, message] = [
+      context.tokens("word ".repeat(100)),
+      context.tokens([{ role: "user", content: "Hi" }]),
+    ];
+    assert.ok(text > message && message > 0, `${text} ${message}`);
+    assert.equal(typeof context.llm.complete, "function");
+  }
+
+  function assertSettings(member: string, settings: RuntimeSettings): void {
+    const { limits, ...rest } = settings;
+    assert.deepEqual(
+      rest,
+      {
+        schemaVersion: 1,
+        runtime: { host: "pagurus", mode: "normal", harnessId: "embedded", runtimeId: "embedded" },
+        model: { requested: "test/model", resolved: "test/model", provider: "test" },
+        contextEngineSelection: { selectedId: "mine", source: "plugins.slots.contextEngine" },
+        executionHost: { id: "embedded", label: "Pagurus agent loop" },
+      },
+      member,
+    );
+    assert.equal(limits.maxOutputTokens, 4_000);
+    assert.ok(limits.promptTokenBudget > 0);
+  }
+
+  it("completes with the turn's model, and what that cost is the turn's", async () => {
+    bench = await MembersBench.open((request, index) =>
+      request.text.includes("Sum it up") ? { text: "It was calm." } : answered(request, index),
+    );
+    const answers: unknown[] = [];
+    const engine = engineOf(asked, {
+      assemble: async ({ messages, runtimeContext }) => {
+        const answer = await runtimeContext?.llm.complete({
+          messages: [{ role: "user", content: "Sum it up." }],
+          systemPrompt: "Be short.",
+          maxTokens: 50,
+          purpose: "digest",
+        });
+        answers.push(answer?.text, answer?.provider, answer?.model);
+        return { messages, estimatedTokens: 0 };
+      },
+    });
+    const pagurus = await bench.start({ engine });
+    await bench.ask(pagurus, "One");
+    assert.deepEqual(answers, ["It was calm.", "test", "model"]);
+    assert.match(bench.body(0).system, /Be short\./);
+    const receipts = await pagurus.context.receipts({});
+    assert.ok(receipts.some(({ purpose }) => purpose === "digest"));
+  });
+
+  it("says what has degraded in the turn, to every later call of it", async () => {
+    bench = await MembersBench.open();
+    let fails = true;
+    const engine = engineOf(asked, {
+      assemble: async ({ messages }) => {
+        if (fails) throw new Error("the index is gone");
+        return { messages, estimatedTokens: 0 };
+      },
+      afterTurn: async () => undefined,
+    });
+    const pagurus = await bench.start({ engine });
+    await bench.ask(pagurus, "One");
+    const { runtimeSettings } = asked.last("afterTurn");
+    assert.equal(runtimeSettings?.runtime.mode, "degraded");
+    assert.match(runtimeSettings?.diagnostics?.degradedReason ?? "", /^assemble: .*the index is gone/);
+    fails = false;
+    await bench.ask(pagurus, "Two");
+    const later = asked.last("afterTurn").runtimeSettings;
+    assert.equal(later?.runtime.mode, "normal");
+    assert.equal(later?.diagnostics, undefined);
+  });
+});
+
+describe("runtimeContext.promptCache", () => {
+  let bench: MembersBench;
+  let asked: Calls;
+  afterEach(() => bench.end());
+
+  /** What the engine was told at each assembly of a turn of two requests, and at its end. */
+  async function told(
+    protocol: "anthropic-messages" | "openai-completions",
+    usage: ReplyStep["usage"],
+    model: ModelOptions & { promptCache?: string } = {},
+  ) {
+    asked = new Calls();
+    const reply = usage === undefined ? {} : { usage };
+    bench = await MembersBench.open(
+      (_request, index) => ({
+        ...(index === 0 ? calls("glob", { pattern: "*" }) : { text: "Done." }),
+        ...reply,
+      }),
+      protocol,
+    );
+    const engine = engineOf(asked, { afterTurn: async () => undefined }, { assembleScope: "call" });
+    const pagurus = await bench.start({ engine, model });
+    const began = Date.now();
+    await bench.ask(pagurus, "One");
+    const seen = asked.of("assemble").map(({ runtimeContext }) => runtimeContext?.promptCache);
+    const end = asked.last("afterTurn").runtimeContext;
+    return { seen, end, began, pagurus };
+  }
+
+  function assertTouched({ lastCacheTouchAt = 0 }: PromptCacheInfo, began: number): void {
+    assert.ok(lastCacheTouchAt >= began && lastCacheTouchAt <= Date.now());
+  }
+
+  it("tells of the last call once one was made, and how long marked prefixes are kept", async () => {
+    const { seen, end, began } = await told("anthropic-messages", CACHED);
+    assert.equal(seen[0], undefined, "nothing is known before the first call");
+    for (const cache of [seen[1], end?.promptCache]) {
+      assert.ok(cache);
+      assertTouched(cache, began);
+      assert.deepEqual(cache.lastCallUsage, { ...CACHED, total: 1_015 });
+      assert.equal(cache.retention, "short");
+      assert.equal(cache.expiresAt, (cache.lastCacheTouchAt ?? 0) + FIVE_MINUTES);
+    }
+    assert.equal(end?.usage?.totalTokens, 1_015);
+    assert.equal(end?.currentTokenCount, 1_015);
+    const marked = bench.server.requests.map(({ text }) => text.split('"cache_control"').length - 1);
+    assert.ok(
+      marked.every((marks) => marks >= 1),
+      `each request has marks: ${marked.join()}`,
+    );
+  });
+
+  it("names no retention where the host sets no marks", async () => {
+    for (const [protocol, model] of [
+      ["anthropic-messages", { promptCache: "automatic" }],
+      ["openai-completions", {}],
+    ] as const) {
+      const { end, began } = await told(protocol, { input: 10, output: 5, cacheRead: 700 }, model);
+      assert.ok(end?.promptCache);
+      assertTouched(end.promptCache, began);
+      assert.equal(end.promptCache.lastCallUsage?.cacheRead, 700);
+      assert.ok(!("retention" in end.promptCache) && !("expiresAt" in end.promptCache));
+      if (protocol === "anthropic-messages") await bench.end();
+    }
+  });
+
+  it("is not there for a server that reports nothing", async () => {
+    const { end } = await told("openai-completions", null);
+    assert.equal(end?.promptCache, undefined);
+  });
+
+  it("is known of the last turn in the next process", async () => {
+    const { pagurus, end } = await told("anthropic-messages", CACHED);
+    await pagurus.close();
+    await bench.ask(await bench.start({ engine: engineOf(asked) }), "Two");
+    const [first] = asked.of("assemble").slice(2);
+    assert.deepEqual(first?.runtimeContext?.promptCache?.lastCallUsage, end?.promptCache?.lastCallUsage);
+    assert.equal(first?.runtimeContext?.promptCache?.retention, "short");
+  });
+});
