@@ -50,8 +50,15 @@ export function entryText(entry: TranscriptEntry): EntryText | undefined {
         text: "",
       };
     case "custom":
-      return undefined;
+      return entry.customType === "pagurus.subagent_result" ? resultText(entry.data) : undefined;
     default:
       return undefined;
   }
+}
+
+/** The words of a subagent's result are in its own session. */
+function resultText(data: unknown): { title: string; text: string } {
+  const { childSessionKey } = (data ?? {}) as { childSessionKey?: unknown };
+  const key = typeof childSessionKey === "string" ? childSessionKey : "a subagent";
+  return { title: `Result of ${key}`, text: `pagurus sessions show ${key}` };
 }

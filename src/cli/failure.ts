@@ -23,7 +23,6 @@ const USAGE_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   "host_requirement",
   "session_key_invalid",
   "attachment_invalid",
-  "cost_limit",
 ]);
 
 /** Exit code for an error code of the catalogue. */

@@ -46,7 +46,7 @@ export const lookCommands: readonly SlashCommand[] = [
   {
     name: "cost",
     usage: "",
-    summary: "What the last turn, the session and the day cost, and the limits.",
+    summary: "What the session and the day have cost, and the configured limits.",
     run: cost,
   },
   {

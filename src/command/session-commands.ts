@@ -1,4 +1,5 @@
 import { PagurusError } from "../contract/errors.ts";
+import type { CompactionReport } from "../contract/host.ts";
 import { saving } from "./gauge.ts";
 import { count, oneLine } from "./layout.ts";
 import { recentInputs, rewindSession, undoLastTurn } from "./rewind.ts";
@@ -14,14 +15,16 @@ async function renew(context: CommandContext, reason: "new" | "reset"): Promise<
 }
 
 /** What `/compact` and `pagurus compact` answer. */
-export function compactionText(result: {
-  compacted: boolean;
-  reason?: string;
-  tokensBefore?: number;
-  tokensAfter?: number;
-}): string {
+export function compactionText(result: CompactionReport): string {
   if (!result.compacted)
     return `Not compacted: ${result.reason ?? "the engine gave no reason"}.`.replace(/\.\.$/, ".");
+  const wrong = result.degraded.map(
+    ({ stage, reason }) => `degraded (${stage}): ${oneLine(reason, Infinity)}`,
+  );
+  return [savedText(result), ...wrong].join("\n");
+}
+
+function savedText(result: CompactionReport): string {
   const { tokensBefore: before, tokensAfter: after } = result;
   if (before === undefined) return "Compacted. The words stay, searchable, in the transcript.";
   const sizes =

@@ -1,5 +1,6 @@
 /** The host as a library: `createPagurus()` returns one; the command line is a client of it. */
 import type { ContextEngineFactory } from "./engine.ts";
+import type { Degradation } from "./events.ts";
 import type { AgentHarness } from "./harness.ts";
 import type { AgentMessage } from "./message.ts";
 import type { PluginRegister } from "./plugin.ts";
@@ -32,6 +33,17 @@ export interface ContextPreview {
   exactTokens?: number;
 }
 
+/** What `/compact` has done. Tokens are estimates. */
+export interface CompactionReport {
+  compacted: boolean;
+  /** Why not. */
+  reason?: string;
+  tokensBefore?: number;
+  tokensAfter?: number;
+  /** What went wrong on the way, such as a model that failed, so that the summary is an extract. */
+  degraded: Degradation[];
+}
+
 export interface Pagurus {
   run(request: RunRequest): TurnRun;
   /** Sessions of an agent (default `main`). */
@@ -57,7 +69,7 @@ export interface Pagurus {
     focus?: string;
     cwd?: string;
     signal?: AbortSignal;
-  }): Promise<{ compacted: boolean; reason?: string; tokensBefore?: number; tokensAfter?: number }>;
+  }): Promise<CompactionReport>;
   /** `/new`, `/reset`: a new generation under the key. Throws `session_locked` while a turn runs in it. */
   renew(request: {
     sessionKey?: string;

@@ -1,6 +1,6 @@
 /** Third room: tools, instructions, project files, and the budget that is left for the conversation. */
 import type { CompactionFlags } from "../compaction/policy.ts";
-import { DEFAULT_CONTEXT_ENGINE } from "../config/defaults.ts";
+import { DEFAULT_CONTEXT_ENGINE, DEFAULT_TOOL_RESULT_MAX_CHARS } from "../config/defaults.ts";
 import type { ContextEngine } from "../contract/engine.ts";
 import type { CitationsMode } from "../contract/memory.ts";
 import type { ImagePart, TextPart, UserMessage } from "../contract/message.ts";
@@ -94,6 +94,15 @@ export async function prepare(admission: Admission): Promise<Prepared> {
     tokenBudget: budgetFor(host, model.contextWindow, fixedTokens(system, tools), engine.info),
     input: { role: "user", content, timestamp: Date.now() },
   };
+}
+
+/**
+ * Characters of one tool result that are sent. The default is at most one a token of the window, about a quarter of
+ * it: a single file read must not fill a small model.
+ */
+export function toolResultLimit(host: AgentHost, window: number): number {
+  const configured = host.config.agents?.defaults?.toolResultMaxChars ?? DEFAULT_TOOL_RESULT_MAX_CHARS;
+  return configured === DEFAULT_TOOL_RESULT_MAX_CHARS ? Math.min(configured, window) : configured;
 }
 
 /** Under `legacy` the host adds the active memory section; other engines do. */

@@ -4,12 +4,11 @@ import type { ToolSpec } from "../contract/tool.ts";
 import { Assembler } from "./assemble.ts";
 import { EngineContext } from "./engine-context.ts";
 import { emptyCursor, readerOf, surroundings } from "./inspect.ts";
-import { citationsMode } from "./prepare.ts";
+import { citationsMode, toolResultLimit } from "./prepare.ts";
 import { readPromptHooks } from "./prompt-hooks.ts";
 import { makeReceipt } from "./run.ts";
 import type { AgentHost } from "./scope.ts";
 import { readContext } from "./context-slice.ts";
-import { DEFAULT_TOOL_RESULT_MAX_CHARS } from "../config/defaults.ts";
 
 /** Stands for the entry that the input would get. */
 const PREVIEW_ENTRY = "preview";
@@ -63,7 +62,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
       tools: around.tools.specs,
       tokenBudget,
       mostTokens: model.contextWindow - around.fixedTokens,
-      toolResultMaxChars: host.config.agents?.defaults?.toolResultMaxChars ?? DEFAULT_TOOL_RESULT_MAX_CHARS,
+      toolResultMaxChars: toolResultLimit(host, model.contextWindow),
       citationsMode: citationsMode(host),
       calibration: () => host.calibration(record?.sessionId ?? "", model.ref),
       signal,

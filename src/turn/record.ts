@@ -59,16 +59,16 @@ export class Recorder {
 
   /** Degradations outlive the process, so that `status` can tell them. */
   degradation(event: Extract<TurnEvent, { type: "context.degraded" }>): void {
+    const { stage, reason, engineId } = event;
+    this.note("pagurus.degraded", { stage, reason, engineId });
+  }
+
+  /** A fact of the turn that no model is shown. */
+  note(customType: string, data: Record<string, string>): void {
     const { writer, turnId } = this.#options;
     if (this.#failure || this.inputEntryId === undefined) return;
-    const { stage, reason, engineId } = event;
     try {
-      writer().append({
-        type: "custom",
-        turnId,
-        customType: "pagurus.degraded",
-        data: { stage, reason, engineId },
-      });
+      writer().append({ type: "custom", turnId, customType, data });
     } catch (error) {
       this.#fail(error);
     }

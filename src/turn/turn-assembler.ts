@@ -1,11 +1,10 @@
-import { DEFAULT_TOOL_RESULT_MAX_CHARS } from "../config/defaults.ts";
 import { PagurusError } from "../contract/errors.ts";
 import { Assembler } from "./assemble.ts";
 import { compactsInAttempt } from "./gauge.ts";
 import { compactInAttempt } from "./lanes/in-attempt.ts";
 import { compactQueued } from "./lanes/queued.ts";
 import { inputText } from "./live.ts";
-import { citationsMode } from "./prepare.ts";
+import { citationsMode, toolResultLimit } from "./prepare.ts";
 import { readPromptHooks } from "./prompt-hooks.ts";
 import type { TurnState } from "./turn-state.ts";
 
@@ -24,7 +23,7 @@ export function turnAssembler(state: TurnState): Assembler {
     tools: prepared.tools.specs,
     tokenBudget: prepared.tokenBudget,
     mostTokens: model.contextWindow - prepared.fixedTokens,
-    toolResultMaxChars: host.config.agents?.defaults?.toolResultMaxChars ?? DEFAULT_TOOL_RESULT_MAX_CHARS,
+    toolResultMaxChars: toolResultLimit(host, model.contextWindow),
     citationsMode: citationsMode(host),
     calibration: () => host.calibration(admission.writer.record.sessionId, model.ref),
     signal,

@@ -52,7 +52,9 @@ export class TurnState {
       guard,
       stop: (error: PagurusError) => deadline.abort(error),
     });
-    this.results = new SubagentResults(host.subagents, sessionKey, guard);
+    this.results = new SubagentResults(host.subagents, sessionKey, guard, (childSessionKey) =>
+      this.recorder.note("pagurus.subagent_result", { childSessionKey }),
+    );
     this.context = this.#engineContext();
     guard.frame = () => this.#frame();
     this.context.noteUsage(lastUsageOf(receipts, model));

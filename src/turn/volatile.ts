@@ -8,14 +8,17 @@ export class SubagentResults {
   readonly messages: VolatileMessage[] = [];
   readonly #port: SubagentPort;
   readonly #guard: Guard;
+  readonly #note: (childSessionKey: string) => void;
   readonly #sessionKey: string;
   readonly #taken = new Set<string>();
   readonly #answered = new Set<string>();
   /** Failures that were told: the same one comes at every look. */
   readonly #named = new Set<string>();
 
-  constructor(port: SubagentPort, sessionKey: string, guard: Guard) {
+  /** `note` writes down that a result was taken, without its words. */
+  constructor(port: SubagentPort, sessionKey: string, guard: Guard, note: (childSessionKey: string) => void) {
     this.#port = port;
+    this.#note = note;
     this.#guard = guard;
     this.#sessionKey = sessionKey;
   }
@@ -26,6 +29,7 @@ export class SubagentResults {
     for (const { childSessionKey, message } of await this.#results()) {
       if (this.#taken.has(childSessionKey)) continue;
       this.#taken.add(childSessionKey);
+      this.#note(childSessionKey);
       this.messages.push({ message, after });
       arrived.push(message);
     }

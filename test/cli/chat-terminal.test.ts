@@ -296,7 +296,7 @@ test("/compact says at once that it is at it", async () => {
   });
   desk.pagurus.compact = () =>
     new Promise((resolve) => {
-      finish = () => resolve({ compacted: true, tokensBefore: 9_000, tokensAfter: 2_000 });
+      finish = () => resolve({ compacted: true, tokensBefore: 9_000, tokensAfter: 2_000, degraded: [] });
     });
   await desk.say("/compact\r");
   await desk.until(/\ncompacting…\n$/);

@@ -24,13 +24,16 @@ test("status --json is the report as it is; the text has one line for each fact"
 });
 
 test("compact exits 1 when nothing was compacted", async () => {
-  const script = { compact: () => Promise.resolve({ compacted: false, reason: "nothing old" }) };
+  const script = {
+    compact: () => Promise.resolve({ compacted: false, reason: "nothing old", degraded: [] }),
+  };
   const { code, out } = await command(["compact"], { script });
   assert.deepEqual([code, out], [1, "Not compacted: nothing old.\n"]);
 });
 
 test("compact tells what it saved, and on a terminal that it is at it", async () => {
-  const compact = () => Promise.resolve({ compacted: true, tokensBefore: 12_000, tokensAfter: 3_000 });
+  const compact = () =>
+    Promise.resolve({ compacted: true, tokensBefore: 12_000, tokensAfter: 3_000, degraded: [] });
   const { code, out, err } = await command(["compact"], { script: { compact } });
   assert.deepEqual([code, err], [0, ""]);
   assert.match(out, /^Compacted: 12,000 → 3,000 tokens \(saved 9,000\)\./);

@@ -102,7 +102,7 @@ test("codes of usage and configuration exit 2, an aborted turn 130", async () =>
     ["engine_unknown", 2],
     ["runtime_unsupported", 2],
     ["session_key_invalid", 2],
-    ["cost_limit", 2],
+    ["cost_limit", 1],
     ["session_locked", 1],
     ["internal", 1],
     ["turn_aborted", 130],
@@ -289,7 +289,7 @@ test("a --max-cost that is no sum of dollars above 0 is refused before anything 
 test("a turn that a cost limit stops is one line on standard error", async () => {
   const turns = [[failed("cost_limit", "The next request would cost $0.40; the turn may cost $0.25.")]];
   const { code, out, err } = await command(["run", "hi"], { script: { turns } });
-  assert.deepEqual([code, out], [2, ""]);
+  assert.deepEqual([code, out], [1, ""]);
   assert.equal(err, "pagurus: The next request would cost $0.40; the turn may cost $0.25. [cost_limit]\n");
 });
 

@@ -44,11 +44,13 @@ test("/compact passes the focus on and tells the sizes or the reason", async () 
   const done = context({
     compact: (request) => {
       assert.equal(request.focus, "the parser");
-      return Promise.resolve({ compacted: true, tokensBefore: 12_000, tokensAfter: 3_000 });
+      return Promise.resolve({ compacted: true, tokensBefore: 12_000, tokensAfter: 3_000, degraded: [] });
     },
   });
   assert.match((await runCommand("/compact the parser", done)).text, /12,000 → 3,000 tokens \(saved 9,000\)/);
-  const refused = context({ compact: () => Promise.resolve({ compacted: false, reason: "Too short." }) });
+  const refused = context({
+    compact: () => Promise.resolve({ compacted: false, reason: "Too short.", degraded: [] }),
+  });
   assert.equal((await runCommand("/compact", refused)).text, "Not compacted: Too short.");
 });
 

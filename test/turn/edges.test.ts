@@ -235,6 +235,32 @@ describe("at the edges of a turn", () => {
     assert.equal(events.filter((event) => event.type === "compaction.failed").length, 1);
   });
 
+  it("says that /compact took an extract because the model failed, and status keeps it", async () => {
+    bench = await Bench.with((request, index) =>
+      JSON.stringify(request.body).includes("You write the summary")
+        ? { status: 400 }
+        : { text: `Reply ${index}. ${"tide and wall ".repeat(400)}` },
+    );
+    const pagurus = await bench.host();
+    for (const prompt of ["One", "Two", "Three"]) await bench.ask(pagurus, prompt);
+    const { compacted, degraded } = await pagurus.compact({ cwd: bench.root });
+    assert.equal(compacted, true);
+    assert.match(degraded[0]?.reason ?? "", /the summary is an extract/);
+    const status = await pagurus.status({ cwd: bench.root });
+    assert.ok(status.degraded.some(({ stage, reason }) => stage === "compact" && /extract/.test(reason)));
+  });
+
+  it("trims a tool's result to what a small window bears", async () => {
+    bench = await Bench.with([
+      { toolCalls: [{ id: "c1", name: "shell", arguments: { command: "seq 1 9000" } }] },
+      { text: "Done." },
+    ]);
+    const pagurus = await bench.host({ model: { contextWindow: 8_192, maxTokens: 1_000 } });
+    await bench.ask(pagurus, "Count");
+    const result = bench.body(1).messages.at(-1)?.results[0]?.text ?? "";
+    assert.ok(result.length > 6_000 && result.length <= 8_192, `${result.length} characters`);
+  });
+
   it("offers a heartbeat again as a heartbeat", async () => {
     const offered: (boolean | undefined)[] = [];
     bench = await Bench.with([{ text: "Beat." }, { text: "Reply." }]);

@@ -1,5 +1,6 @@
 /** The host as a library: `createPagurus()` returns one; the command line is a client of it. */
 import type { ContextEngineFactory } from "./engine.ts";
+import type { Degradation } from "./events.ts";
 import type { AgentHarness } from "./harness.ts";
 import type { AgentMessage } from "./message.ts";
 import type { PluginRegister } from "./plugin.ts";
@@ -28,6 +29,16 @@ export interface ContextPreview {
     receipt: Receipt;
     /** Counted with `o200k_base`, where asked for and the optional `gpt-tokenizer` is installed. */
     exactTokens?: number;
+}
+/** What `/compact` has done. Tokens are estimates. */
+export interface CompactionReport {
+    compacted: boolean;
+    /** Why not. */
+    reason?: string;
+    tokensBefore?: number;
+    tokensAfter?: number;
+    /** What went wrong on the way, such as a model that failed, so that the summary is an extract. */
+    degraded: Degradation[];
 }
 export interface Pagurus {
     run(request: RunRequest): TurnRun;
@@ -58,12 +69,7 @@ export interface Pagurus {
         focus?: string;
         cwd?: string;
         signal?: AbortSignal;
-    }): Promise<{
-        compacted: boolean;
-        reason?: string;
-        tokensBefore?: number;
-        tokensAfter?: number;
-    }>;
+    }): Promise<CompactionReport>;
     /** `/new`, `/reset`: a new generation under the key. Throws `session_locked` while a turn runs in it. */
     renew(request: {
         sessionKey?: string;

@@ -1,6 +1,7 @@
 import { builtInCompaction } from "../../compaction/built-in.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import type { TurnEvent } from "../../contract/events.ts";
+import type { CompactionReport } from "../../contract/host.ts";
 import { checkCompactionOwner } from "../admit.ts";
 import { readContext } from "../context-slice.ts";
 import { CostGate, costLimits } from "../cost.ts";
@@ -12,7 +13,7 @@ import { LiveSession } from "../live-session.ts";
 import { completionReceipt, lastUsageOf } from "../receipt-sink.ts";
 import type { AgentHost } from "../scope.ts";
 import { compactQueued } from "./queued.ts";
-import type { CompactionOutcome, LaneScope } from "./scope.ts";
+import type { LaneScope } from "./scope.ts";
 
 export interface ManualCompaction {
   sessionKey?: string;
@@ -27,7 +28,7 @@ export async function compactManually(
   host: AgentHost,
   request: ManualCompaction,
   emit: (event: TurnEvent) => void = () => undefined,
-): Promise<CompactionOutcome> {
+): Promise<CompactionReport> {
   const sessionKey = request.sessionKey ?? "main";
   const around = await surroundings(host, { cwd: request.cwd, sessionKey, turnId: "manual" });
   const { engine, harness, model, cwd, tokenBudget } = around;
@@ -63,11 +64,26 @@ export async function compactManually(
       signal,
       emit,
     };
-    return await compactQueued(scope, {
+    const { compacted, reason, tokensBefore, tokensAfter } = await compactQueued(scope, {
       trigger: "manual",
       currentTokens: context.runtime().tokens(messages),
       focus: request.focus,
     });
+    if (!compacted && signal.aborted) {
+      throw new PagurusError("turn_aborted", "The compaction was aborted; the conversation is as it was.");
+    }
+    // Like a turn's, so that status tells them.
+    for (const { stage, reason: why, engineId } of guard.degraded) {
+      const data = { stage, reason: why, engineId };
+      session.writer.append({ type: "custom", customType: "pagurus.degraded", data });
+    }
+    return {
+      compacted,
+      ...(reason === undefined ? {} : { reason }),
+      ...(tokensBefore === undefined ? {} : { tokensBefore }),
+      ...(tokensAfter === undefined ? {} : { tokensAfter }),
+      degraded: [...guard.degraded],
+    };
   } finally {
     session.close();
   }
