@@ -3,6 +3,7 @@ import type { CompactParams, CompactResult } from "../contract/engine-compaction
 import type { AgentMessage } from "../contract/message.ts";
 import type { RuntimeContext } from "../contract/runtime-context.ts";
 import { contextFromPath } from "./context.ts";
+import { Pace } from "../platform/pace.ts";
 import { compactByRuntime, type SummaryOptions } from "./runtime-compaction.ts";
 import { compactionSettings } from "./settings.ts";
 
@@ -51,6 +52,8 @@ export async function builtInCompaction(
   const { currentTokenCount: current, compactionTarget, abortSignal: signal } = params;
   const { keepRecentTokens } = compactionSettings(context.config);
   const { messages, liveStart, fragments } = await contextFromPath(context.transcript, context.turnId);
+  // Counts are remembered by message, so that what is counted at once below costs next to nothing.
+  await new Pace(signal).each(messages, (message) => context.tokens(message));
   const estimate = context.tokens(messages);
   const tokenBudget = params.tokenBudget ?? context.tokenBudget;
   const force = params.force ?? context.manualCompaction ?? false;

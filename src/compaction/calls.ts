@@ -1,6 +1,7 @@
 /** Tool calls of a span with what became of them, one record a call. */
 import type { AgentMessage, ToolCallPart } from "../contract/message.ts";
 import { callsOf, textOf } from "./message-text.ts";
+import type { Pace } from "../platform/pace.ts";
 import { oneLine, shorten } from "./sentences.ts";
 
 export interface CallRecord {
@@ -66,37 +67,55 @@ function kindOf(call: ToolCallPart): CallRecord["kind"] {
   return /shell|bash|exec|command/.test(name) ? "command" : "other";
 }
 
+function recordOf(call: ToolCallPart, index: number): CallRecord {
+  const path = pathOf(call);
+  const lines = linesOf(call);
+  const command = commandOf(call);
+  return {
+    name: call.name,
+    label: labelOf(call),
+    kind: kindOf(call),
+    state: "open",
+    result: "",
+    index,
+    ...(path === undefined ? {} : { path }),
+    ...(lines === undefined ? {} : { lines }),
+    ...(command === undefined ? {} : { command }),
+  };
+}
+
 /** In the order of the calls. A result belongs to the newest open call with its id. */
-export function callRecords(messages: readonly AgentMessage[]): CallRecord[] {
-  const records: CallRecord[] = [];
-  const open = new Map<string, CallRecord>();
-  for (const [index, message] of messages.entries()) {
+class CallLog {
+  readonly records: CallRecord[] = [];
+  readonly #open = new Map<string, CallRecord>();
+
+  add(message: AgentMessage, index: number): void {
     if (message.role === "assistant") {
       for (const call of callsOf(message)) {
-        const path = pathOf(call);
-        const lines = linesOf(call);
-        const command = commandOf(call);
-        const record: CallRecord = {
-          name: call.name,
-          label: labelOf(call),
-          kind: kindOf(call),
-          state: "open",
-          result: "",
-          index,
-          ...(path === undefined ? {} : { path }),
-          ...(lines === undefined ? {} : { lines }),
-          ...(command === undefined ? {} : { command }),
-        };
-        records.push(record);
-        open.set(call.id, record);
+        const record = recordOf(call, index);
+        this.records.push(record);
+        this.#open.set(call.id, record);
       }
     } else if (message.role === "toolResult") {
-      const record = open.get(message.toolCallId);
-      if (!record) continue;
+      const record = this.#open.get(message.toolCallId);
+      if (!record) return;
       record.state = message.isError ? "failed" : "ok";
       record.result = textOf(message);
-      open.delete(message.toolCallId);
+      this.#open.delete(message.toolCallId);
     }
   }
-  return records;
+}
+
+/** At once: for a span that fits a window. */
+export function callRecords(messages: readonly AgentMessage[]): CallRecord[] {
+  const log = new CallLog();
+  for (const [index, message] of messages.entries()) log.add(message, index);
+  return log.records;
+}
+
+/** The same in slices. */
+export async function readCalls(messages: readonly AgentMessage[], pace: Pace): Promise<CallRecord[]> {
+  const log = new CallLog();
+  await pace.each(messages, (message, index) => log.add(message, index));
+  return log.records;
 }

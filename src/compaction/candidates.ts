@@ -1,8 +1,9 @@
 /** Lines that a summary may hold, each with a score; `extract.ts` chooses among them. */
 import type { AgentMessage, AssistantMessage } from "../contract/message.ts";
-import { callRecords, type CallRecord } from "./calls.ts";
+import { readCalls, type CallRecord } from "./calls.ts";
 import { carriedFiles, fileLine, fileStates, isChanged, readFileLine } from "./files.ts";
 import { callsOf, textOf } from "./message-text.ts";
+import type { Pace } from "../platform/pace.ts";
 import { isAcknowledgement, isConstraint, isDecision, isErrorLine, substance } from "./salience.ts";
 import { readSections, type Section } from "./sections.ts";
 import { oneLine, sentencesOf, shorten } from "./sentences.ts";
@@ -14,6 +15,9 @@ export interface Candidate {
   /** Lines with the same key say the same thing; the newest one stands. */
   key: string;
 }
+
+/** What a line gains by the place of its message in the span. */
+type Recency = (index: number) => number;
 
 const MOST_SENTENCES = 12;
 const OUTCOME_CHARS = 140;
@@ -85,18 +89,22 @@ function errorLines(record: CallRecord): string[] {
   return found.slice(0, ERRORS_OF_A_CALL);
 }
 
-function isClean(record: CallRecord): boolean {
-  return record.state === "ok" && errorLines(record).length === 0;
+/** A call with the errors that its result tells. */
+interface ToldCall extends CallRecord {
+  errors: string[];
+}
+
+function isClean(call: ToldCall): boolean {
+  return call.state === "ok" && call.errors.length === 0;
 }
 
 function errorSource(record: CallRecord): string {
   return shorten(record.label, 60);
 }
 
-function outcomeOf(record: CallRecord): string {
+function outcomeOf(record: ToldCall): string {
   if (record.state === "open") return "no result recorded";
-  if (record.state === "failed")
-    return shorten(`failed: ${errorLines(record)[0] ?? "no output"}`, OUTCOME_CHARS);
+  if (record.state === "failed") return shorten(`failed: ${record.errors[0] ?? "no output"}`, OUTCOME_CHARS);
   if (record.kind !== "command") return "ok";
   const last = record.result.trimEnd().split("\n").at(-1) ?? "";
   return last.trim() === "" ? "ok" : shorten(oneLine(last), OUTCOME_CHARS);
@@ -111,49 +119,63 @@ function workLabel(record: CallRecord): string {
 }
 
 /** One line for each different call, with its last outcome and how often it was made. */
-function workLines(records: readonly CallRecord[], recencyOf: (index: number) => number): Candidate[] {
-  const groups = new Map<string, { record: CallRecord; times: number }>();
-  for (const record of records) {
+async function workLines(calls: readonly ToldCall[], recencyOf: Recency, pace: Pace): Promise<Candidate[]> {
+  const groups = new Map<string, { record: ToldCall; times: number }>();
+  await pace.each(calls, (record) => {
     const times = (groups.get(record.label)?.times ?? 0) + 1;
     groups.delete(record.label);
     groups.set(record.label, { record, times });
-  }
-  return [...groups.values()].map(({ record, times }) => {
+  });
+  const lines: Candidate[] = [];
+  await pace.each(groups.values(), ({ record, times }) => {
     const repeated = times > 1 ? ` (${times} times, the last one told)` : "";
     const state = record.state === "ok" ? 0 : 1.5;
     const score = WORK_SCORE[record.kind] + state + recencyOf(record.index);
-    return candidate("Work done", `${workLabel(record)} — ${outcomeOf(record)}${repeated}`, score);
+    lines.push(candidate("Work done", `${workLabel(record)} — ${outcomeOf(record)}${repeated}`, score));
   });
+  return lines;
 }
 
 /** Errors that commands and failed calls printed; one that the same call later did without weighs little. */
-function troubleLines(records: readonly CallRecord[], recencyOf: (index: number) => number): Candidate[] {
+async function troubleLines(
+  calls: readonly ToldCall[],
+  recencyOf: Recency,
+  pace: Pace,
+): Promise<Candidate[]> {
   const lastOk = new Map<string, number>();
-  for (const record of records) {
+  await pace.each(calls, (record) => {
     if (isClean(record)) lastOk.set(record.label, record.index);
-  }
-  return records.flatMap((record) => {
+  });
+  const lines: Candidate[] = [];
+  await pace.each(calls, (record) => {
     // Sources and search results are full of the word "error".
-    if (record.state !== "failed" && record.kind !== "command") return [];
+    if (record.state !== "failed" && record.kind !== "command") return;
     const resolved = (lastOk.get(record.label) ?? -1) > record.index;
-    return errorLines(record).map((line) => {
+    for (const line of record.errors) {
       const source = `${errorSource(record)}${resolved ? "; later without it" : ""}`;
       const text = `${shorten(line, OUTCOME_CHARS)} (${source})`;
-      return candidate("Errors", text, (resolved ? 1.5 : 6) + recencyOf(record.index));
-    });
+      lines.push(candidate("Errors", text, (resolved ? 1.5 : 6) + recencyOf(record.index)));
+    }
   });
+  return lines;
 }
 
 /** Files of the span with their state, which an earlier summary may know better than the last look at one. */
-function fileLines(records: readonly CallRecord[], previousSummary: string | undefined): Candidate[] {
-  const touched = [...fileStates(records).keys()];
-  const states = fileStates(records, carriedFiles(previousSummary));
-  return touched.flatMap((path, index) => {
+async function fileLines(
+  records: readonly CallRecord[],
+  previousSummary: string | undefined,
+  pace: Pace,
+): Promise<Candidate[]> {
+  const touched = await fileStates(records, new Map(), pace);
+  const states = await fileStates(records, carriedFiles(previousSummary), pace);
+  const lines: Candidate[] = [];
+  await pace.each(touched.keys(), (path, index) => {
     const state = states.get(path);
-    if (!state) return [];
-    const recency = (2 * (index + 1)) / touched.length;
-    return [candidate("Files touched", fileLine(path, state), (isChanged(state) ? 5 : 1.5) + recency)];
+    if (!state) return;
+    const recency = (2 * (index + 1)) / touched.size;
+    lines.push(candidate("Files touched", fileLine(path, state), (isChanged(state) ? 5 : 1.5) + recency));
   });
+  return lines;
 }
 
 const CARRIED_SCORE: Record<Section, number> = {
@@ -168,12 +190,8 @@ const CARRIED_SCORE: Record<Section, number> = {
 };
 
 /** Lines of the previous summary; identifiers are ranked apart, errors that a later call no longer shows go. */
-function carriedLines(
-  previousSummary: string,
-  lineChars: number,
-  records: readonly CallRecord[],
-): Candidate[] {
-  const fixedSources = records.filter(isClean).map((record) => `(${errorSource(record)})`);
+function carriedLines(previousSummary: string, lineChars: number, calls: readonly ToldCall[]): Candidate[] {
+  const fixedSources = [...new Set(calls.filter(isClean).map((call) => `(${errorSource(call)})`))];
   return readSections(previousSummary).flatMap(({ section, text }) => {
     if (section === "Exact identifiers") return [];
     if (section === "Errors" && fixedSources.some((source) => text.endsWith(source))) return [];
@@ -186,40 +204,47 @@ function carriedLines(
 }
 
 /** A line said again replaces its earlier wording, and keeps the better of the two scores. */
-function withoutRepeats(candidates: readonly Candidate[]): Candidate[] {
+async function withoutRepeats(candidates: readonly Candidate[], pace: Pace): Promise<Candidate[]> {
   const byKey = new Map<string, Candidate>();
-  for (const item of candidates) {
+  await pace.each(candidates, (item) => {
     const before = byKey.get(item.key);
     byKey.delete(item.key);
     byKey.set(item.key, before && before.score > item.score ? { ...item, score: before.score } : item);
-  }
+  });
   return [...byKey.values()];
 }
 
-/** All lines, in the order they would stand in. */
-export function candidatesOf(params: {
-  messages: readonly AgentMessage[];
-  previousSummary?: string | undefined;
-  lineChars: number;
-}): Candidate[] {
+/** All lines, in the order they would stand in. Made in slices. */
+export async function candidatesOf(
+  params: {
+    messages: readonly AgentMessage[];
+    previousSummary?: string | undefined;
+    lineChars: number;
+  },
+  pace: Pace,
+): Promise<Candidate[]> {
   const { messages, previousSummary, lineChars } = params;
-  const recencyOf = (index: number): number => (2 * (index + 1)) / Math.max(1, messages.length);
-  const users = messages.flatMap((message, index) => (message.role === "user" ? [index] : []));
-  const records = callRecords(messages);
-  const lines = previousSummary === undefined ? [] : carriedLines(previousSummary, lineChars, records);
-  for (const [index, message] of messages.entries()) {
+  const recencyOf: Recency = (index) => (2 * (index + 1)) / Math.max(1, messages.length);
+  const firstUser = messages.findIndex((message) => message.role === "user");
+  const lastUser = messages.findLastIndex((message) => message.role === "user");
+  const calls: ToldCall[] = [];
+  await pace.each(await readCalls(messages, pace), (record) => {
+    calls.push({ ...record, errors: errorLines(record) });
+  });
+  const lines = previousSummary === undefined ? [] : carriedLines(previousSummary, lineChars, calls);
+  await pace.each(messages, (message, index) => {
     if (message.role === "user") {
-      const boost = index === users.at(-1) ? 4 : index === users[0] && previousSummary === undefined ? 3 : 0;
+      const boost = index === lastUser ? 4 : index === firstUser && previousSummary === undefined ? 3 : 0;
       lines.push(...userLines(textOf(message), lineChars, boost + recencyOf(index) / 2));
     } else if (message.role === "assistant") {
       const final = callsOf(message).length === 0 && messages[index + 1]?.role !== "assistant";
       lines.push(...assistantLines(message, final, lineChars, recencyOf(index)));
     }
-  }
-  lines.push(
-    ...workLines(records, recencyOf),
-    ...troubleLines(records, recencyOf),
-    ...fileLines(records, previousSummary),
+  });
+  const all = lines.concat(
+    await workLines(calls, recencyOf, pace),
+    await troubleLines(calls, recencyOf, pace),
+    await fileLines(calls, previousSummary, pace),
   );
-  return withoutRepeats(lines);
+  return await withoutRepeats(all, pace);
 }

@@ -1,17 +1,18 @@
 /** The parts of a summary that code collects and that no model is trusted with: files and exact identifiers. */
 import type { AgentMessage } from "../contract/message.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
-import { callRecords } from "./calls.ts";
+import { readCalls } from "./calls.ts";
 import { identifierLines } from "./extract.ts";
 import { carriedFiles, fileLine, fileStates, isChanged } from "./files.ts";
-import { requiredIdentifiers } from "./identifiers.ts";
+import { NO_STRINGS, requiredIdentifiers, surveyStrings, type SpanStrings } from "./identifiers.ts";
+import type { Pace } from "../platform/pace.ts";
 import { renderSections, type SummaryLine } from "./sections.ts";
 
 /** Shares of the summary that changed files, and exact strings that have to stay, take at most. */
 const REQUIRED_FILES_SHARE = 0.12;
 const REQUIRED_STRINGS_SHARE = 0.12;
 
-interface Span {
+export interface Span {
   messages: readonly AgentMessage[];
   previousSummary?: string | undefined;
   identifierPolicy: "strict" | "off";
@@ -32,12 +33,24 @@ interface File {
   changed: boolean;
 }
 
-/** Files of the span and of the summary before, by last use, newest first. */
-function filesOf(span: Span): File[] {
-  const states = fileStates(callRecords(span.messages), carriedFiles(span.previousSummary));
-  return [...states].toReversed().map(([path, state]) => {
-    return { path, line: fileLine(path, state), changed: isChanged(state) };
+/** What code found in a span and in the summary before it. */
+export interface Collected {
+  span: Span;
+  /** By last use, newest first. */
+  files: File[];
+  strings: SpanStrings;
+}
+
+/** Reads a span, in slices. */
+export async function collect(span: Span, pace: Pace): Promise<Collected> {
+  const records = await readCalls(span.messages, pace);
+  const states = await fileStates(records, carriedFiles(span.previousSummary), pace);
+  const files: File[] = [];
+  await pace.each(states, ([path, state]) => {
+    files.push({ path, line: fileLine(path, state), changed: isChanged(state) });
   });
+  const strings = span.identifierPolicy === "off" ? NO_STRINGS : await surveyStrings(span.messages, pace);
+  return { span, files: files.reverse(), strings };
 }
 
 /** As many as fit, changed ones before those that were only read. */
@@ -55,28 +68,26 @@ function chosenFiles(files: readonly File[], budget: number): Set<File> {
   return chosen;
 }
 
-export function requiredOf(span: Span): RequiredParts {
-  const changed = filesOf(span).filter((file) => file.changed);
+export function requiredOf({ span, files, strings }: Collected): RequiredParts {
+  const changed = files.filter((file) => file.changed);
   const chosen = chosenFiles(changed, span.maxTokens * REQUIRED_FILES_SHARE);
-  const files = changed.filter((file) => chosen.has(file)).map((file) => file.path);
-  const strings =
-    span.identifierPolicy === "off"
-      ? []
-      : requiredIdentifiers(span.messages, span.maxTokens * REQUIRED_STRINGS_SHARE);
-  return { files, identifiers: strings };
+  return {
+    files: changed.filter((file) => chosen.has(file)).map((file) => file.path),
+    identifiers: requiredIdentifiers(strings, span.maxTokens * REQUIRED_STRINGS_SHARE),
+  };
 }
 
 /** A model's text with the files and exact strings of the span behind it, those required first, within `maxTokens`. */
-export function withCollected(span: Span, text: string, required: RequiredParts): string {
+export function withCollected(collected: Collected, text: string, required: RequiredParts): string {
+  const { span, files, strings } = collected;
   const budget = span.maxTokens - estimateTokens(text);
-  const files = filesOf(span);
   const chosen = chosenFiles(files, budget / 2);
   const oldestFirst = files.filter((file) => chosen.has(file)).toReversed();
   const lines: SummaryLine[] = oldestFirst.map(({ line }) => ({ section: "Files touched", text: line }));
   const shown = `${text}\n${renderSections(lines)}`;
   const rest = budget - estimateTokens(renderSections(lines));
   if (span.identifierPolicy === "strict") {
-    lines.push(...identifierLines(span.messages, span.previousSummary, shown, rest, required.identifiers));
+    lines.push(...identifierLines(strings, span.previousSummary, shown, rest, required.identifiers));
   }
   return lines.length === 0 ? text : `${text}\n\n${renderSections(lines)}`;
 }

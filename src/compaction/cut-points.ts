@@ -13,8 +13,8 @@ export interface ContextShape {
   cuttable: boolean[];
   /** True where a turn begins that the context holds from its input on. */
   turnStart: boolean[];
-  /** Index of the assistant message that made the call of each result, by the result's index. */
-  callOf: ReadonlyMap<number, number>;
+  /** Index of the assistant message that made the call of each result, by the result's index; -1 elsewhere. */
+  callOf: Int32Array;
 }
 
 interface ShapeParams {
@@ -35,24 +35,19 @@ function findSummary(messages: readonly AgentMessage[], liveStart: number): numb
 }
 
 /** The newest call before it when an id repeats. */
-function callIndexes(messages: readonly AgentMessage[]): Map<number, number> {
+function callIndexes(messages: readonly AgentMessage[]): Int32Array {
   const made = new Map<string, number>();
-  const indexes = new Map<number, number>();
+  const indexes = new Int32Array(messages.length).fill(-1);
   for (const [index, message] of messages.entries()) {
-    if (message.role === "assistant") for (const call of callsOf(message)) made.set(call.id, index);
-    if (message.role !== "toolResult") continue;
-    const from = made.get(message.toolCallId);
-    if (from !== undefined) indexes.set(index, from);
+    if (message.role === "assistant") {
+      for (const part of message.content) if (part.type === "toolCall") made.set(part.id, index);
+    } else if (message.role === "toolResult") indexes[index] = made.get(message.toolCallId) ?? -1;
   }
   return indexes;
 }
 
 /** A cut stands before an entry the store knows, never at a result, never between a call and its result. */
-function cutPoints(
-  messages: readonly AgentMessage[],
-  summaryIndex: number,
-  callOf: ReadonlyMap<number, number>,
-): boolean[] {
+function cutPoints(messages: readonly AgentMessage[], summaryIndex: number, callOf: Int32Array): boolean[] {
   const cuttable = messages.map(
     (message, index) =>
       index > summaryIndex && message.entryId !== undefined && message.role !== "toolResult",
@@ -60,7 +55,8 @@ function cutPoints(
   // From the end: `reach` is the earliest call that a result at or after this place belongs to.
   let reach = messages.length;
   for (let index = messages.length - 1; index >= 0; index -= 1) {
-    reach = Math.min(reach, callOf.get(index) ?? reach);
+    const call = callOf[index] ?? -1;
+    if (call >= 0) reach = Math.min(reach, call);
     if (reach < index) cuttable[index] = false;
   }
   return cuttable;
@@ -89,9 +85,10 @@ export function shapeOf(params: ShapeParams): ContextShape {
 export function lastSplit(shape: ContextShape): number | undefined {
   const { messages, liveStart, callOf, cuttable } = shape;
   const answers = new Map<number, string[]>();
-  for (const [index, from] of callOf) {
+  for (let index = liveStart; index < messages.length; index += 1) {
     const message = messages[index];
-    if (message?.role !== "toolResult") continue;
+    const from = callOf[index] ?? -1;
+    if (message?.role !== "toolResult" || from < 0) continue;
     answers.set(from, [...(answers.get(from) ?? []), message.toolCallId]);
   }
   let last: number | undefined;

@@ -2,7 +2,8 @@
 import type { AgentMessage } from "../contract/message.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { candidatesOf, type Candidate } from "./candidates.ts";
-import { identifiers } from "./identifiers.ts";
+import { surveyStrings, type SpanStrings } from "./identifiers.ts";
+import { Pace } from "../platform/pace.ts";
 import { readSections, renderSections, type Section, type SummaryLine } from "./sections.ts";
 import { termsOf } from "./terms.ts";
 
@@ -14,6 +15,7 @@ interface ExtractParams {
   focus?: string;
   /** `off`: no exact identifiers. Default `strict`. */
   identifierPolicy?: "strict" | "off";
+  signal?: AbortSignal;
 }
 
 /** Most of the budget that a section takes before every other one had its turn. */
@@ -27,21 +29,37 @@ const SHARE: Record<Section, number> = {
   "Files touched": 0.12,
   "Exact identifiers": 0.28,
 };
-const MOST_IDENTIFIERS = 600;
 const HEADING_TOKENS = 5;
 
-function withFocus(candidates: readonly Candidate[], focus: string | undefined): Candidate[] {
+async function withFocus(
+  candidates: readonly Candidate[],
+  focus: string | undefined,
+  pace: Pace,
+): Promise<readonly Candidate[]> {
   const wanted = new Set(termsOf(focus ?? ""));
-  if (wanted.size === 0) return [...candidates];
-  return candidates.map((item) => {
+  if (wanted.size === 0) return candidates;
+  const focused: Candidate[] = [];
+  await pace.each(candidates, (item) => {
     const hits = new Set(termsOf(item.text).filter((term) => wanted.has(term))).size;
-    return hits === 0 ? item : { ...item, score: item.score + 3 + Math.min(hits, 3) };
+    focused.push(hits === 0 ? item : { ...item, score: item.score + 3 + Math.min(hits, 3) });
   });
+  return focused;
+}
+
+interface Ranked extends Candidate {
+  /** Its place in the text. */
+  at: number;
+  /** Tokens of its line, once they were counted. */
+  tokens?: number;
+}
+
+function byScore(a: Ranked, b: Ranked): number {
+  return b.score - a.score || b.at - a.at;
 }
 
 /** Chooses whole lines by score; `capped` keeps each section within its share. */
 class Selection {
-  readonly chosen = new Set<Candidate>();
+  readonly #chosen = new Set<Ranked>();
   readonly #spent = new Map<Section, number>();
   readonly #maxTokens: number;
   #total = 0;
@@ -50,15 +68,19 @@ class Selection {
     this.#maxTokens = maxTokens;
   }
 
-  take(ranked: readonly Candidate[], budget: number, capped: boolean): void {
+  async take(ranked: readonly Ranked[], budget: number, capped: boolean, pace: Pace): Promise<void> {
     for (const item of ranked) {
-      if (this.chosen.has(item)) continue;
+      // The least line takes a token.
+      if (this.#total + 1 > budget) return;
+      if (pace.due) await pace.rest();
+      if (this.#chosen.has(item)) continue;
       const spent = this.#spent.get(item.section) ?? 0;
-      const cost = estimateTokens(`\n- ${item.text}`) + (spent === 0 ? HEADING_TOKENS : 0);
+      item.tokens ??= estimateTokens(`\n- ${item.text}`);
+      const cost = item.tokens + (spent === 0 ? HEADING_TOKENS : 0);
       if (this.#total + cost > budget) continue;
       // The best line of a section may exceed its share: a share of a small budget holds no line at all.
       if (capped && spent > 0 && spent + cost > SHARE[item.section] * this.#maxTokens) continue;
-      this.chosen.add(item);
+      this.#chosen.add(item);
       this.#spent.set(item.section, spent + cost);
       this.#total += cost;
     }
@@ -67,6 +89,16 @@ class Selection {
   get total(): number {
     return this.#total;
   }
+
+  get inOrder(): Ranked[] {
+    return [...this.#chosen].sort((a, b) => a.at - b.at);
+  }
+
+  /** Takes the least line out; false where there is none. */
+  dropLeast(): boolean {
+    const least = [...this.#chosen].sort(byScore).at(-1);
+    return least !== undefined && this.#chosen.delete(least);
+  }
 }
 
 /**
@@ -74,7 +106,7 @@ class Selection {
  * from before.
  */
 export function identifierLines(
-  messages: readonly AgentMessage[],
+  strings: SpanStrings,
   previousSummary: string | undefined,
   shown: string,
   budget: number,
@@ -82,7 +114,7 @@ export function identifierLines(
 ): SummaryLine[] {
   const section = "Exact identifiers";
   const carried = readSections(previousSummary ?? "").filter((line) => line.section === section);
-  const fresh = identifiers(messages, MOST_IDENTIFIERS);
+  const fresh = strings.ranked.map(({ value }) => value);
   const lines: SummaryLine[] = [];
   let total = HEADING_TOKENS;
   for (const text of new Set([...first, ...fresh, ...carried.map((line) => line.text)])) {
@@ -99,34 +131,40 @@ export function identifierLines(
  * A structured extract within `maxTokens`: what the user asked in their own words, decisions and constraints,
  * what was done and how it ended, errors, files, exact identifiers. Lines of `previousSummary` stay as long as
  * nothing newer replaces them and they outweigh what is new. Lines are taken whole; empty where not even one fits.
+ * Made in slices, between which other work runs. Throws `turn_aborted` when `signal` fires.
  */
-export function summarizeExtractively(params: ExtractParams): string {
+export async function summarizeExtractively(params: ExtractParams): Promise<string> {
   const { messages, previousSummary, maxTokens } = params;
+  const pace = new Pace(params.signal);
   const lineChars = Math.min(400, Math.max(60, Math.floor(maxTokens * 0.4)));
-  const candidates = withFocus(candidatesOf({ messages, previousSummary, lineChars }), params.focus);
-  const position = new Map(candidates.map((item, index) => [item, index]));
-  const at = (item: Candidate): number => position.get(item) ?? 0;
-  const ranked = candidates.toSorted((a, b) => b.score - a.score || at(b) - at(a));
+  const found = await candidatesOf({ messages, previousSummary, lineChars }, pace);
+  const candidates = await withFocus(found, params.focus, pace);
+  const ranked = await pace.sorted(
+    candidates.map((item, at): Ranked => ({ ...item, at })),
+    byScore,
+  );
 
   const selection = new Selection(maxTokens);
-  selection.take(ranked, maxTokens * (1 - SHARE["Exact identifiers"]), true);
-  const inOrder = (): SummaryLine[] => candidates.filter((item) => selection.chosen.has(item));
-  const shown = renderSections(inOrder());
+  await selection.take(ranked, maxTokens * (1 - SHARE["Exact identifiers"]), true, pace);
+  const shown = renderSections(selection.inOrder);
   const strings =
     params.identifierPolicy === "off"
       ? []
-      : identifierLines(messages, previousSummary, shown, maxTokens - selection.total);
+      : identifierLines(
+          await surveyStrings(messages, pace),
+          previousSummary,
+          shown,
+          maxTokens - selection.total,
+        );
   const stringTokens = estimateTokens(renderSections(strings));
-  selection.take(ranked, maxTokens - stringTokens, false);
+  await selection.take(ranked, maxTokens - stringTokens, false, pace);
 
   // Estimates of parts do not add up exactly: the least of the choice makes room.
-  const leastFirst = ranked.filter((item) => selection.chosen.has(item)).toReversed();
-  let text = renderSections([...inOrder(), ...strings]);
+  let text = renderSections([...selection.inOrder, ...strings]);
   while (text !== "" && estimateTokens(text) > maxTokens) {
-    const least = strings.length > 0 ? undefined : leastFirst.shift();
-    if (least) selection.chosen.delete(least);
-    else strings.pop();
-    text = renderSections([...inOrder(), ...strings]);
+    if (strings.length > 0 || !selection.dropLeast()) strings.pop();
+    text = renderSections([...selection.inOrder, ...strings]);
+    if (pace.due) await pace.rest();
   }
   return text;
 }

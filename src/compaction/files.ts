@@ -1,6 +1,6 @@
 /** Files that tool calls touched and how they stand now, collected by code and not left to a summarizer. */
-import type { AgentMessage } from "../contract/message.ts";
-import { callRecords, type CallRecord } from "./calls.ts";
+import type { CallRecord } from "./calls.ts";
+import type { Pace } from "../platform/pace.ts";
 import { readSections } from "./sections.ts";
 
 type FileOperation = "read" | "written" | "edited" | "deleted";
@@ -50,11 +50,17 @@ function removedBy(command: string): string[] {
   });
 }
 
-/** Whether a path, as a call named it, is what was removed or lies in it. */
-function lies(path: string, removed: string): boolean {
-  const bare = (text: string): string => text.replace(/^(?:\.\/)+/, "");
-  const [at, gone] = [bare(path), bare(removed)];
-  return gone !== "" && (at === gone || at.startsWith(`${gone}/`));
+function bare(path: string): string {
+  return path.startsWith("./") ? path.replace(/^(?:\.\/)+/, "") : path;
+}
+
+/** The paths, as calls named them, that are what was removed or lie in it. */
+function goneOf(paths: Iterable<string>, removed: readonly string[]): string[] {
+  const names = removed.map(bare).filter((name) => name !== "");
+  return [...paths].filter((path) => {
+    const at = bare(path);
+    return names.some((name) => at.startsWith(name) && (at === name || at.charAt(name.length) === "/"));
+  });
 }
 
 function nextState(before: FileState | undefined, record: CallRecord): FileState | undefined {
@@ -75,26 +81,26 @@ function nextState(before: FileState | undefined, record: CallRecord): FileState
  * The state of each path after these calls, most recently used last: on what an earlier summary knew of it.
  * Commands count only where they remove a file that is known from other calls.
  */
-export function fileStates(
+export async function fileStates(
   records: readonly CallRecord[],
-  before: ReadonlyMap<string, FileState> = new Map(),
-): Map<string, FileState> {
+  before: ReadonlyMap<string, FileState>,
+  pace: Pace,
+): Promise<Map<string, FileState>> {
   const states = new Map(before);
   const set = (path: string, state: FileState): void => {
     states.delete(path);
     states.set(path, state);
   };
-  for (const record of records) {
+  await pace.each(records, (record) => {
     if (record.path !== undefined) {
       const state = nextState(states.get(record.path), record);
       if (state) set(record.path, state);
     } else if (record.command !== undefined && record.state === "ok") {
       const removed = removedBy(record.command);
-      if (removed.length === 0) continue;
-      const gone = [...states.keys()].filter((path) => removed.some((name) => lies(path, name)));
-      for (const path of gone) set(path, { operation: "deleted" });
+      if (removed.length === 0) return;
+      for (const path of goneOf(states.keys(), removed)) set(path, { operation: "deleted" });
     }
-  }
+  });
   return states;
 }
 
@@ -144,13 +150,13 @@ export function carriedFiles(summary: string | undefined): Map<string, FileState
  * Paths by what was done to them, each list sorted by last use, newest first. From the arguments `path` or
  * `file_path` of successful calls of read, write and edit tools; a path may stand in several lists.
  */
-export function filesTouched(messages: readonly AgentMessage[]): {
+export function filesTouched(records: readonly CallRecord[]): {
   read: string[];
   written: string[];
   edited: string[];
 } {
   const paths = { read: new Set<string>(), written: new Set<string>(), edited: new Set<string>() };
-  for (const { path, operation } of touches(callRecords(messages)).reverse()) {
+  for (const { path, operation } of touches(records).reverse()) {
     if (operation !== "deleted") paths[operation].add(path);
   }
   return { read: [...paths.read], written: [...paths.written], edited: [...paths.edited] };

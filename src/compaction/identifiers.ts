@@ -2,6 +2,7 @@
 import type { AgentMessage } from "../contract/message.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { textOf } from "./message-text.ts";
+import type { Pace } from "../platform/pace.ts";
 
 /** A leading slash, `./`, `../` or `~/` belongs to the path. */
 const CANDIDATE = /(?:~\/|\.{0,2}\/)?[A-Za-z0-9_][A-Za-z0-9_./:-]{5,}/g;
@@ -44,60 +45,107 @@ function saidIn(message: AgentMessage): string {
   return parts.join("\n");
 }
 
-/**
- * The most useful specific strings, best first: those the agent or the user wrote themselves before those that
- * only results show, newer before older, rare before frequent. At most `limit`.
- */
-export function identifiers(messages: readonly AgentMessage[], limit: number): string[] {
-  const seen = new Map<string, Seen>();
-  for (const [index, message] of messages.entries()) {
-    const said = message.role !== "toolResult";
-    for (const value of new Set(specificStrings(saidIn(message)))) {
-      const entry = seen.get(value) ?? { said: 0, shown: 0, last: index, lastSaid: -1 };
-      if (said) {
-        entry.said += 1;
-        entry.lastSaid = index;
-      } else entry.shown += 1;
-      entry.last = index;
-      seen.set(value, entry);
-    }
-  }
-  const count = Math.max(1, messages.length);
-  const scored = [...seen].map(([value, entry]) => {
-    const use = entry.said === 0 ? 0 : 2 + Math.log2(1 + Math.min(entry.said, 8));
-    const recency = (2 * (1 + (entry.said === 0 ? entry.last : entry.lastSaid))) / count;
-    // What nearly every result repeats (a prefix of all paths, a tool's banner) tells nothing.
-    const common = (3 * entry.shown) / count;
-    return { value, last: entry.last, score: use + recency - common };
-  });
-  scored.sort((a, b) => b.score - a.score || b.last - a.last || (a.value < b.value ? -1 : 1));
-  return scored.slice(0, limit).map((entry) => entry.value);
+interface Scored {
+  value: string;
+  score: number;
+  last: number;
+  /** Written by the agent or the user, not only shown by results. */
+  said: boolean;
 }
 
+function better(a: Scored, b: Scored): number {
+  return b.score - a.score || b.last - a.last || (a.value < b.value ? -1 : 1);
+}
+
+/** The best of many, without sorting them all. */
+class Best {
+  #kept: Scored[] = [];
+  #least = -Infinity;
+
+  add(item: Scored): void {
+    if (item.score < this.#least) return;
+    this.#kept.push(item);
+    if (this.#kept.length < 4 * MOST_RANKED) return;
+    this.#kept = this.ranked();
+    this.#least = this.#kept.at(-1)?.score ?? -Infinity;
+  }
+
+  ranked(): Scored[] {
+    return this.#kept.toSorted(better).slice(0, MOST_RANKED);
+  }
+}
+
+function scoreOf(entry: Seen, messages: number): number {
+  const use = entry.said === 0 ? 0 : 2 + Math.log2(1 + Math.min(entry.said, 8));
+  const recency = (2 * (1 + (entry.said === 0 ? entry.last : entry.lastSaid))) / messages;
+  // What nearly every result repeats (a prefix of all paths, a tool's banner) tells nothing.
+  const common = (3 * entry.shown) / messages;
+  return use + recency - common;
+}
+
+/** No summary has room for more. */
+const MOST_RANKED = 600;
 /** Newest messages of users whose exact strings are those of the open asks, and how many of them count. */
 const ASKS = 3;
 const MOST_ASKED = 20;
 const MOST_REQUIRED = 60;
 
+/** The exact strings of a span. */
+export interface SpanStrings {
+  /**
+   * The most useful ones, best first: those the agent or the user wrote themselves before those that only results
+   * show, newer before older, rare before frequent. At most 600.
+   */
+  ranked: { value: string; said: boolean }[];
+  /** Those of the newest requests, the newest request first. */
+  asked: string[];
+}
+
+export const NO_STRINGS: SpanStrings = { ranked: [], asked: [] };
+
+/** Reads a span once, in slices. */
+export async function surveyStrings(messages: readonly AgentMessage[], pace: Pace): Promise<SpanStrings> {
+  const seen = new Map<string, Seen>();
+  await pace.each(messages, (message, index) => {
+    const said = message.role !== "toolResult";
+    for (const value of new Set(specificStrings(saidIn(message)))) {
+      let entry = seen.get(value);
+      if (!entry) seen.set(value, (entry = { said: 0, shown: 0, last: index, lastSaid: -1 }));
+      if (said) {
+        entry.said += 1;
+        entry.lastSaid = index;
+      } else entry.shown += 1;
+      entry.last = index;
+    }
+  });
+  const best = new Best();
+  const count = Math.max(1, messages.length);
+  await pace.each(seen, ([value, entry]) => {
+    best.add({ value, last: entry.last, said: entry.said > 0, score: scoreOf(entry, count) });
+  });
+  const ranked = best.ranked().map(({ value, said }) => ({ value, said }));
+  return { ranked, asked: newestAsked(messages) };
+}
+
+function newestAsked(messages: readonly AgentMessage[]): string[] {
+  const asks: string[] = [];
+  for (let index = messages.length - 1; index >= 0 && asks.length < ASKS; index -= 1) {
+    const message = messages[index];
+    const text = message?.role === "user" ? textOf(message) : "";
+    if (text.trim() !== "") asks.push(text);
+  }
+  return [...new Set(asks.flatMap(specificStrings))].slice(0, MOST_ASKED);
+}
+
 /**
  * The exact strings that a summary has to keep, best first, within `budget` tokens: those of the newest requests,
  * then the best of the span that the agent or the user wrote themselves.
  */
-export function requiredIdentifiers(messages: readonly AgentMessage[], budget: number): string[] {
-  const asks = messages.filter((message) => message.role === "user" && textOf(message).trim() !== "");
-  const asked = new Set(
-    asks
-      .slice(-ASKS)
-      .toReversed()
-      .flatMap((ask) => specificStrings(textOf(ask))),
-  );
-  const said = new Set(
-    messages.flatMap((message) => (message.role === "toolResult" ? [] : specificStrings(saidIn(message)))),
-  );
-  const best = identifiers(messages, MOST_REQUIRED).filter((value) => said.has(value));
+export function requiredIdentifiers({ ranked, asked }: SpanStrings, budget: number): string[] {
+  const best = ranked.slice(0, MOST_REQUIRED).filter(({ said }) => said);
   const required: string[] = [];
   let left = budget;
-  for (const value of new Set([...[...asked].slice(0, MOST_ASKED), ...best])) {
+  for (const value of new Set([...asked, ...best.map((item) => item.value)])) {
     const cost = estimateTokens(`, ${value}`);
     if (cost > left) continue;
     left -= cost;

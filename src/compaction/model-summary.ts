@@ -3,7 +3,8 @@ import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { AgentMessage } from "../contract/message.ts";
 import type { LlmComplete, LlmCompleteResult } from "../contract/model.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
-import { requiredOf, withCollected, type RequiredParts } from "./collected.ts";
+import { collect, requiredOf, withCollected, type RequiredParts, type Span } from "./collected.ts";
+import { Pace } from "../platform/pace.ts";
 import { missingHeadings, question, SYSTEM, type Rejected } from "./summary-prompt.ts";
 import { transcriptChunks, type TranscriptChunk } from "./transcript-text.ts";
 
@@ -31,8 +32,14 @@ interface ModelSummaryParams {
   /** Default `strict`. */
   identifierPolicy?: "strict" | "off";
   signal: AbortSignal;
-  /** Told after each chunk but the last: a whole summary of the first `covered` messages, and of what was before. */
-  onProgress?: (summary: string, covered: number) => void;
+  /** Told after each chunk but the last. */
+  onProgress?: (progress: Progress) => void;
+}
+
+/** The model's words for the first `covered` messages and for what was before; `wholeSummary` makes a summary of it. */
+export interface Progress {
+  words: string;
+  covered: number;
 }
 
 interface Limits {
@@ -178,20 +185,21 @@ async function summarizeChunk(
 }
 
 /** All chunks, each on the summary so far. A window that is smaller than was said halves what is left of them. */
-async function summarizeChunks(params: ModelSummaryParams, required: RequiredParts): Promise<string> {
+async function summarizeChunks(
+  params: ModelSummaryParams,
+  acceptLast: (text: string) => void,
+  pace: Pace,
+): Promise<string> {
   const { messages, signal, onProgress } = params;
-  const identifierPolicy = params.identifierPolicy ?? "strict";
   const limits = limitsOf(params);
   let { room } = limits;
-  let chunks = transcriptChunks(messages, room);
+  let chunks = await transcriptChunks(messages, room, pace);
   let summary = written(params.previousSummary ?? "");
   let covered = 0;
   for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) {
-    const span = { ...params, messages: messages.slice(0, chunk.covered), identifierPolicy };
     const last = chunks.length === 0;
     const accept = (text: string): void => {
-      if (!last || params.mode !== "safeguard") return;
-      checkComplete(text, withCollected(span, text, required), required);
+      if (last) acceptLast(text);
     };
     try {
       summary = await summarizeChunk(params, { chunk, summary, words: limits.words }, accept);
@@ -200,14 +208,13 @@ async function summarizeChunks(params: ModelSummaryParams, required: RequiredPar
       if (!tooLong || room / 2 < SMALLEST_CHUNK) throw error;
       room = Math.floor(room / 2);
       const done = covered;
-      chunks = transcriptChunks(messages.slice(done), room).map(({ text, covered: more }) => {
-        return { text, covered: done + more };
-      });
+      const rest = await transcriptChunks(messages.slice(done), room, pace);
+      chunks = rest.map(({ text, covered: more }) => ({ text, covered: done + more }));
       continue;
     }
     signal.throwIfAborted();
     covered = chunk.covered;
-    if (!last) onProgress?.(withCollected(span, summary, requiredOf(span)), covered);
+    if (!last) onProgress?.({ words: summary, covered });
   }
   return summary;
 }
@@ -220,15 +227,32 @@ async function summarizeChunks(params: ModelSummaryParams, required: RequiredPar
  * caller's to bound.
  */
 export async function summarizeWithModel(params: ModelSummaryParams): Promise<string> {
-  const span = { ...params, identifierPolicy: params.identifierPolicy ?? "strict" };
-  const required = requiredOf(span);
+  const { signal, mode } = params;
+  const pace = new Pace(signal);
   try {
-    const summary = await summarizeChunks(params, required);
-    return withCollected(span, summary, required);
+    const collected = await collect(
+      { ...params, identifierPolicy: params.identifierPolicy ?? "strict" },
+      pace,
+    );
+    const required = requiredOf(collected);
+    const acceptLast = (text: string): void => {
+      if (mode === "safeguard") checkComplete(text, withCollected(collected, text, required), required);
+    };
+    const summary = await summarizeChunks(params, acceptLast, pace);
+    return withCollected(collected, summary, required);
   } catch (error) {
-    if (params.signal.aborted) {
+    if (signal.aborted) {
       throw new PagurusError("turn_aborted", "The compaction was aborted.", { cause: error });
     }
     throw toPagurusError(error, "compaction_failed");
   }
+}
+
+/**
+ * The model's words so far with the files and exact strings of the messages that they stand for: a summary of its
+ * own, for a caller whose model failed at the rest. Made only then, since it reads those messages again.
+ */
+export async function wholeSummary(span: Span, { words, covered }: Progress, pace: Pace): Promise<string> {
+  const collected = await collect({ ...span, messages: span.messages.slice(0, covered) }, pace);
+  return withCollected(collected, words, requiredOf(collected));
 }

@@ -29,6 +29,8 @@ interface PlanParams {
   tokens?: (message: AgentMessage) => number;
   /** Entry ids of messages that no user wrote (fragments, notices); they are not summarized. */
   fragments?: ReadonlySet<string>;
+  /** Of these messages, where it is known already. */
+  shape?: ContextShape;
 }
 
 interface Context extends ContextShape {
@@ -93,7 +95,7 @@ function contextOf(params: PlanParams): Context {
     const message = messages[index];
     suffix[index] = (suffix[index + 1] ?? 0) + (message ? tokens(message) : 0);
   }
-  return { ...shapeOf(params), suffix, keep: params.keepRecentTokens };
+  return { ...(params.shape ?? shapeOf(params)), suffix, keep: params.keepRecentTokens };
 }
 
 /**

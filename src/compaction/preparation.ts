@@ -1,5 +1,6 @@
 /** A plan as the `session_before_compact` event tells it. Source: the event of pi, `preparation`. */
 import type { SessionBeforeCompact } from "../contract/hooks.ts";
+import { callRecords } from "./calls.ts";
 import { filesTouched } from "./files.ts";
 import type { RuntimePlan } from "./runtime-plan.ts";
 
@@ -22,7 +23,7 @@ export function prepareCompaction(
     isSplitTurn: plan.splitTurnInputId !== undefined || splitTurnMessages > 0,
     tokensBefore,
     ...(previousSummary === undefined ? {} : { previousSummary }),
-    fileOps: filesTouched(toSummarize),
+    fileOps: filesTouched(callRecords(toSummarize)),
     settings: { ...settings, keepRecentTokens: plan.keepRecentTokens },
   };
 }

@@ -7,13 +7,14 @@ import { renderSummary } from "../contract/summary.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import { messageTokens } from "../tokens/messages.ts";
 import { summarizeExtractively } from "./extract.ts";
+import { readCalls } from "./calls.ts";
 import { filesTouched } from "./files.ts";
-import { summarizeWithModel } from "./model-summary.ts";
+import { summarizeWithModel, wholeSummary, type Progress } from "./model-summary.ts";
+import { Pace } from "../platform/pace.ts";
 import {
   leastGain,
   planRuntimeCompaction,
   summaryRoom,
-  sumTokens,
   tokensWith,
   type RuntimePlan,
   type RuntimePlanParams,
@@ -54,9 +55,14 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
 }
 
 /** Tokens of the summary: so few that a compaction gains, whatever it summarizes. In plain estimates. */
-function summaryTokens(plan: RuntimePlan): number {
+async function summaryTokens(plan: RuntimePlan, pace: Pace): Promise<number> {
   const { tokens, toSummarize, previousSummary = "" } = plan;
-  const summarized = sumTokens(toSummarize, tokens);
+  let summarized = 0;
+  let plain = 0;
+  await pace.each(toSummarize, (message) => {
+    summarized += tokens(message);
+    plain += messageTokens(message);
+  });
   const before =
     previousSummary === "" ? 0 : tokens({ role: "user", content: renderSummary(previousSummary) });
   const most = Math.min(
@@ -65,7 +71,6 @@ function summaryTokens(plan: RuntimePlan): number {
     before + summarized / 2,
     summaryRoom(plan),
   );
-  const plain = sumTokens(toSummarize, messageTokens);
   const correction = Math.min(3, Math.max(0.5, plain === 0 ? 1 : summarized / plain));
   return Math.max(1, Math.floor(most / correction));
 }
@@ -77,16 +82,10 @@ interface SummaryTask {
   identifierPolicy: "strict" | "off";
 }
 
-/** A model's summary of the first messages, made before it failed at the rest. */
-interface Progress {
-  text: string;
-  covered: number;
-}
-
-function taskOf(plan: RuntimePlan, options: SummaryOptions): SummaryTask {
+async function taskOf(plan: RuntimePlan, options: SummaryOptions): Promise<SummaryTask> {
   return {
     messages: plan.toSummarize,
-    maxTokens: summaryTokens(plan),
+    maxTokens: await summaryTokens(plan, new Pace(options.signal)),
     identifierPolicy: options.identifierPolicy ?? "strict",
     ...(plan.previousSummary === undefined ? {} : { previousSummary: plan.previousSummary }),
   };
@@ -96,17 +95,18 @@ function taskOf(plan: RuntimePlan, options: SummaryOptions): SummaryTask {
 async function askModel(
   plan: RuntimePlan,
   options: SummaryOptions & { llm: LlmComplete },
+  task: SummaryTask,
   onProgress: (progress: Progress) => void,
 ): Promise<string> {
   const { llm, windowTokens, signal, customInstructions, mode = "default" } = options;
   const work = (inner: AbortSignal): Promise<string> =>
     summarizeWithModel({
-      ...taskOf(plan, options),
+      ...task,
       llm,
       windowTokens,
       mode,
       signal: inner,
-      onProgress: (text, covered) => onProgress({ text, covered }),
+      onProgress,
       ...(customInstructions === undefined ? {} : { customInstructions }),
     });
   const ms = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
@@ -117,28 +117,35 @@ async function askModel(
 }
 
 /** An extract; of what a model has summarized already it carries on the model's words. */
-function extract(plan: RuntimePlan, options: SummaryOptions, progress?: Progress): string {
-  const task = taskOf(plan, options);
-  const { customInstructions: focus } = options;
-  return summarizeExtractively({
+async function extract(task: SummaryTask, options: SummaryOptions, progress?: Progress): Promise<string> {
+  const { customInstructions: focus, signal } = options;
+  const rest = progress && {
+    messages: task.messages.slice(progress.covered),
+    previousSummary: await wholeSummary(task, progress, new Pace(signal)),
+  };
+  return await summarizeExtractively({
     ...task,
-    ...(progress ? { messages: task.messages.slice(progress.covered), previousSummary: progress.text } : {}),
+    ...rest,
     ...(focus === undefined ? {} : { focus }),
+    ...(signal ? { signal } : {}),
   });
 }
 
 async function summarize(plan: RuntimePlan, options: SummaryOptions): Promise<Summary | { refused: string }> {
   const { llm, signal, mode } = options;
   if (!llm) {
-    if (mode !== "safeguard") return { text: extract(plan, options), origin: "extractive" };
+    if (mode !== "safeguard") {
+      return { text: await extract(await taskOf(plan, options), options), origin: "extractive" };
+    }
     return {
       refused:
         "safeguard mode takes no extract, and no model writes summaries here: set agents.defaults.compaction.model",
     };
   }
+  const task = await taskOf(plan, options);
   let progress: Progress | undefined;
   try {
-    const text = await askModel(plan, { ...options, llm }, (made) => {
+    const text = await askModel(plan, { ...options, llm }, task, (made) => {
       progress = made;
     });
     return { text, origin: "model" };
@@ -149,7 +156,7 @@ async function summarize(plan: RuntimePlan, options: SummaryOptions): Promise<Su
     if (mode === "safeguard") return { refused: `in safeguard mode a failed summary ends it: ${modelError}` };
     const messagesByModel = progress?.covered ?? 0;
     return {
-      text: extract(plan, options, progress),
+      text: await extract(task, options, progress),
       origin: "extractive",
       modelError,
       ...(messagesByModel === 0 ? {} : { messagesByModel }),
@@ -172,6 +179,7 @@ export async function summarizePlan(plan: RuntimePlan, options: SummaryOptions):
     return { ok: false, compacted: false, reason };
   }
   const after = tokensWith(plan, summary.text);
+  const calls = await readCalls(toSummarize, new Pace(options.signal));
   if (summary.text === "" || tokensBefore - after < leastGain(tokensBefore)) {
     const why =
       summary.text === ""
@@ -194,7 +202,7 @@ export async function summarizePlan(plan: RuntimePlan, options: SummaryOptions):
       details: {
         messagesSummarized: toSummarize.length,
         messagesKept: plan.messages.length - plan.firstKeptIndex + (splitTurnInputId === undefined ? 0 : 1),
-        files: filesTouched(toSummarize),
+        files: filesTouched(calls),
         ...(summary.modelError === undefined ? {} : { modelError: summary.modelError }),
         ...(summary.messagesByModel === undefined ? {} : { messagesByModel: summary.messagesByModel }),
       },
@@ -208,7 +216,7 @@ export async function summarizePlan(plan: RuntimePlan, options: SummaryOptions):
  */
 export async function compactByRuntime(params: RuntimePlanParams & SummaryOptions): Promise<CompactResult> {
   throwIfAborted(params.signal);
-  const plan = planRuntimeCompaction(params);
+  const plan = await planRuntimeCompaction(params);
   if ("reason" in plan) return { ok: true, compacted: false, reason: plan.reason };
   return await summarizePlan(plan, params);
 }

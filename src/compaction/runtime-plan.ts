@@ -1,7 +1,9 @@
-/** The first half of the built-in compaction: what a plan is for, and whether it is worth making. Pure. */
+/** The first half of the built-in compaction: what a plan is for, and whether it is worth making. */
 import type { AgentMessage } from "../contract/message.ts";
 import { renderSummary } from "../contract/summary.ts";
 import { messageTokens } from "../tokens/messages.ts";
+import { shapeOf } from "./cut-points.ts";
+import { Pace } from "../platform/pace.ts";
 import { planCompaction, type CompactionPlan } from "./plan.ts";
 
 export interface RuntimePlanParams {
@@ -44,10 +46,7 @@ export function leastGain(tokensBefore: number): number {
   );
 }
 
-export function sumTokens(
-  messages: readonly AgentMessage[],
-  tokens: (message: AgentMessage) => number,
-): number {
+function sumTokens(messages: readonly AgentMessage[], tokens: (message: AgentMessage) => number): number {
   return messages.reduce((total, message) => total + tokens(message), 0);
 }
 
@@ -67,20 +66,33 @@ export function summaryRoom(plan: RuntimePlan): number {
 
 /**
  * Plans a compaction. `reason` says why there is nothing to do: all of the context is to stay, or what is older is
- * too little to be worth a summary.
+ * too little to be worth a summary. Counts each message once, in slices; throws `turn_aborted` when `signal` fires.
  */
-export function planRuntimeCompaction(params: RuntimePlanParams): RuntimePlan | { reason: string } {
+export async function planRuntimeCompaction(
+  params: RuntimePlanParams & { signal?: AbortSignal },
+): Promise<RuntimePlan | { reason: string }> {
   const { messages, liveStart, tokenBudget, fragments } = params;
-  const tokens = params.tokens ?? messageTokens;
+  const pace = new Pace(params.signal);
+  const counted = new Map<AgentMessage, number>();
+  const tokens = (message: AgentMessage): number => {
+    let count = counted.get(message);
+    if (count === undefined) counted.set(message, (count = (params.tokens ?? messageTokens)(message)));
+    return count;
+  };
+  await pace.each(messages, tokens);
+  const shape = shapeOf(params);
+  await pace.rest();
   const keepRecentTokens = Math.min(params.keepRecentTokens, Math.floor(tokenBudget / 2));
   const plan = planCompaction({
     messages,
     liveStart,
     keepRecentTokens,
     tokens,
+    shape,
     ...(fragments ? { fragments } : {}),
   });
   if ("reason" in plan) return plan;
+  await pace.rest();
   const planned: RuntimePlan = { ...plan, messages, keepRecentTokens, tokenBudget, tokens };
   if (summaryRoom(planned) < SMALLEST_SUMMARY) {
     const most = Math.floor(plan.tokensBefore - tokensWith(planned, ""));

@@ -2,6 +2,7 @@
 import type { AgentMessage } from "../contract/message.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { textOf } from "./message-text.ts";
+import type { Pace } from "../platform/pace.ts";
 import { trimText } from "./trim.ts";
 
 /** Characters of one tool result, and of the arguments of one call, that a summarizer sees. */
@@ -24,14 +25,12 @@ function blockOf(message: AgentMessage): string {
   return lines.join("\n");
 }
 
-/** Pieces of a text of at most `maxTokens` each, cut at line ends where there are any. */
-function piecesOf(text: string, maxTokens: number): string[] {
-  const tokens = estimateTokens(text);
-  if (tokens <= maxTokens || text.length < 2) return [text];
+/** A text in two, cut at a line end where there is one near its middle. */
+function halvesOf(text: string): [string, string] {
   const line = text.lastIndexOf("\n", text.length / 2);
   let middle = line > text.length / 4 ? line + 1 : Math.floor(text.length / 2);
   if (/[\uD800-\uDBFF]/.test(text.charAt(middle - 1)) && middle > 1) middle -= 1;
-  return [...piecesOf(text.slice(0, middle), maxTokens), ...piecesOf(text.slice(middle), maxTokens)];
+  return [text.slice(0, middle), text.slice(middle)];
 }
 
 export interface TranscriptChunk {
@@ -40,14 +39,27 @@ export interface TranscriptChunk {
   covered: number;
 }
 
-/** The transcript in chunks of at most `maxTokens` estimated tokens, messages whole where they fit. */
-export function transcriptChunks(messages: readonly AgentMessage[], maxTokens: number): TranscriptChunk[] {
+/**
+ * The transcript in chunks of at most `maxTokens` estimated tokens, messages whole where they fit. Made in slices.
+ */
+export async function transcriptChunks(
+  messages: readonly AgentMessage[],
+  maxTokens: number,
+  pace: Pace,
+): Promise<TranscriptChunk[]> {
   const chunks: TranscriptChunk[] = [];
   let text = "";
   let tokens = 0;
   for (const [index, message] of messages.entries()) {
-    for (const piece of piecesOf(blockOf(message), maxTokens - 2)) {
+    // The next piece last.
+    const pieces = [blockOf(message)];
+    for (let piece = pieces.pop(); piece !== undefined; piece = pieces.pop()) {
       const cost = estimateTokens(piece) + 2;
+      if (pace.due) await pace.rest();
+      if (cost > maxTokens && piece.length > 1) {
+        pieces.push(...halvesOf(piece).toReversed());
+        continue;
+      }
       if (text !== "" && tokens + cost > maxTokens) {
         chunks.push({ text, covered: index });
         text = "";

@@ -10,6 +10,13 @@ import { asJson } from "./json.ts";
 import { clip } from "./tree.ts";
 import { leafAt, type Leaf, type Place, type PlacedEntry, type SessionView } from "./view.ts";
 
+/**
+ * What a rewrite may copy: all else of the process waits for it, about 0.3 s for this much (measured). Lines of the
+ * path and their bytes, from the first replaced entry on.
+ */
+const MOST_BYTES = 4 * 1024 * 1024;
+const MOST_ENTRIES = 4_000;
+
 interface RewritePlan {
   /** What the branch follows. */
   parent: Leaf;
@@ -49,12 +56,33 @@ export function planRewrite(
     return { reason: "no message differs from what is there" };
   const from = Math.min(...all.map(({ place }) => place.offset));
   const { view } = scope;
+  const suffix = suffixFrom(view, from);
+  if ("reason" in suffix) return suffix;
   const [before] = view.backward(clip(view.tree.path(), 0, from));
   const parent = leafAt(before?.entry.id ?? null, before && view.find(before.entry.id));
-  const suffix = [...view.forward(clip(view.tree.path(), from))];
   const freed = all.reduce((sum, { old, message }) => sum + jsonBytes(old) - jsonBytes(message), 0);
-  const lines = branch(scope, parent.id, suffix, replacements);
+  const lines = branch(scope, parent.id, suffix.entries, replacements);
   return { parent, lines, bytesFreed: Math.max(0, freed) };
+}
+
+/** The path from an offset on, unless it is longer than a rewrite may copy. */
+function suffixFrom(view: SessionView, from: number): { entries: PlacedEntry[] } | { reason: string } {
+  const ranges = clip(view.tree.path(), from);
+  const bytes = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
+  if (bytes > MOST_BYTES) return tooLong(`${bytes} bytes`);
+  const entries: PlacedEntry[] = [];
+  for (const placed of view.forward(ranges)) {
+    if (entries.length === MOST_ENTRIES) return tooLong(`more than ${MOST_ENTRIES} entries`);
+    entries.push(placed);
+  }
+  return { entries };
+}
+
+function tooLong(found: string): { reason: string } {
+  const bound = `${MOST_BYTES} bytes or ${MOST_ENTRIES} entries`;
+  return {
+    reason: `the transcript from the first replaced entry on has ${found}, and at most ${bound} are written again: replace newer entries only`,
+  };
 }
 
 function check(scope: RewriteScope, entryId: string, message: unknown): Replacement | { reason: string } {

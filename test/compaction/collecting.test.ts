@@ -8,7 +8,8 @@ import {
   filesTouched,
   readFileLine,
 } from "../../src/compaction/files.ts";
-import { identifiers, requiredIdentifiers } from "../../src/compaction/identifiers.ts";
+import { requiredIdentifiers, surveyStrings } from "../../src/compaction/identifiers.ts";
+import { Pace } from "../../src/platform/pace.ts";
 import { rankPassages } from "../../src/compaction/passages.ts";
 import { renderSections } from "../../src/compaction/sections.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
@@ -26,7 +27,11 @@ test("files are listed by operation, the last used first, without calls that fai
     assistant("", [call("5", "read", { path: "a.ts" }), call("6", "write", { path: "d.ts" })]),
     result("5", ""),
   ];
-  assert.deepEqual(filesTouched(messages), { read: ["a.ts", "b.ts"], written: [], edited: ["a.ts"] });
+  assert.deepEqual(filesTouched(callRecords(messages)), {
+    read: ["a.ts", "b.ts"],
+    written: [],
+    edited: ["a.ts"],
+  });
 });
 
 interface Made {
@@ -42,12 +47,12 @@ function calls(...made: Made[]): AgentMessage[] {
   ]);
 }
 
-function lines(messages: AgentMessage[], summary?: string): string[] {
-  const states = fileStates(callRecords(messages), carriedFiles(summary));
+async function lines(messages: AgentMessage[], summary?: string): Promise<string[]> {
+  const states = await fileStates(callRecords(messages), carriedFiles(summary), new Pace());
   return [...states].map(([path, state]) => fileLine(path, state));
 }
 
-test("a file's line tells its last known state: what changed it, its length, whether the last change failed", () => {
+test("a file's line tells its last known state: what changed it, its length, whether the last change failed", async () => {
   const made = calls(
     { tool: "write", args: { path: "a.ts", content: "one\ntwo\n" } },
     { tool: "read", args: { path: "a.ts" } },
@@ -59,7 +64,7 @@ test("a file's line tells its last known state: what changed it, its length, whe
     { tool: "read", args: { path: "gone.ts" }, isError: true },
     { tool: "delete_file", args: { path: "e.ts" } },
   );
-  assert.deepEqual(lines(made), [
+  assert.deepEqual(await lines(made), [
     "b.ts (read)",
     "c.ts (edited)",
     "a.ts (written, 2 lines, last edit failed)",
@@ -68,7 +73,7 @@ test("a file's line tells its last known state: what changed it, its length, whe
   ]);
 });
 
-test("a command that removes a known file is told; one that might have is not", () => {
+test("a command that removes a known file is told; one that might have is not", async () => {
   const known = ["a.ts", "src/b.ts", "src/c/d.ts", "e.ts", "f.ts"].map((path) => ({
     tool: "read",
     args: { path },
@@ -81,7 +86,7 @@ test("a command that removes a known file is told; one that might have is not", 
     shell("rm e.ts || true"),
     shell("rm f.ts", true),
   );
-  assert.deepEqual(lines(made), [
+  assert.deepEqual(await lines(made), [
     "e.ts (read)",
     "f.ts (read)",
     "a.ts (deleted)",
@@ -90,7 +95,7 @@ test("a command that removes a known file is told; one that might have is not", 
   ]);
 });
 
-test("an earlier summary's state of a file stands until a call changes it", () => {
+test("an earlier summary's state of a file stands until a call changes it", async () => {
   const earlier = [
     "a (1).ts (written, 40 lines)",
     "b.ts (edited, last edit failed)",
@@ -103,7 +108,7 @@ test("an earlier summary's state of a file stands until a call changes it", () =
     { tool: "edit", args: { path: "b.ts" } },
     { tool: "write", args: { path: "c.ts", content: "" } },
   );
-  assert.deepEqual(lines(made, summary), [
+  assert.deepEqual(await lines(made, summary), [
     "d.ts (read)",
     "a (1).ts (written, 40 lines)",
     "b.ts (edited)",
@@ -112,7 +117,7 @@ test("an earlier summary's state of a file stands until a call changes it", () =
   assert.equal(readFileLine("a sentence (of a model)"), undefined);
 });
 
-test("the strings that a summary has to keep are those of the newest requests, then the agent's own", () => {
+test("the strings that a summary has to keep are those of the newest requests, then the agent's own", async () => {
   const messages = [
     user("first look at OLD_TICKET_1"),
     assistant("", [call("1", "read", { path: "src/used_by_agent.ts" })]),
@@ -121,23 +126,26 @@ test("the strings that a summary has to keep are those of the newest requests, t
     user("thanks, go on"),
     user("and mind host10.example"),
   ];
-  assert.deepEqual(requiredIdentifiers(messages, 100), [
+  const strings = await surveyStrings(messages, new Pace());
+  assert.deepEqual(requiredIdentifiers(strings, 100), [
     "host10.example",
     "PROJ_4711",
     "src/used_by_agent.ts",
     "OLD_TICKET_1",
   ]);
-  assert.ok(requiredIdentifiers(messages, 12).length < 4);
+  assert.ok(requiredIdentifiers(strings, 12).length < 4);
 });
 
-test("identifiers are specific strings, the agent's own before those that only results show", () => {
+test("identifiers are specific strings, the agent's own before those that only results show", async () => {
   const messages = [
     user("look at ticket PROJ_4711 please, nothing ordinary"),
     assistant("", [call("1", "read", { path: "/etc/app/settings.json" })]),
     result("1", "maxRetries timeoutMs 10.0.0.17"),
   ];
-  assert.deepEqual(identifiers(messages, 2), ["/etc/app/settings.json", "PROJ_4711"]);
-  assert.deepEqual(identifiers(messages, 10).slice(2).toSorted(), ["10.0.0.17", "maxRetries", "timeoutMs"]);
+  const { ranked } = await surveyStrings(messages, new Pace());
+  const values = ranked.map(({ value }) => value);
+  assert.deepEqual(values.slice(0, 2), ["/etc/app/settings.json", "PROJ_4711"]);
+  assert.deepEqual(values.slice(2).toSorted(), ["10.0.0.17", "maxRetries", "timeoutMs"]);
 });
 
 test("the passage that answers comes first, verbatim and with its entry", () => {

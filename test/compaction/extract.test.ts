@@ -23,8 +23,8 @@ const JOB: AgentMessage[] = [
   assistant("Fixed: readList now skips a trailing comma, and all 15 tests pass."),
 ];
 
-test("the extract holds the request, what was done and how it ended, the files and the cause", () => {
-  const summary = summarizeExtractively({ messages: JOB, maxTokens: 600 });
+test("the extract holds the request, what was done and how it ended, the files and the cause", async () => {
+  const summary = await summarizeExtractively({ messages: JOB, maxTokens: 600 });
   assert.equal(
     summary,
     [
@@ -52,27 +52,27 @@ test("the extract holds the request, what was done and how it ended, the files a
   );
 });
 
-test("an extract stays within its tokens and is the same each time, whatever the history", () => {
-  fc.assert(
-    fc.property(
+test("an extract stays within its tokens and is the same each time, whatever the history", async () => {
+  await fc.assert(
+    fc.asyncProperty(
       histories,
       fc.integer({ min: 0, max: 2_000 }),
       fc.option(fc.string(), { nil: undefined }),
-      ({ messages }, maxTokens, previousSummary) => {
+      async ({ messages }, maxTokens, previousSummary) => {
         const params = { messages, maxTokens, ...(previousSummary === undefined ? {} : { previousSummary }) };
-        const summary = summarizeExtractively(params);
+        const summary = await summarizeExtractively(params);
         assert.ok(estimateTokens(summary) <= maxTokens);
-        assert.equal(summarizeExtractively(params), summary);
+        assert.equal(await summarizeExtractively(params), summary);
       },
     ),
   );
 });
 
-test("lines are whole, or shortened with an ellipsis; none is cut off silently", () => {
-  fc.assert(
-    fc.property(histories, fc.integer({ min: 20, max: 400 }), ({ messages }, maxTokens) => {
+test("lines are whole, or shortened with an ellipsis; none is cut off silently", async () => {
+  await fc.assert(
+    fc.asyncProperty(histories, fc.integer({ min: 20, max: 400 }), async ({ messages }, maxTokens) => {
       const words = new Set(messages.flatMap((message) => textOf(message).split(/\s+/)));
-      const summary = summarizeExtractively({ messages, maxTokens });
+      const summary = await summarizeExtractively({ messages, maxTokens });
       for (const { section, text } of readSections(summary)) {
         if (section !== "Requests" && section !== "Answers") continue;
         for (const word of text.split(" ")) assert.ok(word === "…" || words.has(word), word);
@@ -81,13 +81,13 @@ test("lines are whole, or shortened with an ellipsis; none is cut off silently",
   );
 });
 
-test("what a previous summary said stays while there is room, in its section", () => {
-  const first = summarizeExtractively({ messages: JOB, maxTokens: 600 });
+test("what a previous summary said stays while there is room, in its section", async () => {
+  const first = await summarizeExtractively({ messages: JOB, maxTokens: 600 });
   const next = [
     user("Now document it in docs/guide.md."),
     assistant("The guide describes trailing commas now, in its second part."),
   ];
-  const second = summarizeExtractively({ messages: next, previousSummary: first, maxTokens: 600 });
+  const second = await summarizeExtractively({ messages: next, previousSummary: first, maxTokens: 600 });
   for (const line of readSections(first)) {
     assert.ok(
       readSections(second).some((item) => item.section === line.section && item.text === line.text),
@@ -97,21 +97,25 @@ test("what a previous summary said stays while there is room, in its section", (
   assert.ok(second.includes("- Now document it in docs/guide.md."));
 });
 
-test("newer outcomes replace carried ones, and an error that is gone is dropped", () => {
-  const first = summarizeExtractively({ messages: JOB.slice(0, 5), maxTokens: 600 });
+test("newer outcomes replace carried ones, and an error that is gone is dropped", async () => {
+  const first = await summarizeExtractively({ messages: JOB.slice(0, 5), maxTokens: 600 });
   assert.match(first, /- shell npm test — failed: .*TypeError/);
   assert.match(first, /## Errors\n- src\/parser.ts:41 TypeError/);
-  const second = summarizeExtractively({ messages: JOB.slice(5), previousSummary: first, maxTokens: 600 });
+  const second = await summarizeExtractively({
+    messages: JOB.slice(5),
+    previousSummary: first,
+    maxTokens: 600,
+  });
   assert.match(second, /- shell npm test — 15 passed/);
   assert.doesNotMatch(second, /TypeError/);
   assert.match(second, /- src\/parser.ts \(edited\)/);
   assert.doesNotMatch(second, /\(read\)/);
 });
 
-test("lines of a model's summary are carried on by an extract", () => {
+test("lines of a model's summary are carried on by an extract", async () => {
   const previousSummary =
     "## Goal\nShip version 3.\n\n## State\n- The parser is done.\n\n## Remarks\nThe user is in a hurry.";
-  const summary = summarizeExtractively({
+  const summary = await summarizeExtractively({
     messages: [user("go on with the lexer")],
     previousSummary,
     maxTokens: 300,
@@ -126,7 +130,7 @@ test("lines of a model's summary are carried on by an extract", () => {
   }
 });
 
-test("the user's newest request and their constraints outlive a tight budget", () => {
+test("the user's newest request and their constraints outlive a tight budget", async () => {
   const noise = Array.from({ length: 60 }, (_, index) => [
     assistant(`The module number ${index} was found to be fine after a long look at it.`, [
       call(`n${index}`, "shell", { command: `check ${index}` }),
@@ -138,27 +142,27 @@ test("the user's newest request and their constraints outlive a tight budget", (
     ...noise,
     user("Now fix the importer in src/import.ts."),
   ];
-  const summary = summarizeExtractively({ messages, maxTokens: 120 });
+  const summary = await summarizeExtractively({ messages, maxTokens: 120 });
   assert.match(summary, /Keep the licence header in every file, always\./);
   assert.match(summary, /Now fix the importer in src\/import\.ts\./);
 });
 
-test("a long message of the user is quoted sentence by sentence, its constraints first", () => {
+test("a long message of the user is quoted sentence by sentence, its constraints first", async () => {
   const long = `Please rewrite the report. ${"It has some parts that are of no great weight to anybody at all. ".repeat(12)}You must never send it to the customer.`;
-  const summary = summarizeExtractively({ messages: [user(long)], maxTokens: 80 });
+  const summary = await summarizeExtractively({ messages: [user(long)], maxTokens: 80 });
   assert.match(summary, /User: You must never send it to the customer\./);
   assert.match(summary, /Please rewrite the report\./);
 });
 
-test("a focus brings its lines forward", () => {
+test("a focus brings its lines forward", async () => {
   const messages = Array.from({ length: 40 }, (_, index) => [
     user(`Question ${index}?`),
     assistant(
       `The ${index === 3 ? "deployment key rotates" : `thing ${index} stands`} because of policy ${index} of the house.`,
     ),
   ]).flat();
-  const plain = summarizeExtractively({ messages, maxTokens: 150 });
-  const focused = summarizeExtractively({ messages, maxTokens: 150, focus: "deployment keys" });
+  const plain = await summarizeExtractively({ messages, maxTokens: 150 });
+  const focused = await summarizeExtractively({ messages, maxTokens: 150, focus: "deployment keys" });
   assert.doesNotMatch(plain, /deployment key rotates/);
   assert.match(focused, /deployment key rotates/);
 });

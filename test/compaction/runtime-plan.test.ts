@@ -12,13 +12,23 @@ import { assistant, call, histories, numbered, result, rounds, user } from "./hi
 const tokens = (): number => 100;
 const SETTINGS = { enabled: true, reserveTokens: 8_000 };
 
-function planned(messages: AgentMessage[], liveStart: number, keepRecentTokens: number): RuntimePlan {
-  const plan = planRuntimeCompaction({ messages, liveStart, keepRecentTokens, tokenBudget: 100_000, tokens });
+async function planned(
+  messages: AgentMessage[],
+  liveStart: number,
+  keepRecentTokens: number,
+): Promise<RuntimePlan> {
+  const plan = await planRuntimeCompaction({
+    messages,
+    liveStart,
+    keepRecentTokens,
+    tokenBudget: 100_000,
+    tokens,
+  });
   assert.ok(!("reason" in plan), "reason" in plan ? plan.reason : "");
   return plan;
 }
 
-test("between turns the event has all messages in one list and no split", () => {
+test("between turns the event has all messages in one list and no split", async () => {
   const messages = numbered([
     user("1"),
     assistant("a"),
@@ -27,7 +37,7 @@ test("between turns the event has all messages in one list and no split", () => 
     user("3"),
     assistant("c"),
   ]);
-  const preparation = prepareCompaction(planned(messages, 6, 200), SETTINGS);
+  const preparation = prepareCompaction(await planned(messages, 6, 200), SETTINGS);
   assert.deepEqual(preparation, {
     firstKeptEntryId: "e4",
     messagesToSummarize: messages.slice(0, 4),
@@ -39,7 +49,7 @@ test("between turns the event has all messages in one list and no split", () => 
   });
 });
 
-test("of a split turn the event tells its summarized part apart, without the input that stays", () => {
+test("of a split turn the event tells its summarized part apart, without the input that stays", async () => {
   const edits = [
     assistant("", [call("w", "write", { path: "a.ts", content: "x" }), call("r", "read", { path: "b.ts" })]),
     result("w", "ok"),
@@ -53,7 +63,7 @@ test("of a split turn the event tells its summarized part apart, without the inp
     ...edits,
     ...rounds(6),
   ]);
-  const preparation = prepareCompaction(planned(messages, 3, 700), SETTINGS);
+  const preparation = prepareCompaction(await planned(messages, 3, 700), SETTINGS);
   assert.equal(preparation.isSplitTurn, true);
   assert.equal(preparation.previousSummary, "S");
   assert.deepEqual(preparation.messagesToSummarize, messages.slice(1, 3));
@@ -62,22 +72,31 @@ test("of a split turn the event tells its summarized part apart, without the inp
   assert.deepEqual(preparation.fileOps, { read: ["b.ts"], written: ["a.ts"], edited: [] });
 });
 
-test("the lists of the event are exactly what the plan summarizes, whatever the history", () => {
-  fc.assert(
-    fc.property(histories, fc.integer({ min: 0, max: 400 }), ({ messages, liveStart }, keepRecentTokens) => {
-      const plan = planRuntimeCompaction({ messages, liveStart, keepRecentTokens, tokenBudget: 2_000 });
-      if ("reason" in plan) return;
-      const preparation = prepareCompaction(plan, SETTINGS);
-      const { messagesToSummarize, turnPrefixMessages } = preparation;
-      assert.deepEqual([...messagesToSummarize, ...turnPrefixMessages], plan.toSummarize);
-      assert.ok(preparation.isSplitTurn || turnPrefixMessages.length === 0);
-      const input = messages.findIndex(({ entryId }) => entryId === plan.splitTurnInputId);
-      for (const message of turnPrefixMessages) assert.ok(messages.indexOf(message) > input);
-    }),
+test("the lists of the event are exactly what the plan summarizes, whatever the history", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      histories,
+      fc.integer({ min: 0, max: 400 }),
+      async ({ messages, liveStart }, keepRecentTokens) => {
+        const plan = await planRuntimeCompaction({
+          messages,
+          liveStart,
+          keepRecentTokens,
+          tokenBudget: 2_000,
+        });
+        if ("reason" in plan) return;
+        const preparation = prepareCompaction(plan, SETTINGS);
+        const { messagesToSummarize, turnPrefixMessages } = preparation;
+        assert.deepEqual([...messagesToSummarize, ...turnPrefixMessages], plan.toSummarize);
+        assert.ok(preparation.isSplitTurn || turnPrefixMessages.length === 0);
+        const input = messages.findIndex(({ entryId }) => entryId === plan.splitTurnInputId);
+        for (const message of turnPrefixMessages) assert.ok(messages.indexOf(message) > input);
+      },
+    ),
   );
 });
 
-test("what a compaction has to gain is a share of the context, and possible in a small one", () => {
+test("what a compaction has to gain is a share of the context, and possible in a small one", async () => {
   assert.equal(leastGain(200_000), 10_000);
   assert.equal(leastGain(24_000), 1_200);
   assert.equal(leastGain(4_000), 500);
@@ -114,7 +133,7 @@ test("compactions of one context end: each gains its least, until there is nothi
       const liveId = messages[liveStart]?.entryId;
       for (let step = 0; ; step += 1) {
         assert.ok(step < 6, "compactions of the same context do not end");
-        const plan = planRuntimeCompaction({ ...params, messages: context, liveStart: live });
+        const plan = await planRuntimeCompaction({ ...params, messages: context, liveStart: live });
         const answer = await compactByRuntime({ ...params, messages: context, liveStart: live });
         if ("reason" in plan || !answer.compacted) return;
         const before = messagesTokens(context);
@@ -142,7 +161,7 @@ test("in a window of 32k a session with tools compacts with many turns between",
       assistant(`Module ${turn} is changed as asked.`, [], `b${turn}`),
     );
     if (messagesTokens(context) < params.tokenBudget * 0.9) continue;
-    const plan = planRuntimeCompaction({ ...params, messages: context, liveStart: context.length });
+    const plan = await planRuntimeCompaction({ ...params, messages: context, liveStart: context.length });
     const answer = await compactByRuntime({ ...params, messages: context, liveStart: context.length });
     assert.ok(!("reason" in plan) && answer.compacted, answer.reason);
     context = after(context, plan, answer.result?.summary ?? "");
@@ -167,7 +186,7 @@ test("one turn of 600 rounds, three times a window of 32k, is split again and ag
     );
     if (messagesTokens(context) < params.tokenBudget * 0.9) continue;
     const shape = { ...params, messages: context, liveStart: context.indexOf(input) };
-    const plan = planRuntimeCompaction(shape);
+    const plan = await planRuntimeCompaction(shape);
     const answer = await compactByRuntime(shape);
     assert.ok(!("reason" in plan) && answer.compacted, answer.reason);
     assert.equal(answer.result?.splitTurnInputId, "input");

@@ -125,6 +125,20 @@ describe("The search of the files memory", () => {
     });
   });
 
+  it("lets other work run while it reads large notes, and goes on from there after an abort", async () => {
+    const text = Array.from({ length: 8_000 }, (_, index) => `fact ${index} of the notes\n`).join("\n");
+    const notes = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`memory/${index}.md`, text]));
+    await inWorkspace({ ...notes, "memory/9.md": "needle\n" }, async (folder) => {
+      const memory = createFilesMemory({ workspaceDir: folder });
+      const controller = new AbortController();
+      setTimeout(() => controller.abort(), 20);
+      await assert.rejects(memory.search("needle", { limit: 1, signal: controller.signal }), {
+        code: "turn_aborted",
+      });
+      assert.deepEqual(await places(memory, "needle"), ["memory/9.md:1"]);
+    });
+  });
+
   it("gives the same for the same notes, whatever they hold", async () => {
     const text = fc.string({ unit: "binary", maxLength: 1500 });
     await fc.assert(

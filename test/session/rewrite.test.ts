@@ -242,6 +242,35 @@ test("what a rewrite refuses changes nothing and says why", (t) => {
   assert.deepEqual(said(writer), ["one and much more"]);
 });
 
+test("a rewrite that would copy too much of the transcript is refused; one of newer entries is made", (t) => {
+  const many = withTurns(t, "old");
+  for (let index = 0; index < 4_000; index += 1) many.writer.append({ type: "message", message: user("x") });
+  const large = withTurns(t, "old");
+  for (let index = 0; index < 5; index += 1)
+    large.writer.append({ type: "message", message: user("x".repeat(1024 * 1024)) });
+  const cases: [typeof many, RegExp][] = [
+    [
+      many,
+      /has more than 4000 entries, and at most 4194304 bytes or 4000 entries are written again: replace newer/,
+    ],
+    [large, /has \d{7} bytes, and at most 4194304 bytes or 4000 entries are written again: replace newer/],
+  ];
+  for (const [{ writer, ids, file }, reason] of cases) {
+    const newest = writer.append({ type: "message", message: user("newest") });
+    const size = readFileSync(file).length;
+    const requests = [
+      { entryId: ids[0] ?? "", message: user("OLD") },
+      { entryId: newest.id, message: user("NEWEST") },
+    ];
+    const { reason: told = "", ...refused } = writer.rewrite(requests);
+    assert.match(told, reason);
+    assert.deepEqual(refused, { changed: false, bytesFreed: 0, rewrittenEntries: 0 });
+    assert.equal(readFileSync(file).length, size);
+    assert.equal(writer.rewrite(requests.slice(1)).changed, true);
+    assert.equal(said(writer).at(-1), "NEWEST");
+  }
+});
+
 test("a rewrite that was cut off anywhere leaves the old words, for readers and writers", (t) => {
   const { writer, ids, file } = withTurns(t, "one");
   const before = readFileSync(file).length;

@@ -4,6 +4,7 @@
  */
 import type { Memory } from "../../contract/memory.ts";
 import { NoteFiles } from "./notes.ts";
+import { Pace } from "../../platform/pace.ts";
 import { promptLines } from "./prompt.ts";
 import { rankPassages } from "./rank.ts";
 
@@ -12,7 +13,9 @@ export function createFilesMemory({ workspaceDir }: { workspaceDir: string }): M
   return {
     id: "files",
     async search(query, { limit, signal }) {
-      return rankPassages(query, await notes.passages(signal), limit);
+      signal.throwIfAborted();
+      const pace = new Pace(signal);
+      return await rankPassages(query, await notes.indexed(signal, pace), limit, pace);
     },
     async promptSection({ availableTools, citationsMode }) {
       return promptLines(await notes.overview(), availableTools, citationsMode ?? "auto");

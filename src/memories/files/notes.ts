@@ -5,7 +5,8 @@
 import { constants, type Dirent } from "node:fs";
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
-import { cutPassages, type Passage } from "./passages.ts";
+import { indexNote, type IndexedNote } from "./indexed-note.ts";
+import type { Pace } from "../../platform/pace.ts";
 
 export const CORE_FILE = "MEMORY.md";
 const NOTES_FOLDER = "memory";
@@ -29,9 +30,9 @@ interface Note {
   stamp: string;
 }
 
-interface CutNote {
+interface KnownNote {
   stamp: string;
-  passages: Passage[];
+  indexed: IndexedNote;
 }
 
 export interface NotesOverview {
@@ -43,7 +44,7 @@ export interface NotesOverview {
 
 export class NoteFiles {
   readonly #workspaceDir: string;
-  #cut = new Map<string, CutNote>();
+  readonly #known = new Map<string, KnownNote>();
 
   constructor(workspaceDir: string) {
     this.#workspaceDir = workspaceDir;
@@ -62,20 +63,26 @@ export class NoteFiles {
     return { others, ...(text?.trim() && { core: { text, bytes: core?.size ?? 0 } }) };
   }
 
-  /** Passages of all notes, by path and line. Throws what the signal says. */
-  async passages(signal: AbortSignal): Promise<Passage[]> {
-    const kept = new Map<string, CutNote>();
-    for (const note of await this.#notes(signal)) {
+  /**
+   * All notes by path; only those that are new or changed are read. What is read stays known when the signal fires
+   * before the rest, so that the next search has less to do. Throws what the signal says.
+   */
+  async indexed(signal: AbortSignal, pace: Pace): Promise<IndexedNote[]> {
+    const notes = await this.#notes(signal);
+    const indexed: IndexedNote[] = [];
+    for (const note of notes) {
       signal.throwIfAborted();
-      const known = this.#cut.get(note.path);
-      if (known?.stamp === note.stamp) kept.set(note.path, known);
-      else {
-        const passages = cutPassages(note.path, (await readNote(note)) ?? "");
-        kept.set(note.path, { stamp: note.stamp, passages });
+      const { path, stamp } = note;
+      let known = this.#known.get(path);
+      if (known?.stamp !== stamp) {
+        known = { stamp, indexed: await indexNote(path, (await readNote(note)) ?? "", pace) };
+        this.#known.set(path, known);
       }
+      indexed.push(known.indexed);
     }
-    this.#cut = kept;
-    return [...kept.values()].flatMap(({ passages }) => passages);
+    const paths = new Set(notes.map(({ path }) => path));
+    for (const path of this.#known.keys()) if (!paths.has(path)) this.#known.delete(path);
+    return indexed;
   }
 
   async #notes(signal: AbortSignal): Promise<Note[]> {

@@ -1,17 +1,17 @@
 /** Cuts a note into passages: a paragraph each, with the headings right above it. */
-import { fold } from "./words.ts";
+
+import type { Pace } from "../../platform/pace.ts";
 
 /** Most UTF-16 units of a passage's text. */
 const PASSAGE_CHARS = 700;
+/** Most of a heading that its passages are found by. */
+const HEADING_CHARS = 300;
 
 export interface Passage {
-  /** Relative to the workspace, with `/`. */
-  path: string;
   /** 1-based line that it starts at. */
   line: number;
   text: string;
-  folded: string;
-  /** Folded path and headings that the passage stands under. */
+  /** Path and headings that the passage stands under, the start of each. */
   context: string;
 }
 
@@ -38,6 +38,8 @@ class PassageCutter {
   readonly passages: Passage[] = [];
   readonly #path: string;
   readonly #headings: string[] = [];
+  #newHeadings = false;
+  #context: string;
   #lines: string[] = [];
   #start = 1;
   #length = 0;
@@ -46,6 +48,7 @@ class PassageCutter {
 
   constructor(path: string) {
     this.#path = path;
+    this.#context = path;
   }
 
   take(line: string, number: number): void {
@@ -60,7 +63,8 @@ class PassageCutter {
     } else if (heading) {
       if (!this.#onlyHeadings) this.flush();
       this.#headings.length = Math.min(this.#headings.length, (heading[1] ?? "").length - 1);
-      this.#headings[(heading[1] ?? "").length - 1] = heading[2] ?? "";
+      this.#headings[(heading[1] ?? "").length - 1] = (heading[2] ?? "").slice(0, HEADING_CHARS);
+      this.#newHeadings = true;
       this.#add(line, number, true);
     } else {
       this.#add(line, number, false);
@@ -80,8 +84,9 @@ class PassageCutter {
   flush(): void {
     const text = this.#lines.join("\n").trimEnd();
     if (text.trim() !== "") {
-      const context = fold([this.#path, ...this.#headings.filter(Boolean)].join("\n"));
-      this.passages.push({ path: this.#path, line: this.#start, text, folded: fold(text), context });
+      if (this.#newHeadings) this.#context = [this.#path, ...this.#headings.filter(Boolean)].join("\n");
+      this.#newHeadings = false;
+      this.passages.push({ line: this.#start, text, context: this.#context });
     }
     this.#lines = [];
     this.#length = 0;
@@ -89,9 +94,13 @@ class PassageCutter {
   }
 }
 
-export function cutPassages(path: string, text: string): Passage[] {
+/** In slices. */
+export async function cutPassages(path: string, text: string, pace: Pace): Promise<Passage[]> {
   const cutter = new PassageCutter(path);
-  text.split(/\r?\n/).forEach((line, index) => cutter.take(line, index + 1));
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    cutter.take(line, index + 1);
+    if (pace.due) await pace.rest();
+  }
   cutter.flush();
   return cutter.passages;
 }

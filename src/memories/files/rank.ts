@@ -1,49 +1,111 @@
 /** Ranks passages for a query with BM25. The same notes and query give the same hits in the same order. */
 import type { MemoryHit } from "../../contract/memory.ts";
-import type { Passage } from "./passages.ts";
-import { countTerm, queryTerms } from "./words.ts";
+import type { IndexedNote } from "./indexed-note.ts";
+import type { Pace } from "../../platform/pace.ts";
+import { queryTerms } from "./words.ts";
 
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
-/** What a term in a passage's headings or path counts, besides those in its text. */
-const CONTEXT_WEIGHT = 0.5;
 /** A passage with less of the best one's score matched only words that are everywhere. */
 const LEAST_SHARE = 0.15;
+/** Places that are gone through between two looks at the clock. */
+const STRIDE = 4_096;
 
-function lengthOf(passages: readonly Passage[]): number {
-  const sum = passages.reduce((total, { folded }) => total + folded.length, 0);
-  return Math.max(1, sum / Math.max(1, passages.length));
+/** The notes with the number of each one's first passage among all passages. */
+interface Numbered {
+  notes: { note: IndexedNote; base: number }[];
+  total: number;
+  averageLength: number;
 }
 
-export function rankPassages(query: string, passages: readonly Passage[], limit: number): MemoryHit[] {
-  const average = lengthOf(passages);
-  const scores = new Map<Passage, number>();
+function numbered(notes: readonly IndexedNote[]): Numbered {
+  let total = 0;
+  let length = 0;
+  const bases = notes.map((note) => {
+    const base = total;
+    total += note.size;
+    length += note.length;
+    return { note, base };
+  });
+  return { notes: bases, total, averageLength: Math.max(1, length / Math.max(1, total)) };
+}
+
+/** The score of each passage, by its number. */
+async function scoresOf(query: string, all: Numbered, pace: Pace): Promise<Float64Array> {
+  const { notes, total, averageLength } = all;
+  const scores = new Float64Array(total);
   for (const term of queryTerms(query)) {
-    const found: { passage: Passage; count: number }[] = [];
-    for (const passage of passages) {
-      const around = countTerm(passage.context, term) > 0 ? CONTEXT_WEIGHT : 0;
-      const count = countTerm(passage.folded, term) + around;
-      if (count > 0) found.push({ passage, count });
+    const counts = new Float32Array(total);
+    for (const { note, base } of notes) {
+      note.count(term, counts, base);
+      if (pace.due) await pace.rest();
     }
-    const rarity = Math.log(1 + (passages.length - found.length + 0.5) / (found.length + 0.5));
-    for (const { passage, count } of found) {
-      const length = 1 - LENGTH_WEIGHT + (LENGTH_WEIGHT * passage.folded.length) / average;
-      const score = (rarity * count * (SATURATION + 1)) / (count + SATURATION * length);
-      scores.set(passage, (scores.get(passage) ?? 0) + score);
+    let found = 0;
+    for (const count of counts) if (count > 0) found += 1;
+    const rarity = Math.log(1 + (total - found + 0.5) / (found + 0.5));
+    if (pace.due) await pace.rest();
+    for (const { note, base } of notes) {
+      for (let passage = 0; passage < note.size; passage += 1) {
+        if (passage % STRIDE === 0 && pace.due) await pace.rest();
+        const count = counts[base + passage] ?? 0;
+        if (count === 0) continue;
+        const length = 1 - LENGTH_WEIGHT + (LENGTH_WEIGHT * note.foldedLength(passage)) / averageLength;
+        const score = (rarity * count * (SATURATION + 1)) / (count + SATURATION * length);
+        scores[base + passage] = (scores[base + passage] ?? 0) + score;
+      }
     }
   }
-  const hits = [...scores].map(([{ path, line, text }, score]) => ({
-    path,
-    line,
-    text,
-    score: Number(score.toPrecision(4)),
-  }));
-  hits.sort((a, b) => b.score - a.score || compare(a.path, b.path) || a.line - b.line);
-  const least = (hits[0]?.score ?? 0) * LEAST_SHARE;
-  return hits.filter(({ score }) => score > least).slice(0, limit);
+  return scores;
 }
 
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+interface Found {
+  score: number;
+  place: number;
+}
+
+/** The places with the best scores, as they are shown; of equal ones the first. */
+async function bestOf(scores: Float64Array, limit: number, pace: Pace): Promise<Found[]> {
+  let best: Found[] = [];
+  /** What a further place has to exceed. Its rounded score would be no greater either. */
+  let least = 0;
+  const cut = (): void => {
+    best = best.toSorted((a, b) => b.score - a.score || a.place - b.place).slice(0, limit);
+    if (best.length === limit) least = scores[best.at(-1)?.place ?? 0] ?? 0;
+  };
+  const room = 2 * limit + STRIDE;
+  for (let place = 0; place < scores.length; place += 1) {
+    if (place % STRIDE === 0 && pace.due) await pace.rest();
+    const score = scores[place] ?? 0;
+    if (score <= least) continue;
+    best.push({ score: Number(score.toPrecision(4)), place });
+    if (best.length >= room) cut();
+  }
+  cut();
+  return best;
+}
+
+/** Notes by path. Throws what the signal of `pace` says. */
+export async function rankPassages(
+  query: string,
+  notes: readonly IndexedNote[],
+  limit: number,
+  pace: Pace,
+): Promise<MemoryHit[]> {
+  if (limit < 1) return [];
+  const all = numbered(notes);
+  const best = await bestOf(await scoresOf(query, all, pace), Math.floor(limit), pace);
+  const least = (best[0]?.score ?? 0) * LEAST_SHARE;
+  return best
+    .filter(({ score }) => score > least)
+    .map(({ score, place }) => {
+      const found = all.notes.findLast(({ base }) => base <= place);
+      const passage = place - (found?.base ?? 0);
+      const { note } = found ?? {};
+      return {
+        path: note?.path ?? "",
+        line: note?.line(passage) ?? 1,
+        text: note?.text(passage) ?? "",
+        score,
+      };
+    });
 }

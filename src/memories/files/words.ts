@@ -5,12 +5,13 @@ const SCRIPTS = ["Han", "Hiragana", "Katakana", "Hangul", "Thai", "Lao", "Khmer"
 const UNSPACED = `[[\\p{L}\\p{M}\\p{N}]&&[${SCRIPTS.map((script) => `\\p{scx=${script}}`).join("")}]]`;
 const SPACED = `[[\\p{L}\\p{M}\\p{N}]--${UNSPACED}]`;
 const TERMS = new RegExp(`(?<unspaced>${UNSPACED}+)|${SPACED}+`, "gv");
-const WORD_CHARACTER = new RegExp(SPACED, "v");
+/** The same for folded texts of ASCII alone, which most notes are. */
+const PLAIN_TERMS = /[a-z0-9]+/g;
 
 const MOST_TERMS = 32;
 /** Shorter words match only as they are. */
-const PREFIX_CHARACTERS = 3;
-const PREFIX_WEIGHT = 0.5;
+export const PREFIX_CHARACTERS = 3;
+export const PREFIX_WEIGHT = 0.5;
 
 export interface QueryTerm {
   /** Folded: a word without a plural s, or a pair of characters. */
@@ -18,8 +19,13 @@ export interface QueryTerm {
   kind: "word" | "pair";
 }
 
+function isAscii(text: string): boolean {
+  return /^[\x00-\x7f]*$/.test(text);
+}
+
 /** A text as it is compared: one case, no accents, no full-width forms. */
 export function fold(text: string): string {
+  if (isAscii(text)) return text.toLowerCase();
   return text
     .normalize("NFKD")
     .replaceAll(/[\u0300-\u036f]/g, "")
@@ -48,20 +54,22 @@ export function queryTerms(query: string): QueryTerm[] {
   return [...terms.values()].slice(0, MOST_TERMS);
 }
 
-/** How often a folded text has a term; a word that only begins with it counts half. */
-export function countTerm(folded: string, { text, kind }: QueryTerm): number {
-  let count = 0;
-  for (let at = folded.indexOf(text); at >= 0; at = folded.indexOf(text, at + text.length)) {
-    count += kind === "pair" ? 1 : wordWeight(folded, at, text);
+/**
+ * The words of a folded text in its order, repeats kept. Of a script without spaces each pair of characters, and the
+ * last character of each run: so every character begins one of them.
+ */
+export function wordsOf(folded: string): string[] {
+  if (isAscii(folded)) return folded.match(PLAIN_TERMS) ?? [];
+  const words: string[] = [];
+  for (const match of folded.matchAll(TERMS)) {
+    const [word] = match;
+    if (match.groups?.["unspaced"] === undefined) words.push(word);
+    else {
+      const characters = Array.from(word);
+      for (const [index, character] of characters.entries()) {
+        words.push(`${character}${characters[index + 1] ?? ""}`);
+      }
+    }
   }
-  return count;
-}
-
-function wordWeight(folded: string, at: number, text: string): number {
-  if (WORD_CHARACTER.test(folded.charAt(at - 1))) return 0;
-  const end = at + text.length;
-  const rest = folded.charAt(end);
-  if (!WORD_CHARACTER.test(rest)) return 1;
-  if (text.length < PREFIX_CHARACTERS) return 0;
-  return rest === "s" && !WORD_CHARACTER.test(folded.charAt(end + 1)) ? 1 : PREFIX_WEIGHT;
+  return words;
 }

@@ -45,11 +45,11 @@ export function takeSummary(scope: LaneScope, facts: LaneFacts, summary: Summary
   const head = { role: "user" as const, content: renderSummary(summary.text) };
   const input = split === undefined ? [] : messages.filter(({ entryId }) => entryId === split).slice(0, 1);
   const tokensAfter = contextTokens(scope, [...input, head, ...kept]);
-  const before = contextTokens(scope, messages);
-  if (complete && before - tokensAfter < leastGain(before)) {
-    return {
-      refused: `of ${before} tokens it would leave ${tokensAfter}, which is too little gained`,
-    };
+  const gain = contextTokens(scope, messages) - tokensAfter;
+  if (complete && gain <= 0) return { refused: "the summary would not make the context smaller" };
+  // Whoever asks for a compaction takes what there is; the run's own checks must not come back in a round or two.
+  if (complete && facts.trigger === "threshold" && gain < leastGain(gain + tokensAfter)) {
+    return { refused: `of ${gain + tokensAfter} tokens ${tokensAfter} would be left: too little is gained` };
   }
   const entry: NewEntry = {
     type: "compaction",

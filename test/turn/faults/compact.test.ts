@@ -218,7 +218,13 @@ describe("an engine's compact()", () => {
       const answer = await fault.pagurus.compact({ cwd: fault.bench.root });
       assert.equal(answer.compacted, false);
       assert.match(answer.reason ?? "", /faulty.*it broke/);
-      assert.ok(fault.bytes().equals(before));
+      // Nothing but the note of what went wrong.
+      assert.ok(fault.bytes().subarray(0, before.length).equals(before));
+      const added = fault.bytes().subarray(before.length).toString().trim().split("\n");
+      assert.deepEqual(
+        added.map((line) => (JSON.parse(line) as { customType?: string }).customType),
+        ["pagurus.degraded"],
+      );
     });
   });
 });

@@ -110,7 +110,11 @@ export class FaultBench {
           { contextWindow: WINDOW, maxTokens: 1_000 },
           {
             agents: {
-              defaults: { compaction: { keepRecentTokens: 3_000, mode, timeoutSeconds }, ...defaults },
+              defaults: {
+                compaction: { keepRecentTokens: 3_000, mode, timeoutSeconds },
+                toolResultMaxChars: 200_000,
+                ...defaults,
+              },
             },
             logging: { level: "debug" },
             ...(engine ? { plugins: { slots: { contextEngine: engine.info.id } } } : {}),

@@ -336,7 +336,7 @@ describe("session_before_compact", () => {
     [
       "a summary longer than what it stands for",
       (preparation) => ({ summary: filler(40_000), ...place(preparation) }),
-      /too little gained/,
+      /would not make the context smaller/,
     ],
   ];
   for (const [title, answer, reason] of bad) {

@@ -361,7 +361,12 @@ describe("safeguard mode", () => {
     const result = await setting.compact();
     assert.equal(result.compacted, false);
     assert.match(result.reason ?? "", /the context is unchanged/);
-    assert.deepEqual(await setting.entries(), before);
+    const after = await setting.entries();
+    assert.deepEqual(after.slice(0, before.length), before);
+    assert.deepEqual(
+      after.slice(before.length).map((entry) => entry.type === "custom" && entry.customType),
+      ["pagurus.degraded"],
+    );
     await setting.ask("go on");
     assert.ok(
       setting

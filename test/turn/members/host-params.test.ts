@@ -107,7 +107,7 @@ async function given(acceptedHostParams: string[] | undefined, settling: keyof t
     const setup = {
       engine,
       model: { contextWindow: 20_000 },
-      defaults: { compaction: { keepRecentTokens: 1_000 } },
+      defaults: { compaction: { keepRecentTokens: 1_000 }, toolResultMaxChars: 200_000 },
       plugin: (api: PluginApi) =>
         api.registerTool({
           name: "big",

@@ -100,7 +100,7 @@ describe("subagents", () => {
         { type: "subagent.ended", childSessionKey: "main/sub-1", outcome: "completed" },
       ],
     );
-    assert.ok(!transcriptOf(pagurus).includes("subagent_result"), "it is written to no transcript");
+    assert.ok(!transcriptOf(pagurus).includes("<subagent_result"), "it is written to no transcript");
     assert.match(transcriptOf(pagurus, "main/sub-1"), /Nine lamps/);
     const before = parents.length;
     await bench.ask(pagurus, "Two");
@@ -171,7 +171,7 @@ describe("subagents", () => {
       );
       await bench.ask(pagurus, "Two");
       assert.match(said(parents[1] ?? never()), RESULT);
-      assert.ok(!transcriptOf(pagurus).includes("subagent_result"));
+      assert.ok(!transcriptOf(pagurus).includes("<subagent_result"));
       await bench.ask(pagurus, "Three");
       assert.doesNotMatch(said(parents[2] ?? never()), /subagent_result/);
       assert.deepEqual((await pagurus.status({ cwd: bench.root })).subagents, []);

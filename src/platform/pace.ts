@@ -1,0 +1,74 @@
+/** Long work in slices, between which timers, aborts and other turns of the process have their say. */
+import { setImmediate } from "node:timers/promises";
+import { PagurusError } from "../contract/errors.ts";
+
+/** A slice ends at the first item behind this time. */
+const SLICE_MS = 10;
+/** Items that are sorted at once; longer lists are merged from such runs. */
+const RUN = 1_024;
+
+/** The clock of one piece of work. Its methods throw `turn_aborted` at the end of a slice once the signal fired. */
+export class Pace {
+  readonly #signal: AbortSignal | undefined;
+  #until = performance.now() + SLICE_MS;
+
+  constructor(signal?: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** The slice is over: `rest` is to be awaited. */
+  get due(): boolean {
+    return performance.now() >= this.#until;
+  }
+
+  async rest(): Promise<void> {
+    await setImmediate();
+    if (this.#signal?.aborted) {
+      throw new PagurusError("turn_aborted", "The work was aborted.", { cause: this.#signal.reason });
+    }
+    this.#until = performance.now() + SLICE_MS;
+  }
+
+  async each<T>(items: Iterable<T>, work: (item: T, index: number) => void): Promise<void> {
+    let index = 0;
+    for (const item of items) {
+      work(item, index);
+      index += 1;
+      if (this.due) await this.rest();
+    }
+  }
+
+  /** As `toSorted`. */
+  async sorted<T>(items: readonly T[], compare: (a: T, b: T) => number): Promise<T[]> {
+    let runs: T[][] = [];
+    for (let at = 0; at < items.length; at += RUN) {
+      runs.push(items.slice(at, at + RUN).sort(compare));
+      if (this.due) await this.rest();
+    }
+    while (runs.length > 1) {
+      const merged: T[][] = [];
+      for (let at = 0; at < runs.length; at += 2) {
+        merged.push(await this.#merged(runs[at] ?? [], runs[at + 1] ?? [], compare));
+      }
+      runs = merged;
+    }
+    return runs[0] ?? [];
+  }
+
+  async #merged<T>(first: T[], second: T[], compare: (a: T, b: T) => number): Promise<T[]> {
+    const merged: T[] = [];
+    let next = 0;
+    for (const item of first) {
+      for (let other = second[next]; next < second.length; other = second[next]) {
+        if (compare(item, other as T) <= 0) break;
+        merged.push(other as T);
+        next += 1;
+        if (this.due) await this.rest();
+      }
+      merged.push(item);
+      if (this.due) await this.rest();
+    }
+    // Not by spread: a list may be longer than a call has room for arguments.
+    return second.length === next ? merged : merged.concat(second.slice(next));
+  }
+}
