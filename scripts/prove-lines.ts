@@ -57,7 +57,14 @@ export const PROOFS: Record<string, Proof> = {
   "contract.3": {
     claim:
       "Whatever an interceptor or a summarizing model does wrong, the history stays and the session goes on.",
-    steps: [tests("faults", "test/turn/faults/faults")],
+    steps: [
+      tests(
+        "faults",
+        ...["interception", "hooks", "compact", "model", "successor", "maintenance"].map(
+          (name) => `test/turn/faults/${name}.test.ts`,
+        ),
+      ),
+    ],
   },
   "contract.4": {
     claim:
@@ -67,7 +74,10 @@ export const PROOFS: Record<string, Proof> = {
   "contract.5": {
     claim: "kill -9 in a compaction, rewrite, rotation, commit or spawn leaves a consistent session.",
     steps: [
-      tests("kills during turns", "test/turn/faults/kill.process.test.ts"),
+      tests("kill -9 around commits", "test/turn/faults/kill-commit"),
+      tests("kill -9 inside compactions", "test/turn/faults/kill-compaction"),
+      tests("kill -9 inside rotations and rewrites", "test/turn/faults/kill-rewrite"),
+      tests("kill -9 inside subagent spawns", "test/turn/faults/kill-subagent"),
       tests("kills of the store", "test/session/"),
       tests("subagents", "test/turn/subagents/"),
     ],
