@@ -10,6 +10,8 @@ const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
   tokens: () => import("./tokens/bench.ts"),
   turn: () => import("./turn/bench.ts"),
   compaction: () => import("./compaction/bench.ts"),
+  context: () => import("./context/bench.ts"),
+  lossless: () => import("./lossless/bench.ts"),
 };
 
 function refuse(sentence: string): void {

@@ -10,8 +10,9 @@ import type { LlmComplete } from "./contract/model.ts";
 import type { SessionStore } from "./contract/store.ts";
 import { DEFAULT_AGENT_ID } from "./config/agent.ts";
 import { configFromValue, loadConfig, type LoadedConfig } from "./config/load.ts";
-import { resolveHome } from "./config/paths.ts";
+import { agentDir, resolveHome } from "./config/paths.ts";
 import { createLegacyEngine } from "./engines/legacy/engine.ts";
+import { registerLossless } from "./engines/lossless/register.ts";
 import { createFilesMemory } from "./memories/files/memory.ts";
 import { completeOnce } from "./model/complete.ts";
 import { defaultModel } from "./model/discover.ts";
@@ -20,6 +21,7 @@ import { streamModel } from "./model/stream.ts";
 import { orAborted, withDeadline } from "./platform/deadline.ts";
 import { IdSource } from "./platform/ids.ts";
 import { createFileLogger, type Logger } from "./platform/log.ts";
+import { buildMemorySystemPromptAddition } from "./plugin/engine-frame.ts";
 import { loadPlugins } from "./plugin/load.ts";
 import { PluginRegistry } from "./plugin/registry.ts";
 import { createEmbeddedHarness } from "./runtimes/embedded/harness.ts";
@@ -43,7 +45,7 @@ const DISPOSE_DEADLINE_MS = 10_000;
 const CLOSE_GRACE_MS = 15_000;
 /** How long it lets maintenance behind a turn go on before it stops that too, ms. */
 const MAINTENANCE_GRACE_MS = 5_000;
-const BUNDLED_ENGINES = new Set(["legacy"]);
+const BUNDLED_ENGINES = new Set(["legacy", "lossless"]);
 
 /**
  * Opens a host. Nothing is global: several may live in one process. Throws `config_invalid`,
@@ -117,6 +119,11 @@ class Host implements Pagurus {
     const { engines, harnesses, plugins } = this.#options;
     await registry.register("pagurus", (api) => {
       api.registerContextEngine("legacy", () => createLegacyEngine());
+      registerLossless(api, {
+        selected: loaded.contextEngine,
+        agentDir: (agentId) => agentDir(this.#home, agentId),
+        memorySection: buildMemorySystemPromptAddition,
+      });
       api.registerMemory("files", ({ workspaceDir }) => createFilesMemory({ workspaceDir }));
       api.registerAgentHarness(
         createEmbeddedHarness((model, request) =>

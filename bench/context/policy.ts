@@ -1,0 +1,30 @@
+/** A way to choose what the model sees, as the replay drives it. */
+import type { AgentMessage } from "../../src/contract/message.ts";
+import type { ModelCall, RecordedSession } from "./replay/session.ts";
+
+/** What is sent after the static prefix (system prompt and tools). */
+export interface PromptBlocks {
+  messages: readonly AgentMessage[];
+  /** Stands in front of the system prompt, as an engine's `systemPromptAddition` does. */
+  addition?: string;
+  /** Within an epoch each prompt begins with all of the prompt before it. A new one counts as a compaction. */
+  epoch: string;
+}
+
+/** One session under a policy; calls come in order, each assembled once and settled once. */
+export interface PolicyRun {
+  assemble(call: ModelCall): PromptBlocks | Promise<PromptBlocks>;
+  /** The call's output and the results of its tools are in the history. */
+  settle(call: ModelCall): void | Promise<void>;
+  close?(): Promise<void>;
+}
+
+export interface ContextPolicy {
+  name: string;
+  /** Most tokens of a prompt, the static prefix included; Infinity where the policy knows no window. */
+  limit: number;
+  open(session: RecordedSession): PolicyRun | Promise<PolicyRun>;
+}
+
+/** Tokens of system prompt and tools, which no policy changes. Of the recorded sessions. */
+export const STATIC_TOKENS = 26_000;

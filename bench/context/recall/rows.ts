@@ -1,0 +1,128 @@
+/** Recall as rows: what is found within a budget, by kind of question, for tuning and for reporting apart. */
+import { type BenchOptions, type BenchRow, withTarget } from "../../report.ts";
+import { baselines } from "./baselines.ts";
+import { recallCases, type Split } from "./cases.ts";
+import { reachableAt, recallAt, score, type Recalled, type RecallCase } from "./measure.ts";
+import type { Recaller } from "./recaller.ts";
+import { RECALLERS } from "../subjects.ts";
+
+const BUDGETS = [4_000, 8_000, 16_000, 32_000] as const;
+const TOOL_CALLS = [1, 3] as const;
+/** The measure that is shown for each kind of question. */
+const DETAILED = "within 8k";
+const SPLITS: readonly Split[] = ["tuning", "reporting"];
+
+interface Tally {
+  shares: Recalled[];
+  tokens: number;
+}
+
+/** By recaller, then by what was measured. */
+type Tallies = Map<string, Map<string, Tally>>;
+
+function add(tallies: Tallies, recaller: string, what: string, more: Tally): void {
+  const of = tallies.get(recaller) ?? new Map<string, Tally>();
+  tallies.set(recaller, of);
+  const tally = of.get(what) ?? { shares: [], tokens: 0 };
+  of.set(what, { shares: [...tally.shares, ...more.shares], tokens: tally.tokens + more.tokens });
+}
+
+async function ask(recaller: Recaller, asked: RecallCase, tallies: Tallies): Promise<void> {
+  try {
+    await recaller.index(asked.messages);
+    for (const budget of BUDGETS) {
+      add(tallies, recaller.name, `within ${budget / 1_000}k`, await recallAt(recaller, asked, budget));
+    }
+    for (const calls of TOOL_CALLS) {
+      const what = `by ${calls} tool call${calls === 1 ? "" : "s"}`;
+      add(tallies, recaller.name, what, await reachableAt(recaller, asked, calls));
+    }
+  } finally {
+    await recaller.close?.();
+  }
+}
+
+/** The mean with its interval, and at one budget that of each kind of question. */
+function rowsOf(split: Split, recaller: string, what: string, { shares, tokens }: Tally): BenchRow[] {
+  const start = `${split}, ${what}, ${recaller}`;
+  const row = (measure: string, value: number, unit = "%"): BenchRow => ({
+    measure: `${start}: ${measure}`,
+    value,
+    unit,
+  });
+  const all = score(
+    shares.map(({ found }) => found),
+    tokens / Math.max(1, shares.length),
+  );
+  const kinds = what === DETAILED ? [...new Set(shares.map(({ category }) => category))].toSorted() : [];
+  return [
+    row("evidence found", 100 * all.recall),
+    row("lower end of 95 %", 100 * all.low),
+    row("upper end of 95 %", 100 * all.high),
+    row("questions with all of it", 100 * all.allHit),
+    row("read for a question", all.tokens, "tokens"),
+    ...kinds.map((kind) => {
+      const of = shares.filter(({ category }) => category === kind).map(({ found }) => found);
+      return row(kind, 100 * score(of, 0).recall);
+    }),
+  ];
+}
+
+function meanOf({ shares }: Tally): number {
+  return shares.reduce((sum, { found }) => sum + found, 0) / Math.max(1, shares.length);
+}
+
+/** A recaller of ours has to be ahead of every baseline at every budget. Percentage points. */
+function leadRows(split: Split, tallies: Tallies, ours: ReadonlySet<string>): BenchRow[] {
+  const rows: BenchRow[] = [];
+  for (const name of ours) {
+    for (const [what, tally] of tallies.get(name) ?? []) {
+      const others = [...tallies].filter(([other]) => !ours.has(other));
+      const best = Math.max(...others.map(([, of]) => meanOf(of.get(what) ?? { shares: [], tokens: 0 })));
+      const value = 100 * (meanOf(tally) - best);
+      const measure = `${split}, ${what}, ${name}: ahead of the best baseline`;
+      rows.push(withTarget({ measure, value, unit: "points" }, ">=", 0.1));
+    }
+  }
+  return rows;
+}
+
+/** One line for each measure: the mean of every recaller side by side. */
+function logTallies(split: Split, tallies: Tallies, log: (line: string) => void): void {
+  const whats = [...(tallies.values().next().value?.keys() ?? [])];
+  for (const what of whats) {
+    for (const part of ["fact", "later turns", ""]) {
+      const cells = [...tallies].map(([name, of]) => {
+        const shares = (of.get(what)?.shares ?? [])
+          .filter(({ category }) => category.startsWith(part))
+          .map(({ found }) => found);
+        const { recall, questions } = score(shares, 0);
+        return `${name} ${(100 * recall).toFixed(1)} (${questions})`;
+      });
+      log(`${split}, ${what}, ${part === "" ? "all" : part}: ${cells.join("; ")}`);
+    }
+  }
+}
+
+/** Sessions of the two splits are disjoint; both are printed. `quick`: few facts, the reporting split only. */
+export async function recallRows({ quick, log }: BenchOptions): Promise<BenchRow[]> {
+  const rows: BenchRow[] = [];
+  for (const split of quick ? SPLITS.slice(-1) : SPLITS) {
+    const cases = quick ? recallCases(split, 16).slice(0, 1) : recallCases(split);
+    if (cases.length === 0) log(`context: no recordings for recall, ${split}`);
+    const tallies: Tallies = new Map();
+    const ours = new Set<string>();
+    for (const asked of cases) {
+      log(`recall: ${asked.name}, ${asked.messages.length} messages, ${asked.questions.length} questions`);
+      const own = RECALLERS.map((create) => create());
+      for (const { name } of own) ours.add(name);
+      for (const recaller of [...baselines(), ...own]) await ask(recaller, asked, tallies);
+    }
+    logTallies(split, tallies, log);
+    rows.push(...leadRows(split, tallies, ours));
+    for (const [recaller, measured] of tallies) {
+      for (const [what, tally] of measured) rows.push(...rowsOf(split, recaller, what, tally));
+    }
+  }
+  return rows;
+}

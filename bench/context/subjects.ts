@@ -1,0 +1,21 @@
+/** What is measured beside the baselines: engines, each in its settings, and their recall. One line each. */
+import type { ContextEngineFactory } from "../../src/contract/engine.ts";
+import { createLegacyEngine } from "../../src/engines/legacy/engine.ts";
+import type { EngineOptions } from "./engine/params.ts";
+import type { Recaller } from "./recall/recaller.ts";
+
+export interface EngineSubject {
+  name: string;
+  create: ContextEngineFactory;
+  /** Held to the targets of the benchmark; others are shown only. */
+  judged: boolean;
+  /** Settings that are measured, by their names, for one window. */
+  settings(window: number): Record<string, Omit<EngineOptions, "window">>;
+}
+
+export const ENGINES: readonly EngineSubject[] = [
+  { name: "legacy", create: createLegacyEngine, judged: false, settings: () => ({ default: {} }) },
+];
+
+/** Each makes a fresh recaller for one history. */
+export const RECALLERS: readonly (() => Recaller)[] = [];

@@ -1,0 +1,209 @@
+/** What the benchmark of the store does in processes of their own: each starts with a clean heap and an idle loop. */
+import { closeSync, createWriteStream, openSync, readSync } from "node:fs";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { once } from "node:events";
+import { setImmediate } from "node:timers/promises";
+import type { MessageEntry, TranscriptCursor, TranscriptEntry } from "../../src/contract/transcript.ts";
+import { takeBatch } from "../../src/engines/lossless/store/adopt-batch.ts";
+import { indexSome, mergeIndex } from "../../src/engines/lossless/store/backlog.ts";
+import { openDatabase } from "../../src/engines/lossless/store/open.ts";
+import { openLosslessStore, type LosslessStore } from "../../src/engines/lossless/store/store.ts";
+import { mulberry32 } from "../generate.ts";
+import { entries, plantedWord, PLANT_EVERY, type Language } from "./corpus.ts";
+
+const SEED = 7;
+const SESSION = "bench";
+/** As the host's cursor reads: so many bytes, then other work. */
+const SLICE = 256 * 1024;
+/** What a large context takes: about 400 messages. */
+const WALK_TOKENS = 160_000;
+
+export interface Job {
+  name: keyof typeof JOBS;
+  folder: string;
+  count: number;
+  language?: Language;
+  /** How often what is timed is repeated. */
+  runs?: number;
+}
+
+export type Figures = Record<string, number>;
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((left, right) => left - right);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+function transcriptFile(folder: string): string {
+  return `${folder}/transcript.jsonl`;
+}
+
+/** Writes a transcript of messages; its bytes. */
+async function write({ folder, count, language = "latin" }: Job): Promise<Figures> {
+  const stream = createWriteStream(transcriptFile(folder));
+  let bytes = 0;
+  for (const entry of entries(SEED, count, { language })) {
+    const line = `${JSON.stringify(entry)}\n`;
+    bytes += Buffer.byteLength(line);
+    if (!stream.write(line)) await once(stream, "drain");
+  }
+  stream.end();
+  await once(stream, "close");
+  return { bytes };
+}
+
+/** A cursor over a file, as far as an adoption at first sight needs one. */
+function fileCursor(file: string): TranscriptCursor {
+  return {
+    async *forward() {
+      const fd = openSync(file, "r");
+      const buffer = Buffer.alloc(SLICE);
+      let rest: Buffer = Buffer.alloc(0);
+      for (let size = readSync(fd, buffer); size > 0; size = readSync(fd, buffer)) {
+        const bytes = Buffer.concat([rest, buffer.subarray(0, size)]);
+        const end = bytes.lastIndexOf(10) + 1;
+        rest = bytes.subarray(end);
+        for (const line of bytes.toString("utf8", 0, end).split("\n"))
+          if (line !== "") yield JSON.parse(line) as TranscriptEntry;
+        await setImmediate();
+      }
+      closeSync(fd);
+    },
+    async *backward() {
+      // Asked only for a session that is known.
+    },
+    get: async () => undefined,
+  };
+}
+
+/** Time, longest stall of the event loop and memory of taking over a transcript. */
+async function adopt({ folder, count }: Job): Promise<Figures> {
+  const store = openLosslessStore(folder);
+  await setImmediate();
+  const idle = process.memoryUsage.rss();
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  let peak = 0;
+  const sampler = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage.rss());
+  }, 50);
+  delay.enable();
+  const start = performance.now();
+  let storedMs = 0;
+  await store.adopt(SESSION, fileCursor(transcriptFile(folder)), {
+    onProgress: ({ stored }) => {
+      if (stored === count) storedMs = performance.now() - start;
+    },
+  });
+  const ms = performance.now() - start;
+  delay.disable();
+  clearInterval(sampler);
+  await store.close();
+  return { ms, storedMs, stallMs: delay.max / 1e6, residentMb: (peak - idle) / 1e6 };
+}
+
+/** Rates of storing and of indexing, the making of the messages left out; size of the file. */
+async function bulk({ folder, count, language = "latin" }: Job): Promise<Figures> {
+  const { db } = openDatabase(folder);
+  let batch: MessageEntry[] = [];
+  let [storeMs, indexMs, flushed] = [0, 0, 0];
+  const flush = (): void => {
+    const start = performance.now();
+    takeBatch(db, { sessionId: SESSION, isLast: false }, batch, "later");
+    const stored = performance.now();
+    while (indexSome(db, 700));
+    if (++flushed % 16 === 0) while (mergeIndex(db, 64));
+    storeMs += stored - start;
+    indexMs += performance.now() - stored;
+    batch = [];
+  };
+  for (const entry of entries(SEED, count, { language })) {
+    batch.push(entry);
+    if (batch.length === 500) flush();
+  }
+  flush();
+  db.close();
+  const store = openLosslessStore(folder);
+  const { file } = store.sizeReport();
+  await store.close();
+  return { stored: (count / storeMs) * 1000, searchable: (count / (storeMs + indexMs)) * 1000, file };
+}
+
+/** Turns of ten messages at the end of a long session. */
+async function turns({ folder, runs = 200 }: Job): Promise<Figures> {
+  const store = openLosslessStore(folder);
+  let parentId = store.session(SESSION)?.leafId ?? null;
+  const samples: number[] = [];
+  const more = [...entries(SEED + 1, runs * 10, { prefix: "n", parentId })];
+  for (let index = 0; index < runs; index++) {
+    const turn = more.slice(index * 10, index * 10 + 10);
+    const start = performance.now();
+    store.ingestTurn(SESSION, turn);
+    samples.push(performance.now() - start);
+    parentId = turn.at(-1)?.id ?? parentId;
+    await setImmediate();
+  }
+  await store.close();
+  return { p50: quantile(samples, 0.5), p95: quantile(samples, 0.95) };
+}
+
+function walks(store: LosslessStore, runs: number, before: () => string | undefined): number[] {
+  const samples: number[] = [];
+  for (let index = -5; index < runs; index++) {
+    const id = before();
+    const start = performance.now();
+    store.walkBack(SESSION, { maxTokens: WALK_TOKENS, ...(id === undefined ? {} : { before: id }) });
+    if (index >= 0) samples.push(performance.now() - start);
+  }
+  return samples;
+}
+
+async function walk({ folder, count, runs = 200 }: Job): Promise<Figures> {
+  const store = openLosslessStore(folder);
+  const random = mulberry32(SEED);
+  const atEnd = walks(store, runs, () => undefined);
+  const anywhere = walks(
+    store,
+    runs,
+    () => store.at(SESSION, Math.floor(count * (0.1 + 0.9 * random())))?.entryId,
+  );
+  await store.close();
+  return {
+    p50: quantile(atEnd, 0.5),
+    p95: quantile(atEnd, 0.95),
+    anywhereP50: quantile(anywhere, 0.5),
+    anywhereP95: quantile(anywhere, 0.95),
+  };
+}
+
+/** Words of the transcript, common ones and rare ones, alone and together. */
+function queries(count: number, runs: number): { kind: string; query: string }[] {
+  const random = mulberry32(SEED);
+  const planted = (): string =>
+    plantedWord(PLANT_EVERY * (1 + Math.floor(random() * (count / PLANT_EVERY - 1))));
+  const common = ["const", "test", "src", "path true", "npm test", "const src read", "line path"];
+  return Array.from({ length: runs }, (_, index) => {
+    const word = common[index % common.length] ?? "const";
+    const kind = ["common", "rare", "mixed"][index % 3] ?? "common";
+    return { kind, query: kind === "common" ? word : kind === "rare" ? planted() : `${word} ${planted()}` };
+  });
+}
+
+async function search({ folder, count, runs = 150 }: Job): Promise<Figures> {
+  const store = openLosslessStore(folder);
+  const samples: Record<string, number[]> = { common: [], rare: [], mixed: [], all: [] };
+  let missed = 0;
+  for (const { kind, query } of queries(count, runs)) {
+    const start = performance.now();
+    const hits = await store.search({ query, limit: 20 });
+    const ms = performance.now() - start;
+    samples[kind]?.push(ms);
+    samples["all"]?.push(ms);
+    if (kind !== "common" && !hits[0]?.snippet.includes(query.split(" ").at(-1) ?? "")) missed += 1;
+  }
+  await store.close();
+  const figures: Figures = { missed };
+  for (const [kind, values] of Object.entries(samples)) figures[kind] = quantile(values, 0.95);
+  return figures;
+}
+
+export const JOBS = { write, adopt, bulk, turns, walk, search };

@@ -1,0 +1,159 @@
+/** The store's rows: taking in, walking, finding, size, memory; the incumbent's figures beside ours. */
+import { fork } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";
+import type { Figures, Job } from "./jobs.ts";
+
+const INCUMBENT = "lossless-claw 0.15.3";
+
+/** Runs a job in a process of its own. */
+async function inChild(job: Job): Promise<Figures> {
+  const child = fork(join(import.meta.dirname, "child.ts"), {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  child.send(job);
+  return new Promise((resolve, reject) => {
+    let figures: Figures | undefined;
+    child.once("message", (message: Figures) => {
+      figures = message;
+    });
+    child.once("exit", (code) =>
+      figures ? resolve(figures) : reject(new Error(`the job ${job.name} ended with ${code}`)),
+    );
+  });
+}
+
+type Sign = "<=" | ">=";
+
+function row(
+  measure: string,
+  [value, unit]: readonly [number | undefined, string],
+  target?: readonly [Sign, number],
+  peer?: readonly [label: string, value: number],
+): BenchRow {
+  const plain: BenchRow = { measure, value: value ?? 0, unit };
+  const aimed = target ? withTarget(plain, ...target) : plain;
+  return peer ? withPeer(aimed, `${INCUMBENT}, ${peer[0]}`, peer[1]) : aimed;
+}
+
+function sizeName(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+/** One folder with what was made of `count` messages. */
+class Place {
+  readonly folder: string;
+  readonly count: number;
+
+  constructor(root: string, name: string, count: number) {
+    this.folder = join(root, name);
+    this.count = count;
+    mkdirSync(this.folder, { mode: 0o700 });
+  }
+
+  job(name: Job["name"], more: Partial<Job> = {}): Promise<Figures> {
+    return inChild({ name, folder: this.folder, count: this.count, ...more });
+  }
+}
+
+async function adoptionRows(place: Place): Promise<BenchRow[]> {
+  const at = sizeName(place.count);
+  const adopted = await place.job("adopt");
+  const perSecond = (place.count / (adopted["storedMs"] ?? 1)) * 1000;
+  return [
+    row(`adoption of ${at} messages`, [(adopted["ms"] ?? 0) / 1000, "s"], ["<=", 15], ["100k", 158.6]),
+    row(
+      "adoption, longest stall of the event loop",
+      [adopted["stallMs"], "ms"],
+      ["<=", 20],
+      ["100k", 145_700],
+    ),
+    row("adoption, stored and not yet indexed", [perSecond, "messages/s"]),
+    row(
+      "adoption, memory over the idle process",
+      [adopted["residentMb"], "MB"],
+      ["<=", 200],
+      ["100k, all", 856],
+    ),
+  ];
+}
+
+async function bulkRows(place: Place, bytes: number): Promise<BenchRow[]> {
+  const at = sizeName(place.count);
+  const bulk = await place.job("bulk");
+  return [
+    row(`bulk ingest to ${at}, stored`, [bulk["stored"], "messages/s"], [">=", 25_000], ["100k", 631]),
+    row(
+      `bulk ingest to ${at}, stored and searchable`,
+      [bulk["searchable"], "messages/s"],
+      [">=", 10_000],
+      ["100k", 631],
+    ),
+    row("database over JSON lines, Latin", [(bulk["file"] ?? 0) / bytes, "ratio"], ["<=", 1.6], ["2k", 4.39]),
+  ];
+}
+
+async function turnRows(place: Place): Promise<BenchRow[]> {
+  const turn = await place.job("turns");
+  const at = sizeName(place.count);
+  return [
+    row(`ingest of a turn of 10 at ${at}, p50`, [turn["p50"], "ms"], ["<=", 2], ["10k", 1_200]),
+    row(`ingest of a turn of 10 at ${at}, p95`, [turn["p95"], "ms"]),
+  ];
+}
+
+async function walkRows(place: Place): Promise<BenchRow[]> {
+  const walk = await place.job("walk");
+  const at = sizeName(place.count);
+  return [
+    row(`walk of 160k tokens from the end at ${at}, p50`, [walk["p50"], "ms"]),
+    row(`walk of 160k tokens from the end at ${at}, p95`, [walk["p95"], "ms"], ["<=", 5]),
+    row(`walk of 160k tokens from anywhere at ${at}, p95`, [walk["anywhereP95"], "ms"]),
+  ];
+}
+
+async function searchRows(place: Place): Promise<BenchRow[]> {
+  const found = await place.job("search");
+  const at = sizeName(place.count);
+  return [
+    row(`search, top 20 at ${at}, p95`, [found["all"], "ms"], ["<=", 30], ["4k", 313]),
+    row(`search, common words at ${at}, p95`, [found["common"], "ms"]),
+    row(`search, rare words at ${at}, p95`, [found["rare"], "ms"]),
+    row(`search, common and rare together at ${at}, p95`, [found["mixed"], "ms"]),
+    row("search, planted words that were not the first hit", [found["missed"], "of 100"], ["<=", 0]),
+  ];
+}
+
+async function chineseRow(root: string, count: number): Promise<BenchRow> {
+  const place = new Place(root, "chinese", count);
+  const { bytes = 1 } = await place.job("write", { language: "chinese" });
+  const { file = 0 } = await place.job("bulk", { language: "chinese" });
+  return row("database over JSON lines, Chinese", [file / bytes, "ratio"]);
+}
+
+export async function storeRows(options: BenchOptions): Promise<BenchRow[]> {
+  const root = mkdtempSync(join(tmpdir(), "pagurus-lossless-"));
+  const [middle, large, chinese] = options.quick ? [2_000, 5_000, 1_000] : [100_000, 1_000_000, 20_000];
+  try {
+    options.log(`lossless: a transcript of ${middle} messages`);
+    const adopted = new Place(root, "adopted", middle);
+    const { bytes = 1 } = await adopted.job("write");
+    options.log("lossless: adoption");
+    const rows = await adoptionRows(adopted);
+    options.log("lossless: bulk ingest");
+    rows.push(...(await bulkRows(new Place(root, "bulk", middle), bytes)));
+    rows.push(await chineseRow(root, chinese));
+    options.log("lossless: turns and walks");
+    rows.push(...(await turnRows(adopted)), ...(await walkRows(adopted)));
+    rmSync(adopted.folder, { recursive: true });
+    options.log(`lossless: ${large} messages`);
+    const big = new Place(root, "large", large);
+    await big.job("bulk");
+    rows.push(...(await walkRows(big)), ...(await searchRows(big)));
+    return rows;
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}

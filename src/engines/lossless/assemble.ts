@@ -1,0 +1,160 @@
+/** What the model sees: head, kept messages, live turn. Costs what it returns, and never waits for a model. */
+import { repairPairs } from "../../compaction/pairing.ts";
+import { textOf } from "../../compaction/message-text.ts";
+import type { AssembleParams, AssembleResult } from "../../contract/engine-params.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+import type { RuntimeContext } from "../../contract/runtime-context.ts";
+import { readSummary } from "../../contract/summary.ts";
+import { contextBefore } from "./cut.ts";
+import { headMessage } from "./epoch.ts";
+import { publishDraft, type Draft } from "./publish.ts";
+import { draftRenewal, dueOf, total, type Parts } from "./renew.ts";
+import type { LosslessSession } from "./session.ts";
+import { unmatched } from "./volatile.ts";
+
+/** The contract's answer, and whether the host should cut the live turn: it alone has outgrown the trigger. */
+export interface LosslessAssembly extends AssembleResult {
+  wantsCompaction?: boolean;
+}
+
+function isHostSummary(message: AgentMessage): boolean {
+  return (
+    message.role === "user" && message.entryId !== undefined && readSummary(textOf(message)) !== undefined
+  );
+}
+
+/** Splits what was given, and what is known, at the live turn. */
+function partsOf(session: LosslessSession, params: AssembleParams): Parts {
+  const { view } = session;
+  const { messages: given, prompt } = params;
+  const turnId = params.runtimeContext?.turnId;
+  const ids = new Set(given.map(({ entryId }) => entryId));
+  const at =
+    turnId === undefined ? -1 : view.items.findIndex((item) => item.turnId === turnId && !item.isFragment);
+  const named = turnId === undefined ? view.items.findIndex(({ entryId }) => ids.has(entryId)) : -1;
+  const liveStart = at >= 0 ? at : named >= 0 ? named : view.items.length;
+  const before = new Set(view.items.slice(0, liveStart).map(({ entryId }) => entryId));
+  // A first call has the input as its prompt: what else is given is none of it.
+  const held = view.items.slice(liveStart + (prompt === undefined ? 0 : 1)).map(({ message }) => message);
+  const fresh = given.filter(({ entryId }) => entryId === undefined || !before.has(entryId));
+  const recorded = new Set(fresh.flatMap(({ entryId }) => entryId ?? []));
+  const unnamed = fresh.filter(({ entryId }) => entryId === undefined);
+  // A message without an entry that says what an entry of the live turn says is that entry.
+  const volatile = new Set(
+    unmatched(
+      unnamed,
+      held.filter(({ entryId }) => !recorded.has(entryId ?? "")),
+    ),
+  );
+  const live = fresh.filter((message) => message.entryId !== undefined || volatile.has(message));
+  return { history: historyOf(session, liveStart), live, liveStart };
+}
+
+function historyOf(session: LosslessSession, end: number): AgentMessage[] {
+  const { view, store } = session;
+  const volatile = session.volatileAfter();
+  const messages = [...contextBefore(store, view), ...view.items.slice(0, end).map(({ message }) => message)];
+  if (volatile.size === 0) return messages;
+  return messages.flatMap((message) => [
+    message,
+    ...(volatile.get(message.entryId ?? view.epoch?.id ?? "") ?? []),
+  ]);
+}
+
+/**
+ * Outside a turn, a session that nobody has told the engine of begins empty: a path that another session has is a fork
+ * only where its bootstrap or its first turn says so.
+ */
+async function isOfAnother(session: LosslessSession, context: RuntimeContext): Promise<boolean> {
+  const { store, sessionId } = session;
+  if (context.turnId !== undefined || store.session(sessionId)) return false;
+  for await (const root of context.transcript.forward()) return store.get(root.id) !== undefined;
+  return false;
+}
+
+/** Call in the session's `exclusive`. Throws what the store and the transcript's cursor throw. */
+export async function assembleSession(
+  session: LosslessSession,
+  params: AssembleParams,
+): Promise<LosslessAssembly> {
+  const { runtimeContext: context, prompt } = params;
+  const { view } = session;
+  const budget = params.tokenBudget ?? context?.tokenBudget ?? session.settings.trigger;
+  const begins =
+    prompt !== undefined || session.syncedTurn === undefined || session.syncedTurn !== context?.turnId;
+  const hostCut = params.messages.find((message) => isHostSummary(message));
+  const isForeignCut = hostCut !== undefined && readSummary(textOf(hostCut)) !== view.epoch?.head;
+  if (context && session.syncedTurn === undefined && (await isOfAnother(session, context)))
+    return answer(session, [...params.messages], { factor: 1, trigger: Infinity, live: 0 });
+  if (context && (begins || isForeignCut))
+    await session.follow({ ...context, tokenBudget: budget }, { sessionKey: params.sessionKey });
+  else if (!context && session.syncedTurn === undefined) view.load();
+  const turnId = context?.turnId;
+  let parts = partsOf(session, params);
+  session.live = parts.live;
+  session.liveAnchor = view.items[parts.liveStart]?.entryId;
+  if (hostCut)
+    return answer(session, parts.live, { factor: session.factor(context), trigger: Infinity, live: 0 });
+  const factor = session.factor(context);
+  const live = total(parts.live);
+  const tokens = (total(parts.history) + live) * factor;
+  const why = dueOf(session, { tokens, live: live * factor, budget, factor, begins, turnId });
+  const { trigger, minimumGain } = session.shares(budget);
+  if (why !== "no") {
+    const least = why === "must" ? 1 : minimumGain / factor;
+    const draft = await draftRenewal(session, parts, { budget, factor, least, turnId, cold: why === "cold" });
+    // Outside a turn it is only looked at, maybe with another budget: nothing is changed.
+    if (draft && context && turnId === undefined)
+      return answer(session, [...previewOf(session, draft, parts.liveStart), ...parts.live], {
+        factor,
+        trigger,
+        live,
+      });
+    if (draft && publishDraft(session.store, view, draft, Date.now())) parts = partsOf(session, params);
+  }
+  return answer(session, [...parts.history, ...parts.live], { factor, trigger, live });
+}
+
+function answer(
+  session: LosslessSession,
+  messages: AgentMessage[],
+  size: { factor: number; trigger: number; live: number },
+): LosslessAssembly {
+  const { epoch } = session.view;
+  const valid = repairPairs(messages);
+  const estimatedTokens = Math.ceil(total(valid) * size.factor);
+  return {
+    messages: valid,
+    estimatedTokens,
+    promptAuthority: "assembled",
+    contextProjection: {
+      mode: "thread_bootstrap",
+      epoch: epoch?.id ?? "whole",
+      fingerprint: epoch?.id ?? "whole",
+    },
+    ...(size.live * size.factor > size.trigger / 2 && estimatedTokens > size.trigger
+      ? { wantsCompaction: true }
+      : {}),
+  };
+}
+
+/** The history as it would be with an epoch that is not published. */
+function previewOf(session: LosslessSession, draft: Draft, liveStart: number): AgentMessage[] {
+  const { epoch } = draft;
+  const { view, store } = session;
+  const from = view.items.findIndex(({ placeId }) => placeId === epoch.firstKeptEntryId);
+  const id = epoch.splitInputId;
+  const input = id === undefined ? undefined : store.get(id, session.sessionId)?.message;
+  const kept = view.items.slice(Math.max(0, from), liveStart).map(({ message }) => message);
+  return [...(input && id !== undefined ? [{ ...input, entryId: id }] : []), headMessage(epoch), ...kept];
+}
+
+/** Text before the system prompt, for an engine that has compacted: at most 600 characters. */
+export function recallNote(tools: ReadonlySet<string> | undefined): string {
+  const known = ["context_search", "context_describe", "context_expand"].filter((name) => tools?.has(name));
+  const how =
+    known.length === 0
+      ? "If something you need is missing, say so and ask."
+      : `Before you guess or ask again, find the original words with ${known.join(", ")}; ids of entries and parts can be expanded.`;
+  return `The older part of this conversation is shown as a summary; nothing of it is lost. ${how}`;
+}

@@ -1,0 +1,175 @@
+/** What code collects of the messages that leave the context, and carries on. No model is trusted with it. */
+import { callRecords, type CallRecord } from "../../compaction/calls.ts";
+import { carriedFiles, fileLine, fileStates, readFileLine, type FileState } from "../../compaction/files.ts";
+import { textOf } from "../../compaction/message-text.ts";
+import { isAcknowledgement, isConstraint } from "../../compaction/salience.ts";
+import { readSections } from "../../compaction/sections.ts";
+import { oneLine, sentencesOf, shorten } from "../../compaction/sentences.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+import type { Pace } from "../../platform/pace.ts";
+import { NO_FACTS, type Facts } from "./epoch.ts";
+import { gatherStrings } from "./strings.ts";
+
+const MOST_FILES = 300;
+const MOST_WORK = 120;
+const MOST_RULES = 80;
+const MOST_USERS = 400;
+const LINE_CHARS = 240;
+const OUTCOME_CHARS = 120;
+const ANSWER_CHARS = 1_600;
+
+interface Leaving {
+  /** In order; without fragments. */
+  messages: readonly AgentMessage[];
+  /** Turns of the span that did not end well, one line each. */
+  badEnds: readonly string[];
+  /** The summary ends inside a turn: what was done since its input has to be told whole. */
+  inTurn: boolean;
+}
+
+function isNotice(message: AgentMessage): boolean {
+  return message.role !== "user" || textOf(message).trim() === "";
+}
+
+function outcomeOf(record: CallRecord): string {
+  const lines = record.result
+    .split("\n")
+    .map(oneLine)
+    .filter((line) => line !== "");
+  if (record.state === "failed") return shorten(`failed: ${lines[0] ?? "no output"}`, OUTCOME_CHARS);
+  const last = record.kind === "command" ? lines.at(-1) : undefined;
+  return last === undefined ? "done" : shorten(`done: ${last}`, OUTCOME_CHARS);
+}
+
+/**
+ * Calls that are over, each different one once, with its last outcome. Reading changes nothing, and how an edited file
+ * stands is told by the list of files.
+ */
+function workLines(records: readonly CallRecord[]): string[] {
+  const groups = new Map<string, { record: CallRecord; times: number }>();
+  for (const record of records) {
+    if (record.kind === "read" || record.state === "open") continue;
+    if (record.kind === "edit" && record.path !== undefined) continue;
+    const times = (groups.get(record.label)?.times ?? 0) + 1;
+    groups.delete(record.label);
+    groups.set(record.label, { record, times });
+  }
+  return [...groups.values()].map(({ record, times }) => {
+    const often = times > 1 ? ` (${times} times)` : "";
+    return shorten(`${record.label}${often} — ${outcomeOf(record)}`, LINE_CHARS);
+  });
+}
+
+function mergeLines(before: readonly string[], fresh: readonly string[], most: number): string[] {
+  const lines = new Set(before);
+  for (const line of fresh) {
+    lines.delete(line);
+    lines.add(line);
+  }
+  return [...lines].slice(-most);
+}
+
+async function filesOf(
+  before: readonly string[],
+  records: readonly CallRecord[],
+  pace: Pace,
+): Promise<string[]> {
+  const known = new Map<string, FileState>();
+  for (const line of before) {
+    const file = readFileLine(line);
+    if (file) known.set(file.path, file.state);
+  }
+  // A file that is only ever removed is known from nothing else.
+  for (const record of records) {
+    if (record.command === undefined || record.state !== "ok") continue;
+    const removed = /^(?:git )?rm (?:-[a-zA-Z]+ )*([^\s;&|<>*?"'$`]+)$/.exec(record.command.trim())?.[1];
+    if (removed !== undefined && !known.has(removed)) known.set(removed, { operation: "read" });
+  }
+  const states = await fileStates(records, known, pace);
+  return [...states].map(([path, state]) => fileLine(path, state)).slice(-MOST_FILES);
+}
+
+/** The newest words of the agent that tell something, where no kept message does. */
+function lastAnswerOf(messages: readonly AgentMessage[]): string {
+  const last = messages.findLast((message) => message.role === "assistant" && textOf(message).trim() !== "");
+  return last ? shorten(oneLine(textOf(last)), ANSWER_CHARS) : "";
+}
+
+function openLines(records: readonly CallRecord[], badEnds: readonly string[]): string[] {
+  const open = records.filter(({ state }) => state === "open");
+  return [...open.map(({ label }) => `${label} — no result was recorded`), ...badEnds].slice(-12);
+}
+
+/** The facts of everything before the new cut, on those of everything before the old one. */
+export async function gatherFacts(before: Facts, leaving: Leaving, pace: Pace): Promise<Facts> {
+  const { messages } = leaving;
+  const records = callRecords(messages);
+  const newest = messages.findLastIndex((message) => message.role === "user");
+  const older = records.filter(({ index }) => index < newest);
+  const newer = records.filter(({ index }) => index >= newest);
+  const users = messages.flatMap((message) =>
+    isNotice(message) || message.entryId === undefined ? [] : [message.entryId],
+  );
+  const work = mergeLines(before.work, workLines(older), MOST_WORK);
+  const shownUsers = [...before.users, ...users];
+  return {
+    users: shownUsers.slice(-MOST_USERS),
+    earlierUsers: before.earlierUsers + Math.max(0, shownUsers.length - MOST_USERS),
+    rules: before.rules,
+    // What was done since the newest request is told whole, whatever else has to go.
+    work: leaving.inTurn
+      ? [...work, ...workLines(newer)].slice(-4 * MOST_WORK)
+      : mergeLines(work, workLines(newer), MOST_WORK),
+    open: openLines(leaving.inTurn ? newer : records.slice(-8), leaving.badEnds),
+    files: await filesOf(before.files, records, pace),
+    strings: gatherStrings(before.strings, messages, before.left),
+    left: before.left + messages.length,
+    lastAnswer: lastAnswerOf(messages) || before.lastAnswer,
+  };
+}
+
+/** Sentences of a user's message that bind later work; they stay when the message has to go. */
+export function rulesOf(text: string): string[] {
+  return sentencesOf(text)
+    .filter((sentence) => isConstraint(sentence))
+    .map((sentence) => shorten(sentence, LINE_CHARS))
+    .slice(0, 6);
+}
+
+export function withRules(rules: readonly string[], fresh: readonly string[]): string[] {
+  return mergeLines(rules, fresh, MOST_RULES);
+}
+
+/** A longer message that names a constraint is mostly something else (a paste, a plan). Characters. */
+const DIRECT_CHARS = 600;
+
+/** How much a user's message has to stay as it was said: corrections and constraints, then what tells something. */
+export function weightOf(text: string): number {
+  if (isConstraint(text)) return text.length <= DIRECT_CHARS ? 3 : 2;
+  return isAcknowledgement(oneLine(text)) ? 0 : 1;
+}
+
+/** `edited: a.ts, b.ts`, as our own heads tell files; empty for any other line. */
+function groupedFiles(line: string): string[] {
+  const match = /^([a-z]+(?: failed)?(?:, last [a-z]+ failed)?): (.+)$/.exec(line);
+  if (match?.[1] === undefined || match[2] === undefined) return [];
+  const [, state, paths] = match;
+  return paths
+    .split(", ")
+    .flatMap((path) => (readFileLine(`${path} (${state})`) ? [`${path} (${state})`] : []));
+}
+
+/** The facts that another engine's summary names. */
+export function factsOfSummary(summary: string): Facts {
+  const lines = readSections(summary);
+  return {
+    ...NO_FACTS,
+    files: [
+      ...[...carriedFiles(summary)].map(([path, state]) => fileLine(path, state)),
+      ...lines.flatMap(({ section, text }) => (section === "Files touched" ? groupedFiles(text) : [])),
+    ],
+    strings: lines.flatMap(({ section, text: value }) =>
+      section === "Exact identifiers" ? [{ value, said: 1, last: 0 }] : [],
+    ),
+  };
+}

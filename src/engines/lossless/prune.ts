@@ -1,0 +1,79 @@
+/**
+ * Structural pruning, at an epoch change only: results that a later one has made worthless become a line that names
+ * the entry, by which the words are found again. No model decides.
+ */
+import { callsOf, textOf } from "../../compaction/message-text.ts";
+import type { ToolCallPart } from "../../contract/message.ts";
+import { sentTokens, type Item } from "./view.ts";
+
+/** A shorter result costs no more than the line in its place. Tokens. */
+const WORTH = 120;
+
+interface Result {
+  item: Item;
+  call: ToolCallPart;
+  path: string | undefined;
+  reads: boolean;
+  changes: boolean;
+  failed: boolean;
+  text: string;
+}
+
+function pathOf(call: ToolCallPart): string | undefined {
+  const path = call.arguments["path"] ?? call.arguments["file_path"];
+  return typeof path === "string" && path !== "" ? path : undefined;
+}
+
+function resultsOf(items: readonly Item[]): Result[] {
+  const calls = new Map<string, ToolCallPart>();
+  const results: Result[] = [];
+  for (const item of items) {
+    const { message } = item;
+    if (message.role === "assistant") for (const call of callsOf(message)) calls.set(call.id, call);
+    if (message.role !== "toolResult") continue;
+    const call = calls.get(message.toolCallId);
+    if (!call) continue;
+    const name = call.name.toLowerCase();
+    results.push({
+      item,
+      call,
+      path: pathOf(call),
+      reads: /^read|^view|^cat$/.test(name),
+      changes: /write|create/.test(name),
+      failed: message.isError,
+      text: textOf(message),
+    });
+  }
+  return results;
+}
+
+function keyOf({ call }: Result): string {
+  return `${call.name}\n${JSON.stringify(call.arguments)}`;
+}
+
+/** Why a result tells nothing any more; undefined where it still does. */
+function reasonOf(result: Result, later: readonly Result[]): string | undefined {
+  const { path, reads, failed, text } = result;
+  const key = keyOf(result);
+  const again = later.find((other) => keyOf(other) === key);
+  if (again?.text === text) return "the same call gave the same result again later";
+  if (failed && again && !again.failed) return "the error did not come again later";
+  if (!reads || path === undefined) return undefined;
+  const of = later.filter((other) => other.path === path && !other.failed);
+  if (again && !again.failed && of.includes(again)) return "the file was read again later";
+  return of.some(({ changes }) => changes) ? "the file was written anew later" : undefined;
+}
+
+/** Texts for the results of `items` that may go, by entry id. `keep`: ids that stay as they are. */
+export function stubsOf(items: readonly Item[], keep: ReadonlySet<string>): Record<string, string> {
+  const results = resultsOf(items);
+  const stubs: Record<string, string> = {};
+  for (const [index, result] of results.entries()) {
+    const { entryId, message } = result.item;
+    const hasImage = message.role === "toolResult" && message.content.some(({ type }) => type !== "text");
+    if (keep.has(entryId) || hasImage || sentTokens(message) < WORTH) continue;
+    const reason = reasonOf(result, results.slice(index + 1));
+    if (reason !== undefined) stubs[entryId] = `[Left out: ${reason}. The whole result is entry ${entryId}.]`;
+  }
+  return stubs;
+}

@@ -1,0 +1,322 @@
+/** Makes a new epoch: what leaves the context becomes summaries and facts, and a head is rendered of all of them. */
+import type { AgentMessage } from "../../contract/message.ts";
+import { Pace } from "../../platform/pace.ts";
+import { messageTokens } from "../../tokens/messages.ts";
+import { epochDetails, epochId, headMessage, NO_FACTS, type Epoch } from "./epoch.ts";
+import { gatherFacts } from "./facts.ts";
+import { NODE_SHARE, renderHead } from "./head.ts";
+import {
+  extractLeaf,
+  fitNodes,
+  gapNode,
+  isGap,
+  LEAF_TOKENS,
+  PARTS,
+  nodeId,
+  spansOf,
+  type Span,
+} from "./nodes.ts";
+import { stubsOf } from "./prune.ts";
+import type { LosslessStore } from "./store/store.ts";
+import type { NewNode, SummaryNode } from "./store/types.ts";
+import type { Item, SessionView } from "./view.ts";
+
+interface EpochRequest {
+  /** Index of the first item that stays; 0 renders the head anew. */
+  cut: number;
+  /** Place of that item. */
+  firstKeptEntryId: string;
+  splitInputId?: string | undefined;
+  /** Of the head, uncorrected estimate. */
+  headTokens: number;
+  /** That the user's words may take. */
+  userTokens: number;
+  focus?: string | undefined;
+  /** Summaries that a model has just written, by node id of what they replace. */
+  written?: ReadonlyMap<string, NewNode>;
+  /** Nothing of the live turn is pruned. */
+  liveTurnId?: string | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface Draft {
+  epoch: Epoch;
+  nodes: NewNode[];
+  /** Of `nodes`, those that the store lacks, children first. */
+  made: NewNode[];
+}
+
+/** A stored node as one that can be stored. */
+export function fresh(node: SummaryNode): NewNode {
+  const { order: _, ...rest } = node;
+  return rest;
+}
+
+/** The node, or the one that a model has made of the same span since. */
+export function best(store: LosslessStore, node: SummaryNode): SummaryNode {
+  if (node.origin !== "extractive" || isGap(node)) return node;
+  return store.node(nodeId({ ...node, origin: "model" })) ?? node;
+}
+
+/** A model's leaf goes before an extract, a longer one before a shorter one. */
+function isBetter(node: SummaryNode, known: SummaryNode): boolean {
+  const byModel = node.origin === "model";
+  if (byModel !== (known.origin === "model")) return byModel;
+  return node.sourceTokens > known.sourceTokens;
+}
+
+/** Leaves that were prepared from an entry on, each beginning where the one before ended. */
+export function preparedFrom(
+  store: LosslessStore,
+  sessionId: string,
+  from: number,
+  before: number,
+): SummaryNode[] {
+  const byStart = new Map<string, SummaryNode>();
+  for (const node of store.nodes(sessionId, { depth: 0 })) {
+    if (isGap(node) || node.state === "published") continue;
+    const known = byStart.get(node.firstEntryId);
+    if (!known || isBetter(node, known)) byStart.set(node.firstEntryId, node);
+  }
+  const chain: SummaryNode[] = [];
+  for (let position = from; position < before && byStart.size > 0;) {
+    const first = store.at(sessionId, position)?.entryId;
+    const node = first === undefined ? undefined : byStart.get(first);
+    const end = node && store.locate(sessionId, node.lastEntryId);
+    if (!node || !end?.onPath || end.position >= before) break;
+    chain.push(node);
+    position = end.position + 1;
+  }
+  return chain;
+}
+
+/** Gaps that an epoch fills at most, in leaves: each has to be condensed in the same moment. */
+const MOST_FILLED = 128;
+
+async function filled(
+  store: LosslessStore,
+  sessionId: string,
+  node: SummaryNode,
+): Promise<{ nodes: NewNode[]; made: NewNode[] }> {
+  const first = store.locate(sessionId, node.firstEntryId);
+  const last = store.locate(sessionId, node.lastEntryId);
+  if (!first || !last) return { nodes: [fresh(node)], made: [] };
+  const chain = preparedFrom(store, sessionId, first.position, last.position + 1).slice(0, MOST_FILLED);
+  const end = chain.at(-1);
+  if (!end) return { nodes: [fresh(node)], made: [] };
+  const next = (store.locate(sessionId, end.lastEntryId)?.position ?? last.position) + 1;
+  if (next > last.position) return { nodes: chain.map(fresh), made: [] };
+  const firstEntryId = store.at(sessionId, next)?.entryId ?? node.lastEntryId;
+  const rest = await gapNode(store, sessionId, { firstEntryId, lastEntryId: node.lastEntryId });
+  return { nodes: [...chain.map(fresh), rest], made: [rest] };
+}
+
+/** A node over a gap that can be filled by now, as its parts; the node itself while nothing is ready. */
+function gapParts(store: LosslessStore, sessionId: string, node: SummaryNode): SummaryNode[] {
+  if (node.kind === "leaf") return [node];
+  const parts = node.children.flatMap((id) => {
+    const child = store.node(id);
+    if (!child) return [];
+    return isGap(child) ? gapParts(store, sessionId, child) : [child];
+  });
+  const isReady = parts.some((part) => {
+    const at = isGap(part) ? store.locate(sessionId, part.firstEntryId)?.position : undefined;
+    return at !== undefined && preparedFrom(store, sessionId, at, Infinity).length > 0;
+  });
+  return isReady ? parts : [node];
+}
+
+/** The nodes of the present frontier, each as good as it is by now. */
+async function present(
+  store: LosslessStore,
+  view: SessionView,
+): Promise<{ nodes: NewNode[]; made: NewNode[] }> {
+  const nodes: NewNode[] = [];
+  const made: NewNode[] = [];
+  for (const id of view.epoch ? store.frontier(view.sessionId).nodeIds : []) {
+    const node = store.node(id);
+    if (!node) continue;
+    for (const part of isGap(node) ? gapParts(store, view.sessionId, node) : [node]) {
+      const isOpen = isGap(part) && part.kind === "leaf";
+      const now = isOpen
+        ? await filled(store, view.sessionId, part)
+        : { nodes: [fresh(best(store, part))], made: [] };
+      nodes.push(...now.nodes);
+      made.push(...now.made);
+    }
+  }
+  return { nodes, made };
+}
+
+/** Position of the first entry that no node covers. */
+export function uncoveredFrom(store: LosslessStore, sessionId: string, nodes: readonly NewNode[]): number {
+  const last = nodes.at(-1);
+  return last ? (store.locate(sessionId, last.lastEntryId)?.position ?? -1) + 1 : 0;
+}
+
+/** Spans of what leaves the context that no node stands for yet. Call in the session's `exclusive`. */
+export async function leavingSpans(
+  store: LosslessStore,
+  view: SessionView,
+  request: { cut: number; firstKeptEntryId: string },
+): Promise<{ prepared: SummaryNode[]; spans: Span[]; nodes: NewNode[]; made: NewNode[] }> {
+  const { sessionId } = view;
+  const { nodes, made } = await present(store, view);
+  let from = uncoveredFrom(store, sessionId, nodes);
+  const items = view.items.slice(0, request.cut);
+  const first = items[0];
+  if (first && nodes.length === 0 && !view.complete) {
+    const start = store.locate(sessionId, first.placeId)?.position ?? 0;
+    const ends = [store.at(sessionId, 0)?.entryId, store.at(sessionId, start - 1)?.entryId];
+    if (start > 0 && ends[0] !== undefined && ends[1] !== undefined) {
+      const gap = await gapNode(store, sessionId, { firstEntryId: ends[0], lastEntryId: ends[1] });
+      nodes.push(gap);
+      made.push(gap);
+      from = start;
+    }
+  }
+  const until = store.locate(sessionId, request.firstKeptEntryId)?.position ?? from;
+  const prepared = preparedFrom(store, sessionId, from, until);
+  const start = Math.max(from, uncoveredFrom(store, sessionId, [...nodes, ...prepared.map(fresh)]));
+  const at = items.findIndex(({ placeId }) => (store.locate(sessionId, placeId)?.position ?? 0) >= start);
+  const rest = at < 0 ? [] : items.slice(at);
+  const range = { from: start, until: request.firstKeptEntryId, leafTokens: LEAF_TOKENS };
+  const spans = rest.length === 0 ? [] : spansOf(store, sessionId, rest, range);
+  return { prepared, spans, nodes, made };
+}
+
+const BAD_ENDS = {
+  failed: "failed",
+  aborted: "was aborted by the user",
+  interrupted: "was cut off",
+} as const;
+
+function badEnds(store: LosslessStore, sessionId: string, items: readonly Item[]): string[] {
+  const [first, last] = [items[0], items.at(-1)];
+  if (!first || !last) return [];
+  const page = store.range(sessionId, first.placeId, last.placeId, { kinds: ["turn_commit"], limit: 500 });
+  return page.items.flatMap(({ entry }) => {
+    if (entry?.type !== "turn_commit" || entry.outcome === "completed") return [];
+    return [`The turn that ended with entry ${entry.parentId ?? entry.id} ${BAD_ENDS[entry.outcome]}`];
+  });
+}
+
+export function messagesById(
+  store: LosslessStore,
+  view: SessionView,
+  ids: readonly string[],
+): Map<string, AgentMessage> {
+  const messages = new Map<string, AgentMessage>();
+  for (const { entryId, message } of store.getMany([...new Set(ids)], view.sessionId))
+    if (message) messages.set(entryId, { ...message, entryId });
+  return messages;
+}
+
+/** What leaves, in words: the input of a turn that was split before comes along once its turn does. */
+function leavingMessages(store: LosslessStore, view: SessionView, request: EpochRequest): AgentMessage[] {
+  const earlier = view.epoch?.splitInputId;
+  const messages = view.items
+    .slice(0, request.cut)
+    .filter(({ isFragment, entryId }) => !isFragment && entryId !== request.splitInputId)
+    .map(({ message }) => message);
+  if (earlier === undefined || earlier === request.splitInputId) return messages;
+  const input = store.get(earlier, view.sessionId)?.message;
+  return input ? [{ ...input, entryId: earlier }, ...messages] : messages;
+}
+
+/**
+ * Everything of a new epoch, nothing written yet. Made in slices: call it in the session's `exclusive`, and publish in
+ * the same. Throws `turn_aborted` when the request's signal fires.
+ */
+export async function draftEpoch(
+  store: LosslessStore,
+  view: SessionView,
+  request: EpochRequest,
+): Promise<Draft> {
+  const { sessionId } = view;
+  const { cut, firstKeptEntryId, splitInputId, headTokens, focus, written, signal } = request;
+  const { prepared, spans, nodes, made } = await leavingSpans(store, view, request);
+  const nodeBudget = Math.floor(headTokens * NODE_SHARE);
+  for (const span of spans) {
+    const extract = await extractLeaf(sessionId, span, Math.floor(nodeBudget / PARTS), { focus, signal });
+    made.push(extract);
+    const model = written?.get(extract.nodeId);
+    if (model) made.push(model);
+    nodes.push(...(prepared.length > 0 && span === spans[0] ? prepared.map(fresh) : []), model ?? extract);
+  }
+  if (spans.length === 0) nodes.push(...prepared.map(fresh));
+  const fitted = await fitNodes(sessionId, nodes, nodeBudget, (node) => made.push(node), signal);
+  const leaving = view.items.slice(0, cut);
+  const before = view.epoch?.facts ?? NO_FACTS;
+  const facts =
+    cut === 0
+      ? before
+      : await gatherFacts(
+          before,
+          {
+            messages: leavingMessages(store, view, request),
+            badEnds: badEnds(store, sessionId, leaving),
+            inTurn: splitInputId !== undefined,
+          },
+          new Pace(signal),
+        );
+  const pins = store.pins(sessionId).map(({ entryId }) => entryId);
+  const kept = new Set(view.items.slice(cut).map(({ entryId }) => entryId));
+  const outside = pins.filter((id) => !kept.has(id));
+  const head = renderHead({
+    facts,
+    nodes: fitted.map((node, order) => ({ ...node, order })),
+    messages: messagesById(store, view, [...facts.users, ...outside]),
+    pins: outside,
+    maxTokens: headTokens,
+    userTokens: request.userTokens,
+  });
+  const rest = view.items.slice(cut);
+  const closed = rest.filter(({ turnId }) => turnId === undefined || turnId !== request.liveTurnId);
+  const epoch: Epoch = {
+    id: epochId(head.text, firstKeptEntryId),
+    head: head.text,
+    firstKeptEntryId,
+    ...(splitInputId === undefined ? {} : { splitInputId }),
+    facts: head.facts,
+    stubs: { ...stubsOf(closed, new Set(pins)) },
+    madeAt: store.session(sessionId)?.entries ?? 0,
+    startTokens: 0,
+  };
+  const startTokens = messageTokens(headMessage(epoch)) + rest.reduce((sum, { tokens }) => sum + tokens, 0);
+  return { epoch: { ...epoch, startTokens }, nodes: fitted, made };
+}
+
+/** Publishes a draft, unless another epoch was published meanwhile; the view is read anew in any case. */
+export function publishDraft(store: LosslessStore, view: SessionView, draft: Draft, now: number): boolean {
+  const { sessionId } = view;
+  const published = store.transaction(() => {
+    for (const node of draft.made) store.addNode(node);
+    const done = store.publishFrontier(sessionId, view.version, {
+      nodeIds: draft.nodes.map((node) => node.nodeId),
+      firstKeptEntryId: draft.epoch.firstKeptEntryId,
+      details: epochDetails(draft.epoch),
+    });
+    if (!done) return false;
+    const owed = new Set(store.debts({ sessionId }).map((debt) => debt.debtId));
+    for (const node of draft.nodes) {
+      if (node.origin !== "extractive" || isGap(node)) continue;
+      if (store.node(nodeId({ ...node, origin: "model" }))) continue;
+      const { firstEntryId, lastEntryId } = node;
+      const debtId = `d${node.nodeId}`;
+      if (owed.has(debtId)) continue;
+      store.putDebt({
+        debtId,
+        sessionId,
+        firstEntryId,
+        lastEntryId,
+        attempts: 0,
+        nextAt: now,
+        details: { nodeId: node.nodeId },
+      });
+    }
+    return true;
+  });
+  view.load();
+  return published;
+}

@@ -1,0 +1,152 @@
+/** When a new epoch is due, and how small it has to be. Everything before the live turn may leave. */
+import type { AgentMessage } from "../../contract/message.ts";
+import { messageTokens } from "../../tokens/messages.ts";
+import { planCut } from "./cut.ts";
+import { headMessage } from "./epoch.ts";
+import { isGap, nodeId } from "./nodes.ts";
+import { draftEpoch, preparedFrom, type Draft } from "./publish.ts";
+import type { LosslessSession } from "./session.ts";
+import { sentTokens } from "./view.ts";
+
+/** Shares of head and tail that are tried one after the other where the budget is short. */
+const STEPS = [
+  { tail: 1, head: 1 },
+  { tail: 0.5, head: 1 },
+  { tail: 0, head: 1 },
+  { tail: 0, head: 0.5 },
+  { tail: 0, head: 0.2 },
+] as const;
+/** A head this much over what it may have is rendered anew. */
+const HEAD_SLACK = 1.15;
+const LEAST_HEAD = 100;
+
+export interface Parts {
+  /** Before the live turn. */
+  history: AgentMessage[];
+  live: AgentMessage[];
+  /** Index of the view's first item of the live turn. */
+  liveStart: number;
+}
+
+interface Size {
+  /** Corrected tokens of the context and of its live turn. */
+  tokens: number;
+  live: number;
+  budget: number;
+  factor: number;
+  begins: boolean;
+  turnId: string | undefined;
+}
+
+interface Renewal {
+  budget: number;
+  factor: number;
+  /** Uncorrected tokens that have to be gained. */
+  least: number;
+  turnId: string | undefined;
+  /** Nothing leaves; better summaries take the place of those that are there. */
+  cold: boolean;
+}
+
+export function total(messages: readonly AgentMessage[]): number {
+  let tokens = 0;
+  for (const message of messages) tokens += sentTokens(message);
+  return tokens;
+}
+
+/**
+ * Whether a new epoch is due, and why. A live turn that has outgrown its share is the host's to cut, by its lanes: a
+ * little less history would only cost the provider's cache. Where the host has not done so by the next call, the
+ * history gives way.
+ */
+export function dueOf(session: LosslessSession, size: Size): "no" | "must" | "trigger" | "cold" {
+  const { view } = session;
+  const { tokens, live, budget, factor } = size;
+  const { trigger, tail, minimumGain } = session.shares(budget);
+  if (!view.complete) return "must";
+  const isLong = live > tail;
+  const isOver = tokens > budget;
+  const wasOver = session.overBudgetTurn === (size.turnId ?? "");
+  session.overBudgetTurn = isOver ? (size.turnId ?? "") : undefined;
+  if (isOver && (!isLong || wasOver)) return "must";
+  const grown = tokens - (view.epoch?.startTokens ?? 0) * factor;
+  if (tokens > trigger && grown >= minimumGain && !isLong) return "trigger";
+  return size.begins && isWorthRenewing(session, Date.now()) ? "cold" : "no";
+}
+
+/** Better summaries wait, and the provider has forgotten the present bytes anyway. */
+function isWorthRenewing(session: LosslessSession, now: number): boolean {
+  const { store, view, context } = session;
+  const expiresAt = context?.promptCache?.expiresAt;
+  if (!view.epoch || expiresAt === undefined || expiresAt > now) return false;
+  return store.frontier(view.sessionId).nodeIds.some((id) => {
+    const node = store.node(id);
+    if (node?.origin !== "extractive") return false;
+    if (store.node(nodeId({ ...node, origin: "model" }))) return true;
+    const from = store.locate(view.sessionId, node.firstEntryId)?.position ?? 0;
+    return isGap(node) && preparedFrom(store, view.sessionId, from, Infinity).length > 0;
+  });
+}
+
+/** The next epoch, as large as the budget lets it be; undefined where too little would be gained. */
+export async function draftRenewal(
+  session: LosslessSession,
+  parts: Parts,
+  renewal: Renewal,
+): Promise<Draft | undefined> {
+  const { view, store } = session;
+  const { budget, factor, turnId, cold } = renewal;
+  if (cold && view.epoch) {
+    const { firstKeptEntryId, splitInputId } = view.epoch;
+    const sizes = session.headSizes(session.context);
+    return draftEpoch(store, view, { cut: 0, firstKeptEntryId, splitInputId, ...sizes, liveTurnId: turnId });
+  }
+  const room = Math.floor(budget / factor) - total(parts.live);
+  for (const [step, shares] of STEPS.entries()) {
+    const draft = await draftStep(session, parts, renewal, shares);
+    if (draft === "later") continue;
+    if (!draft) return undefined;
+    const before = draft.epoch.startTokens - liveItems(session, parts.liveStart);
+    if (before <= room || step === STEPS.length - 1) return before < total(parts.history) ? draft : undefined;
+  }
+  return undefined;
+}
+
+function liveItems(session: LosslessSession, liveStart: number): number {
+  return session.view.items.slice(liveStart).reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+/** One step; `later` where it would not help but a smaller one may, undefined where none will. */
+async function draftStep(
+  session: LosslessSession,
+  parts: Parts,
+  renewal: Renewal,
+  share: (typeof STEPS)[number],
+): Promise<Draft | "later" | undefined> {
+  const { view, store } = session;
+  const { budget, factor, least, turnId } = renewal;
+  const shares = session.shares(budget);
+  const live = total(parts.live);
+  const headNow = view.epoch ? messageTokens(headMessage(view.epoch)) : 0;
+  const kept = total(parts.history) - headNow;
+  const headTokens = Math.max(LEAST_HEAD, Math.floor((shares.head * share.head) / factor));
+  const tail = (shares.tail * share.tail) / factor;
+  const keep = Math.floor(Math.max(live + tail / 2, tail));
+  const plan = planCut(store, view, { keep, liveStart: parts.liveStart, splitsLive: false });
+  const cut = "reason" in plan ? undefined : plan;
+  const isLast = share === STEPS.at(-1);
+  const leaving = cut?.leaving ?? 0;
+  if (headTokens + kept - leaving + live > budget / factor && !isLast) return "later";
+  const first = view.epoch?.firstKeptEntryId;
+  const isTooLarge = headNow > headTokens * HEAD_SLACK;
+  if ((!cut && (first === undefined || !isTooLarge)) || leaving + headNow - headTokens < least)
+    return undefined;
+  return draftEpoch(store, view, {
+    cut: cut?.index ?? 0,
+    firstKeptEntryId: cut?.firstKeptEntryId ?? first ?? "",
+    splitInputId: cut ? cut.splitInputId : view.epoch?.splitInputId,
+    headTokens,
+    userTokens: Math.floor((shares.users * share.head) / factor),
+    liveTurnId: turnId,
+  });
+}

@@ -1,0 +1,112 @@
+/** Epochs that are not made of what leaves: a transcript's summary, a path that was left, a fork. */
+import { messageTokens } from "../../tokens/messages.ts";
+import { epochId, NO_FACTS, type Epoch, type Facts } from "./epoch.ts";
+import { factsOfSummary } from "./facts.ts";
+import { renderHead } from "./head.ts";
+import { nodeId } from "./nodes.ts";
+import { fresh, messagesById, publishDraft, uncoveredFrom } from "./publish.ts";
+import type { LosslessStore } from "./store/store.ts";
+import type { NewNode } from "./store/types.ts";
+import type { SessionView } from "./view.ts";
+
+/** An epoch that the transcript names: a summary of the host, of another engine, or ours after the loss of the store. */
+export function adoptSummary(
+  store: LosslessStore,
+  view: SessionView,
+  summary: { text: string; firstKeptEntryId: string; splitInputId?: string | undefined },
+): boolean {
+  const { sessionId } = view;
+  const kept = store.locate(sessionId, summary.firstKeptEntryId);
+  if (!kept?.onPath || kept.position === 0) return false;
+  const first = store.at(sessionId, 0);
+  const last = store.at(sessionId, kept.position - 1);
+  if (!first || !last) return false;
+  const base = {
+    kind: "leaf",
+    origin: "engine",
+    depth: 0,
+    firstEntryId: first.entryId,
+    lastEntryId: last.entryId,
+  } as const;
+  const node: NewNode = {
+    ...base,
+    nodeId: nodeId({ ...base, focus: summary.text }),
+    sessionId,
+    children: [],
+    text: summary.text,
+    tokens: messageTokens({ role: "user", content: summary.text }),
+    sourceTokens: last.tokensUpTo,
+    state: "prepared",
+  };
+  const epoch: Epoch = {
+    id: epochId(summary.text, summary.firstKeptEntryId),
+    head: summary.text,
+    firstKeptEntryId: summary.firstKeptEntryId,
+    ...(summary.splitInputId === undefined ? {} : { splitInputId: summary.splitInputId }),
+    facts: factsOfSummary(summary.text),
+    stubs: {},
+    madeAt: store.session(sessionId)?.entries ?? 0,
+    startTokens: 0,
+  };
+  return publishDraft(store, view, { epoch, nodes: [node], made: [node] }, 0);
+}
+
+/**
+ * After the path has left the epoch's first kept entry: the summaries that still stand for its beginning are the new
+ * head, and what follows them is shown as it was said.
+ */
+export function recoverEpoch(
+  store: LosslessStore,
+  view: SessionView,
+  { headTokens, userTokens }: { headTokens: number; userTokens: number },
+): void {
+  const { sessionId, broken } = view;
+  if (!broken) return;
+  const nodes: NewNode[] = [];
+  for (const id of store.frontier(sessionId).nodeIds) {
+    const node = store.node(id);
+    if (!node || !store.locate(sessionId, node.lastEntryId)?.onPath) break;
+    nodes.push(fresh(node));
+  }
+  const next = store.at(sessionId, uncoveredFrom(store, sessionId, nodes));
+  if (nodes.length === 0 || !next) {
+    store.publishFrontier(sessionId, view.version, { nodeIds: [], firstKeptEntryId: null });
+    view.load();
+    return;
+  }
+  const users = broken.facts.users.filter((id) => {
+    const place = store.locate(sessionId, id);
+    return place?.onPath && place.position < next.position;
+  });
+  // Whether a file or a call still counts is not known of a branch that was left: only the words are carried.
+  const facts: Facts = { ...NO_FACTS, users, rules: broken.facts.rules, strings: broken.facts.strings };
+  const head = renderHead({
+    facts,
+    nodes: nodes.map((node, order) => ({ ...node, order })),
+    messages: messagesById(store, view, users),
+    pins: [],
+    maxTokens: headTokens,
+    userTokens,
+  });
+  const epoch: Epoch = {
+    id: epochId(head.text, next.entryId),
+    head: head.text,
+    firstKeptEntryId: next.entryId,
+    facts: head.facts,
+    stubs: {},
+    madeAt: store.session(sessionId)?.entries ?? 0,
+    startTokens: 0,
+  };
+  publishDraft(store, view, { epoch, nodes, made: [] }, 0);
+}
+
+/** A fork begins with its parent's epoch where it has that epoch's entries: the same nodes, the same bytes. */
+export function shareEpoch(store: LosslessStore, view: SessionView, parentId: string): void {
+  if (!store.session(parentId)) return;
+  const frontier = store.frontier(parentId);
+  const first = frontier.firstKeptEntryId;
+  if (first === null || !store.locate(view.sessionId, first)?.onPath) return;
+  const { nodeIds, details } = frontier;
+  store.publishFrontier(view.sessionId, view.version, { nodeIds, firstKeptEntryId: first, details });
+  view.load();
+}

@@ -1,0 +1,237 @@
+/** Taking entries in: once each, at their place in the tree, words and all, in the caller's transaction. */
+import type { AgentMessage } from "../../../contract/message.ts";
+import type { TranscriptEntry } from "../../../contract/transcript.ts";
+import { messageTokens } from "../../../tokens/messages.ts";
+import type { Db } from "./db.ts";
+import { placeOf, positionOf, SEGMENT_LIMIT, segmentOf } from "./place.ts";
+import { codeOf, kept } from "./rows.ts";
+import { cutTemplate, fillTemplate } from "./template.ts";
+import { keeperAt, sourceOf, type Indexing } from "./texts.ts";
+import {
+  entryAt,
+  entryMissing,
+  memberLength,
+  parentOf,
+  placesOf,
+  resolve,
+  segmentRow,
+  treesOf,
+  type SegmentRow,
+  type SessionRow,
+} from "./tree.ts";
+import type { IngestResult } from "./types.ts";
+
+/** Only what a model would see counts. */
+function tokensOf(entry: TranscriptEntry): number {
+  if (entry.type === "message") return messageTokens(entry.message);
+  if (entry.type !== "custom_message") return 0;
+  const message: AgentMessage = { role: "user", content: entry.content };
+  return messageTokens(message);
+}
+
+function timeOf(entry: TranscriptEntry): number {
+  const time = Date.parse(entry.timestamp);
+  return Number.isFinite(time) ? time : 0;
+}
+
+interface Tip {
+  place: number;
+  id: string;
+  total: number;
+}
+
+/** One session's tree while entries are added to it; `finish` writes what changed. */
+class Growth {
+  readonly #db: Db;
+  readonly #session: SessionRow;
+  readonly #indexing: Indexing;
+  #tip: Tip | undefined;
+  /** The chain that was worked on last; `#grown` when it is longer than what is written. */
+  #segment: SegmentRow | undefined;
+  #grown = false;
+  stored = 0;
+  known = 0;
+
+  constructor(db: Db, session: SessionRow, indexing: Indexing) {
+    this.#db = db;
+    this.#indexing = indexing;
+    this.#session = session;
+    if (session.leaf !== null) this.#tip = this.#tipAt(session.leaf);
+  }
+
+  get leafId(): string | null {
+    return this.#tip?.id ?? null;
+  }
+
+  add(entry: TranscriptEntry): void {
+    if (entry.type === "rewind") {
+      this.#moveTo(entry.targetId);
+      return;
+    }
+    if (this.#resolve(entry.id) !== undefined) {
+      this.known += 1;
+      return;
+    }
+    const parent = this.#parent(entry);
+    const shared = this.#sharedWith(entry, parent);
+    if (shared !== undefined) {
+      this.known += 1;
+      this.#flush();
+      this.#join(shared);
+      this.#tip = this.#tipAt(shared);
+      return;
+    }
+    this.#store(entry, parent);
+  }
+
+  /** Writes the session's leaf and how long its chains have become. */
+  finish(): void {
+    this.#flush();
+    this.#db.run("UPDATE sessions SET leaf = ? WHERE num = ?", this.#tip?.place ?? null, this.#session.num);
+  }
+
+  #moveTo(targetId: string | null): void {
+    if (targetId === null) {
+      this.#tip = undefined;
+      return;
+    }
+    const place = this.#resolve(targetId);
+    if (place === undefined) throw entryMissing(this.#session.id, targetId);
+    this.#tip = this.#tipAt(place);
+  }
+
+  #resolve(id: string): number | undefined {
+    return placesOf(this.#db, id).find((place) => {
+      const segment = segmentOf(place);
+      const grown = this.#grown && this.#segment?.num === segment ? this.#segment.length : 0;
+      return Math.max(grown, memberLength(this.#db, this.#session.num, segment)) > positionOf(place);
+    });
+  }
+
+  #parent(entry: TranscriptEntry): Tip | undefined {
+    if (entry.parentId === null) return undefined;
+    if (this.#tip?.id === entry.parentId) return this.#tip;
+    const place = this.#resolve(entry.parentId);
+    if (place === undefined) throw entryMissing(this.#session.id, entry.parentId);
+    return this.#tipAt(place);
+  }
+
+  /** The row of another session (a fork's origin) with the same id, parent and words. */
+  #sharedWith(entry: TranscriptEntry, parent: Tip | undefined): number | undefined {
+    const place = placesOf(this.#db, entry.id).find(
+      (candidate) => parentOf(this.#db, candidate) === (parent?.place ?? null),
+    );
+    const row = place === undefined ? undefined : entryAt(this.#db, place);
+    if (!row) return undefined;
+    const same = fillTemplate(row.body, sourceOf(this.#db)) === JSON.stringify(kept(entry));
+    return same ? place : undefined;
+  }
+
+  #store(entry: TranscriptEntry, parent: Tip | undefined): void {
+    const place = this.#placeBehind(parent);
+    const tokens = tokensOf(entry);
+    const total = (parent?.total ?? 0) + tokens;
+    const spot = { place, tree: this.#segment?.tree ?? 0 };
+    const body = cutTemplate(kept(entry), keeperAt(this.#db, spot, this.#indexing));
+    this.#db.run(
+      "INSERT INTO entries (num, id, kind, tokens, total, time, turn, supersedes, body) VALUES (?,?,?,?,?,?,?,?,?)",
+      place,
+      entry.id,
+      codeOf(entry),
+      tokens,
+      total,
+      timeOf(entry),
+      entry.turnId ?? null,
+      entry.type === "message" ? (entry.supersedes ?? null) : null,
+      body,
+    );
+    this.#tip = { place, id: entry.id, total };
+    this.stored += 1;
+  }
+
+  /** At the end of the parent's chain where it is free, else the first place of a new chain. */
+  #placeBehind(parent: Tip | undefined): number {
+    if (parent) {
+      const number = segmentOf(parent.place);
+      if (this.#segment?.num !== number) {
+        this.#flush();
+        this.#segment = segmentRow(this.#db, number);
+      }
+      const next = positionOf(parent.place) + 1;
+      if (this.#segment?.length === next && next < SEGMENT_LIMIT) {
+        this.#segment.length = next + 1;
+        this.#grown = true;
+        return placeOf(number, next);
+      }
+    }
+    const base = parent ? (this.#segment?.base ?? 0) + positionOf(parent.place) + 1 : 0;
+    const tree = parent ? this.#segment?.tree : undefined;
+    this.#flush();
+    this.#segment = this.#newSegment(parent?.place ?? null, base, tree);
+    this.#grown = true;
+    return placeOf(this.#segment.num, 0);
+  }
+
+  #newSegment(parent: number | null, base: number, parentTree: number | undefined): SegmentRow {
+    const inserted = this.#db
+      .prepare("INSERT INTO segments (tree, parent, base, length) VALUES (?, ?, ?, 1)")
+      .run(parentTree ?? 0, parent, base);
+    const num = Number(inserted.lastInsertRowid);
+    // A second root of the session stays with its first one.
+    const tree = parentTree ?? treesOf(this.#db, this.#session.num)[0] ?? num;
+    if (parentTree === undefined) this.#db.run("UPDATE segments SET tree = ? WHERE num = ?", tree, num);
+    return { num, tree, parent, base, length: 1 };
+  }
+
+  #tipAt(place: number): Tip | undefined {
+    const row = entryAt(this.#db, place);
+    return row && { place, id: row.id, total: row.total };
+  }
+
+  #flush(): void {
+    const segment = this.#segment;
+    this.#segment = undefined;
+    if (!segment || !this.#grown) return;
+    this.#grown = false;
+    this.#db.run("UPDATE segments SET length = ? WHERE num = ?", segment.length, segment.num);
+    this.#join(placeOf(segment.num, segment.length - 1));
+  }
+
+  /** The session has the chain up to this place. */
+  #join(place: number): void {
+    const segment = segmentOf(place);
+    const length = positionOf(place) + 1;
+    if (memberLength(this.#db, this.#session.num, segment) >= length) return;
+    this.#db.run(
+      `INSERT INTO members (session, segment, length) VALUES (?, ?, ?)
+       ON CONFLICT (session, segment) DO UPDATE SET length = excluded.length`,
+      this.#session.num,
+      segment,
+      length,
+    );
+  }
+}
+
+/**
+ * Stores entries in the order given; each one's parent is there already or comes before it. An entry that the session
+ * has is left as it is, so the same turn twice is one turn. Call in a transaction. Throws `entry_not_found` for an
+ * unknown parent, `import_invalid` for an unknown type.
+ */
+export function ingest(
+  db: Db,
+  session: SessionRow,
+  entries: Iterable<TranscriptEntry>,
+  indexing: Indexing = "now",
+): IngestResult {
+  const growth = new Growth(db, session, indexing);
+  for (const entry of entries) growth.add(entry);
+  growth.finish();
+  return { stored: growth.stored, known: growth.known, leafId: growth.leafId };
+}
+
+/** Makes an entry of the session its leaf (null: an empty conversation). Throws `entry_not_found`. */
+export function moveLeaf(db: Db, session: SessionRow, entryId: string | null): void {
+  const place = entryId === null ? null : resolve(db, session.num, entryId);
+  if (place === undefined) throw entryMissing(session.id, entryId ?? "");
+  db.run("UPDATE sessions SET leaf = ? WHERE num = ?", place, session.num);
+}

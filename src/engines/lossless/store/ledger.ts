@@ -1,0 +1,146 @@
+/** What is owed, who works on it, what it has cost, and what is pinned. */
+import type { Db } from "./db.ts";
+import { json, parsed } from "./nodes.ts";
+import { requireSession } from "./tree.ts";
+import type { Debt, Pin, Spend } from "./types.ts";
+
+interface DebtRow {
+  id: string;
+  session: string;
+  first: string;
+  last: string;
+  attempts: number;
+  next_at: number;
+  error: string | null;
+  details: string | null;
+}
+
+/** Writes a debt as it is now. Throws `session_not_found`. */
+export function putDebt(db: Db, debt: Debt): void {
+  db.run(
+    `INSERT OR REPLACE INTO debts (id, session, first, last, attempts, next_at, error, details)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    debt.debtId,
+    requireSession(db, debt.sessionId).num,
+    debt.firstEntryId,
+    debt.lastEntryId,
+    debt.attempts,
+    debt.nextAt,
+    debt.errorCode ?? null,
+    json(debt.details),
+  );
+}
+
+/** False when it was paid already. */
+export function settleDebt(db: Db, debtId: string): boolean {
+  return db.run("DELETE FROM debts WHERE id = ?", debtId) > 0;
+}
+
+/** Debts by their next time; of one session, and only those due by a time, where given. */
+export function listDebts(db: Db, filter: { sessionId?: string; dueAt?: number } = {}): Debt[] {
+  const session = filter.sessionId === undefined ? null : requireSession(db, filter.sessionId).num;
+  const rows = db.all<DebtRow>(
+    `SELECT d.*, s.id AS session FROM debts d JOIN sessions s ON s.num = d.session
+     WHERE (?1 IS NULL OR d.session = ?1) AND (?2 IS NULL OR d.next_at <= ?2) ORDER BY d.next_at, d.id`,
+    session,
+    filter.dueAt ?? null,
+  );
+  return rows.map((row) => ({
+    debtId: row.id,
+    sessionId: row.session,
+    firstEntryId: row.first,
+    lastEntryId: row.last,
+    attempts: row.attempts,
+    nextAt: row.next_at,
+    ...(row.error === null ? {} : { errorCode: row.error }),
+    ...parsed(row.details),
+  }));
+}
+
+export interface LeaseRequest {
+  leaseId: string;
+  /** Of the process that takes the work. */
+  owner: string;
+  now: number;
+  ttlMs: number;
+  sessionId?: string;
+}
+
+/** Takes or prolongs a lease; false while somebody else's has not run out. */
+export function takeLease(db: Db, request: LeaseRequest): boolean {
+  const { leaseId, owner, now, ttlMs } = request;
+  const session = request.sessionId === undefined ? null : requireSession(db, request.sessionId).num;
+  return (
+    db.run(
+      `INSERT INTO leases (id, session, owner, deadline) VALUES (?1, ?2, ?3, ?4)
+       ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, deadline = excluded.deadline
+       WHERE leases.owner = ?3 OR leases.deadline <= ?5`,
+      leaseId,
+      session,
+      owner,
+      now + ttlMs,
+      now,
+    ) > 0
+  );
+}
+
+/** False when the lease is somebody else's by now. */
+export function releaseLease(db: Db, leaseId: string, owner: string): boolean {
+  return db.run("DELETE FROM leases WHERE id = ? AND owner = ?", leaseId, owner) > 0;
+}
+
+export function addSpend(db: Db, spend: Spend): void {
+  db.run(
+    "INSERT INTO spend (session, at, calls, tokens, cost) VALUES (?, ?, ?, ?, ?)",
+    requireSession(db, spend.sessionId).num,
+    spend.at,
+    spend.calls,
+    spend.tokens,
+    spend.cost,
+  );
+}
+
+/** What was spent since a time, by one session or all. */
+export function spentSince(
+  db: Db,
+  since: number,
+  sessionId?: string,
+): { calls: number; tokens: number; cost: number } {
+  const session = sessionId === undefined ? null : requireSession(db, sessionId).num;
+  const row = db.get<{ calls: number; tokens: number; cost: number }>(
+    `SELECT coalesce(sum(calls), 0) AS calls, coalesce(sum(tokens), 0) AS tokens, coalesce(sum(cost), 0.0) AS cost
+     FROM spend WHERE at >= ?1 AND (?2 IS NULL OR session = ?2)`,
+    since,
+    session,
+  );
+  return { calls: row?.calls ?? 0, tokens: row?.tokens ?? 0, cost: row?.cost ?? 0 };
+}
+
+/** False when it was pinned already. */
+export function pin(db: Db, sessionId: string, pinned: Pin): boolean {
+  return (
+    db.run(
+      "INSERT OR IGNORE INTO pins (session, id, at, note) VALUES (?, ?, ?, ?)",
+      requireSession(db, sessionId).num,
+      pinned.entryId,
+      pinned.pinnedAt,
+      pinned.note ?? null,
+    ) > 0
+  );
+}
+
+/** False when it was not pinned. */
+export function unpin(db: Db, sessionId: string, entryId: string): boolean {
+  const session = requireSession(db, sessionId).num;
+  return db.run("DELETE FROM pins WHERE session = ? AND id = ?", session, entryId) > 0;
+}
+
+/** In the order of pinning. */
+export function pinsOf(db: Db, sessionId: string): Pin[] {
+  return db
+    .all<{ id: string; at: number; note: string | null }>(
+      "SELECT id, at, note FROM pins WHERE session = ? ORDER BY at, id",
+      requireSession(db, sessionId).num,
+    )
+    .map(({ id, at, note }) => ({ entryId: id, pinnedAt: at, ...(note === null ? {} : { note }) }));
+}

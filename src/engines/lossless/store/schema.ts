@@ -1,0 +1,145 @@
+/**
+ * The tables of `lossless.db`, version by version.
+ *
+ * - `segments`, `entries`: the tree of every session as chains. An entry's `num` is its place: segment and position in
+ *   it (`place.ts`), so that a path is a few ranges of one b-tree, and a fork shares the rows of its origin.
+ * - `texts`, `payloads`: what entries say, once; `uses` says where, and is the count of references.
+ * - `words`: full text over `texts` through the view `indexed_texts`, which cuts scripts without spaces into pairs and
+ *   adds a token for each tree that uses the text, so that a search of one session reads no other's hits. Its segments are merged by the
+ *   worker (`mergeIndex`), since a merge inside of a turn's transaction is felt; 64 of them are too many to wait.
+ */
+import type { Db } from "./db.ts";
+
+const VERSION_1 = `
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE sessions (
+  num INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  key TEXT,
+  leaf INTEGER,
+  adopted INTEGER NOT NULL DEFAULT 0,
+  state TEXT
+);
+CREATE TABLE segments (
+  num INTEGER PRIMARY KEY AUTOINCREMENT,
+  tree INTEGER NOT NULL,
+  parent INTEGER,
+  base INTEGER NOT NULL,
+  length INTEGER NOT NULL
+);
+CREATE TABLE members (
+  session INTEGER NOT NULL,
+  segment INTEGER NOT NULL,
+  length INTEGER NOT NULL,
+  PRIMARY KEY (session, segment)
+) WITHOUT ROWID;
+CREATE INDEX members_segment ON members (segment);
+
+CREATE TABLE entries (
+  num INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
+  kind INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  total INTEGER NOT NULL,
+  time INTEGER NOT NULL,
+  turn TEXT,
+  supersedes TEXT,
+  body TEXT NOT NULL
+);
+CREATE INDEX entries_id ON entries (id);
+
+CREATE TABLE texts (num INTEGER PRIMARY KEY, hash INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE INDEX texts_hash ON texts (hash);
+CREATE TABLE payloads (
+  num INTEGER PRIMARY KEY,
+  hash TEXT NOT NULL UNIQUE,
+  size INTEGER NOT NULL,
+  mime TEXT NOT NULL,
+  data BLOB NOT NULL
+);
+CREATE TABLE uses (
+  text INTEGER NOT NULL, tree INTEGER NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (text, tree, place)
+) WITHOUT ROWID;
+CREATE TABLE payload_uses (payload INTEGER NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (payload, place)) WITHOUT ROWID;
+
+CREATE VIEW indexed_texts AS
+  SELECT num, pairs(body) || (
+    SELECT group_concat(' ' || char(0xE000) || 't' || tree, '')
+    FROM (SELECT DISTINCT tree FROM uses WHERE text = texts.num ORDER BY tree)
+  ) AS body FROM texts;
+CREATE VIRTUAL TABLE words USING fts5(
+  body, content='indexed_texts', content_rowid='num', detail=none, columnsize=0,
+  tokenize="unicode61 remove_diacritics 2"
+);
+INSERT INTO words (words, rank) VALUES ('automerge', 0);
+INSERT INTO words (words, rank) VALUES ('crisismerge', 64);
+
+CREATE TABLE nodes (
+  num INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  session INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  depth INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  tokens INTEGER NOT NULL,
+  source_tokens INTEGER NOT NULL,
+  origin TEXT NOT NULL,
+  model TEXT,
+  state TEXT NOT NULL,
+  details TEXT
+);
+CREATE INDEX nodes_session ON nodes (session, state);
+CREATE TABLE node_children (
+  parent INTEGER NOT NULL, ordinal INTEGER NOT NULL, child INTEGER NOT NULL, PRIMARY KEY (parent, ordinal)
+) WITHOUT ROWID;
+CREATE INDEX node_children_child ON node_children (child);
+CREATE TABLE frontiers (
+  session INTEGER PRIMARY KEY, version INTEGER NOT NULL, first_kept TEXT, details TEXT
+);
+CREATE TABLE frontier_nodes (
+  session INTEGER NOT NULL, ordinal INTEGER NOT NULL, node INTEGER NOT NULL, PRIMARY KEY (session, ordinal)
+) WITHOUT ROWID;
+CREATE INDEX frontier_nodes_node ON frontier_nodes (node);
+
+CREATE TABLE debts (
+  id TEXT PRIMARY KEY, session INTEGER NOT NULL, first TEXT NOT NULL, last TEXT NOT NULL, attempts INTEGER NOT NULL,
+  next_at INTEGER NOT NULL, error TEXT, details TEXT
+) WITHOUT ROWID;
+CREATE INDEX debts_next ON debts (next_at);
+CREATE TABLE leases (
+  id TEXT PRIMARY KEY, session INTEGER, owner TEXT NOT NULL, deadline INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE spend (
+  num INTEGER PRIMARY KEY, session INTEGER NOT NULL, at INTEGER NOT NULL, calls INTEGER NOT NULL, tokens INTEGER NOT NULL,
+  cost REAL NOT NULL
+);
+CREATE INDEX spend_at ON spend (session, at);
+CREATE TABLE pins (
+  session INTEGER NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, note TEXT, PRIMARY KEY (session, id)
+) WITHOUT ROWID;
+`;
+
+/** Each step brings a database from the version of its index to the next one. */
+const MIGRATIONS: readonly string[] = [VERSION_1];
+
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/** Version of the database's tables; 0 for a new file. */
+export function schemaVersion(db: Db): number {
+  return db.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
+}
+
+/** Brings the tables to the newest version, each step in a transaction of its own. */
+export function migrate(db: Db): void {
+  for (let version = schemaVersion(db); version < SCHEMA_VERSION; version++) {
+    db.transaction(() => {
+      // Another process may have made the step while this one waited for the lock.
+      if (schemaVersion(db) !== version) return;
+      db.raw.exec(MIGRATIONS[version] ?? "");
+      db.raw.exec(`PRAGMA user_version = ${version + 1}`);
+    });
+  }
+}

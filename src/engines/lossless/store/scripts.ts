@@ -1,0 +1,31 @@
+/**
+ * Words of scripts that are written without spaces are indexed as pairs of characters, so that a word of two is
+ * found inside a sentence. Everything else is left to SQLite's tokenizer.
+ */
+const SCRIPTS = ["Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar"];
+const RUN = new RegExp(`[${SCRIPTS.map((script) => `\\p{Script=${script}}`).join("")}]+`, "gu");
+/** Nothing below U+0E00 belongs to these scripts; most texts end here. */
+const MAYBE = /[\u0e00-\u{10ffff}]/u;
+
+function pairsOf(run: string, lone: boolean): string[] {
+  const characters = Array.from(run);
+  const pairs = characters.slice(1).map((character, index) => `${characters[index] ?? ""}${character}`);
+  // The lone last character lets a query of one character find it.
+  if (lone || pairs.length === 0) pairs.push(characters.at(-1) ?? "");
+  return pairs;
+}
+
+/** The text as it is indexed; the SQL function `pairs`. */
+export function indexedText(text: string): string {
+  return MAYBE.test(text) ? text.replace(RUN, (run) => ` ${pairsOf(run, true).join(" ")} `) : text;
+}
+
+/** A query's word as the tokens that a text which has it must have. */
+export function queryPairs(word: string): string {
+  return MAYBE.test(word) ? word.replace(RUN, (run) => ` ${pairsOf(run, false).join(" ")} `).trim() : word;
+}
+
+/** True for a single character of such a script, which is found as the beginning of a pair. */
+export function isLoneCharacter(word: string): boolean {
+  return Array.from(word).length === 1 && MAYBE.test(word) && word.replace(RUN, "") === "";
+}

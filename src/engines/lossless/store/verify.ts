@@ -1,0 +1,111 @@
+/** Is the database whole: the file itself, the counts of references, the index against the texts. */
+import { indexSome } from "./backlog.ts";
+import type { Db } from "./db.ts";
+import { references } from "./template.ts";
+import { nodePlace } from "./nodes.ts";
+import type { VerifyReport } from "./types.ts";
+
+function count(db: Db, sql: string): number {
+  return db.get<{ n: number }>(sql)?.n ?? 0;
+}
+
+/** Rows that should not be there, or should and are not. */
+const CHECKS: readonly { sql: string; problem: string }[] = [
+  {
+    sql: "SELECT count(*) AS n FROM texts WHERE NOT EXISTS (SELECT 1 FROM uses WHERE text = texts.num)",
+    problem: "texts that nothing uses",
+  },
+  {
+    sql: "SELECT count(*) AS n FROM uses WHERE NOT EXISTS (SELECT 1 FROM texts WHERE num = uses.text)",
+    problem: "uses of texts that are missing",
+  },
+  {
+    sql: "SELECT count(*) AS n FROM payloads WHERE NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.num)",
+    problem: "payloads that nothing uses",
+  },
+  {
+    sql: "SELECT count(*) AS n FROM payload_uses WHERE NOT EXISTS (SELECT 1 FROM payloads WHERE num = payload_uses.payload)",
+    problem: "uses of payloads that are missing",
+  },
+  {
+    sql: "SELECT count(*) AS n FROM entries WHERE NOT EXISTS (SELECT 1 FROM segments WHERE num = entries.num / 4194304 AND length > entries.num % 4194304)",
+    problem: "entries outside of every chain",
+  },
+  {
+    sql: "SELECT count(*) AS n FROM segments WHERE length <> (SELECT count(*) FROM entries WHERE num BETWEEN segments.num * 4194304 AND segments.num * 4194304 + 4194303)",
+    problem: "chains with a wrong number of entries",
+  },
+  {
+    sql: "SELECT count(*) AS n FROM sessions WHERE leaf IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries WHERE num = sessions.leaf)",
+    problem: "sessions whose last entry is missing",
+  },
+];
+
+function checkIndex(db: Db): string[] {
+  try {
+    db.raw.exec("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)");
+    return [];
+  } catch {
+    return ["The index of words does not agree with the texts."];
+  }
+}
+
+/** Every template's references, as the rows of `uses` have them. */
+function checkTemplates(db: Db): string[] {
+  let missing = 0;
+  let counted = 0;
+  const has = (form: string, num: number, place: number): boolean =>
+    form === "t" || form === "j"
+      ? db.get("SELECT 1 FROM uses WHERE text = ? AND place = ?", num, place) !== undefined
+      : db.get("SELECT 1 FROM payload_uses WHERE payload = ? AND place = ?", num, place) !== undefined;
+  const rows = [
+    db.prepare("SELECT num, body FROM entries").iterate(),
+    db.prepare("SELECT num, body, 1 AS node FROM nodes").iterate(),
+  ];
+  for (const set of rows) {
+    for (const row of set as Iterable<{ num: number; body: string; node?: number }>) {
+      const place = row.node === undefined ? row.num : nodePlace(row.num);
+      // A text that an entry says twice is one use.
+      const different = new Map(references(row.body).map((found) => [`${found.form} ${found.num}`, found]));
+      for (const { form, num } of different.values()) {
+        if (has(form, num, place)) counted += 1;
+        else missing += 1;
+      }
+    }
+  }
+  const uses = count(db, "SELECT (SELECT count(*) FROM uses) + (SELECT count(*) FROM payload_uses) AS n");
+  return [
+    ...(missing === 0 ? [] : [`${missing} references of entries are not counted.`]),
+    ...(counted === uses ? [] : [`${uses - counted} counted references are of no entry.`]),
+  ];
+}
+
+function checkFile(db: Db): string[] {
+  return db
+    .all<{ integrity_check: string }>("PRAGMA integrity_check(20)")
+    .map((row) => row.integrity_check)
+    .filter((line) => line !== "ok")
+    .map((line) => `SQLite: ${line}.`);
+}
+
+/** All checks on one connection. Throws what SQLite throws where the file cannot be read at all. */
+export function verifyDatabase(db: Db): VerifyReport {
+  while (indexSome(db, 200));
+  const problems = [...checkFile(db)];
+  for (const { sql, problem } of CHECKS) {
+    const found = count(db, sql);
+    if (found > 0) problems.push(`There are ${found} ${problem}.`);
+  }
+  problems.push(...checkTemplates(db), ...checkIndex(db));
+  return {
+    ok: problems.length === 0,
+    problems,
+    counts: {
+      sessions: count(db, "SELECT count(*) AS n FROM sessions"),
+      entries: count(db, "SELECT count(*) AS n FROM entries"),
+      texts: count(db, "SELECT count(*) AS n FROM texts"),
+      payloads: count(db, "SELECT count(*) AS n FROM payloads"),
+      nodes: count(db, "SELECT count(*) AS n FROM nodes"),
+    },
+  };
+}

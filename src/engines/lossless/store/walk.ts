@@ -1,0 +1,233 @@
+/** Reading a session's path: from its newest end, a range of it, single entries. Costs what is returned. */
+import type { Db } from "./db.ts";
+import { positionOf } from "./place.ts";
+import { codesOf, entryOf, infoOf, type EntryRow } from "./rows.ts";
+import { fillTemplate } from "./template.ts";
+import { sourceFor, sourceOf } from "./texts.ts";
+import {
+  depthOf,
+  entryAt,
+  entryMissing,
+  parentOf,
+  placesOf,
+  requireSession,
+  resolve,
+  stretchesUp,
+  type Paths,
+  type SessionRow,
+} from "./tree.ts";
+import type { EntryInfo, Page, PageOptions, StoredEntry, Walk, WalkOptions } from "./types.ts";
+
+const COLUMNS = "num, id, kind, tokens, total, time, turn, supersedes, body";
+const UP = `SELECT ${COLUMNS} FROM entries WHERE num BETWEEN ? AND ? ORDER BY num DESC LIMIT ?`;
+const DOWN = `SELECT ${COLUMNS} FROM entries WHERE num BETWEEN ? AND ? ORDER BY num LIMIT ?`;
+/** Rows of one read; a walk reads at most so many more than it returns. */
+const CHUNK = 64;
+
+interface Placed {
+  row: EntryRow;
+  position: number;
+}
+
+/** Rows of the path from the place upwards. */
+function* rowsUp(db: Db, from: number | null): Generator<Placed> {
+  for (const { first, last, base } of stretchesUp(db, from)) {
+    for (let end = last; end >= first;) {
+      const rows = db.all<EntryRow>(UP, first, end, CHUNK);
+      for (const row of rows) yield { row, position: base + positionOf(row.num) };
+      const lowest = rows.at(-1)?.num;
+      if (lowest === undefined) break;
+      end = lowest - 1;
+    }
+  }
+}
+
+function start(db: Db, session: SessionRow, before: string | undefined): number | null {
+  return before === undefined ? session.leaf : parentOf(db, requirePlace(db, session, before));
+}
+
+function requirePlace(db: Db, session: SessionRow, id: string): number {
+  const place = resolve(db, session.num, id);
+  if (place === undefined) throw entryMissing(session.id, id);
+  return place;
+}
+
+function collect(db: Db, session: SessionRow, options: WalkOptions): Walk<Placed> {
+  const codes = codesOf(options.kinds ?? ["message"]);
+  const { maxTokens = Infinity, maxMessages = Infinity } = options;
+  const items: Placed[] = [];
+  let tokens = 0;
+  let complete = true;
+  for (const placed of rowsUp(db, start(db, session, options.before))) {
+    const { row } = placed;
+    if (row.id === options.after) break;
+    if (!codes.has(row.kind)) continue;
+    if (items.length >= maxMessages || (items.length > 0 && tokens + row.tokens > maxTokens)) {
+      complete = false;
+      break;
+    }
+    items.push(placed);
+    tokens += row.tokens;
+  }
+  return { items: items.reverse(), tokens, complete };
+}
+
+/** Throws `session_not_found`, `entry_not_found`. */
+export function walkBack(db: Db, sessionId: string, options: WalkOptions): Walk<StoredEntry> {
+  return db.snapshot(() => {
+    const walk = collect(db, requireSession(db, sessionId), options);
+    return { ...walk, items: entriesOf(db, walk.items) };
+  });
+}
+
+/** As `walkBack`, without the words. */
+export function outlineBack(db: Db, sessionId: string, options: WalkOptions): Walk<EntryInfo> {
+  return db.snapshot(() => {
+    const walk = collect(db, requireSession(db, sessionId), options);
+    return { ...walk, items: walk.items.map(({ row, position }) => infoOf(row, position)) };
+  });
+}
+
+function entriesOf(db: Db, placed: readonly Placed[]): StoredEntry[] {
+  const source = sourceFor(
+    db,
+    placed.map(({ row }) => row.body),
+  );
+  return placed.map(({ row, position }) => entryOf(row, position, source));
+}
+
+/** The rows from one position of the path to another, both included, oldest first. */
+function* rowsDown(db: Db, paths: Paths, session: SessionRow, from: number, to: number): Generator<Placed> {
+  for (const { base, first, last } of paths.stretches(session)) {
+    const end = base + last - first;
+    if (end < from || base > to) continue;
+    const stop = Math.min(last, first + to - base);
+    for (let at = Math.max(first, first + from - base); at <= stop;) {
+      const rows = db.all<EntryRow>(DOWN, at, stop, CHUNK);
+      for (const row of rows) yield { row, position: base + positionOf(row.num) };
+      const highest = rows.at(-1)?.num;
+      if (highest === undefined) break;
+      at = highest + 1;
+    }
+  }
+}
+
+/** One span of entries, oldest first, in pages. Its ends may lie off the active path; they are on one branch. */
+export function range(
+  db: Db,
+  paths: Paths,
+  sessionId: string,
+  span: { from: string; to: string },
+  options: PageOptions,
+): Page {
+  return db.snapshot(() => {
+    const session = requireSession(db, sessionId);
+    const { branch, from, to } = spanOn(db, paths, session, {
+      ...span,
+      from: options.after ?? span.from,
+    });
+    const skip = options.after === undefined ? 0 : 1;
+    return page(db, rowsDown(db, paths, branch, from + skip, to), options);
+  });
+}
+
+/** Positions of a span, and the branch that ends with it: the active path where the span is on it. */
+function spanOn(
+  db: Db,
+  paths: Paths,
+  session: SessionRow,
+  span: { from: string; to: string },
+): { branch: SessionRow; from: number; to: number } {
+  const to = requirePlace(db, session, span.to);
+  const branch = paths.holds(session, to) ? session : { ...session, num: -session.num, leaf: to };
+  return { branch, from: depthOf(db, requirePlace(db, session, span.from)), to: depthOf(db, to) };
+}
+
+function page(db: Db, rows: Iterable<Placed>, options: PageOptions): Page {
+  const codes = codesOf(options.kinds ?? ["message"]);
+  const { limit = 100, maxTokens = Infinity } = options;
+  const items: Placed[] = [];
+  let tokens = 0;
+  for (const placed of rows) {
+    const { row } = placed;
+    if (!codes.has(row.kind)) continue;
+    if (items.length >= limit || (items.length > 0 && tokens + row.tokens > maxTokens)) {
+      const next = items.at(-1)?.row.id;
+      return { items: entriesOf(db, items), ...(next === undefined ? {} : { next }) };
+    }
+    items.push(placed);
+    tokens += row.tokens;
+  }
+  return { items: entriesOf(db, items) };
+}
+
+/** As `range`, without the words and as a whole. */
+export function outline(
+  db: Db,
+  paths: Paths,
+  sessionId: string,
+  span: { from: string; to: string },
+  options: Pick<PageOptions, "kinds">,
+): EntryInfo[] {
+  return db.snapshot(() => {
+    const session = requireSession(db, sessionId);
+    const { branch, from, to } = spanOn(db, paths, session, span);
+    const codes = codesOf(options.kinds ?? ["message"]);
+    const items: EntryInfo[] = [];
+    for (const { row, position } of rowsDown(db, paths, branch, from, to))
+      if (codes.has(row.kind)) items.push(infoOf(row, position));
+    return items;
+  });
+}
+
+/** Place of an entry by its id: of the session where one is given, else of any. */
+export function find(db: Db, entryId: string, sessionId?: string): number | undefined {
+  if (sessionId === undefined) return placesOf(db, entryId)[0];
+  return resolve(db, requireSession(db, sessionId).num, entryId);
+}
+
+export function getEntry(db: Db, entryId: string, sessionId?: string): StoredEntry | undefined {
+  const place = find(db, entryId, sessionId);
+  const row = place === undefined ? undefined : entryAt(db, place);
+  return row && entryOf(row, depthOf(db, row.num), sourceOf(db));
+}
+
+export function getEntries(db: Db, ids: readonly string[], sessionId?: string): StoredEntry[] {
+  return db.snapshot(() => {
+    const placed = ids.flatMap((id): Placed[] => {
+      const place = find(db, id, sessionId);
+      const row = place === undefined ? undefined : entryAt(db, place);
+      return row ? [{ row, position: depthOf(db, row.num) }] : [];
+    });
+    return entriesOf(db, placed);
+  });
+}
+
+export function locate(
+  db: Db,
+  paths: Paths,
+  sessionId: string,
+  entryId: string,
+): (EntryInfo & { onPath: boolean }) | undefined {
+  return db.snapshot(() => {
+    const session = requireSession(db, sessionId);
+    const place = resolve(db, session.num, entryId);
+    const row = place === undefined ? undefined : entryAt(db, place);
+    return row && { ...infoOf(row, depthOf(db, row.num)), onPath: paths.holds(session, row.num) };
+  });
+}
+
+export function infoAt(db: Db, paths: Paths, sessionId: string, position: number): EntryInfo | undefined {
+  return db.snapshot(() => {
+    const place = paths.at(requireSession(db, sessionId), position);
+    const row = place === undefined ? undefined : entryAt(db, place);
+    return row && infoOf(row, position);
+  });
+}
+
+/** The JSON of a message, or of another entry as a whole, byte for byte as it was ingested. */
+export function getJson(db: Db, entryId: string, sessionId?: string): string | undefined {
+  const place = find(db, entryId, sessionId);
+  const row = place === undefined ? undefined : entryAt(db, place);
+  return row && fillTemplate(row.body, sourceOf(db));
+}

@@ -1,0 +1,93 @@
+/** A model's summary of a span, or nothing: no text that is not a whole summary is ever kept. */
+import { summaryOptions } from "../../compaction/built-in.ts";
+import { summarizeWithModel } from "../../compaction/model-summary.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+import type { RuntimeContext } from "../../contract/runtime-context.ts";
+import { withDeadline } from "../../platform/deadline.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
+import { nodeId, nodeTokens } from "./nodes.ts";
+import type { LosslessSession } from "./session.ts";
+import type { NewNode } from "./store/types.ts";
+
+const HOUR_MS = 3_600_000;
+/** Room for a model's answer that is about to be a little too long. */
+const ANSWER_SLACK = 1.5;
+/** No model says anything whole in fewer tokens. */
+const LEAST_LIMIT = 300;
+const CONDENSE =
+  "The transcript consists of summaries of consecutive parts of one conversation, oldest first. Make one summary of them: " +
+  "keep requests, constraints, decisions and what is open; tell finished work as finished.";
+
+interface ModelRequest {
+  /** The extract whose place the summary takes. */
+  node: NewNode;
+  messages: readonly AgentMessage[];
+  focus: string | undefined;
+  context: RuntimeContext;
+  signal: AbortSignal | undefined;
+  timeoutMs: number;
+}
+
+/**
+ * The model's node for the same span; undefined where no model may be asked now (offline, or the hour's calls are
+ * spent). Throws `compaction_failed`, `deadline_exceeded`, `turn_aborted`, and the model's errors.
+ */
+export async function modelNode(
+  session: LosslessSession,
+  request: ModelRequest,
+): Promise<NewNode | undefined> {
+  const { store, settings } = session;
+  const { node, messages, focus, context, signal, timeoutMs } = request;
+  if (store.spentSince(Date.now() - HOUR_MS).calls >= settings.summariesPerHour) return undefined;
+  const options = summaryOptions(context, { customInstructions: focus });
+  const { llm } = options;
+  if (!llm) return undefined;
+  const instructions = [node.kind === "condensed" ? CONDENSE : "", options.customInstructions ?? ""].filter(
+    (text) => text !== "",
+  );
+  let model = "";
+  let tokens = 0;
+  let calls = 0;
+  let cost = 0;
+  const counted: typeof llm = async (asked) => {
+    calls += 1;
+    const answer = await llm(asked);
+    model = `${answer.provider}/${answer.model}`;
+    tokens += answer.usage?.totalTokens ?? 0;
+    cost += answer.usage?.cost ?? 0;
+    return answer;
+  };
+  const limit = Math.max(LEAST_LIMIT, Math.min(nodeTokens(node.sourceTokens), 2 * node.tokens));
+  try {
+    const whole = await withDeadline(
+      (bounded) =>
+        summarizeWithModel({
+          messages,
+          llm: counted,
+          maxTokens: Math.floor(limit * ANSWER_SLACK),
+          windowTokens: options.windowTokens,
+          mode: "safeguard",
+          ...(options.identifierPolicy === undefined ? {} : { identifierPolicy: options.identifierPolicy }),
+          signal: bounded,
+          ...(instructions.length > 0 ? { customInstructions: instructions.join("\n") } : {}),
+        }),
+      { ms: timeoutMs, label: "The summary of a part", signal },
+    );
+    // Files and exact strings are collected anew for each head, from the calls themselves.
+    const end = whole.search(/^## (?:Files touched|Exact identifiers)\s*$/m);
+    const text = (end < 0 ? whole : whole.slice(0, end)).trim();
+    const size = estimateTokens(text);
+    if (size >= node.sourceTokens) {
+      throw new PagurusError(
+        "compaction_failed",
+        "The model's summary is no shorter than what it stands for; the extract stays.",
+      );
+    }
+    const { kind, depth, firstEntryId, lastEntryId } = node;
+    const id = nodeId({ kind, depth, firstEntryId, lastEntryId, origin: "model", focus });
+    return { ...node, nodeId: id, text, tokens: size, origin: "model", model, state: "prepared" };
+  } finally {
+    if (calls > 0) store.addSpend({ sessionId: session.sessionId, at: Date.now(), calls, tokens, cost });
+  }
+}

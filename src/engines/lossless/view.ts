@@ -1,0 +1,247 @@
+/**
+ * A session as the engine has it in memory: its epoch and the messages behind the head. It follows the transcript:
+ * what is new is taken in, a path that changed is read anew. Nothing here costs more than what a context holds.
+ */
+import { trimToolResult } from "../../compaction/trim.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+import type { TranscriptCursor, TranscriptEntry } from "../../contract/transcript.ts";
+import { messageTokens } from "../../tokens/messages.ts";
+import { epochOf, type Epoch } from "./epoch.ts";
+import type { LosslessStore } from "./store/store.ts";
+import type { StoredEntry } from "./store/types.ts";
+
+/** A message behind the head, in the order of the path. */
+export interface Item {
+  entryId: string;
+  /** Entry at whose place it stands: its own, but for a message that supersedes another one. */
+  placeId: string;
+  message: AgentMessage;
+  /** Uncorrected estimate of what is sent. */
+  tokens: number;
+  /** Of an entry that is no user's, such as a notice: shown, never summarized. */
+  isFragment: boolean;
+  turnId?: string;
+}
+
+/** New entries up to which they are taken in at once; more go the way of an adoption. */
+const MOST_AT_ONCE = 512;
+/** A tool's result is sent with at most so many characters; `agents.defaults.toolResultMaxChars`. */
+const TOOL_RESULT_CHARS = 48_000;
+
+const sentSizes = new WeakMap<AgentMessage, number>();
+
+/** Estimated tokens of a message as it is sent, long tool results trimmed. */
+export function sentTokens(message: AgentMessage): number {
+  if (message.role !== "toolResult") return messageTokens(message);
+  let tokens = sentSizes.get(message);
+  if (tokens === undefined) {
+    tokens = messageTokens(trimToolResult(message, TOOL_RESULT_CHARS).message);
+    sentSizes.set(message, tokens);
+  }
+  return tokens;
+}
+
+interface SyncOptions {
+  sessionKey?: string | undefined;
+  signal?: AbortSignal | undefined;
+}
+interface Synced {
+  /** Entries that are new in the store. */
+  stored: number;
+  /** A compaction may be among them. */
+  compacted: boolean;
+}
+
+export class SessionView {
+  readonly sessionId: string;
+  readonly #store: LosslessStore;
+  epoch: Epoch | undefined;
+  /** Of the frontier that `epoch` was read from. */
+  version = 0;
+  /** Oldest first. */
+  items: Item[] = [];
+  /** False when messages lie before the items for which no summary stands. */
+  complete = true;
+  /** Set when the epoch's first kept entry is not on the path any more. */
+  broken: Epoch | undefined;
+  #leafId: string | null | undefined;
+  #syncing: Promise<unknown> = Promise.resolve();
+  #ids = new Map<string, number>();
+  /** Most tokens that are read where there is no epoch. */
+  readonly #readTokens: number;
+
+  constructor(store: LosslessStore, sessionId: string, readTokens: number) {
+    this.#store = store;
+    this.sessionId = sessionId;
+    this.#readTokens = readTokens;
+  }
+
+  has(entryId: string): boolean {
+    return this.#ids.has(entryId);
+  }
+
+  indexOf(entryId: string): number {
+    return this.#ids.get(entryId) ?? -1;
+  }
+
+  /** Takes in what the transcript's path has and the store has not; one call after the other. */
+  sync(cursor: TranscriptCursor, options: SyncOptions = {}): Promise<Synced> {
+    const mine = this.#syncing.then(() => this.#sync(cursor, options));
+    this.#syncing = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async #sync(cursor: TranscriptCursor, options: SyncOptions): Promise<Synced> {
+    const store = this.#store;
+    const { sessionKey, signal } = options;
+    const known = store.session(this.sessionId);
+    if (!known || (sessionKey !== undefined && known.sessionKey !== sessionKey))
+      store.openSession(this.sessionId, sessionKey === undefined ? {} : { sessionKey });
+    const leafId = known?.leafId ?? null;
+    const fresh = known?.adopted === false && leafId !== null ? undefined : await newEntries(cursor, leafId);
+    if (!fresh) {
+      const result = await store.adopt(this.sessionId, cursor, {
+        ...(sessionKey === undefined ? {} : { sessionKey }),
+        ...(signal ? { signal } : {}),
+      });
+      this.load();
+      return { stored: result.stored, compacted: true };
+    }
+    const stored = fresh.length > 0 ? store.ingestTurn(this.sessionId, fresh).stored : 0;
+    if (this.#leafId !== leafId || fresh.some(changesPath)) this.load();
+    else if (fresh.length > 0) {
+      this.#push(fresh);
+      this.#leafId = store.session(this.sessionId)?.leafId ?? null;
+    }
+    return { stored, compacted: fresh.some(({ type }) => type === "compaction") };
+  }
+
+  /** Reads epoch and items anew. */
+  load(): void {
+    const store = this.#store;
+    const session = store.session(this.sessionId);
+    this.#leafId = session?.leafId;
+    this.items = [];
+    this.#ids = new Map();
+    this.complete = true;
+    this.broken = undefined;
+    if (!session) return;
+    const frontier = store.frontier(this.sessionId);
+    this.version = frontier.version;
+    this.epoch = epochOf(frontier);
+    const { leafId } = session;
+    if (this.epoch && !store.locate(this.sessionId, this.epoch.firstKeptEntryId)?.onPath) {
+      this.broken = this.epoch;
+      this.epoch = undefined;
+    }
+    if (leafId === null) return;
+    for (const entry of this.#read(leafId)) this.#add(itemOf(entry), entry.supersedes);
+  }
+
+  #read(leafId: string): StoredEntry[] {
+    const store = this.#store;
+    const kinds = ["message", "custom_message"] as const;
+    if (!this.epoch) {
+      const walk = store.walkBack(this.sessionId, { kinds, maxTokens: this.#readTokens });
+      this.complete = walk.complete;
+      return walk.items;
+    }
+    const entries: StoredEntry[] = [];
+    let after: string | undefined;
+    do {
+      const page = store.range(this.sessionId, this.epoch.firstKeptEntryId, leafId, {
+        kinds,
+        limit: 1_000,
+        ...(after === undefined ? {} : { after }),
+      });
+      entries.push(...page.items);
+      after = page.next;
+    } while (after !== undefined);
+    return entries;
+  }
+
+  #push(entries: readonly TranscriptEntry[]): void {
+    for (const entry of entries) {
+      const message = messageOf(entry);
+      if (!message) continue;
+      const item: Item = {
+        entryId: entry.id,
+        placeId: entry.id,
+        message,
+        tokens: sentTokens(message),
+        isFragment: entry.type !== "message",
+        ...(entry.turnId === undefined ? {} : { turnId: entry.turnId }),
+      };
+      this.#add(item);
+    }
+  }
+
+  /** A rewritten message stands at the place of the one that it supersedes. */
+  #add(item: Item | undefined, supersedes?: string): void {
+    if (!item || this.#ids.has(item.entryId)) return;
+    const stub = this.epoch?.stubs[item.entryId];
+    const shown = stub === undefined ? item : stubbed(item, stub);
+    const place = supersedes === undefined ? undefined : this.#ids.get(supersedes);
+    if (place !== undefined) {
+      this.items[place] = { ...shown, placeId: this.items[place]?.placeId ?? shown.placeId };
+      this.#ids.set(item.entryId, place);
+      return;
+    }
+    if (supersedes !== undefined && this.#store.locate(this.sessionId, supersedes)?.onPath) return;
+    this.#ids.set(item.entryId, this.items.length);
+    this.items.push(shown);
+  }
+}
+
+/** Entries that are not simply added at the end. */
+function changesPath(entry: TranscriptEntry): boolean {
+  return entry.type === "rewind" || (entry.type === "message" && entry.supersedes !== undefined);
+}
+
+/** Entries behind the leaf, oldest first; undefined when the path does not come from it, or is long. */
+async function newEntries(
+  cursor: TranscriptCursor,
+  leafId: string | null,
+): Promise<TranscriptEntry[] | undefined> {
+  const entries: TranscriptEntry[] = [];
+  for await (const entry of cursor.backward()) {
+    if (entry.id === leafId) return entries.reverse();
+    if (entries.length >= MOST_AT_ONCE) return undefined;
+    entries.push(entry);
+  }
+  return leafId === null ? entries.reverse() : undefined;
+}
+
+function messageOf(entry: TranscriptEntry): AgentMessage | undefined {
+  if (entry.type === "message") return { ...entry.message, entryId: entry.id };
+  if (entry.type !== "custom_message") return undefined;
+  return {
+    role: "user",
+    content: entry.content,
+    timestamp: Date.parse(entry.timestamp) || 0,
+    entryId: entry.id,
+  };
+}
+
+function itemOf(stored: StoredEntry): Item | undefined {
+  const { entryId, turnId, kind } = stored;
+  const message = stored.message ? { ...stored.message, entryId } : stored.entry && messageOf(stored.entry);
+  if (!message) return undefined;
+  const isFragment = kind !== "message";
+  return {
+    entryId,
+    placeId: entryId,
+    message,
+    tokens: sentTokens(message),
+    isFragment,
+    ...(turnId === undefined ? {} : { turnId }),
+  };
+}
+
+/** The item with a short text in the place of its own; calls and ids stay. */
+function stubbed(item: Item, text: string): Item {
+  const { message } = item;
+  if (message.role !== "toolResult") return item;
+  const short: AgentMessage = { ...message, content: [{ type: "text", text }] };
+  return { ...item, message: short, tokens: sentTokens(short) };
+}

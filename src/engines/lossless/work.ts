@@ -1,0 +1,265 @@
+/**
+ * What is due behind the turns: leaves ahead of the next compaction, stretches that nobody has summarized, and the
+ * model summaries that extracts stand in for. Leased, so that two processes never do the same; no lock is held while a
+ * model writes, and nothing is published here: the next epoch takes what is ready.
+ */
+import { randomUUID } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import { toPagurusError } from "../../contract/errors.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+import type { RuntimeContext } from "../../contract/runtime-context.ts";
+import { NODE_SHARE } from "./head.ts";
+import { extractLeaf, isGap, LEAF_TOKENS, PARTS, spansOf } from "./nodes.ts";
+import { best, preparedFrom } from "./publish.ts";
+import type { LosslessSession } from "./session.ts";
+import type { Debt, NewNode, SummaryNode } from "./store/types.ts";
+import { modelNode } from "./summarize.ts";
+import { sentTokens, type Item } from "./view.ts";
+
+/** A model call that has not answered by then never will. */
+const CALL_MS = 90_000;
+const LEASE_MS = 2 * CALL_MS;
+const FIRST_BACKOFF_MS = 30_000;
+const LONGEST_BACKOFF_MS = 6 * 3_600_000;
+/** Leaves ahead are made once the context has this share of its trigger. */
+const AHEAD_SHARE = 0.6;
+/** A small trigger has smaller leaves, or none would be whole before it is reached. */
+const LEAVES_A_TRIGGER = 4;
+/** Leaves of unsummarized stretches in one run. */
+const GAP_LEAVES = 64;
+/** Model calls of one run. */
+const MOST_CALLS = 8;
+
+export interface Work {
+  leaves: number;
+  summaries: number;
+  failed: number;
+}
+
+interface Run {
+  session: LosslessSession;
+  context: RuntimeContext;
+  signal: AbortSignal | undefined;
+  owner: string;
+  /** Of a leaf's text, and of what it stands for; uncorrected. */
+  leafTokens: number;
+  sourceTokens: number;
+  done: Work;
+}
+
+function isOver({ signal }: Run): boolean {
+  return signal?.aborted === true;
+}
+
+/** Waiting time before the next try: half a minute, doubled each time. */
+function backoff(attempts: number): number {
+  return Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(attempts, 20));
+}
+
+function addLeaf(run: Run, leaf: NewNode): void {
+  const { store, sessionId } = run.session;
+  store.transaction(() => {
+    if (!store.addNode(leaf)) return;
+    run.done.leaves += 1;
+    const { firstEntryId, lastEntryId, nodeId } = leaf;
+    store.putDebt({
+      debtId: `d${nodeId}`,
+      sessionId,
+      firstEntryId,
+      lastEntryId,
+      attempts: 0,
+      nextAt: Date.now(),
+      details: { nodeId },
+    });
+  });
+}
+
+/** Whole leaves of the span from a position on, as far as `until` (exclusive); what is prepared already counts. */
+async function prepareSpan(run: Run, from: number, until: number, most: number): Promise<void> {
+  const { store, sessionId } = run.session;
+  const chain = preparedFrom(store, sessionId, from, until);
+  const last = chain.at(-1);
+  let start = last ? (store.locate(sessionId, last.lastEntryId)?.position ?? until) + 1 : from;
+  for (let made = 0; made < most && !isOver(run); made += 1) {
+    const at = start;
+    const next = await run.session.exclusive(() => prepareLeaf(run, at, until));
+    if (next === undefined) return;
+    start = next;
+    await setImmediate();
+  }
+}
+
+/** The leaf that begins at a position; where the next one begins, or undefined where no whole one is left. */
+async function prepareLeaf(run: Run, start: number, until: number): Promise<number | undefined> {
+  const { store, sessionId } = run.session;
+  const first = store.at(sessionId, start);
+  const end = store.at(sessionId, until - 1);
+  if (!first || !end || start >= until || isOver(run)) return undefined;
+  const page = store.range(sessionId, first.entryId, end.entryId, {
+    limit: 5_000,
+    maxTokens: run.sourceTokens,
+  });
+  const items = page.items.flatMap((entry): Item[] => {
+    const { entryId, message } = entry;
+    if (!message) return [];
+    return [
+      {
+        entryId,
+        placeId: entryId,
+        message: { ...message, entryId },
+        tokens: sentTokens(message),
+        isFragment: false,
+      },
+    ];
+  });
+  // A leaf ends where a round does; the rest of the page is the next one's.
+  const next = page.next === undefined ? undefined : roundStart(run, page.next, until);
+  if (next === undefined || items.length === 0) return undefined;
+  const within = items.filter(
+    (item) => (store.locate(sessionId, item.entryId)?.position ?? 0) < next.position,
+  );
+  const [span] = spansOf(store, sessionId, within, {
+    from: start,
+    until: next.entryId,
+    leafTokens: Infinity,
+  });
+  if (!span) return undefined;
+  addLeaf(run, await extractLeaf(sessionId, span, run.leafTokens));
+  return next.position;
+}
+
+/** The entry behind `after` with which a round begins; undefined where none does before `until`. */
+function roundStart(
+  run: Run,
+  after: string,
+  until: number,
+): { entryId: string; position: number } | undefined {
+  const { store, sessionId } = run.session;
+  const at = store.locate(sessionId, after)?.position ?? until;
+  for (let position = at + 1; position < until; position += 1) {
+    const entry = store.at(sessionId, position);
+    if (entry?.kind === "message" && entry.role !== "toolResult") return { entryId: entry.entryId, position };
+  }
+  return undefined;
+}
+
+/** Leaves of what the next compaction will take, and of gaps. */
+async function prepareLeaves(run: Run): Promise<void> {
+  const { session, context } = run;
+  const { store, sessionId } = session;
+  const frontier = store.frontier(sessionId);
+  for (const id of frontier.nodeIds) {
+    const node = store.node(id);
+    if (!node || !isGap(node)) continue;
+    const from = store.locate(sessionId, node.firstEntryId);
+    const to = store.locate(sessionId, node.lastEntryId);
+    if (from?.onPath && to?.onPath) await prepareSpan(run, from.position, to.position + 1, GAP_LEAVES);
+  }
+  const known = store.session(sessionId);
+  if (!known?.leafId || isOver(run)) return;
+  const first =
+    frontier.firstKeptEntryId === null
+      ? store.at(sessionId, 0)
+      : store.locate(sessionId, frontier.firstKeptEntryId);
+  const leaf = store.locate(sessionId, known.leafId);
+  if (!first || !leaf) return;
+  const factor = session.factor(context);
+  const shares = session.shares(context.tokenBudget);
+  const kept = (leaf.tokensUpTo - first.tokensUpTo + first.tokens) * factor;
+  if (kept < shares.trigger * AHEAD_SHARE) return;
+  const tail = store.outlineBack(sessionId, { maxTokens: Math.floor(shares.tail / factor) });
+  const until = tail.items[0]?.position ?? 0;
+  await prepareSpan(run, first.position, until, GAP_LEAVES);
+}
+
+function sourceOf(run: Run, node: SummaryNode): AgentMessage[] {
+  const { store, sessionId } = run.session;
+  if (node.kind === "condensed") {
+    return node.children.flatMap((id): AgentMessage[] => {
+      const child = store.node(id);
+      return child ? [{ role: "user", content: best(store, child).text }] : [];
+    });
+  }
+  const messages: AgentMessage[] = [];
+  let after: string | undefined;
+  do {
+    const page = store.range(sessionId, node.firstEntryId, node.lastEntryId, {
+      limit: 1_000,
+      ...(after === undefined ? {} : { after }),
+    });
+    for (const { message, entryId } of page.items) if (message) messages.push({ ...message, entryId });
+    after = page.next;
+  } while (after !== undefined);
+  return messages;
+}
+
+/** Pays one debt; true when a model was asked. A debt whose extract nobody shows any more is forgotten. */
+async function pay(run: Run, debt: Debt): Promise<boolean> {
+  const { session, context, signal, owner, done } = run;
+  const { store, sessionId } = session;
+  const { nodeId: id } = (debt.details ?? {}) as { nodeId?: string };
+  const node = id === undefined ? undefined : store.node(id);
+  if (!node || node.state === "replaced") {
+    store.settleDebt(debt.debtId);
+    return false;
+  }
+  const now = Date.now();
+  if (!store.takeLease({ leaseId: debt.debtId, owner, now, ttlMs: LEASE_MS, sessionId })) return false;
+  try {
+    const { order: _, ...extract } = node;
+    const made = await modelNode(session, {
+      node: extract,
+      messages: sourceOf(run, node),
+      focus: undefined,
+      context,
+      signal,
+      timeoutMs: CALL_MS,
+    });
+    if (!made) return false;
+    store.transaction(() => {
+      store.addNode(made);
+      store.settleDebt(debt.debtId);
+    });
+    done.summaries += 1;
+  } catch (error) {
+    if (isOver(run)) return true;
+    const { code } = toPagurusError(error);
+    const attempts = debt.attempts + 1;
+    store.putDebt({ ...debt, attempts, nextAt: Date.now() + backoff(attempts), errorCode: code });
+    done.failed += 1;
+  } finally {
+    store.releaseLease(debt.debtId, owner);
+  }
+  return true;
+}
+
+/** Does what is due for a session. Throws what the store throws; a model that fails leaves its debt. */
+export async function workSession(
+  session: LosslessSession,
+  context: RuntimeContext,
+  signal?: AbortSignal,
+): Promise<Work> {
+  const { store, sessionId } = session;
+  const run: Run = {
+    session,
+    context,
+    signal,
+    owner: randomUUID(),
+    leafTokens: Math.floor((session.headSizes(context).headTokens * NODE_SHARE) / PARTS),
+    sourceTokens: Math.min(
+      LEAF_TOKENS,
+      Math.floor(session.shares(context.tokenBudget).trigger / LEAVES_A_TRIGGER / session.factor(context)),
+    ),
+    done: { leaves: 0, summaries: 0, failed: 0 },
+  };
+  if (!store.session(sessionId) || isOver(run)) return run.done;
+  await prepareLeaves(run);
+  let calls = 0;
+  for (const debt of store.debts({ sessionId, dueAt: Date.now() })) {
+    if (calls >= MOST_CALLS || isOver(run)) break;
+    if (await pay(run, debt)) calls += 1;
+    // One failure is enough for this run: the others would most likely fail alike.
+    if (run.done.failed > 0) break;
+  }
+  return run.done;
+}

@@ -1,0 +1,259 @@
+/** Drives the engine as the host does, call by call, and keeps every context that a model would have been sent. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { contextFromPath } from "../../../src/compaction/context.ts";
+import { checkCut } from "../../../src/compaction/cut.ts";
+import { isValidSequence, repairPairs } from "../../../src/compaction/pairing.ts";
+import type { AssembleResult } from "../../../src/contract/engine-params.ts";
+import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { LlmComplete } from "../../../src/contract/model.ts";
+import type { NewEntry, TranscriptEntry } from "../../../src/contract/transcript.ts";
+import type { RuntimeContext } from "../../../src/contract/runtime-context.ts";
+import { createLosslessEngine, type LosslessOptions } from "../../../src/engines/lossless/engine.ts";
+import type { LosslessStore } from "../../../src/engines/lossless/store/store.ts";
+import { commitParams } from "../../../src/testkit/engine/commit.ts";
+import { StageTranscript } from "../../../src/testkit/engine/transcript.ts";
+import { messagesTokens } from "../../../src/tokens/messages.ts";
+import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import { joinLive, placeVolatile } from "../../../src/turn/live.ts";
+
+export interface Sent {
+  messages: AgentMessage[];
+  /** One text a message, without entry ids. */
+  bytes: string[];
+  epoch: string;
+  tokens: number;
+  result: AssembleResult;
+}
+
+export interface DriveOptions {
+  budget?: number;
+  config?: Record<string, unknown>;
+  llm?: LlmComplete;
+  engine?: LosslessOptions;
+}
+
+/** A path that may be left: entries keep their ids, whatever stood at their place before. */
+class Path extends StageTranscript {
+  #count = 0;
+
+  override append(entry: NewEntry): TranscriptEntry {
+    const parentId = this.entries.at(-1)?.id ?? null;
+    const made = super.append(entry);
+    this.#count += 1;
+    made.id = `entry${String(this.#count).padStart(5, "0")}`;
+    made.parentId = parentId;
+    return made;
+  }
+
+  /** The conversation goes on behind this entry. */
+  rewind(targetId: string): void {
+    this.entries.splice(this.entries.findIndex(({ id }) => id === targetId) + 1);
+  }
+}
+
+export class Drive {
+  readonly dir = mkdtempSync(join(tmpdir(), "pagurus-lossless-"));
+  readonly transcript = new Path("session0001", join(this.dir, "host", "session0001.jsonl"));
+  readonly sent: Sent[] = [];
+  engine: ContextEngine;
+  store: LosslessStore | undefined;
+  budget: number;
+  llm: LlmComplete;
+  compactions = 0;
+  promptCache: RuntimeContext["promptCache"];
+  volatile: { message: AgentMessage; after: string | undefined }[] = [];
+  #turns = 0;
+  readonly #options: DriveOptions;
+
+  constructor(options: DriveOptions = {}) {
+    this.#options = options;
+    this.budget = options.budget ?? 20_000;
+    this.llm = options.llm ?? (() => Promise.reject(new Error("no model")));
+    this.engine = this.#open();
+  }
+
+  #open(): ContextEngine {
+    return createLosslessEngine(
+      { agentDir: join(this.dir, "agent"), config: this.config },
+      { ...this.#options.engine, onStore: (store) => (this.store = store) },
+    );
+  }
+
+  get config(): unknown {
+    return {
+      agents: { defaults: { model: "test/model" } },
+      plugins: { entries: { lossless: { config: this.#options.config ?? {} } } },
+    };
+  }
+
+  get lossless(): LosslessStore {
+    assert.ok(this.store);
+    return this.store;
+  }
+
+  async restart(): Promise<void> {
+    await this.engine.dispose?.();
+    this.reopen();
+  }
+
+  reopen(): void {
+    this.engine = this.#open();
+  }
+
+  async end(): Promise<void> {
+    await this.engine.dispose?.();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  context(extra: Partial<RuntimeContext> = {}): RuntimeContext {
+    return {
+      config: this.config,
+      provider: "test",
+      model: "test/model",
+      modelId: "model",
+      agentId: "main",
+      agentHarnessId: "embedded",
+      cwd: this.dir,
+      contextWindow: this.budget + 4_000,
+      tokenBudget: this.budget,
+      tokens: (value) =>
+        typeof value === "string" ? estimateTokens(value) : messagesTokens([value].flat() as AgentMessage[]),
+      llm: { complete: this.llm },
+      allowDeferredCompactionExecution: true,
+      transcript: this.transcript,
+      ...(this.promptCache ? { promptCache: this.promptCache } : {}),
+      ...extra,
+    };
+  }
+
+  params(extra: Partial<RuntimeContext> = {}): {
+    sessionId: string;
+    sessionKey: string;
+    sessionFile: string;
+    runtimeContext: RuntimeContext;
+  } {
+    const { sessionId, file } = this.transcript;
+    return { sessionId, sessionKey: "main", sessionFile: file, runtimeContext: this.context(extra) };
+  }
+
+  begin(input: AgentMessage): string {
+    this.#turns += 1;
+    const turnId = `turn${String(this.#turns).padStart(5, "0")}`;
+    this.append(turnId, input);
+    return turnId;
+  }
+
+  append(turnId: string, message: AgentMessage): string {
+    return this.transcript.append({ type: "message", turnId, message }).id;
+  }
+
+  /** One model call: assembled, compacted where it is over the budget, joined, checked. */
+  async call(turnId: string): Promise<Sent> {
+    let sent = await this.#assemble(turnId);
+    if (sent.tokens > this.budget && (await this.#compact(turnId, sent.tokens)))
+      sent = await this.#assemble(turnId);
+    assert.equal(isValidSequence(sent.messages), undefined);
+    this.sent.push(sent);
+    return sent;
+  }
+
+  async live(turnId: string): Promise<AgentMessage[]> {
+    const { messages, liveStart } = await contextFromPath(this.transcript, turnId);
+    return placeVolatile(messages.slice(liveStart), this.volatile);
+  }
+
+  async #assemble(turnId: string): Promise<Sent> {
+    const live = await this.live(turnId);
+    const first = live.filter(({ entryId }) => entryId !== undefined).length <= 1;
+    const prompt = first ? "the input" : undefined;
+    const result = await this.engine.assemble({
+      ...this.params({ turnId }),
+      messages: first ? live.filter(({ entryId }) => entryId === undefined) : live,
+      tokenBudget: this.budget,
+      availableTools: new Set(["context_search"]),
+      ...(prompt === undefined ? {} : { prompt }),
+    });
+    const messages = repairPairs(joinLive(result.messages, live, prompt));
+    const bytes = messages.map(({ entryId: _entry, timestamp: _time, ...rest }) => JSON.stringify(rest));
+    const epoch = result.contextProjection?.epoch ?? "";
+    return { messages, bytes, epoch, tokens: messagesTokens(messages), result };
+  }
+
+  async #compact(turnId: string, tokens: number): Promise<boolean> {
+    const { messages, liveStart, fragments } = await contextFromPath(this.transcript, turnId);
+    const { sessionId, sessionKey, sessionFile } = this.params();
+    const answer = await this.engine.interceptCompaction?.({
+      sessionId,
+      sessionKey,
+      sessionFile,
+      contextWindow: this.budget + 4_000,
+      currentTokenCount: tokens,
+      firstKeptEntryId: messages.at(-1)?.entryId ?? "",
+      tokensBefore: tokens,
+      messages,
+      trigger: "threshold",
+      backend: "embedded",
+      signal: new AbortController().signal,
+    });
+    if (!answer?.handled) return false;
+    const { summary, firstKeptEntryId } = answer;
+    const cut = checkCut({ messages, liveStart, firstKeptEntryId, fragments });
+    assert.ok(!("reason" in cut), "reason" in cut ? cut.reason : "");
+    this.compactions += 1;
+    this.transcript.append({
+      type: "compaction",
+      summary,
+      firstKeptEntryId,
+      tokensBefore: tokens,
+      origin: "engine",
+      ...(cut.splitTurnInputId === undefined ? {} : { splitTurnInputId: cut.splitTurnInputId }),
+    });
+    return true;
+  }
+
+  async commit(turnId: string, outcome: "completed" | "failed" = "completed"): Promise<void> {
+    this.transcript.append({ type: "turn_commit", turnId, outcome, finalized: false });
+    const { sessionFile: _file, ...params } = this.params();
+    const target = { agentId: "main", sessionId: params.sessionId, sessionKey: "main", storePath: this.dir };
+    await this.engine.commitTurn?.({ ...params, ...commitParams(this.transcript, target, turnId, false) });
+    this.transcript.append({ type: "custom", customType: "pagurus.finalized", data: { turnId } });
+    this.volatile = [];
+  }
+
+  maintain(): Promise<unknown> {
+    return Promise.resolve(this.engine.maintain?.(this.params()));
+  }
+
+  /** A whole turn: each element of `rounds` is a call with its results. */
+  async turn(input: AgentMessage, rounds: AgentMessage[][], answer: AgentMessage): Promise<void> {
+    const turnId = this.begin(input);
+    await this.call(turnId);
+    for (const round of rounds) {
+      for (const message of round) this.append(turnId, message);
+      await this.call(turnId);
+    }
+    this.append(turnId, answer);
+    await this.commit(turnId);
+  }
+}
+
+/** Every context of an epoch begins with the bytes of the one before it. */
+export function assertGrowing(sent: readonly Sent[]): void {
+  for (const [index, now] of sent.entries()) {
+    const before = sent[index - 1];
+    if (!before || before.epoch !== now.epoch) continue;
+    const at = before.bytes.findIndex((text, place) => now.bytes[place] !== text);
+    assert.ok(
+      at < 0,
+      `context ${index}: message ${at} of ${before.bytes.length} changed within epoch ${now.epoch}:\n${before.bytes[at]?.slice(0, 300)}\n${now.bytes[at]?.slice(0, 300)}`,
+    );
+  }
+}
+
+export function texts(messages: readonly AgentMessage[]): string {
+  return JSON.stringify(messages.map(({ content }) => content));
+}

@@ -1,0 +1,238 @@
+/** What the store's thread does: adoption, checks, deletion. */
+import assert from "node:assert/strict";
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
+import { chain, cursorOver, messageEntry, withStore } from "./fixtures.ts";
+
+/** True when some file of the folder has the bytes. */
+function holds(folder: string, word: string): boolean {
+  return readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(word));
+}
+
+const secret = (index: number): string => `zanzibar${index}kryptonite secretword${index} hidden`;
+
+describe("a long transcript", () => {
+  it("is adopted batch by batch and found afterwards; an abort keeps what was written", async () => {
+    await withStore(async (store) => {
+      const path = chain(Array.from({ length: 1_500 }, (_, index) => `note ${index} needle${index}`));
+      const controller = new AbortController();
+      const aborted = store.adopt("s", cursorOver(path), {
+        signal: controller.signal,
+        onProgress: ({ stored }) => {
+          if (stored >= 300) controller.abort();
+        },
+      });
+      await assert.rejects(aborted, { code: "turn_aborted" });
+      const kept = store.session("s");
+      assert.ok(kept && kept.entries >= 300 && kept.entries < 1_500 && !kept.adopted);
+      const result = await store.adopt("s", cursorOver(path));
+      assert.equal(result.leafId, "e1499");
+      assert.ok(result.stored < 1_500);
+      assert.deepEqual([store.session("s")?.entries, store.session("s")?.adopted], [1_500, true]);
+      for (let index = 0; index < 1_500; index += 37)
+        assert.equal((await store.search({ query: `needle${index}` }))[0]?.entryId, `e${index}`);
+      const report = await store.verify();
+      assert.deepEqual(report.problems, []);
+      assert.equal(report.counts.entries, 1_500);
+    });
+  });
+
+  it("can be stored first; turns in between and the next search find their words", async () => {
+    await withStore(async (store) => {
+      const path = chain(Array.from({ length: 400 }, (_, index) => `note ${index} needle${index}`));
+      await store.adopt("s", cursorOver(path), { index: "later" });
+      store.ingestTurn("s", [messageEntry("n", "e399", "the newest falcon")]);
+      store.ingestTurn("other", chain(["note 7 needle7"], "o"));
+      assert.equal((await store.search({ query: "falcon" })).length, 1);
+      assert.equal((await store.search({ query: "needle7" })).length, 2);
+      assert.deepEqual((await store.verify()).problems, []);
+    });
+  });
+});
+
+describe("a deleted session", () => {
+  it("leaves no byte of its words, and what others say stays", async () => {
+    await withStore(async (store, folder) => {
+      const shared = "shared flamingo text";
+      const image = {
+        type: "image" as const,
+        data: Buffer.from("PIXELS".repeat(200)).toString("base64"),
+        mimeType: "image/png",
+      };
+      const secrets = chain(Array.from({ length: 300 }, (_, index) => secret(index)));
+      store.ingestTurn("gone", [
+        ...secrets,
+        messageEntry("img", "e299", { role: "user", content: [image] }),
+        messageEntry("sh", "img", shared),
+      ]);
+      store.addNode({
+        nodeId: "n",
+        sessionId: "gone",
+        kind: "leaf",
+        depth: 0,
+        firstEntryId: "e0",
+        lastEntryId: "e9",
+        children: [],
+        text: "summary of the obsidian vault",
+        tokens: 5,
+        sourceTokens: 10,
+        origin: "model",
+        state: "published",
+        details: { files: ["obsidian.ts"] },
+      });
+      store.pin("gone", { entryId: "e1", pinnedAt: 1, note: "obsidian note" });
+      store.ingestTurn("stays", chain([shared, "another pelican"], "k"));
+      assert.ok(holds(folder, "zanzibar7"));
+      const result = await store.deleteSession(["gone"]);
+      assert.deepEqual(result, { entries: 302, texts: 301 });
+      const words = ["zanzibar", "kryptonite", "secretword", "obsidian", "PIXELS"];
+      for (const word of words) assert.equal(holds(folder, word), false, word);
+      assert.equal(store.session("gone"), undefined);
+      assert.equal((await store.search({ query: "flamingo" })).length, 1);
+      assert.deepEqual(await store.search({ query: "zanzibar7kryptonite" }), []);
+      assert.deepEqual((await store.verify()).problems, []);
+      assert.equal(store.walkBack("stays").items.length, 2);
+    });
+  });
+
+  it("leaves its fork whole, with the summaries of what they share", async () => {
+    await withStore(async (store, folder) => {
+      const path = chain(["one", "two", "three"]);
+      store.ingestTurn("origin", path);
+      store.ingestTurn("origin", [messageEntry("own", "e2", "only the origin said walrus")]);
+      store.ingestTurn("fork", path.slice(0, 2));
+      store.ingestTurn("fork", [messageEntry("f", "e1", "the fork goes on")]);
+      const node = {
+        sessionId: "origin",
+        kind: "leaf" as const,
+        depth: 0,
+        children: [],
+        tokens: 1,
+        sourceTokens: 2,
+      };
+      const state = { origin: "model" as const, state: "published" as const };
+      store.addNode({
+        ...node,
+        ...state,
+        nodeId: "n",
+        firstEntryId: "e0",
+        lastEntryId: "e1",
+        text: "shared summary",
+      });
+      store.addNode({
+        ...node,
+        ...state,
+        nodeId: "m",
+        firstEntryId: "e2",
+        lastEntryId: "own",
+        text: "own marmot",
+      });
+      store.publishFrontier("fork", 0, { nodeIds: ["n"], firstKeptEntryId: "f" });
+      await store.deleteSession(["origin"]);
+      assert.deepEqual(
+        store.walkBack("fork").items.map(({ message }) => message?.content),
+        ["one", "two", "the fork goes on"],
+      );
+      assert.equal(store.node("n")?.sessionId, "fork");
+      assert.equal(store.node("m"), undefined);
+      assert.equal(store.get("e2"), undefined);
+      for (const word of ["walrus", "marmot", "three"]) assert.equal(holds(folder, word), false, word);
+      assert.deepEqual((await store.verify()).problems, []);
+      // The transcript of the origin can be adopted again.
+      await store.adopt("origin", cursorOver(path));
+      assert.equal(store.walkBack("origin").items.length, 3);
+    });
+  });
+});
+
+describe("a database that is not what it was", () => {
+  it("is private, and made anew when it is gone", async () => {
+    await withStore(async (store, folder) => {
+      assert.equal(statSync(store.file).mode & 0o777, 0o600);
+      store.ingestTurn("s", chain(["one"]));
+      await store.close();
+      for (const name of readdirSync(folder)) rmSync(join(folder, name));
+      const again = openLosslessStore(folder);
+      assert.deepEqual(again.sessions(), []);
+      assert.equal(again.notices[0]?.kind, "created");
+      await again.adopt("s", cursorOver(chain(["one"])));
+      assert.equal(again.session("s")?.entries, 1);
+      await again.close();
+    });
+  });
+
+  for (const [damage, spoil] of [
+    [
+      "overwritten",
+      (file: string) => writeFileSync(file, "no database at all, but long enough to be looked at".repeat(99)),
+    ],
+    ["cut short", (file: string) => truncateSync(file, 16_384 * 3)],
+  ] as const)
+    it(`is set aside and made anew when it is ${damage}`, async () => {
+      await withStore(async (store, folder) => {
+        store.ingestTurn("s", chain(Array.from({ length: 300 }, (_, index) => secret(index).repeat(20))));
+        await store.close();
+        spoil(store.file);
+        const again = openLosslessStore(folder);
+        assert.equal(again.notices[0]?.kind, "rebuilt_corrupt");
+        assert.deepEqual(again.sessions(), []);
+        assert.ok(readdirSync(folder).some((name) => name.includes(".damaged-")));
+        again.ingestTurn("t", chain(["two"]));
+        await again.deleteSession(["t"]);
+        assert.equal(holds(folder, "zanzibar"), false);
+        await again.close();
+      });
+    });
+
+  it("of a newer version is refused in one sentence", async () => {
+    await withStore(async (store, folder) => {
+      await store.close();
+      const { DatabaseSync } = await import("node:sqlite");
+      const raw = new DatabaseSync(store.file);
+      raw.exec("PRAGMA user_version = 999");
+      raw.close();
+      assert.throws(() => openLosslessStore(folder), { code: "store_read_failed" });
+      assert.ok(existsSync(store.file));
+    });
+  });
+
+  it("with a text that is missing is told by verify", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn("s", chain(["one", "two"]));
+      const { DatabaseSync } = await import("node:sqlite");
+      const raw = new DatabaseSync(store.file);
+      raw.exec("DELETE FROM texts WHERE num = 1");
+      raw.close();
+      const report = await store.verify();
+      assert.equal(report.ok, false);
+      assert.ok(report.problems.length >= 2);
+    });
+  });
+
+  it("is copied while it is open", async () => {
+    await withStore(async (store, folder) => {
+      store.ingestTurn("s", chain(["one", "two"]));
+      const target = join(folder, "copies", "copy.db");
+      await store.backup(target);
+      assert.equal(statSync(target).mode & 0o777, 0o600);
+      const restored = join(folder, "restored");
+      const other = openLosslessStore(restored);
+      await other.close();
+      copyFileSync(target, other.file);
+      const again = openLosslessStore(restored);
+      assert.equal(again.walkBack("s").items.length, 2);
+      await again.close();
+    });
+  });
+});

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { TranscriptEntry } from "../../../../src/contract/transcript.ts";
+import { anyMessage, chain, messageEntry, withStore } from "./fixtures.ts";
+
+describe("what is stored comes back byte for byte", () => {
+  it("for messages of every role and content", async () => {
+    await withStore((store) => {
+      let parent: string | null = null;
+      let index = 0;
+      fc.assert(
+        fc.property(anyMessage, (message) => {
+          const entry = messageEntry(`m${index++}`, parent, message);
+          parent = entry.id;
+          store.ingestTurn("s", [entry]);
+          assert.equal(store.getJson(entry.id), JSON.stringify(message));
+          assert.deepEqual(store.get(entry.id)?.message, message);
+          assert.equal(JSON.stringify(store.get(entry.id)?.message), JSON.stringify(message));
+        }),
+        { numRuns: 150 },
+      );
+    });
+  });
+
+  it("for entries of every other type", async () => {
+    const base = { parentId: null, timestamp: "2026-05-01T10:00:00.000Z" };
+    const entries: TranscriptEntry[] = [
+      {
+        ...base,
+        type: "compaction",
+        id: "a",
+        summary: "Goal: a\nb",
+        firstKeptEntryId: "x",
+        tokensBefore: 3,
+        origin: "model",
+      },
+      { ...base, type: "custom", id: "b", parentId: "a", customType: "receipt", data: { z: 1, a: ["text"] } },
+      { ...base, type: "custom_message", id: "c", parentId: "b", customType: "fragment", content: "note\n" },
+      { ...base, type: "model_change", id: "d", parentId: "c", provider: "p", modelId: "m" },
+      { ...base, type: "session_info", id: "e", parentId: "d", name: "name" },
+      {
+        ...base,
+        type: "turn_commit",
+        id: "f",
+        parentId: "e",
+        turnId: "t",
+        outcome: "failed",
+        code: "internal",
+      },
+    ];
+    await withStore((store) => {
+      store.ingestTurn("s", entries);
+      for (const entry of entries) {
+        assert.equal(store.getJson(entry.id), JSON.stringify(entry));
+        assert.deepEqual(store.get(entry.id)?.entry, entry);
+      }
+    });
+  });
+
+  it("without the id that the host adds to a message it hands out", async () => {
+    await withStore((store) => {
+      store.ingestTurn("s", [messageEntry("a", null, { role: "user", content: "hello", entryId: "a" })]);
+      assert.equal(store.getJson("a"), '{"role":"user","content":"hello"}');
+    });
+  });
+
+  it("with large opaque parts out of line, of which hash, size and type are told", async () => {
+    const data = Buffer.alloc(3_000, 7).toString("base64");
+    await withStore((store) => {
+      const message = {
+        role: "user" as const,
+        content: [{ type: "image" as const, data, mimeType: "image/png" }],
+      };
+      store.ingestTurn("s", [messageEntry("a", null, message), messageEntry("b", "a", message)]);
+      assert.deepEqual(
+        store.payloads("a").map(({ size, mime }) => ({ size, mime })),
+        [{ size: 3_000, mime: "image/png" }],
+      );
+      assert.equal(store.sizeReport().payloadBytes, 3_000);
+      assert.equal(store.getJson("b"), JSON.stringify(message));
+    });
+  });
+});
+
+describe("identity is the entry's id", () => {
+  it("the same turn twice is one turn", async () => {
+    await withStore((store) => {
+      const turn = chain(["one", "two", "three"]);
+      assert.deepEqual(store.ingestTurn("s", turn), { stored: 3, known: 0, leafId: "e2" });
+      assert.deepEqual(store.ingestTurn("s", turn), { stored: 0, known: 3, leafId: "e2" });
+      assert.deepEqual(store.ingestTurn("s", [...turn, ...turn]), { stored: 0, known: 6, leafId: "e2" });
+      assert.equal(store.session("s")?.entries, 3);
+    });
+  });
+
+  it("six identical turns are twelve messages", async () => {
+    await withStore((store) => {
+      let parent: string | null = null;
+      for (let turn = 0; turn < 6; turn++) {
+        const [user, assistant] = [`u${turn}`, `a${turn}`];
+        store.ingestTurn("s", [
+          messageEntry(user, parent, "yes"),
+          messageEntry(assistant, user, { role: "assistant", content: [{ type: "text", text: "done" }] }),
+        ]);
+        parent = assistant;
+      }
+      const { items } = store.walkBack("s");
+      assert.equal(items.length, 12);
+      assert.equal(store.sizeReport().texts, 2);
+    });
+  });
+
+  it("an entry that follows an unknown one is refused, and nothing of its turn is stored", async () => {
+    await withStore((store) => {
+      assert.throws(() => store.ingestTurn("s", [...chain(["one"]), messageEntry("z", "unknown", "z")]), {
+        code: "entry_not_found",
+      });
+      assert.equal(store.session("s"), undefined);
+    });
+  });
+
+  it("equal ids of sessions that have nothing in common are two entries", async () => {
+    await withStore((store) => {
+      store.ingestTurn("a", chain(["one", "two"]));
+      store.ingestTurn("b", chain(["one", "other"]));
+      assert.equal(store.get("e1", "a")?.message?.content, "two");
+      assert.equal(store.get("e1", "b")?.message?.content, "other");
+    });
+  });
+});

@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { chain, messageEntry, withStore } from "./fixtures.ts";
+
+const filler = (count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `common words about number ${index} of the work`);
+
+describe("search", () => {
+  it("finds a rare word among common ones, with its place", async () => {
+    await withStore(async (store) => {
+      const texts = filler(200);
+      texts[40] = "the launch code is Heron-7741, remember it";
+      store.ingestTurn("s", chain(texts));
+      store.openSession("s", { sessionKey: "main" });
+      const [hit, ...others] = await store.search({ query: "heron-7741" });
+      assert.deepEqual(others, []);
+      assert.deepEqual(
+        { ...hit, score: 0 },
+        {
+          kind: "entry",
+          entryId: "e40",
+          sessionId: "s",
+          sessionKey: "main",
+          role: "user",
+          snippet: "the launch code is Heron-7741, remember it",
+          score: 0,
+          onPath: true,
+          position: 40,
+          time: Date.UTC(2026, 4, 1, 10),
+        },
+      );
+      assert.equal((await store.search({ query: "common words", limit: 20 })).length, 20);
+      assert.equal((await store.search({ query: "common launch" }))[0]?.entryId, "e40");
+    });
+  });
+
+  it("finds two-character words of scripts without spaces", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn(
+        "s",
+        chain(["我们决定把数据库迁移到新的服务器", "今天天气很好", "リリースは金曜日です"]),
+      );
+      for (const [query, id] of [
+        ["迁移", "e0"],
+        ["数据库", "e0"],
+        ["天气", "e1"],
+        ["気", undefined],
+        ["金曜", "e2"],
+        ["服", "e0"],
+      ] as const)
+        assert.equal((await store.search({ query }))[0]?.entryId, id, query);
+    });
+  });
+
+  it("finds words in tool calls, behind line breaks too", async () => {
+    await withStore(async (store) => {
+      const call = {
+        type: "toolCall" as const,
+        id: "c",
+        name: "write",
+        arguments: { path: "src/Tide-Table.ts", content: "a;\nexport const moon = 1;" },
+      };
+      store.ingestTurn("s", [messageEntry("a", null, { role: "assistant", content: [call] })]);
+      for (const query of ["src/tide-table.ts", "export", "moon"])
+        assert.equal((await store.search({ query }))[0]?.entryId, "a", query);
+    });
+  });
+
+  it("takes nothing that is typed for query syntax", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn("s", chain(['he said "hello" AND left', "NEAR the end*"]));
+      for (const query of [
+        '"',
+        "AND",
+        "a OR",
+        "(",
+        "NEAR(",
+        "*",
+        "body:x",
+        '"hello" AND',
+        "^",
+        "-left",
+        "\ue000t1",
+        "\0",
+      ])
+        await assert.doesNotReject(store.search({ query }), query);
+      assert.equal((await store.search({ query: '"hello"' })).length, 1);
+      assert.deepEqual(await store.search({ query: "…" }), []);
+    });
+  });
+
+  it("of some sessions reads no other, also where they say the same", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn("a", chain(filler(50), "a"));
+      store.ingestTurn("b", chain(["common words about number 3 of the work", "unique lantern"], "b"));
+      store.ingestTurn("c", chain(["unique lantern"], "c"));
+      const ids = (await store.search({ query: "common words", sessions: ["b"] })).map((hit) => hit.entryId);
+      assert.deepEqual(ids, ["b0"]);
+      const both = (await store.search({ query: "lantern" })).map(({ sessionId }) => sessionId);
+      assert.deepEqual(both.toSorted(), ["b", "c"]);
+      assert.deepEqual(await store.search({ query: "lantern", sessions: ["a"] }), []);
+      await assert.rejects(store.search({ query: "lantern", sessions: ["no"] }), {
+        code: "session_not_found",
+      });
+    });
+  });
+
+  it("marks what is off the path and names an entry of a fork once", async () => {
+    await withStore(async (store) => {
+      const path = chain(["first lantern", "second harbour"]);
+      store.ingestTurn("s", path);
+      store.ingestTurn("fork", path);
+      store.moveLeaf("s", "e0");
+      const hits = await store.search({ query: "harbour" });
+      assert.deepEqual(
+        hits.map(({ entryId, sessionId, onPath }) => [entryId, sessionId, onPath]),
+        [["e1", "fork", true]],
+      );
+      const [hit] = await store.search({ query: "harbour", sessions: ["s"] });
+      assert.equal(hit?.onPath, false);
+    });
+  });
+
+  it("puts the user's words before a tool's and the path before what was rewritten", async () => {
+    await withStore(async (store) => {
+      const tool = { role: "toolResult" as const, toolCallId: "c", toolName: "t", isError: false };
+      store.ingestTurn("s", [
+        messageEntry("user", null, "the kestrel flies at dawn"),
+        messageEntry("tool", "user", {
+          ...tool,
+          content: [{ type: "text", text: "the kestrel flies at noon" }],
+        }),
+        messageEntry("old", "tool", "a copied sparrow"),
+        messageEntry("new", "tool", "a copied sparrow", { supersedes: "old" }),
+      ]);
+      assert.equal((await store.search({ query: "kestrel" }))[0]?.entryId, "user");
+      const sparrows = await store.search({ query: "sparrow" });
+      assert.deepEqual(
+        sparrows.map(({ entryId, onPath }) => [entryId, onPath]),
+        [["new", true]],
+      );
+    });
+  });
+
+  it("looks into summaries unless told not to, and before an entry only where asked", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn("s", chain(["one lantern", "two", "three lantern"]));
+      store.addNode({
+        nodeId: "n",
+        sessionId: "s",
+        kind: "leaf",
+        depth: 0,
+        firstEntryId: "e0",
+        lastEntryId: "e1",
+        children: [],
+        text: "They lit a beacon",
+        tokens: 5,
+        sourceTokens: 10,
+        origin: "extractive",
+        state: "published",
+      });
+      const [hit] = await store.search({ query: "beacon" });
+      assert.deepEqual([hit?.kind, hit?.nodeId, hit?.entryId, hit?.role], ["node", "n", "e0", "summary"]);
+      assert.deepEqual(await store.search({ query: "beacon", nodes: false }), []);
+      const before = await store.search({ query: "lantern", sessions: ["s"], before: "e2" });
+      assert.deepEqual(
+        before.map(({ entryId }) => entryId),
+        ["e0"],
+      );
+    });
+  });
+});
