@@ -19,7 +19,7 @@ export function toUsage(reported: LanguageModelV4Usage, cost: ModelCost | undefi
 }
 
 /** US dollars of one call. Reasoning is part of the output; a cache price that is unknown is the input's. */
-function costOf(usage: Usage, cost: ModelCost): number {
+export function costOf(usage: Usage, cost: ModelCost): number {
   return (
     (usage.input * cost.input +
       usage.output * cost.output +

@@ -10,6 +10,7 @@ import type { RunRequest } from "../contract/run.ts";
 import { orAborted } from "../platform/deadline.ts";
 import { checkHostRequirements } from "./engine-slot.ts";
 import { inputBlocked } from "./gate.ts";
+import { runtimeCompacts } from "./gauge.ts";
 import { CostGate, costLimits } from "./cost.ts";
 import { Guard } from "./guard.ts";
 import { runHooks } from "./hooks.ts";
@@ -118,7 +119,7 @@ function checkInput(request: RunRequest, cwd: string): void {
 
 /** Who compacts is said once: an engine that owns its compaction cannot be told that the runtime does. */
 export function checkCompactionOwner(host: AgentHost, { info }: ContextEngine): void {
-  if (host.config.agents?.defaults?.compaction?.owner !== "native" || info.ownsCompaction !== true) return;
+  if (!runtimeCompacts(host) || info.ownsCompaction !== true) return;
   throw new PagurusError(
     "host_requirement",
     `agents.defaults.compaction.owner is "native", but the engine "${info.id}" owns its compaction; set it to "engine", or choose another engine in plugins.slots.contextEngine.`,

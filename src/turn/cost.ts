@@ -2,8 +2,9 @@
 import { PagurusError } from "../contract/errors.ts";
 import type { CostSoFar } from "../contract/events.ts";
 import type { Usage } from "../contract/message.ts";
-import type { ModelCost, ModelInfo } from "../contract/model.ts";
+import type { ModelInfo } from "../contract/model.ts";
 import type { CostLimits } from "../config/types.ts";
+import { costOf } from "../model/usage.ts";
 import type { SpendLedger } from "../session/spend.ts";
 
 const MILLION = 1_000_000;
@@ -113,7 +114,7 @@ export class CostGate {
 
   /** Records what a request cost. Why it could not be written down, if it could not: the sum here holds. */
   spent(usage: Usage, purpose?: string, model: PricedModel = this.#options.model): string | undefined {
-    const cost = usage.cost ?? (model.cost && priceOf(usage, model.cost));
+    const cost = usage.cost ?? (model.cost && costOf(usage, model.cost));
     if (cost === undefined) return undefined;
     const { ledger, sessionId, turnId, parent } = this.#options;
     this.#turn = (this.#turn ?? 0) + cost;
@@ -230,12 +231,4 @@ const REMEDIES: Record<Limit, string> = {
 function dollars(amount: number): string {
   if (amount >= 1) return `$${amount.toFixed(2)}`;
   return `$${amount.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`;
-}
-
-/** US dollars of one call, by the rules of `src/model/usage.ts`. */
-function priceOf(usage: Usage, cost: ModelCost): number {
-  const cached =
-    (usage.cacheRead ?? 0) * (cost.cacheRead ?? cost.input) +
-    (usage.cacheWrite ?? 0) * (cost.cacheWrite ?? cost.input);
-  return (usage.input * cost.input + usage.output * cost.output + cached) / MILLION;
 }

@@ -4,8 +4,7 @@ import type { HarnessTurnResult } from "../contract/harness.ts";
 import type { AgentMessage } from "../contract/message.ts";
 import { EngineContext } from "./engine-context.ts";
 import { contextGauge } from "./gauge.ts";
-import { Guard } from "./guard.ts";
-import { detachedCursor } from "./inspect.ts";
+import { detachedCursor, lookGuard } from "./inspect.ts";
 import { maintain } from "./maintenance.ts";
 import { settle } from "./settle.ts";
 import type { TurnState } from "./turn-state.ts";
@@ -77,13 +76,7 @@ async function maintainAfter(state: TurnState): Promise<void> {
   if (!engine.maintain) return;
   const { record } = session.writer;
   // The turn and its writer are gone by then: degradations go to the log, and the session is read anew.
-  const later = new Guard({
-    engineId: engine.info.id,
-    turnId,
-    logger: host.logger,
-    report: () => undefined,
-    deadlines: host.config.agents?.defaults?.engineDeadlines,
-  });
+  const later = lookGuard(host, engine.info.id, turnId);
   // The built-in compaction writes through a turn, and this one is over.
   later.frame = () => ({ memorySections: state.prepared.memorySections });
   const cursor = detachedCursor(host, sessionKey);

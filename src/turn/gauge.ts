@@ -15,6 +15,16 @@ export function compactsInAttempt(
   return inAttemptEnabled(engine.info, mode, model.truncatesSilently);
 }
 
+/** `compaction.owner` gives compaction to the runtime: its built-in one in place of the engine's. */
+export function runtimeCompacts({ config }: Pick<AgentHost, "config">): boolean {
+  return config.agents?.defaults?.compaction?.owner === "native";
+}
+
+/** Who writes a summary that nobody supplies. */
+export function summarizerName({ config }: Pick<AgentHost, "config">): "safeguard" | "built-in" {
+  return compactionSettings(config).mode === "safeguard" ? "safeguard" : "built-in";
+}
+
 /** How full the context is, and who makes it smaller: between turns, and inside one. */
 export function contextGauge(
   host: AgentHost,
@@ -23,17 +33,10 @@ export function contextGauge(
   fill: { tokens: number; budget: number },
 ): ContextGauge {
   if (!engine || !model || fill.budget <= 0) return fill;
-  const native = host.config.agents?.defaults?.compaction?.owner === "native";
-  const queued = native ? "built-in" : engine.info.id;
+  const queued = runtimeCompacts(host) ? "built-in" : engine.info.id;
   const gauge: ContextGauge = { ...fill, next: { lane: "queued", handler: queued } };
   if (!compactsInAttempt(host, engine, model))
     return { ...gauge, inTurn: { lane: "queued", handler: queued } };
-  const { mode } = compactionSettings(host.config);
-  const handler =
-    engine.info.interceptsCompaction === true
-      ? engine.info.id
-      : mode === "safeguard"
-        ? "safeguard"
-        : "built-in";
+  const handler = engine.info.interceptsCompaction === true ? engine.info.id : summarizerName(host);
   return { ...gauge, inTurn: { lane: "in-attempt", handler } };
 }

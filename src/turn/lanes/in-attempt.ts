@@ -16,6 +16,7 @@ import { summarizePlan } from "../../compaction/runtime-compaction.ts";
 import { planRuntimeCompaction, type RuntimePlan } from "../../compaction/runtime-plan.ts";
 import { compactionSettings } from "../../compaction/settings.ts";
 import { checkCompactResult } from "../answer-checks.ts";
+import { summarizerName } from "../gauge.ts";
 import { runHooks } from "../hooks.ts";
 import { shortLine } from "../plugin-failure.ts";
 import { addUsage, NO_USAGE } from "../usage.ts";
@@ -65,8 +66,8 @@ export async function compactInAttempt(
   }
   const made = await builtIn(scope, facts, plan);
   if (made.compacted)
-    await announcement.completed({ ...numbersOf(made, request), handledBy: handlerName(scope) });
-  else announcement.failed(made.reason ?? "nothing was compacted", handlerName(scope));
+    await announcement.completed({ ...numbersOf(made, request), handledBy: summarizerName(scope.host) });
+  else announcement.failed(made.reason ?? "nothing was compacted", summarizerName(scope.host));
   return made;
 }
 
@@ -78,11 +79,6 @@ async function planOf(scope: LaneScope): Promise<RuntimePlan | { reason: string 
   const { keepRecentTokens } = compactionSettings(host.config);
   const tokens = (message: AgentMessage): number => runtime.tokens(message);
   return planRuntimeCompaction({ messages, liveStart, fragments, keepRecentTokens, tokenBudget, tokens });
-}
-
-/** Who writes the summary where nobody supplies one. */
-function handlerName(scope: LaneScope): string {
-  return compactionSettings(scope.host.config).mode === "safeguard" ? "safeguard" : "built-in";
 }
 
 function numbersOf(
@@ -200,7 +196,7 @@ async function builtIn(scope: LaneScope, facts: LaneFacts, plan: RuntimePlan): P
     firstKeptEntryId: result.firstKeptEntryId,
     tokensBefore: result.tokensBefore,
     origin: result.origin ?? "extractive",
-    handledBy: handlerName(scope),
+    handledBy: summarizerName(scope.host),
     usage,
     details: result.details,
   });

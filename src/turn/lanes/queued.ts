@@ -10,6 +10,7 @@ import type { Usage } from "../../contract/message.ts";
 import type { LlmComplete } from "../../contract/model.ts";
 import { builtInCompaction } from "../../compaction/built-in.ts";
 import { checkCompactResult } from "../answer-checks.ts";
+import { runtimeCompacts } from "../gauge.ts";
 import { shortLine } from "../plugin-failure.ts";
 import { addUsage, NO_USAGE } from "../usage.ts";
 import { Announcement } from "./announce.ts";
@@ -32,7 +33,7 @@ export interface QueuedRequest {
 
 export async function compactQueued(scope: LaneScope, request: QueuedRequest): Promise<CompactionOutcome> {
   const { host, engine, harness } = scope;
-  const native = host.config.agents?.defaults?.compaction?.owner === "native";
+  const native = runtimeCompacts(host);
   const backend = native ? harness.id : "engine";
   const facts: LaneFacts = { lane: "queued", trigger: request.trigger, backend };
   const announcement = await Announcement.begin(scope, facts, request.currentTokens);

@@ -8,7 +8,8 @@ import type { SessionRecord } from "../../contract/writer.ts";
 import { checkPlugins } from "../admit.ts";
 import type { CostGate } from "../cost.ts";
 import { checkHostRequirements } from "../engine-slot.ts";
-import { Guard } from "../guard.ts";
+import type { Guard } from "../guard.ts";
+import { lookGuard } from "../inspect.ts";
 import type { AgentHost } from "../scope.ts";
 import { selectRuntime } from "../select.ts";
 import type { ParentTurn } from "./port.ts";
@@ -47,13 +48,7 @@ export function subagentLimits(host: AgentHost): { depth: number; concurrent: nu
 
 /** A guard for engine calls that belong to no turn: what it finds is in the log. */
 export function guardOutsideTurns(host: AgentHost, engine: ContextEngine): Guard {
-  return new Guard({
-    engineId: engine.info.id,
-    turnId: "subagent",
-    logger: host.logger,
-    report: () => undefined,
-    deadlines: host.config.agents?.defaults?.engineDeadlines,
-  });
+  return lookGuard(host, engine.info.id, "subagent");
 }
 
 /** The plan of a call of the tool. What the call does not name is the parent turn's. */
