@@ -50,6 +50,11 @@ export interface AssembleResult {
   /** Which estimate the overflow check uses; `assembled` where absent. */
   promptAuthority?: "assembled" | "preassembly_may_overflow";
   contextProjection?: { mode: "thread_bootstrap" | "per_turn"; epoch?: string; fingerprint?: string };
+  /**
+   * (+) The engine's own trigger is reached. The host compacts in the queued lane before it sends, and assembles anew;
+   * where it cannot, what was assembled is sent.
+   */
+  wantsCompaction?: boolean;
 }
 
 export interface AfterTurnParams extends FileParams {

@@ -49,6 +49,10 @@ function partIsWhole(part: Record<string, unknown>): boolean {
   }
 }
 
+function isOneOf(value: unknown, allowed: readonly unknown[]): boolean {
+  return allowed.includes(value);
+}
+
 export function checkAssembleResult(result: AssembleResult): string | undefined {
   if (!isRecord(result)) return "assemble() returned no object";
   if (!Array.isArray(result.messages)) return "assemble() returned no messages";
@@ -61,6 +65,8 @@ export function checkAssembleResult(result: AssembleResult): string | undefined 
   const addition: unknown = result.systemPromptAddition;
   if (addition !== undefined && addition !== null && typeof addition !== "string")
     return "systemPromptAddition is not text";
+  if (!isOneOf(result.wantsCompaction, [undefined, null, true, false]))
+    return "wantsCompaction is neither true nor false";
   const { contextProjection: projection } = result;
   if (projection === undefined || projection === null) return undefined;
   if (projection.mode !== "thread_bootstrap" && projection.mode !== "per_turn")

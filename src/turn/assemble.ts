@@ -140,7 +140,7 @@ export class Assembler {
     }
     let joined = await this.#join(slice);
     const asked = this.#pressure(joined, slice);
-    if (mayCompact && asked > this.#options.tokenBudget && (await this.#makeRoom(joined.tokens))) {
+    if (mayCompact && (await this.#makeRoom(joined, asked))) {
       slice = this.#options.slice();
       joined = await this.#join(slice);
       this.#checkGain(asked, this.#pressure(joined, slice), joined.tokens);
@@ -154,12 +154,15 @@ export class Assembler {
   }
 
   /**
-   * Before the first call of a turn the queued lane; inside the turn the run's own, where it is on. When that leaves
-   * a context that cannot be sent at all, the queued lane is the last resort.
+   * What the engine wants compacted goes to it, in the queued lane. Over the budget: before the first call of a turn
+   * the queued lane; inside the turn the run's own, where it is on. When that leaves a context that cannot be sent at
+   * all, the queued lane is the last resort.
    */
-  async #makeRoom(tokens: number): Promise<boolean> {
-    const { inAttempt, mostTokens } = this.#options;
-    if (!inAttempt || this.#assembled === 0) return this.#compact("queued", "threshold", tokens);
+  async #makeRoom({ tokens, result }: Joined, asked: number): Promise<boolean> {
+    const { inAttempt, mostTokens, tokenBudget } = this.#options;
+    const wanted = result?.wantsCompaction === true;
+    if (asked <= tokenBudget && !wanted) return false;
+    if (!inAttempt || this.#assembled === 0 || wanted) return this.#compact("queued", "threshold", tokens);
     const overflows = tokens > mostTokens;
     if (await this.#compact("in-attempt", overflows ? "overflow" : "threshold", tokens)) return true;
     return overflows && this.#compact("queued", "threshold", tokens);

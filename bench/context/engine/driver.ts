@@ -93,7 +93,9 @@ export class EngineDriver implements PolicyRun {
   async assemble(call: ModelCall): Promise<PromptBlocks> {
     this.#write(call.end, call.turnId);
     let prompt = await this.#join(call);
-    if (this.#tokensOf(prompt) > this.#trigger && (await this.#makeRoom(call, this.#tokensOf(prompt)))) {
+    const tokens = this.#tokensOf(prompt);
+    const wanted = this.#kept?.result.wantsCompaction === true;
+    if ((tokens > this.#trigger || wanted) && (await this.#makeRoom(call, tokens, wanted))) {
       prompt = await this.#join(call);
     }
     this.#callsOfTurn++;
@@ -148,13 +150,13 @@ export class EngineDriver implements PolicyRun {
     return Math.ceil(raw * this.#session.factor);
   }
 
-  /** Inside a turn the run's own lane, which the engine may intercept; else the engine's `compact`. */
-  async #makeRoom(call: ModelCall, tokens: number): Promise<boolean> {
+  /** Inside a turn the run's own lane, which the engine may intercept; else, and where it wants it, its `compact`. */
+  async #makeRoom(call: ModelCall, tokens: number, wanted: boolean): Promise<boolean> {
     if (tokens < this.#refusedAt * 1.1) return false;
     const { info } = this.#engine;
-    const inside = this.#callsOfTurn > 0 && inAttemptEnabled(info, "default", false);
+    const inside = !wanted && this.#callsOfTurn > 0 && inAttemptEnabled(info, "default", false);
     const intercepted = inside && info.interceptsCompaction === true && (await this.#intercept(call));
-    const made = intercepted || (await this.#compact(call, tokens));
+    const made = intercepted || (await this.#compact(call, tokens, wanted));
     this.#refusedAt = made ? 0 : tokens;
     if (!made) return false;
     this.#compactions++;
@@ -163,13 +165,13 @@ export class EngineDriver implements PolicyRun {
     return true;
   }
 
-  async #compact(call: ModelCall, tokens: number): Promise<boolean> {
+  async #compact(call: ModelCall, tokens: number, wanted: boolean): Promise<boolean> {
     const answer = await this.#engine.compact({
       ...this.#params.base(call.turnId, this.#lastInput),
       ...this.#params.files(),
       tokenBudget: this.#tokenBudget,
       // Below the budget only the caller's trigger wants it.
-      force: tokens <= this.#tokenBudget,
+      force: !wanted && tokens <= this.#tokenBudget,
       currentTokenCount: tokens,
       compactionTarget: "budget",
     });

@@ -50,6 +50,11 @@ export interface AssembleResult {
         epoch?: string;
         fingerprint?: string;
     };
+    /**
+     * (+) The engine's own trigger is reached. The host compacts in the queued lane before it sends, and assembles anew;
+     * where it cannot, what was assembled is sent.
+     */
+    wantsCompaction?: boolean;
 }
 export interface AfterTurnParams extends FileParams {
     /** The session snapshot, the turn included. */

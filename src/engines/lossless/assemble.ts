@@ -12,11 +12,6 @@ import { draftRenewal, dueOf, total, type Parts } from "./renew.ts";
 import type { LosslessSession } from "./session.ts";
 import { unmatched } from "./volatile.ts";
 
-/** The contract's answer, and whether the host should cut the live turn: it alone has outgrown the trigger. */
-export interface LosslessAssembly extends AssembleResult {
-  wantsCompaction?: boolean;
-}
-
 function isHostSummary(message: AgentMessage): boolean {
   return (
     message.role === "user" && message.entryId !== undefined && readSummary(textOf(message)) !== undefined
@@ -47,13 +42,17 @@ function partsOf(session: LosslessSession, params: AssembleParams): Parts {
     ),
   );
   const live = fresh.filter((message) => message.entryId !== undefined || volatile.has(message));
-  return { history: historyOf(session, liveStart), live, liveStart };
+  return { history: historyOf(session, liveStart, ids), live, liveStart };
 }
 
-function historyOf(session: LosslessSession, end: number): AgentMessage[] {
+function historyOf(session: LosslessSession, end: number, given: ReadonlySet<unknown>): AgentMessage[] {
   const { view, store } = session;
   const volatile = session.volatileAfter();
-  const messages = [...contextBefore(store, view), ...view.items.slice(0, end).map(({ message }) => message)];
+  // A host that did not take the cut of its live turn still gives that turn's input itself.
+  const before = contextBefore(store, view).filter(
+    ({ entryId }) => entryId === undefined || !given.has(entryId),
+  );
+  const messages = [...before, ...view.items.slice(0, end).map(({ message }) => message)];
   if (volatile.size === 0) return messages;
   return messages.flatMap((message) => [
     message,
@@ -76,7 +75,7 @@ async function isOfAnother(session: LosslessSession, context: RuntimeContext): P
 export async function assembleSession(
   session: LosslessSession,
   params: AssembleParams,
-): Promise<LosslessAssembly> {
+): Promise<AssembleResult> {
   const { runtimeContext: context, prompt } = params;
   const { view } = session;
   const budget = params.tokenBudget ?? context?.tokenBudget ?? session.settings.trigger;
@@ -85,7 +84,7 @@ export async function assembleSession(
   const hostCut = params.messages.find((message) => isHostSummary(message));
   const isForeignCut = hostCut !== undefined && readSummary(textOf(hostCut)) !== view.epoch?.head;
   if (context && session.syncedTurn === undefined && (await isOfAnother(session, context)))
-    return answer(session, [...params.messages], { factor: 1, trigger: Infinity, live: 0 });
+    return answer(session, [...params.messages], 1);
   if (context && (begins || isForeignCut))
     await session.follow({ ...context, tokenBudget: budget }, { sessionKey: params.sessionKey });
   else if (!context && session.syncedTurn === undefined) view.load();
@@ -93,36 +92,51 @@ export async function assembleSession(
   let parts = partsOf(session, params);
   session.live = parts.live;
   session.liveAnchor = view.items[parts.liveStart]?.entryId;
-  if (hostCut)
-    return answer(session, parts.live, { factor: session.factor(context), trigger: Infinity, live: 0 });
+  // What the host has cut begins with the head already.
+  if (hostCut) parts = { ...parts, history: [] };
   const factor = session.factor(context);
-  const live = total(parts.live);
-  const tokens = (total(parts.history) + live) * factor;
-  const why = dueOf(session, { tokens, live: live * factor, budget, factor, begins, turnId });
-  const { trigger, minimumGain } = session.shares(budget);
-  if (why !== "no") {
-    const least = why === "must" ? 1 : minimumGain / factor;
-    const draft = await draftRenewal(session, parts, { budget, factor, least, turnId, cold: why === "cold" });
-    // Outside a turn it is only looked at, maybe with another budget: nothing is changed.
-    if (draft && context && turnId === undefined)
-      return answer(session, [...previewOf(session, draft, parts.liveStart), ...parts.live], {
-        factor,
-        trigger,
-        live,
-      });
-    if (draft && publishDraft(session.store, view, draft, Date.now())) parts = partsOf(session, params);
+  const tokens = (total(parts.history) + total(parts.live)) * factor;
+  const why = dueOf(session, { tokens, budget, factor, begins });
+  if (why === "no") return answer(session, [...parts.history, ...parts.live], factor);
+  if (why !== "cold" && turnId !== undefined) {
+    const wanted = wantedOf(session, { turnId, tokens, isOver: why === "must" });
+    if (wanted !== "self" || hostCut) {
+      const whole = answer(session, [...parts.history, ...parts.live], factor);
+      return wanted === "ask" ? { ...whole, wantsCompaction: true } : whole;
+    }
   }
-  return answer(session, [...parts.history, ...parts.live], { factor, trigger, live });
+  const least = why === "must" ? 1 : session.shares(budget).minimumGain / factor;
+  const draft = await draftRenewal(session, parts, { budget, factor, least, turnId, cold: why === "cold" });
+  // Outside a turn it is only looked at, maybe with another budget: nothing is changed.
+  if (draft && context && turnId === undefined)
+    return answer(session, [...previewOf(session, draft, parts.liveStart), ...parts.live], factor);
+  if (draft && publishDraft(session.store, view, draft, Date.now())) parts = partsOf(session, params);
+  return answer(session, [...parts.history, ...parts.live], factor);
 }
 
-function answer(
+/** How much a context grows until a compaction that did not come is asked for again. */
+const GROWN = 1.1;
+
+/**
+ * Who makes room: the host is asked, so that its lanes record and announce each compaction. One that did not follow is
+ * asked again later; over the budget the engine does it itself.
+ */
+function wantedOf(
   session: LosslessSession,
-  messages: AgentMessage[],
-  size: { factor: number; trigger: number; live: number },
-): LosslessAssembly {
+  { turnId, tokens, isOver }: { turnId: string; tokens: number; isOver: boolean },
+): "ask" | "wait" | "self" {
+  const { wanted } = session;
+  const isAsked = wanted?.turnId === turnId;
+  if (isAsked && isOver) return "self";
+  if (isAsked && tokens < wanted.tokens * GROWN) return "wait";
+  session.wanted = { turnId, tokens };
+  return "ask";
+}
+
+function answer(session: LosslessSession, messages: AgentMessage[], factor: number): AssembleResult {
   const { epoch } = session.view;
   const valid = repairPairs(messages);
-  const estimatedTokens = Math.ceil(total(valid) * size.factor);
+  const estimatedTokens = Math.ceil(total(valid) * factor);
   return {
     messages: valid,
     estimatedTokens,
@@ -132,9 +146,6 @@ function answer(
       epoch: epoch?.id ?? "whole",
       fingerprint: epoch?.id ?? "whole",
     },
-    ...(size.live * size.factor > size.trigger / 2 && estimatedTokens > size.trigger
-      ? { wantsCompaction: true }
-      : {}),
   };
 }
 

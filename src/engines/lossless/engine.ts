@@ -64,9 +64,21 @@ class Sessions {
     known.forkOf ??= this.forks.get(sessionId);
     this.#open.delete(sessionId);
     this.#open.set(sessionId, known);
-    const oldest = this.#open.keys().next().value;
-    if (this.#open.size > MOST_SESSIONS && oldest !== undefined) this.#open.delete(oldest);
+    if (this.#open.size > MOST_SESSIONS) this.#forgetOne(sessionId);
     return known;
+  }
+
+  /** The one used longest ago that nothing holds: a session under way would get a second order of work. */
+  #forgetOne(except: string): void {
+    for (const [id, session] of this.#open) {
+      if (id === except || !session.isIdle) continue;
+      this.#open.delete(id);
+      return;
+    }
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all([...this.#open.values()].map((session) => session.idle()));
   }
 
   policy(sessionKey: string | undefined): "kept" | "ignored" | "stateless" {
@@ -191,6 +203,9 @@ export function createLosslessEngine(
       return { rollback: async () => void sessions.forks.delete(childSessionId) };
     },
     onSubagentEnded: async () => undefined,
-    dispose: async () => store.close(),
+    async dispose() {
+      await sessions.idle();
+      await store.close();
+    },
   };
 }

@@ -8,6 +8,7 @@ import type {
 } from "../../contract/engine-compaction.ts";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { RuntimeContext } from "../../contract/runtime-context.ts";
+import { leastGain } from "../../compaction/runtime-plan.ts";
 import { messageTokens } from "../../tokens/messages.ts";
 import { contextBefore, planCut, type Cut } from "./cut.ts";
 import { extractLeaf, PARTS, type Span } from "./nodes.ts";
@@ -146,6 +147,10 @@ async function makeRoom(
   const after = draft.epoch.startTokens + (input ? messageTokens(input) : 0);
   if (after >= before && view.complete)
     return { reason: "There is nothing to compact: a summary would be no shorter than what it stands for." };
+  if (!asked.force && view.complete && before - after < leastGain(before))
+    return {
+      reason: `There is too little to compact: of ${Math.ceil(before * factor)} tokens ${Math.ceil(after * factor)} would be left.`,
+    };
   return { draft, cut, keptEntryId, before: Math.ceil(before * factor), after: Math.ceil(after * factor) };
 }
 
@@ -183,6 +188,7 @@ async function publishRoom(
   asked.signal?.throwIfAborted();
   if ("reason" in made) return made;
   const published = publishDraft(session.store, session.view, made.draft, Date.now());
+  session.wanted = undefined;
   return published ? made : { reason: "Another process has compacted the session meanwhile." };
 }
 
@@ -210,7 +216,8 @@ export async function compactSession(
     !force &&
     compactionTarget === "budget" &&
     current !== undefined &&
-    current < session.shares(budget).trigger
+    current < session.shares(budget).trigger &&
+    session.wanted?.turnId !== (context.turnId ?? "")
   )
     return nothing(
       `There is nothing to compact: ${Math.round(current)} tokens are within the budget of ${budget}.`,

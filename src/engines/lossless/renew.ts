@@ -29,13 +29,11 @@ export interface Parts {
 }
 
 interface Size {
-  /** Corrected tokens of the context and of its live turn. */
+  /** Corrected tokens of the context. */
   tokens: number;
-  live: number;
   budget: number;
   factor: number;
   begins: boolean;
-  turnId: string | undefined;
 }
 
 interface Renewal {
@@ -54,23 +52,14 @@ export function total(messages: readonly AgentMessage[]): number {
   return tokens;
 }
 
-/**
- * Whether a new epoch is due, and why. A live turn that has outgrown its share is the host's to cut, by its lanes: a
- * little less history would only cost the provider's cache. Where the host has not done so by the next call, the
- * history gives way.
- */
+/** Whether a new epoch is due, and why: it must be where the context is not whole or is over the budget. */
 export function dueOf(session: LosslessSession, size: Size): "no" | "must" | "trigger" | "cold" {
   const { view } = session;
-  const { tokens, live, budget, factor } = size;
-  const { trigger, tail, minimumGain } = session.shares(budget);
-  if (!view.complete) return "must";
-  const isLong = live > tail;
-  const isOver = tokens > budget;
-  const wasOver = session.overBudgetTurn === (size.turnId ?? "");
-  session.overBudgetTurn = isOver ? (size.turnId ?? "") : undefined;
-  if (isOver && (!isLong || wasOver)) return "must";
+  const { tokens, budget, factor } = size;
+  const { trigger, minimumGain } = session.shares(budget);
+  if (!view.complete || tokens > budget) return "must";
   const grown = tokens - (view.epoch?.startTokens ?? 0) * factor;
-  if (tokens > trigger && grown >= minimumGain && !isLong) return "trigger";
+  if (tokens > trigger && grown >= minimumGain) return "trigger";
   return size.begins && isWorthRenewing(session, Date.now()) ? "cold" : "no";
 }
 

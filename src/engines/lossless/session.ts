@@ -47,10 +47,12 @@ export class LosslessSession {
   liveAnchor: string | undefined;
   /** The session that this one was forked from, while its epoch is not taken over. */
   forkOf: string | undefined;
-  /** Turn whose newest context was over the budget. */
-  overBudgetTurn: string | undefined;
+  /** The newest context that the host was asked to compact, and no compaction came of it yet. */
+  wanted: { turnId: string; tokens: number } | undefined;
   #state: State | undefined;
   #working: Promise<unknown> = Promise.resolve();
+  /** Pieces of work that have begun or wait. */
+  #pieces = 0;
 
   constructor(store: LosslessStore, sessionId: string, settings: LosslessSettings) {
     this.store = store;
@@ -64,9 +66,22 @@ export class LosslessSession {
 
   /** Work that must find the session as it has left it at its last step: one piece after the other. Not to be nested. */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const mine = this.#working.then(work);
+    this.#pieces += 1;
+    const mine = this.#working.then(work).finally(() => {
+      this.#pieces -= 1;
+    });
     this.#working = mine.catch(() => undefined);
     return mine;
+  }
+
+  /** Nothing is under way, and no turn is live: it can be forgotten and read anew. */
+  get isIdle(): boolean {
+    return this.#pieces === 0 && this.live.length === 0;
+  }
+
+  /** Resolves once nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.#pieces > 0) await this.#working;
   }
 
   #load(): State {

@@ -27,6 +27,8 @@ export interface Sent {
   epoch: string;
   tokens: number;
   result: AssembleResult;
+  /** The first call of its turn. */
+  isFirst: boolean;
 }
 
 export interface DriveOptions {
@@ -64,6 +66,8 @@ export class Drive {
   budget: number;
   llm: LlmComplete;
   compactions = 0;
+  /** The host compacts when the engine wants it to, or when the context is over its budget. */
+  obeys = true;
   promptCache: RuntimeContext["promptCache"];
   volatile: { message: AgentMessage; after: string | undefined }[] = [];
   #turns = 0;
@@ -151,14 +155,20 @@ export class Drive {
     return this.transcript.append({ type: "message", turnId, message }).id;
   }
 
-  /** One model call: assembled, compacted where it is over the budget, joined, checked. */
+  /** One model call: assembled, compacted where the engine asks for it or the budget is passed, joined, checked. */
   async call(turnId: string): Promise<Sent> {
     let sent = await this.#assemble(turnId);
-    if (sent.tokens > this.budget && (await this.#compact(turnId, sent.tokens)))
-      sent = await this.#assemble(turnId);
+    if (await this.#makeRoom(turnId, sent)) sent = await this.#assemble(turnId);
     assert.equal(isValidSequence(sent.messages), undefined);
     this.sent.push(sent);
     return sent;
+  }
+
+  /** As the host: what the engine wants, and a turn's beginning, go to the queued lane, else the run's own check. */
+  async #makeRoom(turnId: string, { tokens, result, isFirst }: Sent): Promise<boolean> {
+    if (!this.obeys || (result.wantsCompaction !== true && tokens <= this.budget)) return false;
+    if (result.wantsCompaction === true || isFirst) return this.#compactQueued(turnId, tokens);
+    return this.#intercept(turnId, tokens);
   }
 
   async live(turnId: string): Promise<AgentMessage[]> {
@@ -180,11 +190,26 @@ export class Drive {
     const messages = repairPairs(joinLive(result.messages, live, prompt));
     const bytes = messages.map(({ entryId: _entry, timestamp: _time, ...rest }) => JSON.stringify(rest));
     const epoch = result.contextProjection?.epoch ?? "";
-    return { messages, bytes, epoch, tokens: messagesTokens(messages), result };
+    return { messages, bytes, epoch, tokens: messagesTokens(messages), result, isFirst: first };
   }
 
-  async #compact(turnId: string, tokens: number): Promise<boolean> {
-    const { messages, liveStart, fragments } = await contextFromPath(this.transcript, turnId);
+  /** The queued lane. */
+  async #compactQueued(turnId: string, tokens: number): Promise<boolean> {
+    const { ok, compacted, result, reason } = await this.engine.compact({
+      ...this.params({ turnId }),
+      tokenBudget: this.budget,
+      currentTokenCount: tokens,
+      compactionTarget: "budget",
+      force: false,
+    });
+    assert.equal(ok, true, reason);
+    if (!compacted) return false;
+    const { summary = "", firstKeptEntryId = "" } = result ?? {};
+    return this.#record(turnId, tokens, { summary, firstKeptEntryId });
+  }
+
+  async #intercept(turnId: string, tokens: number): Promise<boolean> {
+    const { messages } = await contextFromPath(this.transcript, turnId);
     const { sessionId, sessionKey, sessionFile } = this.params();
     const answer = await this.engine.interceptCompaction?.({
       sessionId,
@@ -199,8 +224,16 @@ export class Drive {
       backend: "embedded",
       signal: new AbortController().signal,
     });
-    if (!answer?.handled) return false;
-    const { summary, firstKeptEntryId } = answer;
+    return answer?.handled === true && this.#record(turnId, tokens, answer);
+  }
+
+  /** The host writes a compaction whose cut it may make. */
+  async #record(
+    turnId: string,
+    tokens: number,
+    { summary, firstKeptEntryId }: { summary: string; firstKeptEntryId: string },
+  ): Promise<boolean> {
+    const { messages, liveStart, fragments } = await contextFromPath(this.transcript, turnId);
     const cut = checkCut({ messages, liveStart, firstKeptEntryId, fragments });
     assert.ok(!("reason" in cut), "reason" in cut ? cut.reason : "");
     this.compactions += 1;

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { textOf } from "../../../src/compaction/message-text.ts";
+import { readSummary } from "../../../src/contract/summary.ts";
 import { answer, filler, input, round } from "../../../src/testkit/engine/conversation.ts";
 import { assertGrowing, Drive, texts } from "./drive.ts";
 
@@ -18,6 +20,18 @@ const turnShape = fc.record({
   restart: fc.boolean(),
   volatile: fc.boolean(),
 });
+
+/** Each epoch that a model saw is a compaction of the transcript, in the order in which they came. */
+function assertRecorded({ sent, transcript }: Drive): void {
+  const heads = sent.flatMap(({ messages }) => {
+    const head = messages.map((message) => readSummary(textOf(message))).find((text) => text !== undefined);
+    return head === undefined ? [] : [head];
+  });
+  const seen = heads.filter((head, index) => head !== heads[index - 1]);
+  const written = transcript.entries.flatMap((entry) => (entry.type === "compaction" ? [entry.summary] : []));
+  assert.ok(seen.length > 1);
+  assert.deepEqual(seen, written);
+}
 
 test("within an epoch each context begins with the bytes of the one before, over restarts too", async () => {
   await fc.assert(
@@ -73,6 +87,7 @@ test("a long conversation stays within its budget and keeps every word of the us
     const last = texts(drive.sent.at(-1)?.messages ?? []);
     assert.match(last, /<conversation_summary>/);
     assert.match(last, /never touch file F59/);
+    assertRecorded(drive);
   } finally {
     await drive.end();
   }
@@ -92,6 +107,7 @@ test("one long turn is compacted inside: input first, then the summary, then the
     assert.match(texts(last), /call_1_79_0/);
     await drive.turn(input(2), [round(2, 0)], answer(2));
     assertGrowing(drive.sent);
+    assertRecorded(drive);
     assert.ok(Math.max(...drive.sent.map(({ tokens }) => tokens)) <= 8_000);
   } finally {
     await drive.end();

@@ -181,3 +181,45 @@ describe("promptAuthority", () => {
     assert.equal(summaryIn(setting.turnBodies()[1]), undefined);
   });
 });
+
+describe("wantsCompaction", () => {
+  let setting: LaneSetting;
+  afterEach(() => setting.end());
+
+  it("an engine that wants a compaction below the budget gets it in the queued lane, before the prompt is sent", async () => {
+    const { engine, calls } = recordingEngine({
+      info: { assembleScope: "call", ownsCompaction: true, interceptsCompaction: true },
+      assemble: ({ messages }) => ({
+        messages,
+        estimatedTokens: 0,
+        wantsCompaction: messages.length > 2,
+      }),
+      compact: ownSummary,
+    });
+    setting = await LaneSetting.open({ engine, compaction: ROOM });
+    for (const word of ["amber", "birch"]) await setting.ask(filler(2_000, word));
+    assert.equal(calls.compact.length, 0, "nothing is asked for before the engine wants it");
+    await setting.ask(filler(2_000, "cedar"));
+    assert.equal(calls.compact.length, 1);
+    const [params] = calls.compact;
+    assert.deepEqual([params?.force, params?.compactionTarget], [false, "budget"]);
+    const { recentCompactions } = await setting.status();
+    assert.deepEqual(
+      recentCompactions.map(({ lane, trigger, handledBy }) => [lane, trigger, handledBy]),
+      [["queued", "threshold", engine.info.id]],
+    );
+    assert.notEqual(summaryIn(setting.turnBodies().at(-1)), undefined);
+  });
+
+  it("one that cannot compact what it wants compacted is not asked again until the context has grown", async () => {
+    const { engine, calls } = recordingEngine({
+      info: { assembleScope: "call", ownsCompaction: true },
+      assemble: ({ messages }) => ({ messages, estimatedTokens: 0, wantsCompaction: true }),
+      compact: async () => ({ ok: true, compacted: false, reason: "there is nothing to compact" }),
+    });
+    setting = await LaneSetting.open({ engine, compaction: ROOM });
+    const events = await setting.ask("hello");
+    assert.equal(calls.compact.length, 1);
+    assert.equal(ofType(events, "turn.completed").length, 1);
+  });
+});

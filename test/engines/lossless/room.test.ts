@@ -1,0 +1,61 @@
+/** Who makes room: the host where it answers the engine's wish, the engine itself where it must. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { answer, input, round } from "../../../src/testkit/engine/conversation.ts";
+import { assertGrowing, Drive, texts } from "./drive.ts";
+
+const SETTINGS = { trigger: 8_000 };
+
+test("with a host that compacts nothing, the context still stays within the budget", async () => {
+  const drive = new Drive({ budget: 8_000, config: SETTINGS });
+  drive.obeys = false;
+  try {
+    for (let index = 0; index < 40; index += 1)
+      await drive.turn(input(index), [round(index, 0, 2, 150), round(index, 1, 1, 150)], answer(index, 40));
+    assert.equal(drive.compactions, 0);
+    const wishes = drive.sent.filter(({ result }) => result.wantsCompaction === true).length;
+    assert.ok(wishes > 0, "the host was never asked");
+    const over = drive.sent.filter(({ tokens, result }) => tokens > 8_000 && result.wantsCompaction !== true);
+    assert.deepEqual(over, []);
+    assertGrowing(drive.sent);
+    assert.match(texts(drive.sent.at(-1)?.messages ?? []), /<conversation_summary>/);
+  } finally {
+    await drive.end();
+  }
+});
+
+test("every compaction that the host makes is an entry of the transcript, and so outlives the database", async () => {
+  const drive = new Drive({ budget: 16_000, config: SETTINGS });
+  try {
+    for (let index = 0; index < 30; index += 1)
+      await drive.turn(input(index), [round(index, 0, 2, 150)], answer(index, 40));
+    const entries = drive.transcript.entries.filter(({ type }) => type === "compaction");
+    const epochs = new Set(drive.sent.map(({ epoch }) => epoch).filter((epoch) => epoch !== "whole"));
+    assert.ok(epochs.size > 1);
+    assert.equal(entries.length, epochs.size);
+  } finally {
+    await drive.end();
+  }
+});
+
+test("a cut of the live turn that the host did not take leaves the input in its place, once", async () => {
+  const drive = new Drive({ budget: 30_000, config: SETTINGS });
+  try {
+    await drive.turn(input(0), [round(0, 0)], answer(0));
+    const turnId = drive.begin({ role: "user", content: "Look after all berths." });
+    for (let step = 0; step < 60; step += 1)
+      for (const message of round(1, step, 1, 200)) drive.append(turnId, message);
+    // The engine has compacted; its summary never came into the transcript.
+    const { compacted } = await drive.engine.compact({
+      ...drive.params({ turnId }),
+      tokenBudget: drive.budget,
+      force: true,
+    });
+    assert.ok(compacted);
+    const { messages } = await drive.call(turnId);
+    const inputs = messages.filter((message) => texts([message]) === '["Look after all berths."]');
+    assert.equal(inputs.length, 1);
+  } finally {
+    await drive.end();
+  }
+});
