@@ -13,6 +13,7 @@ import { messageTokens } from "../../tokens/messages.ts";
 import { contextBefore, planCut, type Cut } from "./cut.ts";
 import { extractLeaf, PARTS, type Span } from "./nodes.ts";
 import { NODE_SHARE } from "./head.ts";
+import { recordOf } from "./record.ts";
 import { draftEpoch, leavingSpans, publishDraft, type Draft } from "./publish.ts";
 import type { LosslessSession } from "./session.ts";
 import type { NewNode } from "./store/types.ts";
@@ -237,10 +238,7 @@ export async function compactSession(
         origin: "engine",
         tokensBefore: before,
         tokensAfter: after,
-        details: {
-          epoch: draft.epoch.id,
-          nodes: draft.nodes.map(({ nodeId, origin }) => ({ nodeId, origin })),
-        },
+        details: recordOf(draft),
       },
     };
   } catch (error) {
@@ -274,6 +272,6 @@ export async function interceptSession(
     summary: made.draft.epoch.head,
     firstKeptEntryId: made.keptEntryId,
     tokensBefore: made.before,
-    details: { epoch: made.draft.epoch.id },
+    details: recordOf(made.draft),
   };
 }

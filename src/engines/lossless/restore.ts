@@ -5,9 +5,41 @@ import { factsOfSummary } from "./facts.ts";
 import { renderHead } from "./head.ts";
 import { nodeId } from "./nodes.ts";
 import { fresh, messagesById, publishDraft, uncoveredFrom } from "./publish.ts";
+import type { EpochRecord } from "./record.ts";
 import type { LosslessStore } from "./store/store.ts";
 import type { NewNode } from "./store/types.ts";
 import type { SessionView } from "./view.ts";
+
+/**
+ * The epoch that an entry of ours holds in full, after the loss of the store or in an imported session: the same bytes
+ * as before. False where it does not fit the path.
+ */
+export function restoreEpoch(
+  store: LosslessStore,
+  view: SessionView,
+  { epoch, frontier, nodes }: EpochRecord,
+): boolean {
+  const { sessionId } = view;
+  if (!store.locate(sessionId, epoch.firstKeptEntryId)?.onPath) return false;
+  const isHere = (id: string): boolean => store.locate(sessionId, id)?.onPath === true;
+  if (!nodes.every(({ firstEntryId, lastEntryId }) => isHere(firstEntryId) && isHere(lastEntryId)))
+    return false;
+  const known = new Set(nodes.map(({ nodeId }) => nodeId));
+  // What an extract was condensed of is made again when it is asked for.
+  const made = nodes.map((node) => ({
+    ...node,
+    children: node.children.filter((id) => known.has(id) || store.node(id) !== undefined),
+    state: "prepared" as const,
+  }));
+  const byId = new Map(made.map((node) => [node.nodeId, node]));
+  const shown = frontier.flatMap((id) => byId.get(id) ?? []);
+  return publishDraft(
+    store,
+    view,
+    { epoch: { ...epoch, madeAt: store.session(sessionId)?.entries ?? 0 }, nodes: shown, made },
+    0,
+  );
+}
 
 /** An epoch that the transcript names: a summary of the host, of another engine, or ours after the loss of the store. */
 export function adoptSummary(

@@ -5,7 +5,8 @@ import type { RuntimeContext } from "../../contract/runtime-context.ts";
 import { draftEpoch, publishDraft } from "./publish.ts";
 import { readSummary } from "../../contract/summary.ts";
 import { textOf } from "../../compaction/message-text.ts";
-import { adoptSummary, recoverEpoch, shareEpoch } from "./restore.ts";
+import { readRecord } from "./record.ts";
+import { adoptSummary, recoverEpoch, restoreEpoch, shareEpoch } from "./restore.ts";
 import { messageTokens } from "../../tokens/messages.ts";
 import type { Volatile } from "./epoch.ts";
 import { sharesOf, type LosslessSettings, type Shares } from "./settings.ts";
@@ -170,6 +171,8 @@ export class LosslessSession {
     if (newest?.entry?.type !== "compaction") return;
     const entry: CompactionEntry = newest.entry;
     const { epoch } = view;
+    const record = epoch ? undefined : readRecord(entry, this.sessionId);
+    if (record && restoreEpoch(store, view, record)) return;
     if (!epoch) {
       const { firstKeptEntryId, splitTurnInputId: splitInputId } = entry;
       adoptSummary(store, view, { text: entry.summary, firstKeptEntryId, splitInputId });

@@ -204,8 +204,8 @@ export class Drive {
     });
     assert.equal(ok, true, reason);
     if (!compacted) return false;
-    const { summary = "", firstKeptEntryId = "" } = result ?? {};
-    return this.#record(turnId, tokens, { summary, firstKeptEntryId });
+    const { summary = "", firstKeptEntryId = "", details } = result ?? {};
+    return this.#record(turnId, tokens, { summary, firstKeptEntryId, details });
   }
 
   async #intercept(turnId: string, tokens: number): Promise<boolean> {
@@ -231,8 +231,9 @@ export class Drive {
   async #record(
     turnId: string,
     tokens: number,
-    { summary, firstKeptEntryId }: { summary: string; firstKeptEntryId: string },
+    made: { summary: string; firstKeptEntryId: string; details?: unknown },
   ): Promise<boolean> {
+    const { summary, firstKeptEntryId, details } = made;
     const { messages, liveStart, fragments } = await contextFromPath(this.transcript, turnId);
     const cut = checkCut({ messages, liveStart, firstKeptEntryId, fragments });
     assert.ok(!("reason" in cut), "reason" in cut ? cut.reason : "");
@@ -243,6 +244,8 @@ export class Drive {
       firstKeptEntryId,
       tokensBefore: tokens,
       origin: "engine",
+      // As a line of the file comes back.
+      ...(details === undefined ? {} : { details: JSON.parse(JSON.stringify(details)) as unknown }),
       ...(cut.splitTurnInputId === undefined ? {} : { splitTurnInputId: cut.splitTurnInputId }),
     });
     return true;

@@ -1,7 +1,10 @@
 /** Who makes room: the host where it answers the engine's wish, the engine itself where it must. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { LlmComplete } from "../../../src/contract/model.ts";
 import { answer, input, round } from "../../../src/testkit/engine/conversation.ts";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { assertGrowing, Drive, texts } from "./drive.ts";
 
 const SETTINGS = { trigger: 8_000 };
@@ -55,6 +58,40 @@ test("a cut of the live turn that the host did not take leaves the input in its 
     const { messages } = await drive.call(turnId);
     const inputs = messages.filter((message) => texts([message]) === '["Look after all berths."]');
     assert.equal(inputs.length, 1);
+  } finally {
+    await drive.end();
+  }
+});
+
+test("with its database lost, the engine goes on with the same bytes, summaries of a model and origins included", async () => {
+  const sections = ["Goal", "State", "Decisions and constraints", "Open asks"];
+  const summary = sections.map((heading) => `## ${heading}\n- The berths are looked after.`).join("\n");
+  const llm: LlmComplete = async ({ messages }) => {
+    const asked = JSON.stringify(messages).match(/these (?:changed files|exact strings): [^"\\]*/g) ?? [];
+    const text = [summary, ...asked].join("\n");
+    return { text, provider: "test", model: "model", agentId: "main", stopReason: "stop" };
+  };
+  const drive = new Drive({ budget: 16_000, config: SETTINGS, llm });
+  try {
+    for (let index = 0; index < 40; index += 1) {
+      await drive.turn(input(index), [round(index, 0, 2, 150)], answer(index, 40));
+      await drive.maintain();
+    }
+    const before = drive.sent.at(-1);
+    const nodesBefore = drive.lossless.frontier("session0001").nodeIds.map((id) => drive.lossless.node(id));
+    assert.ok(nodesBefore.some((node) => node?.origin === "model"));
+    await drive.engine.dispose?.();
+    for (const end of ["", "-wal", "-shm"])
+      rmSync(join(drive.dir, "agent", `lossless.db${end}`), { force: true });
+    drive.reopen();
+    await drive.turn(input(40), [], answer(40, 10));
+    const after = drive.sent.at(-1);
+    assert.equal(after?.epoch, before?.epoch);
+    assert.deepEqual(after?.bytes.slice(0, before?.bytes.length), before?.bytes);
+    const nodes = drive.lossless.frontier("session0001").nodeIds.map((id) => drive.lossless.node(id));
+    const shown = (list: typeof nodes): unknown[] =>
+      list.map((node) => [node?.nodeId, node?.origin, node?.model, node?.text, node?.firstEntryId]);
+    assert.deepEqual(shown(nodes), shown(nodesBefore));
   } finally {
     await drive.end();
   }
