@@ -95,7 +95,7 @@ export async function assembleSession(
   // What the host has cut begins with the head already.
   if (hostCut) parts = { ...parts, history: [] };
   const factor = session.factor(context);
-  const tokens = (total(parts.history) + total(parts.live)) * factor;
+  const tokens = (total(parts.history, view.maxChars) + total(parts.live, view.maxChars)) * factor;
   const why = dueOf(session, { tokens, budget, factor, begins });
   if (why === "no") return answer(session, [...parts.history, ...parts.live], factor);
   if (why !== "cold" && turnId !== undefined) {
@@ -134,9 +134,9 @@ function wantedOf(
 }
 
 function answer(session: LosslessSession, messages: AgentMessage[], factor: number): AssembleResult {
-  const { epoch } = session.view;
+  const { epoch, maxChars } = session.view;
   const valid = repairPairs(messages);
-  const estimatedTokens = Math.ceil(total(valid) * factor);
+  const estimatedTokens = Math.ceil(total(valid, maxChars) * factor);
   return {
     messages: valid,
     estimatedTokens,

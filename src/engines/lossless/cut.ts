@@ -54,7 +54,8 @@ export function planCut(
   // What must not be cut is no reason to leave less of the rest.
   const keepRecentTokens = options.splitsLive ? options.keep : Math.max(options.keep, live);
   const fragments = new Set(view.items.filter(({ isFragment }) => isFragment).map(({ entryId }) => entryId));
-  const plan = planCompaction({ messages, liveStart, keepRecentTokens, tokens: sentTokens, fragments });
+  const tokens = (message: AgentMessage): number => sentTokens(message, view.maxChars);
+  const plan = planCompaction({ messages, liveStart, keepRecentTokens, tokens, fragments });
   if ("reason" in plan) return plan;
   const index = view.indexOf(plan.firstKeptEntryId);
   const item = view.items[index];

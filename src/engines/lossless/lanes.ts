@@ -105,7 +105,10 @@ function planRoom(session: LosslessSession, asked: Asked): Plan | { reason: stri
   const shares = session.shares(asked.budget);
   const liveStart = liveStartOf(session, asked.context.turnId);
   const items = view.items.reduce((sum, { tokens }) => sum + tokens, 0);
-  const before = contextBefore(store, view).reduce((sum, message) => sum + sentTokens(message), items);
+  const before = contextBefore(store, view).reduce(
+    (sum, message) => sum + sentTokens(message, view.maxChars),
+    items,
+  );
   if (asked.force && before * factor < SMALLEST_FORCED && view.complete)
     return {
       reason: `There is nothing to compact: the context has about ${Math.ceil(before * factor)} tokens.`,

@@ -46,9 +46,9 @@ interface Renewal {
   cold: boolean;
 }
 
-export function total(messages: readonly AgentMessage[]): number {
+export function total(messages: readonly AgentMessage[], maxChars: number): number {
   let tokens = 0;
-  for (const message of messages) tokens += sentTokens(message);
+  for (const message of messages) tokens += sentTokens(message, maxChars);
   return tokens;
 }
 
@@ -90,13 +90,14 @@ export async function draftRenewal(
     const sizes = session.headSizes(session.context);
     return draftEpoch(store, view, { cut: 0, firstKeptEntryId, splitInputId, ...sizes, liveTurnId: turnId });
   }
-  const room = Math.floor(budget / factor) - total(parts.live);
+  const room = Math.floor(budget / factor) - total(parts.live, view.maxChars);
   for (const [step, shares] of STEPS.entries()) {
     const draft = await draftStep(session, parts, renewal, shares);
     if (draft === "later") continue;
     if (!draft) return undefined;
     const before = draft.epoch.startTokens - liveItems(session, parts.liveStart);
-    if (before <= room || step === STEPS.length - 1) return before < total(parts.history) ? draft : undefined;
+    if (before <= room || step === STEPS.length - 1)
+      return before < total(parts.history, view.maxChars) ? draft : undefined;
   }
   return undefined;
 }
@@ -115,9 +116,9 @@ async function draftStep(
   const { view, store } = session;
   const { budget, factor, least, turnId } = renewal;
   const shares = session.shares(budget);
-  const live = total(parts.live);
+  const live = total(parts.live, view.maxChars);
   const headNow = view.epoch ? messageTokens(headMessage(view.epoch)) : 0;
-  const kept = total(parts.history) - headNow;
+  const kept = total(parts.history, view.maxChars) - headNow;
   const headTokens = Math.max(LEAST_HEAD, Math.floor((shares.head * share.head) / factor));
   const tail = (shares.tail * share.tail) / factor;
   const keep = Math.floor(Math.max(live + tail / 2, tail));

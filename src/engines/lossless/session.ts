@@ -11,7 +11,7 @@ import { messageTokens } from "../../tokens/messages.ts";
 import type { Volatile } from "./epoch.ts";
 import { sharesOf, type LosslessSettings, type Shares } from "./settings.ts";
 import type { LosslessStore } from "./store/store.ts";
-import { SessionView } from "./view.ts";
+import { resultChars, SessionView } from "./view.ts";
 
 /** Turns whose keys are remembered; the host offers none again that is older. */
 const MOST_KEYS = 256;
@@ -148,6 +148,7 @@ export class LosslessSession {
     options: { sessionKey?: string | undefined; signal?: AbortSignal | undefined },
   ): Promise<number> {
     this.context = context;
+    this.view.trimAt(resultChars(context));
     const { stored, compacted } = await this.view.sync(context.transcript, options);
     if (this.view.broken) recoverEpoch(this.store, this.view, this.headSizes(context));
     if (!this.view.epoch && this.forkOf !== undefined) shareEpoch(this.store, this.view, this.forkOf);

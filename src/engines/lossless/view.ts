@@ -4,6 +4,7 @@
  */
 import { trimToolResult } from "../../compaction/trim.ts";
 import type { AgentMessage } from "../../contract/message.ts";
+import type { RuntimeContext } from "../../contract/runtime-context.ts";
 import type { TranscriptCursor, TranscriptEntry } from "../../contract/transcript.ts";
 import { messageTokens } from "../../tokens/messages.ts";
 import { epochOf, type Epoch } from "./epoch.ts";
@@ -28,17 +29,27 @@ const MOST_AT_ONCE = 512;
 /** A tool's result is sent with at most so many characters; `agents.defaults.toolResultMaxChars`. */
 const TOOL_RESULT_CHARS = 48_000;
 
-const sentSizes = new WeakMap<AgentMessage, number>();
+const sentSizes = new WeakMap<AgentMessage, { maxChars: number; tokens: number }>();
 
-/** Estimated tokens of a message as it is sent, long tool results trimmed. */
-export function sentTokens(message: AgentMessage): number {
+/** Estimated tokens of a message as it is sent, tool results of more than `maxChars` characters trimmed. */
+export function sentTokens(message: AgentMessage, maxChars = TOOL_RESULT_CHARS): number {
   if (message.role !== "toolResult") return messageTokens(message);
-  let tokens = sentSizes.get(message);
-  if (tokens === undefined) {
-    tokens = messageTokens(trimToolResult(message, TOOL_RESULT_CHARS).message);
-    sentSizes.set(message, tokens);
-  }
+  const known = sentSizes.get(message);
+  if (known?.maxChars === maxChars) return known.tokens;
+  const tokens = messageTokens(trimToolResult(message, maxChars).message);
+  sentSizes.set(message, { maxChars, tokens });
   return tokens;
+}
+
+/** The host's limit, as its configuration and the model's window give it. Characters. */
+export function resultChars({
+  config,
+  contextWindow,
+}: Pick<RuntimeContext, "config" | "contextWindow">): number {
+  const { agents } = (config ?? {}) as { agents?: { defaults?: { toolResultMaxChars?: unknown } } };
+  const chars = agents?.defaults?.toolResultMaxChars ?? TOOL_RESULT_CHARS;
+  if (typeof chars !== "number") return TOOL_RESULT_CHARS;
+  return chars === TOOL_RESULT_CHARS ? Math.min(chars, contextWindow) : chars;
 }
 
 interface SyncOptions {
@@ -62,6 +73,8 @@ export class SessionView {
   items: Item[] = [];
   /** False when messages lie before the items for which no summary stands. */
   complete = true;
+  /** Characters that a tool's result is sent with at most. */
+  #maxChars = TOOL_RESULT_CHARS;
   /** Set when the epoch's first kept entry is not on the path any more. */
   broken: Epoch | undefined;
   #leafId: string | null | undefined;
@@ -74,6 +87,17 @@ export class SessionView {
     this.#store = store;
     this.sessionId = sessionId;
     this.#readTokens = readTokens;
+  }
+
+  get maxChars(): number {
+    return this.#maxChars;
+  }
+
+  /** Another model or configuration trims otherwise: what is held is counted anew. */
+  trimAt(maxChars: number): void {
+    if (maxChars === this.#maxChars) return;
+    this.#maxChars = maxChars;
+    this.items = this.items.map((item) => ({ ...item, tokens: sentTokens(item.message, maxChars) }));
   }
 
   has(entryId: string): boolean {
@@ -135,7 +159,7 @@ export class SessionView {
       this.epoch = undefined;
     }
     if (leafId === null) return;
-    for (const entry of this.#read(leafId)) this.#add(itemOf(entry), entry.supersedes);
+    for (const entry of this.#read(leafId)) this.#add(itemOf(entry, this.#maxChars), entry.supersedes);
   }
 
   #read(leafId: string): StoredEntry[] {
@@ -168,7 +192,7 @@ export class SessionView {
         entryId: entry.id,
         placeId: entry.id,
         message,
-        tokens: sentTokens(message),
+        tokens: sentTokens(message, this.#maxChars),
         isFragment: entry.type !== "message",
         ...(entry.turnId === undefined ? {} : { turnId: entry.turnId }),
       };
@@ -223,7 +247,7 @@ function messageOf(entry: TranscriptEntry): AgentMessage | undefined {
   };
 }
 
-function itemOf(stored: StoredEntry): Item | undefined {
+function itemOf(stored: StoredEntry, maxChars: number): Item | undefined {
   const { entryId, turnId, kind } = stored;
   const message = stored.message ? { ...stored.message, entryId } : stored.entry && messageOf(stored.entry);
   if (!message) return undefined;
@@ -232,7 +256,7 @@ function itemOf(stored: StoredEntry): Item | undefined {
     entryId,
     placeId: entryId,
     message,
-    tokens: sentTokens(message),
+    tokens: sentTokens(message, maxChars),
     isFragment,
     ...(turnId === undefined ? {} : { turnId }),
   };

@@ -107,7 +107,7 @@ async function prepareLeaf(run: Run, start: number, until: number): Promise<numb
         entryId,
         placeId: entryId,
         message: { ...message, entryId },
-        tokens: sentTokens(message),
+        tokens: sentTokens(message, run.session.view.maxChars),
         isFragment: false,
       },
     ];
