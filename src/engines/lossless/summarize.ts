@@ -17,7 +17,18 @@ const ANSWER_SLACK = 1.5;
 const LEAST_LIMIT = 300;
 const CONDENSE =
   "The transcript consists of summaries of consecutive parts of one conversation, oldest first. Make one summary of them: " +
-  "keep requests, constraints, decisions and what is open; tell finished work as finished.";
+  "keep requests, constraints, decisions and what is open; tell finished work as finished. What a later part corrects is " +
+  "told as corrected.";
+/** The further up, the less of how it was done. */
+const CONDENSE_DEEP =
+  "They are summaries of summaries, of a long time: tell it in stages, a line or two each. Keep what still binds later " +
+  "work, each decision with its reason, and the exact names of what exists now; leave out single steps and commands.";
+
+/** What the prompt says beside the rules of every summary, for a node of a depth. */
+function depthInstructions({ kind, depth }: NewNode): string {
+  if (kind === "leaf") return "";
+  return depth > 1 ? `${CONDENSE} ${CONDENSE_DEEP}` : CONDENSE;
+}
 
 interface ModelRequest {
   /** The extract whose place the summary takes. */
@@ -43,7 +54,7 @@ export async function modelNode(
   const options = summaryOptions(context, { customInstructions: focus });
   const { llm } = options;
   if (!llm) return undefined;
-  const instructions = [node.kind === "condensed" ? CONDENSE : "", options.customInstructions ?? ""].filter(
+  const instructions = [depthInstructions(node), options.customInstructions ?? ""].filter(
     (text) => text !== "",
   );
   let model = "";
