@@ -8,8 +8,15 @@ const HEAD_SHARE = 0.6;
 /** Smaller limits count as this one: the marker has to fit, or trimming again would change the text again. */
 const SMALLEST_LIMIT = 200;
 
-function marker(left: number, entryId: string | undefined): string {
-  const where = entryId === undefined ? "" : `; the whole result is entry ${entryId}`;
+/** Where the whole of a trimmed result is found: its entry, and the tool that gives an entry's words, if there is one. */
+interface Source {
+  entryId?: string | undefined;
+  tool?: string | undefined;
+}
+
+function marker(left: number, { entryId, tool }: Source): string {
+  const how = tool === undefined ? "" : `, which ${tool} gives`;
+  const where = entryId === undefined ? "" : `; the whole result is entry ${entryId}${how}`;
   return `\n[... ${left} characters left out${where} ...]\n`;
 }
 
@@ -30,30 +37,32 @@ function tailStart(text: string, wanted: number): number {
 }
 
 /** A text of at most `maxChars` characters (200 where less is asked for): head, a line naming the gap, tail. */
-export function trimText(text: string, maxChars: number, entryId?: string): string {
+export function trimText(text: string, maxChars: number, source: Source = {}): string {
   const limit = Math.max(maxChars, SMALLEST_LIMIT);
   if (text.length <= limit) return text;
-  const room = Math.max(0, limit - marker(text.length, entryId).length);
+  const room = Math.max(0, limit - marker(text.length, source).length);
   const head = headEnd(text, Math.floor(room * HEAD_SHARE));
   const tail = tailStart(text, text.length - (room - Math.floor(room * HEAD_SHARE)));
-  return text.slice(0, head) + marker(tail - head, entryId) + text.slice(tail);
+  return text.slice(0, head) + marker(tail - head, source) + text.slice(tail);
 }
 
 /**
  * Leaves out the middle of a tool result whose text parts together exceed `maxChars` characters; images stay.
- * The text becomes one part in the place of the first. A limit under 200 counts as 200. Bytes are those of the
- * text. Returns the same object when it is short enough.
+ * The text becomes one part in the place of the first. A limit under 200 counts as 200. `tool` names the tool that
+ * gives an entry's words, where the model has one. Bytes are those of the text. Returns the same object when it is
+ * short enough.
  */
 export function trimToolResult(
   message: ToolResultMessage,
   maxChars: number,
+  tool?: string,
 ): { message: ToolResultMessage; trimmed?: { fromBytes: number; toBytes: number } } {
   let chars = 0;
   for (const part of message.content) if (part.type === "text") chars += part.text.length;
   if (chars <= Math.max(maxChars, SMALLEST_LIMIT)) return { message };
   const texts = message.content.filter((part) => part.type === "text").map((part) => part.text);
   const whole = texts.join("\n");
-  const text = trimText(whole, maxChars, message.entryId);
+  const text = trimText(whole, maxChars, { entryId: message.entryId, tool });
   const first = message.content.findIndex((part) => part.type === "text");
   const content: ToolResultMessage["content"] = [];
   for (const [index, part] of message.content.entries()) {

@@ -12,7 +12,7 @@ import type { AgentMessage, ToolResultMessage, UserMessage } from "../contract/m
 import type { ModelInfo } from "../contract/model.ts";
 import type { ReceiptPart } from "../contract/receipt.ts";
 import type { ContextSlice } from "../contract/writer.ts";
-import type { ToolSpec } from "../contract/tool.ts";
+import { ENTRY_TOOL, type ToolSpec } from "../contract/tool.ts";
 import { repairPairs } from "../compaction/pairing.ts";
 import { trimToolResult } from "../compaction/trim.ts";
 import type { Calibration } from "../tokens/calibration.ts";
@@ -285,7 +285,9 @@ export class Assembler {
   #trim(message: ToolResultMessage): ReturnType<typeof trimToolResult> {
     const known = this.#trimmed.get(message);
     if (known) return known;
-    const made = trimToolResult(message, this.#options.toolResultMaxChars);
+    const { tools, toolResultMaxChars } = this.#options;
+    const tool = tools.some(({ name }) => name === ENTRY_TOOL) ? ENTRY_TOOL : undefined;
+    const made = trimToolResult(message, toolResultMaxChars, tool);
     this.#trimmed.set(message, made);
     return made;
   }

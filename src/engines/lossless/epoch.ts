@@ -41,6 +41,12 @@ export interface Volatile {
   after: string;
 }
 
+export interface Stub {
+  text: string;
+  /** Entry that made the result worthless; off the path, the result is shown again. */
+  by: string;
+}
+
 export interface Epoch {
   /** Names the epoch and its bytes: the same for the same head and cut. */
   id: string;
@@ -51,7 +57,7 @@ export interface Epoch {
   splitInputId?: string;
   facts: Facts;
   /** Texts that stand for kept messages, by entry id. */
-  stubs: Readonly<Record<string, string>>;
+  stubs: Readonly<Record<string, Stub>>;
   /** Entries of the path when it was made; a compaction entry behind them is a newer one. */
   madeAt: number;
   /** Estimated tokens of the context when it began. */
@@ -76,8 +82,9 @@ export function hashOf(...parts: readonly string[]): string {
   return hash.digest("hex").slice(0, 16);
 }
 
-export function epochId(head: string, firstKeptEntryId: string): string {
-  return hashOf("epoch", head, firstKeptEntryId);
+export function epochId(head: string, firstKeptEntryId: string, stubs: Epoch["stubs"] = {}): string {
+  const left = Object.entries(stubs).flatMap(([id, { text }]) => [id, text]);
+  return hashOf("epoch", head, firstKeptEntryId, ...left);
 }
 
 /** The epoch that a frontier was published with; undefined before the first. */

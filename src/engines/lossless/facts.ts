@@ -13,7 +13,7 @@ import { gatherStrings } from "./strings.ts";
 const MOST_FILES = 300;
 const MOST_WORK = 120;
 const MOST_RULES = 80;
-const MOST_USERS = 400;
+export const MOST_USERS = 400;
 const LINE_CHARS = 240;
 const OUTCOME_CHARS = 120;
 const ANSWER_CHARS = 1_600;

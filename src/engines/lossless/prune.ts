@@ -4,6 +4,7 @@
  */
 import { callsOf, textOf } from "../../compaction/message-text.ts";
 import type { ToolCallPart } from "../../contract/message.ts";
+import type { Stub } from "./epoch.ts";
 import { sentTokens, type Item } from "./view.ts";
 
 /** A shorter result costs no more than the line in its place. Tokens. */
@@ -52,28 +53,35 @@ function keyOf({ call }: Result): string {
 }
 
 /** Why a result tells nothing any more; undefined where it still does. */
-function reasonOf(result: Result, later: readonly Result[]): string | undefined {
+function reasonOf(result: Result, later: readonly Result[]): { why: string; by: string } | undefined {
   const { path, reads, failed, text } = result;
   const key = keyOf(result);
   const again = later.find((other) => keyOf(other) === key);
-  if (again?.text === text) return "the same call gave the same result again later";
-  if (failed && again && !again.failed) return "the error did not come again later";
+  const because = (why: string, other: Result): { why: string; by: string } => ({
+    why,
+    by: other.item.entryId,
+  });
+  if (again?.text === text) return because("the same call gave the same result again later", again);
+  if (failed && again && !again.failed) return because("the error did not come again later", again);
   if (!reads || path === undefined) return undefined;
   const of = later.filter((other) => other.path === path && !other.failed);
-  if (again && !again.failed && of.includes(again)) return "the file was read again later";
-  return of.some(({ changes }) => changes) ? "the file was written anew later" : undefined;
+  if (again && !again.failed && of.includes(again)) return because("the file was read again later", again);
+  const write = of.find(({ changes }) => changes);
+  return write && because("the file was written anew later", write);
 }
 
 /** Texts for the results of `items` that may go, by entry id. `keep`: ids that stay as they are. */
-export function stubsOf(items: readonly Item[], keep: ReadonlySet<string>): Record<string, string> {
+export function stubsOf(items: readonly Item[], keep: ReadonlySet<string>): Record<string, Stub> {
   const results = resultsOf(items);
-  const stubs: Record<string, string> = {};
+  const stubs: Record<string, Stub> = {};
   for (const [index, result] of results.entries()) {
     const { entryId, message } = result.item;
     const hasImage = message.role === "toolResult" && message.content.some(({ type }) => type !== "text");
     if (keep.has(entryId) || hasImage || sentTokens(message) < WORTH) continue;
     const reason = reasonOf(result, results.slice(index + 1));
-    if (reason !== undefined) stubs[entryId] = `[Left out: ${reason}. The whole result is entry ${entryId}.]`;
+    if (!reason) continue;
+    const text = `[Left out: ${reason.why}. The whole result is entry ${entryId}.]`;
+    stubs[entryId] = { text, by: reason.by };
   }
   return stubs;
 }

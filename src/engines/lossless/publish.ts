@@ -19,7 +19,7 @@ import {
 import { stubsOf } from "./prune.ts";
 import type { LosslessStore } from "./store/store.ts";
 import type { NewNode, SummaryNode } from "./store/types.ts";
-import type { Item, SessionView } from "./view.ts";
+import { original, stubbed, type Item, type SessionView } from "./view.ts";
 
 interface EpochRequest {
   /** Index of the first item that stays; 0 renders the head anew. */
@@ -163,7 +163,7 @@ export async function leavingSpans(
   const { sessionId } = view;
   const { nodes, made } = await present(store, view);
   let from = uncoveredFrom(store, sessionId, nodes);
-  const items = view.items.slice(0, request.cut);
+  const items = view.items.slice(0, request.cut).map(original);
   const first = items[0];
   if (first && nodes.length === 0 && !view.complete) {
     const start = store.locate(sessionId, first.placeId)?.position ?? 0;
@@ -218,7 +218,7 @@ function leavingMessages(store: LosslessStore, view: SessionView, request: Epoch
   const messages = view.items
     .slice(0, request.cut)
     .filter(({ isFragment, entryId }) => !isFragment && entryId !== request.splitInputId)
-    .map(({ message }) => message);
+    .map((item) => original(item).message);
   if (earlier === undefined || earlier === request.splitInputId) return messages;
   const input = store.get(earlier, view.sessionId)?.message;
   return input ? [{ ...input, entryId: earlier }, ...messages] : messages;
@@ -260,7 +260,10 @@ export async function draftEpoch(
           },
           new Pace(signal),
         );
-  const pins = store.pins(sessionId).map(({ entryId }) => entryId);
+  // Of a branch that was left nothing is shown; back on it, its pins hold again.
+  const pins = store
+    .pins(sessionId)
+    .flatMap(({ entryId }) => (store.locate(sessionId, entryId)?.onPath ? [entryId] : []));
   const kept = new Set(view.items.slice(cut).map(({ entryId }) => entryId));
   const outside = pins.filter((id) => !kept.has(id));
   const head = renderHead({
@@ -271,19 +274,26 @@ export async function draftEpoch(
     maxTokens: headTokens,
     userTokens: request.userTokens,
   });
-  const rest = view.items.slice(cut);
+  const rest = view.items.slice(cut).map(original);
   const closed = rest.filter(({ turnId }) => turnId === undefined || turnId !== request.liveTurnId);
+  const stubs = stubsOf(closed, new Set(pins));
   const epoch: Epoch = {
-    id: epochId(head.text, firstKeptEntryId),
+    id: epochId(head.text, firstKeptEntryId, stubs),
     head: head.text,
     firstKeptEntryId,
     ...(splitInputId === undefined ? {} : { splitInputId }),
     facts: head.facts,
-    stubs: { ...stubsOf(closed, new Set(pins)) },
+    stubs,
     madeAt: store.session(sessionId)?.entries ?? 0,
     startTokens: 0,
   };
-  const startTokens = messageTokens(headMessage(epoch)) + rest.reduce((sum, { tokens }) => sum + tokens, 0);
+  const startTokens = rest.reduce(
+    (sum, item) => {
+      const stub = stubs[item.entryId];
+      return sum + (stub ? stubbed(item, stub.text) : item).tokens;
+    },
+    messageTokens(headMessage(epoch)),
+  );
   return { epoch: { ...epoch, startTokens }, nodes: fitted, made };
 }
 

@@ -1,7 +1,8 @@
 /** Epochs that are not made of what leaves: a transcript's summary, a path that was left, a fork. */
+import { Pace } from "../../platform/pace.ts";
 import { messageTokens } from "../../tokens/messages.ts";
 import { epochId, NO_FACTS, type Epoch, type Facts } from "./epoch.ts";
-import { factsOfSummary } from "./facts.ts";
+import { factsOfSummary, gatherFacts, MOST_USERS } from "./facts.ts";
 import { renderHead } from "./head.ts";
 import { nodeId } from "./nodes.ts";
 import { fresh, messagesById, publishDraft, uncoveredFrom } from "./publish.ts";
@@ -41,17 +42,53 @@ export function restoreEpoch(
   );
 }
 
+/** Entries of a page, and pages, that are looked through for users' messages before a cut. */
+const PAGE = 2_000;
+const PAGES = 10;
+/** Tokens of the newest entries before a cut that other facts are read of. */
+const FACT_TOKENS = 100_000;
+
+/** The newest messages of users before an entry, oldest first. */
+function usersBefore(store: LosslessStore, sessionId: string, entryId: string): string[] {
+  const newestFirst: string[] = [];
+  let before = entryId;
+  for (let page = 0; page < PAGES && newestFirst.length < MOST_USERS; page += 1) {
+    const { items, complete } = store.outlineBack(sessionId, { before, maxMessages: PAGE });
+    newestFirst.push(...items.flatMap((item) => (item.role === "user" ? [item.entryId] : [])).reverse());
+    const [first] = items;
+    if (complete || !first) break;
+    before = first.entryId;
+  }
+  return newestFirst.slice(0, MOST_USERS).reverse();
+}
+
+/** The facts of what lies before an entry of the path: all words of users, and what else the newest part says. */
+async function factsBefore(
+  store: LosslessStore,
+  sessionId: string,
+  entryId: string,
+  known: Facts,
+): Promise<Facts> {
+  const { items } = store.walkBack(sessionId, { before: entryId, maxTokens: FACT_TOKENS });
+  const messages = items.flatMap((item) =>
+    item.message ? [{ ...item.message, entryId: item.entryId }] : [],
+  );
+  const facts = await gatherFacts(known, { messages, badEnds: [], inTurn: false }, new Pace());
+  return { ...facts, users: usersBefore(store, sessionId, entryId) };
+}
+
 /** An epoch that the transcript names: a summary of the host, of another engine, or ours after the loss of the store. */
-export function adoptSummary(
+export async function adoptSummary(
   store: LosslessStore,
   view: SessionView,
   summary: { text: string; firstKeptEntryId: string; splitInputId?: string | undefined },
-): boolean {
+): Promise<boolean> {
   const { sessionId } = view;
   const kept = store.locate(sessionId, summary.firstKeptEntryId);
-  if (!kept?.onPath || kept.position === 0) return false;
+  // At the beginning of a path a summary stands for nothing but itself: what it tells is nowhere else.
+  if (!kept?.onPath || (kept.position === 0 && kept.kind !== "compaction")) return false;
   const first = store.at(sessionId, 0);
-  const last = store.at(sessionId, kept.position - 1);
+  const last = store.at(sessionId, Math.max(0, kept.position - 1));
   if (!first || !last) return false;
   const base = {
     kind: "leaf",
@@ -75,7 +112,8 @@ export function adoptSummary(
     head: summary.text,
     firstKeptEntryId: summary.firstKeptEntryId,
     ...(summary.splitInputId === undefined ? {} : { splitInputId: summary.splitInputId }),
-    facts: factsOfSummary(summary.text),
+    // The head is the summary; the next one has the words of the prefix too, which are in the store.
+    facts: await factsBefore(store, sessionId, kept.entryId, factsOfSummary(summary.text)),
     stubs: {},
     madeAt: store.session(sessionId)?.entries ?? 0,
     startTokens: 0,
@@ -87,11 +125,11 @@ export function adoptSummary(
  * After the path has left the epoch's first kept entry: the summaries that still stand for its beginning are the new
  * head, and what follows them is shown as it was said.
  */
-export function recoverEpoch(
+export async function recoverEpoch(
   store: LosslessStore,
   view: SessionView,
   { headTokens, userTokens }: { headTokens: number; userTokens: number },
-): void {
+): Promise<void> {
   const { sessionId, broken } = view;
   if (!broken) return;
   const nodes: NewNode[] = [];
@@ -106,16 +144,12 @@ export function recoverEpoch(
     view.load();
     return;
   }
-  const users = broken.facts.users.filter((id) => {
-    const place = store.locate(sessionId, id);
-    return place?.onPath && place.position < next.position;
-  });
-  // Whether a file or a call still counts is not known of a branch that was left: only the words are carried.
-  const facts: Facts = { ...NO_FACTS, users, rules: broken.facts.rules, strings: broken.facts.strings };
+  // What was said and done on the branch that was left is not told: the facts are those of the path.
+  const facts = await factsBefore(store, sessionId, next.entryId, NO_FACTS);
   const head = renderHead({
     facts,
     nodes: nodes.map((node, order) => ({ ...node, order })),
-    messages: messagesById(store, view, users),
+    messages: messagesById(store, view, facts.users),
     pins: [],
     maxTokens: headTokens,
     userTokens,

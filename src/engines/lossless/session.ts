@@ -148,9 +148,11 @@ export class LosslessSession {
     options: { sessionKey?: string | undefined; signal?: AbortSignal | undefined },
   ): Promise<number> {
     this.context = context;
+    // Another process may have taken a turn since.
+    this.#state = undefined;
     this.view.trimAt(resultChars(context));
     const { stored, compacted } = await this.view.sync(context.transcript, options);
-    if (this.view.broken) recoverEpoch(this.store, this.view, this.headSizes(context));
+    if (this.view.broken) await recoverEpoch(this.store, this.view, this.headSizes(context));
     if (!this.view.epoch && this.forkOf !== undefined) shareEpoch(this.store, this.view, this.forkOf);
     if (compacted) await this.#takeCompaction(context);
     this.syncedTurn = context.turnId;
@@ -176,7 +178,7 @@ export class LosslessSession {
     if (record && restoreEpoch(store, view, record)) return;
     if (!epoch) {
       const { firstKeptEntryId, splitTurnInputId: splitInputId } = entry;
-      adoptSummary(store, view, { text: entry.summary, firstKeptEntryId, splitInputId });
+      await adoptSummary(store, view, { text: entry.summary, firstKeptEntryId, splitInputId });
       return;
     }
     if (entry.summary === epoch.head || newest.position < epoch.madeAt) return;

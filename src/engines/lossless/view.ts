@@ -22,6 +22,13 @@ export interface Item {
   /** Of an entry that is no user's, such as a notice: shown, never summarized. */
   isFragment: boolean;
   turnId?: string;
+  /** As it was before a stub of the epoch took its words' place. */
+  whole?: Item;
+}
+
+/** The item with its own words. */
+export function original(item: Item): Item {
+  return item.whole ? { ...item.whole, placeId: item.placeId } : item;
 }
 
 /** New entries up to which they are taken in at once; more go the way of an adoption. */
@@ -204,7 +211,8 @@ export class SessionView {
   #add(item: Item | undefined, supersedes?: string): void {
     if (!item || this.#ids.has(item.entryId)) return;
     const stub = this.epoch?.stubs[item.entryId];
-    const shown = stub === undefined ? item : stubbed(item, stub);
+    const holds = stub !== undefined && this.#store.locate(this.sessionId, stub.by)?.onPath === true;
+    const shown = holds ? stubbed(item, stub.text) : item;
     const place = supersedes === undefined ? undefined : this.#ids.get(supersedes);
     if (place !== undefined) {
       this.items[place] = { ...shown, placeId: this.items[place]?.placeId ?? shown.placeId };
@@ -263,9 +271,9 @@ function itemOf(stored: StoredEntry, maxChars: number): Item | undefined {
 }
 
 /** The item with a short text in the place of its own; calls and ids stay. */
-function stubbed(item: Item, text: string): Item {
+export function stubbed(item: Item, text: string): Item {
   const { message } = item;
   if (message.role !== "toolResult") return item;
   const short: AgentMessage = { ...message, content: [{ type: "text", text }] };
-  return { ...item, message: short, tokens: sentTokens(short) };
+  return { ...item, message: short, tokens: sentTokens(short), whole: item };
 }

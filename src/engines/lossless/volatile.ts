@@ -36,22 +36,91 @@ function sameNames(one: readonly unknown[], other: readonly unknown[]): boolean 
   });
 }
 
-/** Finds a place for `from` on the other side, moving earlier matches where that helps. */
+/** A message by its place in its list. */
+interface Side {
+  index: number;
+  names: readonly unknown[];
+}
+
+function sidesOf(messages: readonly AgentMessage[]): Map<string, Side[]> {
+  const groups = new Map<string, Side[]>();
+  for (const [index, message] of messages.entries()) {
+    const key = signature(message);
+    const group = groups.get(key);
+    const side = { index, names: names(message) };
+    if (group) group.push(side);
+    else groups.set(key, [side]);
+  }
+  return groups;
+}
+
+/**
+ * Pairs those of one signature whose every name is known with one of the same names: whatever else may stand for either
+ * of them may stand for the other, so no better choice is lost. Returns what is left of both sides.
+ */
+function pairNamed(
+  given: readonly Side[],
+  held: readonly Side[],
+  matched: Set<number>,
+): { given: Side[]; held: Side[] } {
+  const known = new Map<string, Side[]>();
+  const rest: { given: Side[]; held: Side[] } = { given: [], held: [] };
+  for (const side of held.toReversed()) {
+    if (side.names.some(isUnnamed)) rest.held.push(side);
+    else {
+      const key = JSON.stringify(side.names);
+      const group = known.get(key);
+      if (group) group.push(side);
+      else known.set(key, [side]);
+    }
+  }
+  for (const side of given) {
+    const same = side.names.some(isUnnamed) ? undefined : known.get(JSON.stringify(side.names))?.pop();
+    if (same) matched.add(side.index);
+    else rest.given.push(side);
+  }
+  return { given: rest.given, held: [...known.values()].flat().concat(rest.held) };
+}
+
+/** Finds a place for `from` on the other side, a free one first, else by moving earlier matches. */
 function augment(
   from: number,
   edges: readonly (readonly number[])[],
   taken: Map<number, number>,
   seen: Set<number>,
 ): boolean {
+  const free = edges[from]?.find((to) => !taken.has(to));
+  if (free !== undefined) {
+    taken.set(free, from);
+    return true;
+  }
   for (const to of edges[from] ?? []) {
     if (seen.has(to)) continue;
     seen.add(to);
     const holder = taken.get(to);
-    if (holder !== undefined && !augment(holder, edges, taken, seen)) continue;
+    if (holder === undefined || !augment(holder, edges, taken, seen)) continue;
     taken.set(to, from);
     return true;
   }
   return false;
+}
+
+/** Those of one signature where names are lost. */
+function pairOpen(given: readonly Side[], held: readonly Side[], matched: Set<number>): void {
+  const edges = given.map((one) =>
+    held.flatMap((other, index) => (sameNames(one.names, other.names) ? [index] : [])),
+  );
+  const taken = new Map<number, number>();
+  // What a search has seen in vain leads nowhere later either.
+  let dead: ReadonlySet<number> = new Set();
+  for (const from of given.keys()) {
+    const seen = new Set(dead);
+    if (!augment(from, edges, taken, seen)) dead = seen;
+  }
+  for (const from of taken.values()) {
+    const side = given[from];
+    if (side) matched.add(side.index);
+  }
 }
 
 /**
@@ -60,18 +129,11 @@ function augment(
  */
 export function unmatched(given: readonly AgentMessage[], held: readonly AgentMessage[]): AgentMessage[] {
   if (given.length === 0 || held.length === 0) return [...given];
-  const groups = new Map<string, number[]>();
-  for (const [index, message] of held.entries()) {
-    const key = signature(message);
-    groups.set(key, [...(groups.get(key) ?? []), index]);
+  const groups = sidesOf(held);
+  const matched = new Set<number>();
+  for (const [key, sides] of sidesOf(given)) {
+    const rest = pairNamed(sides, groups.get(key) ?? [], matched);
+    if (rest.given.length > 0 && rest.held.length > 0) pairOpen(rest.given, rest.held, matched);
   }
-  const heldNames = held.map(names);
-  const edges = given.map((message) => {
-    const own = names(message);
-    return (groups.get(signature(message)) ?? []).filter((index) => sameNames(own, heldNames[index] ?? []));
-  });
-  const taken = new Map<number, number>();
-  for (const from of given.keys()) augment(from, edges, taken, new Set());
-  const matched = new Set(taken.values());
   return given.filter((_, index) => !matched.has(index));
 }

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
+import { filler } from "../../../../src/testkit/engine/conversation.ts";
+import { startServer } from "../../../servers/server.ts";
+import { makeSetting, modelConfig, run } from "../../../turn/setting.ts";
+
+test("processes that begin at once on an agent without a database all take their turns, and each session is whole", async () => {
+  const server = await startServer({
+    protocol: "openai-completions",
+    script: () => ({ text: `Done. ${filler(300)}`, chunkSize: 100_000 }),
+  });
+  const plugins = {
+    slots: { contextEngine: "lossless" },
+    entries: { lossless: { config: { trigger: 5_000 } } },
+  };
+  const setting = makeSetting(
+    modelConfig("openai-completions", server.url, { contextWindow: 24_000 }, { plugins }),
+  );
+  const keys = ["one", "two", "three"];
+  try {
+    const done = await Promise.all(
+      keys.map((key) => run(setting, `Words of ${key}: ${filler(1_500)}`, "--session", key)),
+    );
+    for (const { code, events, stderr } of done) {
+      assert.equal(code, 0, stderr);
+      assert.deepEqual(
+        events.filter(({ type }) => type === "context.degraded"),
+        [],
+      );
+      assert.doesNotMatch(stderr, /busy|locked/i);
+    }
+    const store = openLosslessStore(join(setting.home, "agents", "main"));
+    try {
+      assert.deepEqual((await store.verify()).problems, []);
+      const sessions = store.sessions();
+      assert.deepEqual(new Set(sessions.map(({ sessionKey }) => sessionKey)), new Set(keys));
+      for (const { sessionId, sessionKey, adopted } of sessions) {
+        assert.ok(adopted);
+        const said = store.walkBack(sessionId).items.filter(({ role }) => role === "user");
+        assert.equal(said.length, 1, sessionKey);
+      }
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await server.close();
+    setting.remove();
+  }
+});
