@@ -47,6 +47,11 @@ export interface Stub {
   by: string;
 }
 
+/** Names a call of an assistant message among an epoch's stubs. */
+export function callKey(entryId: string, callId: string): string {
+  return `${entryId}/${callId}`;
+}
+
 export interface Epoch {
   /** Names the epoch and its bytes: the same for the same head and cut. */
   id: string;
@@ -56,7 +61,7 @@ export interface Epoch {
   /** Input of the turn that the cut splits; it stands before the head. */
   splitInputId?: string;
   facts: Facts;
-  /** Texts that stand for kept messages, by entry id. */
+  /** Texts that stand for the words of kept results by entry id, of kept calls by `callKey`. */
   stubs: Readonly<Record<string, Stub>>;
   /** Entries of the path when it was made; a compaction entry behind them is a newer one. */
   madeAt: number;

@@ -1,10 +1,11 @@
 /**
- * Structural pruning, at an epoch change only: results that a later one has made worthless become a line that names
- * the entry, by which the words are found again. No model decides.
+ * Structural pruning, at an epoch change only: results that a later one has made worthless, and the words of a file that
+ * was written anew later, become a line that names the entry, by which they are found again. No model decides.
  */
 import { callsOf, textOf } from "../../compaction/message-text.ts";
 import type { ToolCallPart } from "../../contract/message.ts";
-import type { Stub } from "./epoch.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
+import { callKey, type Stub } from "./epoch.ts";
 import { sentTokens, type Item } from "./view.ts";
 
 /** A shorter result costs no more than the line in its place. Tokens. */
@@ -12,6 +13,8 @@ const WORTH = 120;
 
 interface Result {
   item: Item;
+  /** Message of the call. */
+  calledIn: Item;
   call: ToolCallPart;
   path: string | undefined;
   reads: boolean;
@@ -26,17 +29,20 @@ function pathOf(call: ToolCallPart): string | undefined {
 }
 
 function resultsOf(items: readonly Item[]): Result[] {
-  const calls = new Map<string, ToolCallPart>();
+  const calls = new Map<string, { call: ToolCallPart; calledIn: Item }>();
   const results: Result[] = [];
   for (const item of items) {
     const { message } = item;
-    if (message.role === "assistant") for (const call of callsOf(message)) calls.set(call.id, call);
+    if (message.role === "assistant")
+      for (const call of callsOf(message)) calls.set(call.id, { call, calledIn: item });
     if (message.role !== "toolResult") continue;
-    const call = calls.get(message.toolCallId);
-    if (!call) continue;
+    const known = calls.get(message.toolCallId);
+    if (!known) continue;
+    const { call, calledIn } = known;
     const name = call.name.toLowerCase();
     results.push({
       item,
+      calledIn,
       call,
       path: pathOf(call),
       reads: /^read|^view|^cat$/.test(name),
@@ -70,12 +76,27 @@ function reasonOf(result: Result, later: readonly Result[]): { why: string; by: 
   return write && because("the file was written anew later", write);
 }
 
-/** Texts for the results of `items` that may go, by entry id. `keep`: ids that stay as they are. */
+/** A line for the words of a file that was written whole, and whole again later. */
+function rewritten(result: Result, later: readonly Result[]): Stub | undefined {
+  const { path, changes, failed, call, calledIn } = result;
+  if (!changes || failed || path === undefined) return undefined;
+  if (estimateTokens(JSON.stringify(call.arguments)) < WORTH) return undefined;
+  const again = later.find((other) => other.changes && other.path === path && !other.failed);
+  if (!again) return undefined;
+  const text = `[Left out: the file was written anew later. The whole call is entry ${calledIn.entryId}.]`;
+  return { text, by: again.item.entryId };
+}
+
+/** Texts for the results of `items` that may go by entry id, and for calls by `callKey`. `keep`: ids that stay as they are. */
 export function stubsOf(items: readonly Item[], keep: ReadonlySet<string>): Record<string, Stub> {
   const results = resultsOf(items);
   const stubs: Record<string, Stub> = {};
   for (const [index, result] of results.entries()) {
     const { entryId, message } = result.item;
+    const written = keep.has(result.calledIn.entryId)
+      ? undefined
+      : rewritten(result, results.slice(index + 1));
+    if (written) stubs[callKey(result.calledIn.entryId, result.call.id)] = written;
     const hasImage = message.role === "toolResult" && message.content.some(({ type }) => type !== "text");
     if (keep.has(entryId) || hasImage || sentTokens(message) < WORTH) continue;
     const reason = reasonOf(result, results.slice(index + 1));

@@ -287,13 +287,8 @@ export async function draftEpoch(
     madeAt: store.session(sessionId)?.entries ?? 0,
     startTokens: 0,
   };
-  const startTokens = rest.reduce(
-    (sum, item) => {
-      const stub = stubs[item.entryId];
-      return sum + (stub ? stubbed(item, stub.text) : item).tokens;
-    },
-    messageTokens(headMessage(epoch)),
-  );
+  const shown = rest.map((item) => stubbed(item, (key) => stubs[key]?.text));
+  const startTokens = shown.reduce((sum, { tokens }) => sum + tokens, messageTokens(headMessage(epoch)));
   return { epoch: { ...epoch, startTokens }, nodes: fitted, made };
 }
 

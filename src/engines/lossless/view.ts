@@ -3,11 +3,11 @@
  * what is new is taken in, a path that changed is read anew. Nothing here costs more than what a context holds.
  */
 import { trimToolResult } from "../../compaction/trim.ts";
-import type { AgentMessage } from "../../contract/message.ts";
+import type { AgentMessage, ToolCallPart } from "../../contract/message.ts";
 import type { RuntimeContext } from "../../contract/runtime-context.ts";
 import type { TranscriptCursor, TranscriptEntry } from "../../contract/transcript.ts";
 import { messageTokens } from "../../tokens/messages.ts";
-import { epochOf, type Epoch } from "./epoch.ts";
+import { callKey, epochOf, type Epoch } from "./epoch.ts";
 import type { LosslessStore } from "./store/store.ts";
 import type { StoredEntry } from "./store/types.ts";
 
@@ -207,12 +207,16 @@ export class SessionView {
     }
   }
 
+  /** What stands for a message's words, while what made them worthless is on the path. */
+  #stubText(key: string): string | undefined {
+    const stub = this.epoch?.stubs[key];
+    return stub && this.#store.locate(this.sessionId, stub.by)?.onPath === true ? stub.text : undefined;
+  }
+
   /** A rewritten message stands at the place of the one that it supersedes. */
   #add(item: Item | undefined, supersedes?: string): void {
     if (!item || this.#ids.has(item.entryId)) return;
-    const stub = this.epoch?.stubs[item.entryId];
-    const holds = stub !== undefined && this.#store.locate(this.sessionId, stub.by)?.onPath === true;
-    const shown = holds ? stubbed(item, stub.text) : item;
+    const shown = stubbed(item, (key) => this.#stubText(key));
     const place = supersedes === undefined ? undefined : this.#ids.get(supersedes);
     if (place !== undefined) {
       this.items[place] = { ...shown, placeId: this.items[place]?.placeId ?? shown.placeId };
@@ -270,10 +274,35 @@ function itemOf(stored: StoredEntry, maxChars: number): Item | undefined {
   };
 }
 
-/** The item with a short text in the place of its own; calls and ids stay. */
-export function stubbed(item: Item, text: string): Item {
-  const { message } = item;
-  if (message.role !== "toolResult") return item;
-  const short: AgentMessage = { ...message, content: [{ type: "text", text }] };
+/** Arguments up to this length stay as they are: what a call was about. Characters. */
+const KEPT_ARGUMENT = 200;
+
+function shortCall(call: ToolCallPart, text: string): ToolCallPart {
+  const values = Object.entries(call.arguments).map(([name, value]) => [
+    name,
+    typeof value === "string" && value.length > KEPT_ARGUMENT ? text : value,
+  ]);
+  return { ...call, arguments: Object.fromEntries(values) as ToolCallPart["arguments"] };
+}
+
+/** The item with short texts in the place of a result's words or of a call's long arguments; names and ids stay. */
+export function stubbed(item: Item, textFor: (key: string) => string | undefined): Item {
+  const { message, entryId } = item;
+  if (message.role === "toolResult") {
+    const text = textFor(entryId);
+    if (text === undefined) return item;
+    const short: AgentMessage = { ...message, content: [{ type: "text", text }] };
+    return { ...item, message: short, tokens: sentTokens(short), whole: item };
+  }
+  if (message.role !== "assistant") return item;
+  let changed = false;
+  const content = message.content.map((part) => {
+    const text = part.type === "toolCall" ? textFor(callKey(entryId, part.id)) : undefined;
+    if (part.type !== "toolCall" || text === undefined) return part;
+    changed = true;
+    return shortCall(part, text);
+  });
+  if (!changed) return item;
+  const short: AgentMessage = { ...message, content };
   return { ...item, message: short, tokens: sentTokens(short), whole: item };
 }
