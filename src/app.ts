@@ -2,7 +2,7 @@
  * Puts the host together: the only file that knows engines, memories and runtimes by name. It registers the bundled
  * ones as plugins would, loads the user's, and hands each agent what its turns need.
  */
-import { toPagurusError } from "./contract/errors.ts";
+import { PagurusError, toPagurusError } from "./contract/errors.ts";
 import type { TurnEvent } from "./contract/events.ts";
 import type { PagurusOptions, Pagurus } from "./contract/host.ts";
 import type { RunRequest, TurnRun } from "./contract/run.ts";
@@ -12,6 +12,7 @@ import { DEFAULT_AGENT_ID } from "./config/agent.ts";
 import { configFromValue, loadConfig, type LoadedConfig } from "./config/load.ts";
 import { agentDir, resolveHome } from "./config/paths.ts";
 import { createLegacyEngine } from "./engines/legacy/engine.ts";
+import type { CarePlace, LosslessCare } from "./engines/lossless/command/care.ts";
 import { registerLossless } from "./engines/lossless/register.ts";
 import { createFilesMemory } from "./memories/files/memory.ts";
 import { completeOnce } from "./model/complete.ts";
@@ -32,6 +33,8 @@ import { deleteSession } from "./turn/delete-session.ts";
 import { runHooks } from "./turn/hooks.ts";
 import { compactManually } from "./turn/lanes/manual.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
+import { maintainSession } from "./turn/maintain-session.ts";
+import { runPluginCommand } from "./turn/plugin-command.ts";
 import { previewContext } from "./turn/preview.ts";
 import { renewSession } from "./turn/renew.ts";
 import type { AgentHost } from "./turn/scope.ts";
@@ -55,6 +58,14 @@ export async function createPagurus(options: PagurusOptions = {}): Promise<Pagur
   const host = new Host(options);
   await host.start();
   return host;
+}
+
+export type { LosslessCare };
+
+/** What `pagurus lossless` does with an agent's store; the engine's code is loaded at this call. */
+export async function losslessCare(place: CarePlace): Promise<LosslessCare> {
+  const care = await import("./engines/lossless/command/care.ts");
+  return new care.LosslessCare(place);
 }
 
 /** What `reload` makes anew: configuration, plugins and the agents that live on them. */
@@ -219,9 +230,24 @@ class Host implements Pagurus {
   };
 
   compact: Pagurus["compact"] = (request) =>
-    this.#tracked("compaction", request.agentId, (agent, closing) => {
-      const signal = request.signal ? AbortSignal.any([closing, request.signal]) : closing;
-      return compactManually(agent, { ...request, signal });
+    this.#tracked("compaction", request.agentId, (agent, closing) =>
+      compactManually(agent, { ...request, signal: bothOf(closing, request.signal) }),
+    );
+
+  maintain: Pagurus["maintain"] = (request) =>
+    this.#tracked("maintenance", request.agentId, (agent, closing) =>
+      maintainSession(agent, { ...request, signal: bothOf(closing, request.signal) }),
+    );
+
+  commands: Pagurus["commands"] = () =>
+    this.#setup.registry.commands.map(({ name, usage, summary }) => ({ name, usage, summary }));
+
+  command: Pagurus["command"] = (request) =>
+    this.#tracked("command", request.agentId, (agent, closing) => {
+      const { name, signal } = request;
+      const found = this.#setup.registry.commands.find((command) => command.name === name);
+      if (found) return runPluginCommand(agent, found, { ...request, signal: bothOf(closing, signal) });
+      throw new PagurusError("usage_invalid", `No plugin has a command /${name}; /help lists the commands.`);
     });
 
   renew: Pagurus["renew"] = (request) =>
@@ -353,6 +379,10 @@ class Host implements Pagurus {
       return { text, provider, model: id, agentId, stopReason, ...(usage ? { usage } : {}) };
     };
   }
+}
+
+function bothOf(closing: AbortSignal, asked: AbortSignal | undefined): AbortSignal {
+  return asked ? AbortSignal.any([closing, asked]) : closing;
 }
 
 async function endSessions(agent: AgentHost): Promise<void> {

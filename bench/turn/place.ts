@@ -70,6 +70,7 @@ export function configure(home: string, baseUrl: string): void {
   const config = {
     models: { providers: { bench: { api: "openai-completions", baseUrl, models: [model] } } },
     agents: { defaults: { model: "bench/model", permission: { mode: "auto" } } },
+    plugins: { slots: { contextEngine: "lossless" } },
   };
   writeFileSync(join(home, "pagurus.json"), JSON.stringify(config), { mode: 0o600 });
 }

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { toPagurusError } from "../contract/errors.ts";
-import { DEFAULT_CONTEXT_ENGINE } from "../config/defaults.ts";
+import { SLOT_REASONS } from "../config/defaults.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { resolveHome } from "../config/paths.ts";
 import { runDoctor, type DoctorInput } from "../doctor/doctor.ts";
@@ -18,6 +18,8 @@ export interface DoctorOptions {
   json?: boolean;
 }
 
+/** Engines that every host has. */
+const BUNDLED = ["legacy", "lossless"];
 const MARKS = { ok: "✓", info: "·", warn: "!", error: "✗" } as const;
 const COLOURS = { ok: "green", info: "dim", warn: "yellow", error: "red" } as const;
 
@@ -45,7 +47,7 @@ async function registeredIn(
   home: string,
   refused: readonly string[],
 ): Promise<DoctorInput["registered"]> {
-  const { config, contextEngine } = loaded;
+  const { config, contextEngine, slotSource } = loaded;
   const registry = new PluginRegistry({
     config,
     logger: silentLogger,
@@ -53,12 +55,13 @@ async function registeredIn(
     llmComplete: () => Promise.reject(new Error("The doctor calls no model.")),
   });
   await loadPlugins(registry, { config, home });
-  const engineIds = new Set([DEFAULT_CONTEXT_ENGINE, ...registry.engineIds]);
+  const engineIds = new Set([...BUNDLED, ...registry.engineIds]);
   // Engines that the host brings along are known to the host only.
   if (!refused.includes("engine_unknown")) engineIds.add(contextEngine);
   return {
     engineIds: [...engineIds],
     contextEngine,
+    slotReason: SLOT_REASONS[slotSource],
     failures: registry.failures,
     engines: registry.engineIds.map((id) => ({ id, factory: registry.engine(id) })),
     config,

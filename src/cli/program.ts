@@ -3,6 +3,7 @@ import { toPagurusError } from "../contract/errors.ts";
 import type { Act, Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_USAGE, reportFailure, usageError } from "./failure.ts";
 import { addContextCommands, addHostCommands } from "./program-context.ts";
+import { addLosslessCommands } from "./program-lossless.ts";
 import { addConfigCommands, addToolCommands } from "./program-config.ts";
 import { addSessionCommands } from "./program-sessions.ts";
 import { packageVersion } from "./version.ts";
@@ -30,6 +31,7 @@ export function buildProgram(cli: Cli, act: Act): Command {
   addSessionCommands(program, cli, act);
   addContextCommands(program, cli, act);
   addHostCommands(program, cli, act);
+  addLosslessCommands(program, cli, act);
   addConfigCommands(program, cli, act);
   addToolCommands(program, cli, act);
   prepare(program, cli);

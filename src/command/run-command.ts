@@ -7,7 +7,7 @@ const help: SlashCommand = {
   aliases: ["?"],
   usage: "",
   summary: "List these commands.",
-  run: () => Promise.resolve(say(helpText())),
+  run: (_, { pagurus }) => Promise.resolve(say(helpText(pagurus.commands()))),
 };
 const exit: SlashCommand = {
   name: "exit",
@@ -20,8 +20,12 @@ const exit: SlashCommand = {
 /** Every slash command, in the order of `/help`. */
 export const SLASH_COMMANDS: readonly SlashCommand[] = [...sessionCommands, ...lookCommands, help, exit];
 
-function helpText(): string {
-  const rows = SLASH_COMMANDS.map((command) => [`/${command.name} ${command.usage}`.trim(), command.summary]);
+type Listed = Pick<SlashCommand, "name" | "usage" | "summary">;
+
+/** Plugins' commands behind ours; one of the same name is never reached. */
+function helpText(ofPlugins: readonly Listed[]): string {
+  const commands: Listed[] = [...SLASH_COMMANDS, ...ofPlugins.filter(({ name }) => !find(name))];
+  const rows = commands.map((command) => [`/${command.name} ${command.usage}`.trim(), command.summary]);
   const width = Math.max(...rows.map(([left]) => (left ?? "").length));
   return rows.map(([left, right]) => `${(left ?? "").padEnd(width)}  ${right ?? ""}`).join("\n");
 }
@@ -54,8 +58,15 @@ export async function runCommand(line: string, context: CommandContext): Promise
   const match = /^\/(\S+)\s*([\s\S]*)$/.exec(line.trim());
   const name = (match?.[1] ?? "").toLowerCase();
   const command = find(name);
-  if (command) return command.run((match?.[2] ?? "").trim(), context);
-  const near = SLASH_COMMANDS.map((known) => known.name)
+  const args = (match?.[2] ?? "").trim();
+  if (command) return command.run(args, context);
+  const { pagurus, sessionKey, agentId, cwd, signal } = context;
+  const ofPlugins = pagurus.commands().map((known) => known.name);
+  if (ofPlugins.includes(name)) {
+    const where = { sessionKey, agentId, cwd, ...(signal ? { signal } : {}) };
+    return say(await pagurus.command({ name, args, ...where }));
+  }
+  const near = [...SLASH_COMMANDS.map((known) => known.name), ...ofPlugins]
     .filter((known) => known.startsWith(name) || distance(known, name) <= 2)
     .map((known) => `/${known}`);
   const hint = near.length > 0 ? `Did you mean ${near.join(" or ")}?` : "/help lists the commands.";

@@ -1,3 +1,4 @@
+import type { EngineStatus } from "../contract/engine-params.ts";
 import type { CompactionFact, StatusReport, SubagentFact } from "../contract/status.ts";
 import { costFigures, costLimits, gaugeBar, LANE_WORDS, nextCompaction } from "./gauge.ts";
 import { bytes, count, oneLine, plural, time } from "./layout.ts";
@@ -40,6 +41,28 @@ function engineLine({ engine }: StatusReport): string {
   return `${engine.selected}${effective} (${about.join("; ")})`;
 }
 
+/** Epoch, trigger and debts, as far as the engine says; nothing for an engine that says nothing. */
+function engineRows({ engine }: StatusReport): StatusRow[] {
+  const { state, stateProblem } = engine;
+  if (stateProblem !== undefined) return [["", oneLine(stateProblem, 300)]];
+  if (!state) return [];
+  const { epoch, trigger, debts } = state;
+  const about = epoch
+    ? `epoch ${oneLine(epoch.id, 40)}: ${count(epoch.tokens)} tokens stand before entry ${epoch.firstKeptEntryId}`
+    : "nothing is compacted";
+  const at = trigger === undefined ? "" : `; its trigger is ${count(trigger)} tokens`;
+  return [["", about + at], ...(debts ? [["Debts", debtLine(debts)] satisfies StatusRow] : [])];
+}
+
+/** `3, tried up to 2 times, last failure model_timeout, next try 2026-11-21 22:02:18`. */
+export function debtLine(debts: NonNullable<EngineStatus["debts"]>): string {
+  if (debts.count === 0) return "none";
+  const tried = debts.attempts === 0 ? [] : [`tried up to ${plural(debts.attempts, "time")}`];
+  const failure = debts.errorCode === undefined ? [] : [`last failure ${debts.errorCode}`];
+  const next = debts.nextAt === undefined ? [] : [`next try ${time(debts.nextAt)}`];
+  return [plural(debts.count, "summary", "summaries"), ...tried, ...failure, ...next].join(", ");
+}
+
 /** `inside a turn, threshold, by legacy: 182,000 → 41,000 tokens`; what is not recorded is left out. */
 function compactionLine(fact: CompactionFact): string {
   const { lane, trigger, handledBy, tokensBefore, tokensAfter } = fact;
@@ -51,8 +74,11 @@ function compactionLine(fact: CompactionFact): string {
   return `${time(fact.timestamp)}  ${how === "" ? "" : `${how}: `}${sizes} tokens`;
 }
 
-function compactionRows({ context, compactions, recentCompactions }: StatusReport): StatusRow[] {
-  const next = nextCompaction(context);
+function compactionRows(report: StatusReport): StatusRow[] {
+  const { context, compactions, recentCompactions, engine } = report;
+  // An engine with a trigger of its own does not wait for the budget to be used up.
+  const budget = Math.min(context.budget, engine.state?.trigger ?? Infinity);
+  const next = nextCompaction({ ...context, budget });
   const shown = recentCompactions.slice(0, LISTED_COMPACTIONS);
   const earlier = compactions - shown.length;
   return [
@@ -108,6 +134,7 @@ export function statusRows(report: StatusReport): StatusRow[] {
       report.Runtime.rule === "" ? report.Runtime.id : `${report.Runtime.id} (${report.Runtime.rule})`,
     ],
     ["Engine", engineLine(report)],
+    ...engineRows(report),
     ["Memory", memoryLine(report.memory)],
     ["Context", contextLine(report.context)],
     ...compactionRows(report),

@@ -6,15 +6,36 @@ import type { Pace } from "../platform/pace.ts";
 
 /** A leading slash, `./`, `../` or `~/` belongs to the path. */
 const CANDIDATE = /(?:~\/|\.{0,2}\/)?[A-Za-z0-9_][A-Za-z0-9_./:-]{5,}/g;
+const SHORTEST = 6;
 const LONGEST = 120;
+
+function isSpecific(value: string): boolean {
+  if (value.length < SHORTEST || value.length > LONGEST) return false;
+  return /[0-9_./:]/.test(value) || /[a-z][A-Z]/.test(value);
+}
 
 /** The specific strings of a text: with a digit, `_ . / :` or camel case, of 6 to 120 characters. */
 export function specificStrings(text: string): string[] {
   const found: string[] = [];
   for (const [match] of text.matchAll(CANDIDATE)) {
     const value = match.replace(/[./:-]+$/, "");
-    if (value.length < 6 || value.length > LONGEST) continue;
-    if (/[0-9_./:]/.test(value) || /[a-z][A-Z]/.test(value)) found.push(value);
+    if (isSpecific(value)) found.push(value);
+  }
+  return found;
+}
+
+/**
+ * The same, where the name of a field (`session_id: `) keeps its colon, as it is written again. With `fields` also
+ * those that are plain words: in code and data only the colon tells that they are names.
+ */
+export function namesIn(text: string, fields: boolean): string[] {
+  const found: string[] = [];
+  for (const match of text.matchAll(CANDIDATE)) {
+    const value = match[0].replace(/[./:-]+$/, "");
+    const name = `${value}:`;
+    const isField = match[0] === name && /\s/.test(text.charAt(match.index + name.length));
+    if (isSpecific(value)) found.push(isField ? name : value);
+    else if (isField && fields && isSpecific(name)) found.push(name);
   }
   return found;
 }

@@ -43,7 +43,7 @@ export function readSections(summary: string): SummaryLine[] {
     const text = raw.replace(/^\s*(?:[-*•]|\d{1,3}[.)])\s+/, "").trim();
     if (text === "") continue;
     if (section === "Exact identifiers") {
-      for (const value of text.split(", ")) lines.push({ section, text: value });
+      for (const value of text.split(/,? +/)) lines.push({ section, text: value });
     } else lines.push({ section, text });
   }
   return lines;

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { PagurusError } from "../contract/errors.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../platform/files.ts";
 import { checkConfig } from "./check.ts";
+import { chosenEngine } from "./defaults.ts";
 import { normalizeText, parseJson5 } from "./json5.ts";
 import { formatKeyPath, valueAt, type KeyPath } from "./key-path.ts";
 import { readConfigText } from "./load.ts";
@@ -41,7 +42,7 @@ export function setConfigValue(file: string, path: KeyPath, value: unknown): { w
 /** Removes the value at `path`. Throws `config_key_unknown`, `config_invalid`, `usage_invalid`. */
 export function unsetConfigValue(file: string, path: KeyPath): { warnings: string[] } {
   return editFile(file, (text) => {
-    const after = unsetInText(text, file, path);
+    const after = readConfigText(file) === undefined ? undefined : unsetInText(text, file, path);
     if (after === undefined) {
       throw new PagurusError(
         "config_key_unknown",
@@ -71,7 +72,7 @@ export function rememberPermission(file: string, rule: PermissionRule): boolean 
 function editFile(file: string, change: (text: string) => string): { warnings: string[] } {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const stored = readConfigText(file);
-    const before = normalizeText(stored ?? "");
+    const before = stored === undefined ? newFileText(file) : normalizeText(stored);
     const after = change(before);
     const warnings = checkNotWorse(before, after, file);
     if (after === before && stored !== undefined) return { warnings };
@@ -86,6 +87,12 @@ function editFile(file: string, change: (text: string) => string): { warnings: s
     `${file} is being written by another program all the time; try again when it has ended.`,
     { details: { file } },
   );
+}
+
+/** A file that is made names the engine that was in use without it: no setting changes another one's value. */
+function newFileText(file: string): string {
+  const { contextEngine } = chosenEngine({}, false);
+  return setInText(normalizeText(""), file, ["plugins", "slots", "contextEngine"], contextEngine);
 }
 
 /** Problems that were there before must not keep a user from mending them one by one. */

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { PagurusError } from "../contract/errors.ts";
 import { checkConfig, type CheckResult } from "./check.ts";
-import { DEFAULT_CONTEXT_ENGINE, defaultConfig } from "./defaults.ts";
+import { chosenEngine, defaultConfig, type SlotSource } from "./defaults.ts";
 import { parseJson5 } from "./json5.ts";
 import { formatKeyPath, valueAt } from "./key-path.ts";
 import { readVerdict, writeVerdict, type Verdict } from "./marker.ts";
@@ -18,8 +18,7 @@ export interface LoadedConfig {
   warnings: string[];
   /** The engine of the slot. */
   contextEngine: string;
-  /** Whether the slot's engine was configured or is the default. */
-  slotSource: "config" | "default";
+  slotSource: SlotSource;
 }
 
 /**
@@ -30,7 +29,7 @@ export function loadConfig(options: { home: string }): LoadedConfig {
   const file = configFile(options.home);
   const text = readConfigText(file);
   if (text === undefined)
-    return loaded(defaultConfig(), { file, found: false, slotKnown: false, warnings: [] });
+    return { config: defaultConfig(), file, found: false, warnings: [], ...chosenEngine({}, false) };
   const value = parseJson5(text, file);
   let verdict: Verdict | undefined = readVerdict(options.home, text);
   if (!verdict) {
@@ -87,21 +86,7 @@ function fromChecked(value: unknown, verdict: Verdict, file: string, found: bool
   }
   // The check has found the value to be of the type, but for what was just taken out.
   const config = value as PagurusConfig;
-  return loaded(config, {
-    file,
-    found,
-    slotKnown: config.plugins?.slots?.contextEngine !== undefined,
-    warnings: verdict.warnings,
-  });
-}
-
-function loaded(
-  config: PagurusConfig,
-  facts: { file: string; found: boolean; slotKnown: boolean; warnings: string[] },
-): LoadedConfig {
-  const { file, found, warnings } = facts;
-  const contextEngine = config.plugins?.slots?.contextEngine ?? DEFAULT_CONTEXT_ENGINE;
-  return { config, file, found, warnings, contextEngine, slotSource: facts.slotKnown ? "config" : "default" };
+  return { config, file, found, warnings: verdict.warnings, ...chosenEngine(config, true) };
 }
 
 /** The value of a key of the configuration in use. Throws `usage_invalid`, `config_key_unknown`. */

@@ -15,7 +15,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Names the schema in the marker of validated files, so that a file is checked anew by a new schema. A test
  * compares it with the schema; it prints the value to put here.
  */
-export const SCHEMA_FINGERPRINT = "1e6370ea4fdc0248";
+export const SCHEMA_FINGERPRINT = "dca7f4b0a136536f";
 
 function runtimePolicy(z: Zod) {
   return z
@@ -100,6 +100,24 @@ function subagents(z: Zod) {
   });
 }
 
+/** The one bundled engine with settings; those of plugins are the plugin's affair. */
+function lossless(z: Zod) {
+  const tokens = z.int().min(1).optional();
+  const keys = z.array(z.string().min(1)).optional();
+  return z.strictObject({
+    trigger: tokens.describe("Tokens of history and live turn at which it compacts."),
+    headTokens: tokens.describe("Tokens of the summary with all that belongs to it."),
+    tailTokens: tokens.describe("Tokens of newest messages that stay as they are."),
+    ignoreSessions: keys.describe("Globs over session keys: nothing is kept beyond the transcript."),
+    statelessSessions: keys.describe("Globs over session keys: each turn begins with nothing before it."),
+    summariesPerHour: z.int().min(0).optional().describe("Most summaries that a model is asked for."),
+    retention: z
+      .strictObject({ sessionsOlderThanDays: z.number().positive() })
+      .optional()
+      .describe("When an unused conversation leaves the database; its transcript stays."),
+  });
+}
+
 function provider(z: Zod) {
   const model = z.strictObject({
     id: z.string().min(1),
@@ -176,10 +194,12 @@ function buildSchema(z: Zod) {
           .strictObject({ contextEngine: z.string().min(1).optional(), memory: z.string().min(1).optional() })
           .optional(),
         entries: z
-          .record(
-            z.string(),
-            z.strictObject({ enabled: z.boolean().optional(), config: z.unknown().optional() }),
-          )
+          .object({
+            lossless: z
+              .strictObject({ enabled: z.boolean().optional(), config: lossless(z).optional() })
+              .optional(),
+          })
+          .catchall(z.strictObject({ enabled: z.boolean().optional(), config: z.unknown().optional() }))
           .optional(),
         load: z.strictObject({ paths: z.array(z.string().min(1)).optional() }).optional(),
       })

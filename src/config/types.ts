@@ -90,6 +90,32 @@ export interface AgentModelConfig {
   thinking?: "off" | "low" | "medium" | "high";
 }
 
+/** Settings of the engine `lossless`. */
+export interface LosslessConfig {
+  /** Tokens of history and live turn at which it compacts; a model's budget may make it less. */
+  trigger?: number;
+  /** Tokens of the summary with all that belongs to it. Default a share of the trigger. */
+  headTokens?: number;
+  /** Tokens of newest messages that stay as they are. Default a share of the trigger. */
+  tailTokens?: number;
+  /** Globs over session keys: nothing is kept of these beyond the transcript. */
+  ignoreSessions?: string[];
+  /** Globs over session keys: as ignored, and no earlier turn is shown to the model. */
+  statelessSessions?: string[];
+  /** Most summaries that a model is asked for within an hour. */
+  summariesPerHour?: number;
+  /** Absent: everything is kept. */
+  retention?: {
+    /** Conversations unused for so many days leave the database; their transcripts stay. */
+    sessionsOlderThanDays: number;
+  };
+}
+
+interface PluginEntryConfig {
+  enabled?: boolean;
+  config?: unknown;
+}
+
 export type EngineStage =
   | "factory"
   | "bootstrap"
@@ -127,7 +153,10 @@ export interface PagurusConfig {
   models?: { providers?: Record<string, ProviderConfig> };
   plugins?: {
     slots?: { contextEngine?: string; memory?: string };
-    entries?: Record<string, { enabled?: boolean; config?: unknown }>;
+    entries?: {
+      lossless?: { enabled?: boolean; config?: LosslessConfig };
+      [id: string]: PluginEntryConfig;
+    };
     load?: { paths?: string[] };
   };
   memory?: { citations?: "auto" | "on" | "off" };

@@ -10,6 +10,8 @@ import type {
   BootstrapParams,
   BootstrapResult,
   CommitTurnParams,
+  EngineStatus,
+  EngineStatusParams,
   IngestBatchParams,
   IngestParams,
   MaintainParams,
@@ -104,6 +106,8 @@ export interface ContextEngine {
   /** Exactly-once settle, preferred over all others when present; the same key twice answers `duplicate`. May
    * throw: the turn is offered again. Deadline 30 s. */
   commitTurn?(params: CommitTurnParams): Promise<{ status: "committed" | "duplicate" }>;
+  /** (+) Called for `pagurus status`, outside of turns; reads only. May throw: the report says so. Deadline 5 s. */
+  status?(params: EngineStatusParams): Promise<EngineStatus>;
   /** Called at shutdown and plugin reload, not for a session. Deadline 10 s. */
   dispose?(): Promise<void>;
 }

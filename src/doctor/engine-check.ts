@@ -7,6 +7,8 @@ export interface RegisteredParts {
   engineIds: readonly string[];
   /** Id of the engine in the slot. */
   contextEngine: string;
+  /** Why it is in the slot, in words. */
+  slotReason: string;
   failures: readonly { pluginId: string; reason: string }[];
   /** Engines of plugins: those that are tried. */
   engines?: readonly { id: string; factory: ContextEngineFactory }[];
@@ -43,9 +45,10 @@ function pluginFindings({ failures }: RegisteredParts): Finding[] {
   }));
 }
 
-function slotFinding({ engineIds, contextEngine }: RegisteredParts): Finding {
+function slotFinding({ engineIds, contextEngine, slotReason }: RegisteredParts): Finding {
   if (engineIds.includes(contextEngine)) {
-    return { level: "ok", check: "engine", detail: `The context engine ${contextEngine} is registered.` };
+    const detail = `The context engine ${contextEngine} is in the slot (${slotReason}) and registered.`;
+    return { level: "ok", check: "engine", detail };
   }
   return {
     level: "error",

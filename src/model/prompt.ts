@@ -17,6 +17,8 @@ import type {
   UserMessage,
 } from "../contract/message.ts";
 import type { ModelInfo } from "../contract/model.ts";
+import { summaryPieces } from "../compaction/summary-pieces.ts";
+import { readSummary } from "../contract/summary.ts";
 import { mergeUserMessages } from "./merge-users.ts";
 import { signedThinking, toolCallOptions } from "./signatures.ts";
 
@@ -37,8 +39,8 @@ const FAR_BLOCKS = 16;
 
 /**
  * Builds the prompt. `stableCount` leading messages get Anthropic's history mark; the system text and the last
- * message get one too, and the end of the previous request where it lies far back (a round of many parallel calls).
- * The last tool has the fourth mark, see `toolsOf`, unless these are four already.
+ * message get one too, what later compactions keep of a summary, and the end of the previous request where it lies far
+ * back (a round of many parallel calls). The last tool has the fourth mark, see `toolsOf`, unless these are four already.
  */
 export function buildPrompt(
   system: string,
@@ -56,14 +58,22 @@ export function buildPrompt(
   if (stableCount >= messages.length) stableEnd = writer.prompt.length;
   writer.flushImages();
   const prompt = writer.prompt;
-  if (info.api === "anthropic-messages" && info.promptCache === "marks") mark(prompt, stableEnd);
+  if (hasMarks(info)) mark(prompt, stableEnd, writer.lasting);
   const merges = info.api === "openai-completions" && info.provider !== "openai";
   return merges ? mergeUserMessages(prompt) : prompt;
 }
 
+function hasMarks({ api, promptCache }: ModelInfo): boolean {
+  return api === "anthropic-messages" && promptCache === "marks";
+}
+
 /** How many marks a prompt carries; Anthropic takes four in a request. */
 export function countMarks(prompt: LanguageModelV4Prompt): number {
-  return prompt.filter(({ providerOptions }) => providerOptions === CACHE_MARK).length;
+  return prompt.reduce((sum, message) => {
+    const parts = message.role === "user" ? message.content : [];
+    const marked = parts.filter(({ providerOptions }) => providerOptions === CACHE_MARK).length;
+    return sum + marked + (message.providerOptions === CACHE_MARK ? 1 : 0);
+  }, 0);
 }
 
 /** Where the previous request ended, when more blocks were added since than the lookback is sure to reach. */
@@ -74,11 +84,21 @@ function farEnd(prompt: LanguageModelV4Prompt): number[] {
   return since >= FAR_BLOCKS ? [answer] : [];
 }
 
-/** Marks the system message, the end of the stable history, of the previous request and of the prompt. */
-function mark(prompt: LanguageModelV4Prompt, stableEnd: number): void {
+/**
+ * Marks the system message, what lasts of a summary, the end of the stable history, of the previous request and of the
+ * prompt. Where all five are there, the history goes without: it is read up to the end of the previous request.
+ */
+function mark(
+  prompt: LanguageModelV4Prompt,
+  stableEnd: number,
+  lasting: LanguageModelV4TextPart | undefined,
+): void {
   const first = prompt[0];
   if (first?.role === "system") first.providerOptions = CACHE_MARK;
-  for (const end of [stableEnd, ...farEnd(prompt), prompt.length]) {
+  if (lasting) lasting.providerOptions = CACHE_MARK;
+  const far = farEnd(prompt);
+  const history = lasting && far.length > 0 ? [] : [stableEnd];
+  for (const end of [...history, ...far, prompt.length]) {
     // A thinking block cannot carry a mark, so it goes to the last message before it that can.
     let index = end - 1;
     while (index > 0 && prompt[index]?.role === "assistant" && endsInThinking(prompt[index])) index--;
@@ -93,6 +113,8 @@ function endsInThinking(message: LanguageModelV4Message | undefined): boolean {
 
 class PromptWriter {
   readonly prompt: LanguageModelV4Prompt = [];
+  /** The last piece of a summary that later compactions keep as it is. */
+  lasting: LanguageModelV4TextPart | undefined;
   readonly #info: ModelInfo;
   /** Id of a tool call as the transcript has it → as this provider gets it. */
   readonly #ids = new Map<string, string>();
@@ -123,12 +145,23 @@ class PromptWriter {
   }
 
   #user(message: UserMessage): void {
+    if (hasMarks(this.#info) && typeof message.content === "string" && this.#summary(message.content)) return;
     const parts: (TextPart | ImagePart)[] =
       typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
     const content = parts
       .filter((part) => part.type === "image" || part.text !== "")
       .map((part) => this.#part(part));
     if (content.length > 0) this.push({ role: "user", content });
+  }
+
+  /** A summary in pieces, each of which can be cached by itself; false for any other text. */
+  #summary(text: string): boolean {
+    const pieces = readSummary(text) === undefined ? [] : summaryPieces(text);
+    if (pieces.length < 2) return false;
+    const content = pieces.map((piece): LanguageModelV4TextPart => ({ type: "text", text: piece }));
+    this.lasting = content.at(-2);
+    this.push({ role: "user", content });
+    return true;
   }
 
   #part(part: TextPart | ImagePart): UserPart {

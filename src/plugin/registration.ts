@@ -5,11 +5,11 @@ import type { AgentHarness } from "../contract/harness.ts";
 import { HOOK_RULES, type HookHandler, type HookName } from "../contract/hooks.ts";
 import type { MemoryFactory } from "../contract/memory.ts";
 import type { LlmComplete } from "../contract/model.ts";
-import type { PluginApi, PluginLogger, PluginTool } from "../contract/plugin.ts";
+import type { PluginApi, PluginCommand, PluginLogger, PluginTool } from "../contract/plugin.ts";
 import { HARNESS_CONTRACT } from "../contract/version.ts";
 import { expandPath } from "../config/paths.ts";
 
-export type Kind = "engine" | "harness" | "memory" | "tool";
+export type Kind = "engine" | "harness" | "memory" | "tool" | "command";
 
 export interface Staged {
   /** Every id taken, aliases included. */
@@ -18,6 +18,7 @@ export interface Staged {
   harnesses: AgentHarness[];
   memories: [string, MemoryFactory][];
   tools: PluginTool[];
+  commands: PluginCommand[];
   hooks: { name: HookName; handler: HookHandler<HookName> }[];
 }
 
@@ -42,11 +43,16 @@ export function takenError(kind: Kind, name: string, owner: string, plugin: stri
 
 /** Names that model providers take for tools. */
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+const COMMAND_NAME = /^[a-z][a-z0-9-]{0,63}$/;
+
+function nothing(): Staged {
+  return { names: [], engines: [], harnesses: [], memories: [], tools: [], commands: [], hooks: [] };
+}
 
 export class Registration {
   readonly api: PluginApi;
   readonly #options: RegistrationOptions;
-  readonly #staged: Staged = { names: [], engines: [], harnesses: [], memories: [], tools: [], hooks: [] };
+  readonly #staged: Staged = nothing();
   #open = true;
 
   constructor(options: RegistrationOptions) {
@@ -62,6 +68,7 @@ export class Registration {
       registerAgentHarness: (harness) => this.#harness(harness),
       registerMemory: (name, factory) => this.#memory(name, factory),
       registerTool: (tool) => this.#tool(tool),
+      registerCommand: (command) => this.#command(command),
       on: (hook, handler) => this.#hook(hook, handler),
       runtime: { llm: { complete: llmComplete } },
     };
@@ -110,6 +117,18 @@ export class Registration {
     this.#mustBeFunction(tool.execute, `execute of the tool ${tool.name}`);
     this.#take("tool", tool.name);
     this.#staged.tools.push(tool);
+  }
+
+  #command(command: PluginCommand): void {
+    if (typeof command.name !== "string" || !COMMAND_NAME.test(command.name)) {
+      throw new PagurusError(
+        "engine_contract",
+        `The command name ${JSON.stringify(command.name)} is not valid; use lower case letters, digits and "-".`,
+      );
+    }
+    this.#mustBeFunction(command.run, `run of the command ${command.name}`);
+    this.#take("command", command.name);
+    this.#staged.commands.push(command);
   }
 
   #hook<K extends HookName>(name: K, handler: HookHandler<K>): void {

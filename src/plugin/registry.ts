@@ -1,11 +1,11 @@
-/** What plugins have registered: engines, harnesses, memories, tools and hooks, each under one id. */
+/** What plugins have registered: engines, harnesses, memories, tools, commands and hooks, each under one id. */
 import type { ContextEngineFactory } from "../contract/engine.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { AgentHarness } from "../contract/harness.ts";
 import type { HookHandler, HookName } from "../contract/hooks.ts";
 import type { MemoryFactory } from "../contract/memory.ts";
 import type { LlmComplete } from "../contract/model.ts";
-import type { PluginRegister, PluginTool } from "../contract/plugin.ts";
+import type { PluginCommand, PluginRegister, PluginTool } from "../contract/plugin.ts";
 import type { PagurusConfig } from "../config/types.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import type { Logger } from "../platform/log.ts";
@@ -59,6 +59,7 @@ export class PluginRegistry {
   readonly #harnessNames = new Map<string, string>();
   readonly #memories = new Map<string, Owned<MemoryFactory>>();
   readonly #tools = new Map<string, Owned<PluginTool>>();
+  readonly #commands = new Map<string, Owned<PluginCommand>>();
   readonly #hooks = new Map<HookName, RegisteredHook<HookName>[]>();
   readonly #failures: PluginFailure[] = [];
 
@@ -124,6 +125,10 @@ export class PluginRegistry {
     return [...this.#tools.values()].map(({ value }) => value);
   }
 
+  get commands(): PluginCommand[] {
+    return [...this.#commands.values()].map(({ value }) => value);
+  }
+
   /** The engine's factory. Throws `engine_unknown` with the plugins that failed, one of which may have it. */
   engine(id: string): ContextEngineFactory {
     const found = this.#engines.get(id);
@@ -159,6 +164,8 @@ export class PluginRegistry {
         return this.#memories.get(name)?.pluginId;
       case "tool":
         return this.#tools.get(name)?.pluginId;
+      case "command":
+        return this.#commands.get(name)?.pluginId;
     }
   }
 
@@ -182,6 +189,7 @@ export class PluginRegistry {
     for (const [name, value] of staged.engines) this.#engines.set(name, { pluginId: id, value });
     for (const [name, value] of staged.memories) this.#memories.set(name, { pluginId: id, value });
     for (const value of staged.tools) this.#tools.set(value.name, { pluginId: id, value });
+    for (const value of staged.commands) this.#commands.set(value.name, { pluginId: id, value });
     for (const value of staged.harnesses) {
       this.#harnesses.set(value.id, { pluginId: id, value });
       for (const alias of value.aliases ?? []) this.#harnessNames.set(alias, value.id);

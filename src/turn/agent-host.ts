@@ -1,5 +1,6 @@
 /** One agent of the host, put together from its folder, the configuration and what plugins have registered. */
 import { agentSettings } from "../config/agent.ts";
+import { SLOT_REASONS } from "../config/defaults.ts";
 import { rememberPermission } from "../config/edit.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { agentDir } from "../config/paths.ts";
@@ -95,7 +96,7 @@ function engineSlot(
   const registered = registry.engineIds.includes(id);
   return new EngineSlot({
     id,
-    source: slotSource === "config" ? "plugins.slots.contextEngine" : "default",
+    source: SLOT_REASONS[slotSource],
     bundled: bundledEngines.has(id),
     factory: registered ? registry.engine(id) : undefined,
     known: registry.engineIds,

@@ -29,6 +29,7 @@ const MEMBERS = [
   "interceptCompaction",
   "maintain",
   "commitTurn",
+  "status",
 ] as const;
 
 /** The engine as the host calls it: each member gets what `info.acceptedHostParams` accepts. */

@@ -8,6 +8,7 @@ import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { RewriteRequest, TranscriptRewriteResult } from "../contract/runtime-context.ts";
 import type { SessionStore } from "../contract/store.ts";
 import type { SessionWriter } from "../contract/writer.ts";
+import { LONGEST_TIMER_MS } from "../platform/deadline.ts";
 import type { EngineContext } from "./engine-context.ts";
 import type { Guard } from "./guard.ts";
 import type { LiveSession } from "./live-session.ts";
@@ -36,8 +37,8 @@ async function callMaintain(
   input: MaintenanceInput,
   stage: "maintain" | "bootstrap-maintain",
   rewrite: (replacements: readonly RewriteRequest[]) => TranscriptRewriteResult,
-  how: { background: boolean; signal: AbortSignal },
-): Promise<void> {
+  how: { background: boolean; signal: AbortSignal; deadlineMs?: number },
+): Promise<TranscriptRewriteResult | undefined> {
   const { engine, guard, context } = input;
   let over = false;
   const base = context.fileBase({
@@ -49,10 +50,10 @@ async function callMaintain(
     stage,
     (abortSignal) =>
       engine.maintain?.({ ...base, abortSignal }) ?? { changed: false, bytesFreed: 0, rewrittenEntries: 0 },
-    { signal: how.signal, check: checkMaintain },
+    { signal: how.signal, check: checkMaintain, deadlineMs: how.deadlineMs },
   );
   over = true;
-  if (!outcome.ok) return;
+  if (!outcome.ok) return undefined;
   const { changed, bytesFreed, rewrittenEntries, reason } = outcome.value;
   const { sessionId } = base;
   const { background } = how;
@@ -66,6 +67,7 @@ async function callMaintain(
     rewrittenEntries,
     gaveReason: reason !== undefined,
   });
+  return outcome.value;
 }
 
 /** Within the turn. A failure is a degradation, nothing more. */
@@ -98,22 +100,44 @@ export class BackgroundMaintenance {
   /** Starts behind what runs for the session already, and returns at once. `input.context` must not use the turn's
    * writer: its session is read anew. */
   start(sessionKey: string, cwd: string, input: MaintenanceInput): void {
-    this.#track("maintenance", (signal) => {
-      const before = this.#last.get(sessionKey) ?? Promise.resolve();
-      const mine = before.then(() =>
-        callMaintain(input, "maintain", (replacements) => this.#rewrite(sessionKey, cwd, replacements), {
-          background: true,
-          signal,
-        }),
-      );
-      const settled = mine
-        .catch(() => undefined)
-        .finally(() => {
-          if (this.#last.get(sessionKey) === settled) this.#last.delete(sessionKey);
-        });
-      this.#last.set(sessionKey, settled);
-      return mine;
+    this.#track("maintenance", async (signal) => {
+      await this.#behind(sessionKey, cwd, input, { signal });
     });
+  }
+
+  /** The same for a caller who waits, and who ends it; undefined where it failed, which `input.guard` has noted. */
+  now(
+    sessionKey: string,
+    cwd: string,
+    input: MaintenanceInput,
+    signal: AbortSignal,
+  ): Promise<TranscriptRewriteResult | undefined> {
+    return this.#behind(sessionKey, cwd, input, { signal, deadlineMs: LONGEST_TIMER_MS });
+  }
+
+  #behind(
+    sessionKey: string,
+    cwd: string,
+    input: MaintenanceInput,
+    until: { signal: AbortSignal; deadlineMs?: number },
+  ): Promise<TranscriptRewriteResult | undefined> {
+    const before = this.#last.get(sessionKey) ?? Promise.resolve();
+    const mine = before.then(() =>
+      callMaintain(input, "maintain", (replacements) => this.#rewrite(sessionKey, cwd, replacements), {
+        background: true,
+        ...until,
+      }),
+    );
+    const settled = mine
+      .then(
+        () => undefined,
+        () => undefined,
+      )
+      .finally(() => {
+        if (this.#last.get(sessionKey) === settled) this.#last.delete(sessionKey);
+      });
+    this.#last.set(sessionKey, settled);
+    return mine;
   }
 
   #rewrite(

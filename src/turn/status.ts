@@ -6,6 +6,7 @@ import type { CompactionFact, StatusReport } from "../contract/status.ts";
 import type { SessionReader } from "../contract/writer.ts";
 import type { ModelInfo } from "../contract/model.ts";
 import type { CompactionEntry, TranscriptEntry } from "../contract/transcript.ts";
+import { withDeadline } from "../platform/deadline.ts";
 import { messagesTokens } from "../tokens/messages.ts";
 import { checkCompactionOwner, checkPlugins } from "./admit.ts";
 import { CostGate, costLimits } from "./cost.ts";
@@ -13,6 +14,7 @@ import { checkHostRequirements } from "./engine-slot.ts";
 import { contextGauge } from "./gauge.ts";
 import type { Guard } from "./guard.ts";
 import { fixedParts, hostTools, lookGuard, readerOf } from "./inspect.ts";
+import { pluginFailure } from "./plugin-failure.ts";
 import type { AgentHost } from "./scope.ts";
 import { selectRuntime } from "./select.ts";
 import { readContext } from "./context-slice.ts";
@@ -21,6 +23,8 @@ import { readContext } from "./context-slice.ts";
 const LOOK_BACK = 2_000;
 const MOST_DEGRADATIONS = 20;
 const MOST_COMPACTIONS = 10;
+/** Longest an engine may take to say how it is, ms. */
+const STATUS_DEADLINE_MS = 5_000;
 /** Stands for what cannot be chosen or created. */
 const UNAVAILABLE = "unavailable";
 
@@ -62,7 +66,12 @@ export async function readStatus(
       model: { ref: model.ref, source: modelSource, contextWindow: window },
       Execution: harness ? executionText(harness) : UNAVAILABLE,
       Runtime: { id: harness?.id ?? UNAVAILABLE, rule: runtimeRule },
-      engine: { selected: host.slot.id, source: host.slot.source, ...engineFacts(engine) },
+      engine: {
+        selected: host.slot.id,
+        source: host.slot.source,
+        ...engineFacts(engine),
+        ...(await engineState(engine, { sessionId, sessionKey, tokenBudget: fixed?.tokenBudget })),
+      },
       context: contextGauge(host, engine, info, {
         tokens: window > 0 ? host.calibration(sessionId, model.ref).apply(tokens) : tokens,
         budget: fixed?.tokenBudget ?? 0,
@@ -143,6 +152,23 @@ function engineFacts(engine: ContextEngine | undefined): Omit<StatusReport["engi
     ownsCompaction: engine.info.ownsCompaction === true,
     interceptsCompaction: engine.info.interceptsCompaction === true,
   };
+}
+
+/** What the engine says of itself; asked also before the session exists, since debts are the agent's. */
+async function engineState(
+  engine: ContextEngine | undefined,
+  { tokenBudget, ...session }: { sessionId: string; sessionKey: string; tokenBudget: number | undefined },
+): Promise<Pick<StatusReport["engine"], "state" | "stateProblem">> {
+  if (!engine?.status) return {};
+  const params = { ...session, ...(tokenBudget === undefined ? {} : { tokenBudget }) };
+  const label = `The engine ${engine.info.id} at status`;
+  try {
+    return {
+      state: (await withDeadline(() => engine.status?.(params), { ms: STATUS_DEADLINE_MS, label })) ?? {},
+    };
+  } catch (error) {
+    return { stateProblem: pluginFailure(error).message };
+  }
 }
 
 async function sessionFacts(reader: SessionReader | undefined): Promise<SessionFacts> {

@@ -193,6 +193,8 @@ export interface Script {
   receipts?: Receipt[];
   preview?: Pagurus["context"]["preview"];
   compact?: Pagurus["compact"];
+  /** What a plugin's commands answer, by name. */
+  commands?: Record<string, (args: string) => string>;
 }
 
 export interface FakeTurn {
@@ -243,6 +245,11 @@ export class FakePagurus implements Pagurus {
     },
   };
   compact: Pagurus["compact"] = (request) => (this.#script.compact ?? nothing("compact"))(request);
+  maintain: Pagurus["maintain"] = nothing("maintain");
+  commands: Pagurus["commands"] = () =>
+    Object.keys(this.#script.commands ?? {}).map((name) => ({ name, usage: "", summary: `Does ${name}.` }));
+  command: Pagurus["command"] = ({ name, args = "" }) =>
+    Promise.resolve((this.#script.commands?.[name] ?? nothing(name))(args));
   renew: Pagurus["renew"] = ({ sessionKey = "main", reason }) => {
     this.renewed.push(reason);
     return Promise.resolve(this.store.renew(sessionKey));

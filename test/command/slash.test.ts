@@ -28,6 +28,16 @@ test("/help lists every command once", async () => {
   }
 });
 
+test("commands of plugins are listed and run behind ours, which keep their names", async () => {
+  const where = context({ commands: { knot: (args) => `tied ${args}`, status: () => "not this one" } });
+  const { text } = await runCommand("/help", where);
+  assert.equal(text.match(/^\/knot +Does knot\.$/gm)?.length, 1);
+  assert.equal(text.match(/^\/status /gm)?.length, 1);
+  assert.equal((await runCommand("/knot  the rope ", where)).text, "tied the rope");
+  assert.match((await runCommand("/status", where)).text, /^Home:/);
+  assert.match((await runCommand("/knott", where)).text, /Did you mean \/knot\?/);
+});
+
 test("an unknown command is answered with a hint", async () => {
   assert.match((await runCommand("/modle x", context())).text, /Did you mean \/model\?/);
   assert.match((await runCommand("/frobnicate", context())).text, /\/help lists the commands/);

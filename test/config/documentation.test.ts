@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { configFromValue } from "../../src/config/load.ts";
 import { parseJson5 } from "../../src/config/json5.ts";
+import { losslessSettings, sharesOf } from "../../src/engines/lossless/settings.ts";
 import { configJsonSchema } from "../../src/config/schema.ts";
 
 const text = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
@@ -43,6 +44,16 @@ describe("docs/configuration.md", () => {
       assert.deepEqual(loaded.warnings, []);
     });
   }
+
+  it("names the engine's defaults as they are", () => {
+    const { trigger, summariesPerHour } = losslessSettings({});
+    const defaultOf = (key: string): string =>
+      new RegExp(`^\\| \`${key}\` .*\\| ([^|]*?) *\\|$`, "m").exec(text)?.[1] ?? "";
+    assert.match(defaultOf("trigger"), new RegExp(`^${trigger}, or `));
+    assert.equal(defaultOf("summariesPerHour"), String(summariesPerHour));
+    const { trigger: least } = sharesOf(losslessSettings({}), 100);
+    assert.match(defaultOf("trigger"), new RegExp(` ${least} % of the budget$`));
+  });
 
   it("names every key", () => {
     for (const key of keysOf(configJsonSchema())) {

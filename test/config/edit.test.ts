@@ -40,13 +40,18 @@ const COMMENTED = `// mine
 `;
 
 describe("changing the configuration file", () => {
-  it("makes the file and its folder, for the user alone", () => {
+  it("makes the file and its folder, for the user alone, with the engine that was in use without it", () => {
     const file = fileWith();
     setConfigValue(file, parseKeyPath('agents.defaults.models["openai/gpt-5.5"].agentRuntime.id'), "codex");
     assert.equal(statSync(file).mode & 0o777, 0o600);
     assert.equal(
       readFileSync(file, "utf8"),
       `{
+  "plugins": {
+    "slots": {
+      "contextEngine": "lossless"
+    }
+  },
   "agents": {
     "defaults": {
       "models": {
@@ -61,6 +66,14 @@ describe("changing the configuration file", () => {
 }
 `,
     );
+  });
+
+  it("removes nothing where there is no file, and makes none", () => {
+    const file = fileWith();
+    assert.throws(() => unsetConfigValue(file, ["plugins", "slots", "contextEngine"]), {
+      code: "config_key_unknown",
+    });
+    assert.equal(lstatSync(file, { throwIfNoEntry: false }), undefined);
   });
 
   it("changes no character but those of the value", () => {
@@ -190,6 +203,7 @@ describe("remembered permissions", () => {
     const file = fileWith();
     assert.equal(rememberPermission(file, { tool: "read" }), true);
     assert.deepEqual(loadConfig({ home: join(file, "..") }).config, {
+      plugins: { slots: { contextEngine: "lossless" } },
       agents: { defaults: { permission: { allow: [{ tool: "read" }] } } },
     });
   });

@@ -38,8 +38,8 @@ describe("loading the configuration", () => {
       file: join(home, "pagurus.json"),
       found: false,
       warnings: [],
-      contextEngine: "legacy",
-      slotSource: "default",
+      contextEngine: "lossless",
+      slotSource: "no-file",
     });
   });
 
@@ -63,7 +63,7 @@ describe("loading the configuration", () => {
     assert.equal(named.slotSource, "config");
     const silent = loadConfig({ home: homeWith('{"plugins":{"slots":{}}}') });
     assert.equal(silent.contextEngine, "legacy");
-    assert.equal(silent.slotSource, "default");
+    assert.equal(silent.slotSource, "unset");
   });
 
   it("names file, line and column of what is not JSON5", () => {

@@ -75,6 +75,26 @@ describe("the schema of the configuration", () => {
     assert.deepEqual(checkConfig({ agents: { defaults: { timeoutSeconds: 2_000_000 } } }).problems, []);
   });
 
+  it("refuses wrong settings of the engine lossless, and leaves those of plugins to them", () => {
+    const config = {
+      trigger: -5,
+      ignoreSessions: "cron:*",
+      retention: { sessionsOlderThanDays: 0 },
+      triger: 1,
+    };
+    const { problems, warnings } = checkConfig({
+      plugins: { entries: { lossless: { config }, other: { config } } },
+    });
+    assert.deepEqual(problems.toSorted(), [
+      "plugins.entries.lossless.config.ignoreSessions must be a list, but is a string.",
+      "plugins.entries.lossless.config.retention.sessionsOlderThanDays must be greater than 0, but is 0.",
+      "plugins.entries.lossless.config.trigger must be at least 1, but is -5.",
+    ]);
+    assert.deepEqual(warnings, [
+      "plugins.entries.lossless.config.triger is not a known key; it is not used.",
+    ]);
+  });
+
   it("takes every key with a right value without a word", () => {
     const runtime = { id: "codex", fallback: "none" };
     const agent = {
@@ -130,7 +150,21 @@ describe("the schema of the configuration", () => {
       },
       plugins: {
         slots: { contextEngine: "legacy", memory: "files" },
-        entries: { x: { enabled: false, config: [1] } },
+        entries: {
+          x: { enabled: false, config: [1] },
+          lossless: {
+            enabled: true,
+            config: {
+              trigger: 1,
+              headTokens: 2,
+              tailTokens: 3,
+              ignoreSessions: ["cron:*"],
+              statelessSessions: [],
+              summariesPerHour: 0,
+              retention: { sessionsOlderThanDays: 0.5 },
+            },
+          },
+        },
         load: { paths: ["./x.ts"] },
       },
       logging: { level: "silent" },

@@ -27,7 +27,7 @@ async function examine(home: string, changes: Partial<DoctorInput> = {}): Promis
     home,
     env: { PATH: "" },
     findModels: () => Promise.resolve([{ id: "openai", source: "OPENAI_API_KEY" }]),
-    registered: { engineIds: ["legacy"], contextEngine: "legacy", failures: [] },
+    registered: { engineIds: ["legacy"], contextEngine: "legacy", slotReason: "a default", failures: [] },
     ...changes,
   });
 }
@@ -208,7 +208,12 @@ describe("the doctor", () => {
 
   it("says why every run would be refused", async () => {
     const failures = [{ pluginId: "lossless", reason: "no database." }];
-    const registered = { engineIds: ["legacy"], contextEngine: "lossless", failures };
+    const registered = {
+      engineIds: ["legacy"],
+      contextEngine: "lossless",
+      slotReason: "plugins.slots.contextEngine",
+      failures,
+    };
     const findings = await examine(newHome(), { registered, nodeVersion: "22.1.0" });
     assert.match(
       of(findings, "engine", "error")[0]?.detail ?? "",

@@ -27,12 +27,16 @@ async function examine(factory: ContextEngineFactory, slot = "tried"): Promise<F
   const findings = await checkEngines({
     engineIds: ["legacy", "tried"],
     contextEngine: slot,
+    slotReason: "the test",
     failures: [],
     engines: [{ id: "tried", factory }],
     config: { plugins: {} },
     probeDeadlineMs: 300,
   });
-  assert.equal(findings[0]?.level, "ok");
+  assert.deepEqual(
+    [findings[0]?.level, findings[0]?.detail],
+    ["ok", `The context engine ${slot} is in the slot (the test) and registered.`],
+  );
   return findings.slice(1);
 }
 

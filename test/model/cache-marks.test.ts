@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentMessage } from "../../src/contract/message.ts";
+import { renderSummary } from "../../src/contract/summary.ts";
 import type { ToolSpec } from "../../src/contract/tool.ts";
 import { withServer } from "./calling.ts";
 
@@ -102,6 +103,49 @@ test("anthropic-messages: a round of many calls keeps the mark where the request
   assert.deepEqual(second, ["system", "Answer two", "tool_result", "tool_result"]);
   const noHistory = await marksOf([...live, ...round(1, 12)], 0);
   assert.deepEqual(noHistory, ["system", "tool write", "Third", "tool_result"]);
+});
+
+test("anthropic-messages: a summary goes in its pieces, and what the next one keeps of it is marked", async () => {
+  const summary = (...parts: string[]): AgentMessage => ({
+    role: "user",
+    content: renderSummary(parts.join("\n\n")),
+  });
+  const end = "# At the end\n## Answers\n- Last said: all";
+  const live: AgentMessage[] = [...HISTORY, { role: "user", content: "Third" }];
+  const one = await marksOf([summary("Base", "# Since then\nOne", end), ...live], 5);
+  assert.deepEqual(one, ["system", "# Since then\nOne\n\n", "Answer two", "Third"]);
+  const two = [summary("Base", "# Since then\nOne", "# Since then\nTwo", end), ...live];
+  assert.deepEqual(await marksOf(two, 5), ["system", "# Since then\nTwo\n\n", "Answer two", "Third"]);
+  await withServer("anthropic-messages", [{ text: "ok" }], async ({ server, call }) => {
+    await call({ messages: two, stableCount: 5, tools: TOOLS });
+    const body = server.requests[0]?.body as unknown as Body | undefined;
+    const texts = body?.messages[0]?.content.map(({ text }) => text) ?? [];
+    assert.deepEqual(texts.slice(1, 3), ["# Since then\nOne\n\n", "# Since then\nTwo\n\n"]);
+    assert.equal(texts.slice(0, 4).join(""), two[0]?.content);
+  });
+});
+
+test("anthropic-messages: a summary and a round of many calls take four marks together", async () => {
+  const ids = Array.from({ length: 12 }, (_, index) => `call_${index}`);
+  const content = renderSummary("Base\n\n# At the end\n## Answers\n- Last said: all");
+  const messages: AgentMessage[] = [
+    { role: "user", content },
+    ...HISTORY,
+    { role: "user", content: "Third" },
+    {
+      role: "assistant",
+      content: ids.map((id) => ({ type: "toolCall", id, name: "read", arguments: {} })),
+    },
+    ...ids.map((toolCallId): AgentMessage => ({
+      role: "toolResult",
+      toolCallId,
+      toolName: "read",
+      content: [{ type: "text", text: "x" }],
+      isError: false,
+    })),
+  ];
+  const found = await marksOf(messages, 5);
+  assert.deepEqual(found, ["system", "<conversation_summary>\nBase\n\n", "Third", "tool_result"]);
 });
 
 test("anthropic-messages: without a stable history, or with nothing behind it, there is one mark fewer", async () => {

@@ -47,6 +47,8 @@ const toolOf = (name: string) => ({
   execute: () => Promise.resolve({ content: [], isError: false }),
 });
 
+const commandOf = (name: string) => ({ name, usage: "", summary: "", run: () => Promise.resolve("") });
+
 describe("a plugin's registration", () => {
   it("is kept with everything it names", async () => {
     const registry = registryOf();
@@ -57,8 +59,13 @@ describe("a plugin's registration", () => {
       api.registerAgentHarness(harnessOf("loop", ["pi"]));
       api.registerMemory("notes", memory);
       api.registerTool(toolOf("look"));
+      api.registerCommand(commandOf("pin"));
     });
     assert.equal(failure, undefined);
+    assert.deepEqual(
+      registry.commands.map(({ name }) => name),
+      ["pin"],
+    );
     assert.equal(registry.engine("mine"), factory);
     assert.deepEqual(registry.engineIds, ["mine"]);
     assert.deepEqual(
@@ -135,6 +142,7 @@ describe("a plugin's registration", () => {
       api.registerAgentHarness(harnessOf("loop", ["pi"]));
       api.registerTool(toolOf("look"));
       api.registerMemory("notes", () => Promise.reject(new Error("not made here")));
+      api.registerCommand(commandOf("pin"));
     });
     const attempts: ((api: PluginApi) => void)[] = [
       (api) => api.registerContextEngine("mine", () => engineOf("mine")),
@@ -142,6 +150,7 @@ describe("a plugin's registration", () => {
       (api) => api.registerAgentHarness(harnessOf("other", ["loop"])),
       (api) => api.registerTool(toolOf("look")),
       (api) => api.registerMemory("notes", () => Promise.reject(new Error("not made here"))),
+      (api) => api.registerCommand(commandOf("pin")),
     ];
     for (const [index, attempt] of attempts.entries()) {
       const failure = await registry.register(`b${index}`, (api) => {
@@ -202,6 +211,8 @@ describe("a plugin's registration", () => {
       [/no function for the factory of the engine x/, (api) => api.registerContextEngine("x", {} as never)],
       [/tool name "a b" is not valid/, (api) => api.registerTool(toolOf("a b"))],
       [/no function for execute/, (api) => api.registerTool({ ...toolOf("x"), execute: 1 as never })],
+      [/command name "Pin" is not valid/, (api) => api.registerCommand(commandOf("Pin"))],
+      [/no function for run/, (api) => api.registerCommand({ ...commandOf("x"), run: 1 as never })],
       [/no function for the handler/, (api) => api.on("session_start", "x" as never)],
     ];
     for (const [index, [pattern, register]] of wrong.entries()) {

@@ -51,6 +51,7 @@ const MEMBERS = [
   "prepareSubagentSpawn",
   "onSubagentEnded",
   "commitTurn",
+  "status",
   "dispose",
 ] as const satisfies (keyof ContextEngine)[];
 

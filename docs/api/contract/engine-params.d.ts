@@ -68,6 +68,32 @@ export interface AfterTurnParams extends FileParams {
 export interface MaintainParams extends FileParams {
     abortSignal?: AbortSignal;
 }
+export interface EngineStatusParams {
+    sessionId: string;
+    sessionKey?: string;
+    /** Of history and live turn; absent where no model can be chosen. */
+    tokenBudget?: number;
+}
+export interface EngineStatus {
+    /** What stands before the messages that the session's contexts keep; absent while nothing is compacted. */
+    epoch?: {
+        id: string;
+        tokens: number;
+        firstKeptEntryId: string;
+    };
+    /** Tokens of history and live turn at which the engine compacts by itself. */
+    trigger?: number;
+    /** Work that is owed over all sessions of the agent, such as summaries that a model has not written. */
+    debts?: {
+        count: number;
+        /** Most tries of one of them. */
+        attempts: number;
+        /** Before this time (ISO 8601) none of them is tried. */
+        nextAt?: string;
+        /** Code of the newest failure. */
+        errorCode?: string;
+    };
+}
 export interface SubagentSpawnParams {
     parentSessionKey: string;
     childSessionKey: string;

@@ -3,7 +3,7 @@
  * Sources: the design's "The contract"; context-engine page, "The ContextEngine interface".
  * Parameters and results of each member are in `engine-params.ts`.
  */
-import type { AfterTurnParams, AssembleParams, AssembleResult, BootstrapParams, BootstrapResult, CommitTurnParams, IngestBatchParams, IngestParams, MaintainParams, SubagentEndedParams, SubagentSpawnParams } from "./engine-params.ts";
+import type { AfterTurnParams, AssembleParams, AssembleResult, BootstrapParams, BootstrapResult, CommitTurnParams, EngineStatus, EngineStatusParams, IngestBatchParams, IngestParams, MaintainParams, SubagentEndedParams, SubagentSpawnParams } from "./engine-params.ts";
 import type { CompactParams, CompactResult, CompactionInterceptRequest, CompactionInterceptResult } from "./engine-compaction.ts";
 import type { TranscriptRewriteResult } from "./runtime-context.ts";
 /** What a runtime can do for an engine; the vocabulary of `hostRequirements`. */
@@ -83,6 +83,8 @@ export interface ContextEngine {
     commitTurn?(params: CommitTurnParams): Promise<{
         status: "committed" | "duplicate";
     }>;
+    /** (+) Called for `pagurus status`, outside of turns; reads only. May throw: the report says so. Deadline 5 s. */
+    status?(params: EngineStatusParams): Promise<EngineStatus>;
     /** Called at shutdown and plugin reload, not for a session. Deadline 10 s. */
     dispose?(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { ContextEngineFactory } from "./engine.ts";
 import type { Degradation } from "./events.ts";
 import type { AgentHarness } from "./harness.ts";
 import type { AgentMessage } from "./message.ts";
-import type { PluginRegister } from "./plugin.ts";
+import type { PluginCommand, PluginRegister } from "./plugin.ts";
 import type { Receipt } from "./receipt.ts";
 import type { AskPermission, RunRequest, SpawnedAgent, SpawnRequest, TurnRun } from "./run.ts";
 import type { StatusReport } from "./status.ts";
@@ -40,6 +40,14 @@ export interface CompactionReport {
     /** What went wrong on the way, such as a model that failed, so that the summary is an extract. */
     degraded: Degradation[];
 }
+/** What the engine's work for a session has come to. */
+export interface MaintenanceReport {
+    /** False where the engine has no such work, or it failed. */
+    done: boolean;
+    /** What the engine says it did, or why not. */
+    reason?: string;
+    degraded: Degradation[];
+}
 export interface Pagurus {
     run(request: RunRequest): TurnRun;
     /** Sessions of an agent (default `main`). */
@@ -70,6 +78,27 @@ export interface Pagurus {
         cwd?: string;
         signal?: AbortSignal;
     }): Promise<CompactionReport>;
+    /**
+     * What the engine does behind a turn (`maintain`), now and without a turn, until it is done or the signal fires.
+     * Throws `session_not_found`, and what refuses a run.
+     */
+    maintain(request: {
+        sessionKey?: string;
+        agentId?: string;
+        cwd?: string;
+        signal?: AbortSignal;
+    }): Promise<MaintenanceReport>;
+    /** Commands of plugins, in the order of registration; a channel's own of the same name go before them. */
+    commands(): Omit<PluginCommand, "run">[];
+    /** Runs one of them and answers its text. Throws `usage_invalid` for an unknown name, and what the command throws. */
+    command(request: {
+        name: string;
+        args?: string;
+        sessionKey?: string;
+        agentId?: string;
+        cwd?: string;
+        signal?: AbortSignal;
+    }): Promise<string>;
     /** `/new`, `/reset`: a new generation under the key. Throws `session_locked` while a turn runs in it. */
     renew(request: {
         sessionKey?: string;

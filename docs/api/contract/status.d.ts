@@ -1,4 +1,5 @@
 /** What `pagurus status` reports. Tokens are estimates unless said, costs US dollars. */
+import type { EngineStatus } from "./engine-params.ts";
 import type { CompactionTrigger, ContextGauge, CostSoFar, Degradation } from "./events.ts";
 import type { SessionRecord } from "./writer.ts";
 /** A compaction of the session, newest first in a report. */
@@ -64,6 +65,10 @@ export interface StatusReport {
         version?: string;
         ownsCompaction?: boolean;
         interceptsCompaction?: boolean;
+        /** What the engine says of itself, where it says anything. */
+        state?: EngineStatus;
+        /** Why it could not say it. */
+        stateProblem?: string;
     };
     /** Estimate of the next turn's context; a budget of 0 tokens stands for one that is not known. */
     context: ContextGauge;

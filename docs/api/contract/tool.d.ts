@@ -23,3 +23,5 @@ export interface ToolSet {
     /** Runs hooks, permission and the tool. Never throws: a failure is an outcome with `isError`. */
     call(call: ToolCallPart, signal: AbortSignal): Promise<ToolOutcome>;
 }
+/** (+) Name of the tool by which a model reads an entry of the session in full, where the engine offers one. */
+export declare const ENTRY_TOOL = "context_expand";

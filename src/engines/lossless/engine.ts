@@ -2,6 +2,7 @@
  * The engine `lossless`: it keeps every word of a session in a store of its own, shows the model a stable context
  * within its budget, and makes summaries behind the turns. See docs/architecture for the design.
  */
+import { builtInCompaction } from "../../compaction/built-in.ts";
 import { contextFromPath } from "../../compaction/context.ts";
 import type {
   AssembleParams,
@@ -15,9 +16,12 @@ import type { CitationsMode } from "../../contract/memory.ts";
 import { ENGINE_CONTRACT } from "../../contract/version.ts";
 import { messagesTokens } from "../../tokens/messages.ts";
 import { assembleSession, recallNote } from "./assemble.ts";
+import { namesRecall } from "./head.ts";
 import { compactSession, interceptSession } from "./lanes.ts";
 import { LosslessSession } from "./session.ts";
-import { losslessSettings, matchesGlob, type LosslessSettings } from "./settings.ts";
+import { retireSessions } from "./retention.ts";
+import { losslessSettings, sessionPolicy, type LosslessSettings } from "./settings.ts";
+import { engineState } from "./state.ts";
 import { openLosslessStore, type LosslessStore } from "./store/store.ts";
 import { workSession } from "./work.ts";
 
@@ -62,6 +66,7 @@ class Sessions {
   of(sessionId: string): LosslessSession {
     const known = this.#open.get(sessionId) ?? new LosslessSession(this.store, sessionId, this.settings);
     known.forkOf ??= this.forks.get(sessionId);
+    this.forks.delete(sessionId);
     this.#open.delete(sessionId);
     this.#open.set(sessionId, known);
     if (this.#open.size > MOST_SESSIONS) this.#forgetOne(sessionId);
@@ -82,9 +87,7 @@ class Sessions {
   }
 
   policy(sessionKey: string | undefined): "kept" | "ignored" | "stateless" {
-    const key = sessionKey ?? "";
-    if (matchesGlob(this.settings.statelessSessions, key)) return "stateless";
-    return matchesGlob(this.settings.ignoreSessions, key) ? "ignored" : "kept";
+    return sessionPolicy(this.settings, sessionKey);
   }
 }
 
@@ -153,7 +156,8 @@ export function createLosslessEngine(
     const session = sessions.of(params.sessionId);
     return session.exclusive(async () => {
       const answer = await assembleSession(session, params);
-      const addition = additionOf(params, session.view.epoch !== undefined, options);
+      const { epoch } = session.view;
+      const addition = additionOf(params, epoch !== undefined && !namesRecall(epoch.head), options);
       return addition === "" ? answer : { ...answer, systemPromptAddition: addition };
     });
   };
@@ -177,7 +181,11 @@ export function createLosslessEngine(
       return session.exclusive(() => takeTurn(session, params));
     },
     async compact(params) {
-      if (sessions.policy(params.sessionKey) !== "kept")
+      const policy = sessions.policy(params.sessionKey);
+      // The transcript is all there is, so the host's own compaction is as good as any.
+      if (policy === "ignored" && params.runtimeContext)
+        return builtInCompaction(params, params.runtimeContext);
+      if (policy !== "kept")
         return { ok: true, compacted: false, reason: "The engine keeps nothing of this session." };
       return compactSession(sessions.of(params.sessionId), params);
     },
@@ -191,9 +199,10 @@ export function createLosslessEngine(
       if (!runtimeContext?.allowDeferredCompactionExecution || sessions.policy(sessionKey) !== "kept")
         return nothing;
       const done = await workSession(sessions.of(sessionId), runtimeContext, abortSignal);
+      const retired = await retireSessions(store, sessions.settings, Date.now());
       return {
         ...nothing,
-        reason: `${done.leaves} parts and ${done.summaries} summaries prepared, ${done.failed} failed`,
+        reason: `${done.leaves} parts and ${done.summaries} summaries prepared, ${done.failed} failed, ${retired} old sessions have left the database`,
       };
     },
     async prepareSubagentSpawn({ contextMode, parentSessionId, childSessionId }: SubagentSpawnParams) {
@@ -203,6 +212,7 @@ export function createLosslessEngine(
       return { rollback: async () => void sessions.forks.delete(childSessionId) };
     },
     onSubagentEnded: async () => undefined,
+    status: async (params) => engineState(store, sessions.settings, params, Date.now()),
     async dispose() {
       await sessions.idle();
       await store.close();

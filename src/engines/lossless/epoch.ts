@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import { renderSummary } from "../../contract/summary.ts";
+import type { Chapter } from "./chapters.ts";
 import type { Frontier } from "./store/types.ts";
 
 export interface StringUse {
@@ -57,6 +58,10 @@ export interface Epoch {
   id: string;
   /** Text of the summary, without delimiters. */
   head: string;
+  /** What of the head the next one takes over; absent where that begins anew. */
+  chapters?: readonly Chapter[];
+  /** Pinned entries that the head was made for. */
+  pins?: readonly string[];
   firstKeptEntryId: string;
   /** Input of the turn that the cut splits; it stands before the head. */
   splitInputId?: string;
@@ -104,6 +109,8 @@ export function epochOf(frontier: Frontier): Epoch | undefined {
     firstKeptEntryId,
     ...(kept.splitInputId === undefined ? {} : { splitInputId: kept.splitInputId }),
     facts: { ...NO_FACTS, ...kept.facts },
+    ...(kept.chapters === undefined ? {} : { chapters: kept.chapters }),
+    ...(kept.pins === undefined ? {} : { pins: kept.pins }),
     stubs: kept.stubs ?? {},
     madeAt: kept.madeAt ?? 0,
     startTokens: kept.startTokens ?? 0,

@@ -8,9 +8,10 @@ import { oneLine, sentencesOf, shorten } from "../../compaction/sentences.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { Pace } from "../../platform/pace.ts";
 import { NO_FACTS, type Facts } from "./epoch.ts";
+import { readFileList } from "./file-list.ts";
 import { gatherStrings } from "./strings.ts";
 
-const MOST_FILES = 300;
+const MOST_FILES = 600;
 const MOST_WORK = 120;
 const MOST_RULES = 80;
 export const MOST_USERS = 400;
@@ -69,11 +70,45 @@ function mergeLines(before: readonly string[], fresh: readonly string[], most: n
   return [...lines].slice(-most);
 }
 
+interface Rename {
+  from: string;
+  to: string;
+}
+
+/** What plain `mv` and `git mv` of one path do, in a command all parts of which have succeeded, in one folder. */
+function renamesOf({ command, state }: CallRecord): Rename[] {
+  if (command === undefined || state !== "ok" || /[;|\n<>*?]|\bcd\b/.test(command)) return [];
+  return command.split("&&").flatMap((part) => {
+    const words = part.trim().split(/\s+/);
+    if (words[0] === "git") words.shift();
+    if (words.shift() !== "mv") return [];
+    const [from, to, ...more] = words
+      .filter((word) => !word.startsWith("-"))
+      .map((word) => word.replace(/^(["'])(.*)\1$/, "$2"));
+    if (from === undefined || to === undefined || more.length > 0) return [];
+    const source = from.replace(/\/+$/, "");
+    return [{ from: source, to: to.endsWith("/") ? to + source.slice(source.lastIndexOf("/") + 1) : to }];
+  });
+}
+
+/** A folder takes the files along that are known in it; what is at the new place, the agent has put there. */
+function applyRename(states: Map<string, FileState>, { from, to }: Rename): void {
+  const moved = [...states.keys()].filter((path) => path.startsWith(`${from}/`));
+  for (const path of moved.length > 0 ? moved : [from]) {
+    states.delete(path);
+    states.set(path, { operation: "deleted" });
+    const target = to + path.slice(from.length);
+    states.delete(target);
+    states.set(target, { operation: "written" });
+  }
+}
+
+/** Lines of all files, and of those that these calls touched. */
 async function filesOf(
   before: readonly string[],
   records: readonly CallRecord[],
   pace: Pace,
-): Promise<string[]> {
+): Promise<{ all: string[]; touched: string[] }> {
   const known = new Map<string, FileState>();
   for (const line of before) {
     const file = readFileLine(line);
@@ -85,8 +120,25 @@ async function filesOf(
     const removed = /^(?:git )?rm (?:-[a-zA-Z]+ )*([^\s;&|<>*?"'$`]+)$/.exec(record.command.trim())?.[1];
     if (removed !== undefined && !known.has(removed)) known.set(removed, { operation: "read" });
   }
-  const states = await fileStates(records, known, pace);
-  return [...states].map(([path, state]) => fileLine(path, state)).slice(-MOST_FILES);
+  const named = new Set(records.map(({ path }) => path));
+  let states = new Map(known);
+  let from = 0;
+  for (const [index, record] of records.entries()) {
+    const renames = renamesOf(record);
+    if (renames.length === 0) continue;
+    states = await fileStates(records.slice(from, index + 1), states, pace);
+    for (const rename of renames) applyRename(states, rename);
+    from = index + 1;
+  }
+  states = await fileStates(records.slice(from), states, pace);
+  const all: string[] = [];
+  const touched: string[] = [];
+  for (const [path, state] of [...states].slice(-MOST_FILES)) {
+    const line = fileLine(path, state);
+    all.push(line);
+    if (named.has(path) || known.get(path) !== state) touched.push(line);
+  }
+  return { all, touched };
 }
 
 /** The newest words of the agent that tell something, where no kept message does. */
@@ -100,8 +152,20 @@ function openLines(records: readonly CallRecord[], badEnds: readonly string[]): 
   return [...open.map(({ label }) => `${label} — no result was recorded`), ...badEnds].slice(-12);
 }
 
+/** What the leaving messages add: entries of users, lines of work and of files that were touched. */
+export type News = Pick<Facts, "users" | "work" | "files">;
+
 /** The facts of everything before the new cut, on those of everything before the old one. */
 export async function gatherFacts(before: Facts, leaving: Leaving, pace: Pace): Promise<Facts> {
+  return (await gatherNews(before, leaving, pace)).facts;
+}
+
+/** The same, and what of it is new. */
+export async function gatherNews(
+  before: Facts,
+  leaving: Leaving,
+  pace: Pace,
+): Promise<{ facts: Facts; news: News }> {
   const { messages } = leaving;
   const records = callRecords(messages);
   const newest = messages.findLastIndex((message) => message.role === "user");
@@ -110,22 +174,26 @@ export async function gatherFacts(before: Facts, leaving: Leaving, pace: Pace): 
   const users = messages.flatMap((message) =>
     isNotice(message) || message.entryId === undefined ? [] : [message.entryId],
   );
-  const work = mergeLines(before.work, workLines(older), MOST_WORK);
+  const olderWork = workLines(older);
+  const newerWork = workLines(newer);
+  const work = mergeLines(before.work, olderWork, MOST_WORK);
   const shownUsers = [...before.users, ...users];
-  return {
+  const files = await filesOf(before.files, records, pace);
+  const facts: Facts = {
     users: shownUsers.slice(-MOST_USERS),
     earlierUsers: before.earlierUsers + Math.max(0, shownUsers.length - MOST_USERS),
     rules: before.rules,
     // What was done since the newest request is told whole, whatever else has to go.
     work: leaving.inTurn
-      ? [...work, ...workLines(newer)].slice(-4 * MOST_WORK)
-      : mergeLines(work, workLines(newer), MOST_WORK),
+      ? [...work, ...newerWork].slice(-4 * MOST_WORK)
+      : mergeLines(work, newerWork, MOST_WORK),
     open: openLines(leaving.inTurn ? newer : records.slice(-8), leaving.badEnds),
-    files: await filesOf(before.files, records, pace),
+    files: files.all,
     strings: gatherStrings(before.strings, messages, before.left),
     left: before.left + messages.length,
     lastAnswer: lastAnswerOf(messages) || before.lastAnswer,
   };
+  return { facts, news: { users, work: [...olderWork, ...newerWork], files: files.touched } };
 }
 
 /** Sentences of a user's message that bind later work; they stay when the message has to go. */
@@ -140,23 +208,16 @@ export function withRules(rules: readonly string[], fresh: readonly string[]): s
   return mergeLines(rules, fresh, MOST_RULES);
 }
 
-/** A longer message that names a constraint is mostly something else (a paste, a plan). Characters. */
+/** A longer message is mostly something else than a request or a correction (a paste, a plan). Characters. */
 const DIRECT_CHARS = 600;
 
-/** How much a user's message has to stay as it was said: corrections and constraints, then what tells something. */
+/**
+ * How much a user's message has to stay as it was said. Short ones go last, and cost little: of a long one that has to
+ * go, what binds stays as a rule.
+ */
 export function weightOf(text: string): number {
-  if (isConstraint(text)) return text.length <= DIRECT_CHARS ? 3 : 2;
-  return isAcknowledgement(oneLine(text)) ? 0 : 1;
-}
-
-/** `edited: a.ts, b.ts`, as our own heads tell files; empty for any other line. */
-function groupedFiles(line: string): string[] {
-  const match = /^([a-z]+(?: failed)?(?:, last [a-z]+ failed)?): (.+)$/.exec(line);
-  if (match?.[1] === undefined || match[2] === undefined) return [];
-  const [, state, paths] = match;
-  return paths
-    .split(", ")
-    .flatMap((path) => (readFileLine(`${path} (${state})`) ? [`${path} (${state})`] : []));
+  if (isAcknowledgement(oneLine(text))) return 0;
+  return (text.length <= DIRECT_CHARS ? 3 : 1) + (isConstraint(text) ? 1 : 0);
 }
 
 /** The facts that another engine's summary names. */
@@ -166,7 +227,7 @@ export function factsOfSummary(summary: string): Facts {
     ...NO_FACTS,
     files: [
       ...[...carriedFiles(summary)].map(([path, state]) => fileLine(path, state)),
-      ...lines.flatMap(({ section, text }) => (section === "Files touched" ? groupedFiles(text) : [])),
+      ...readFileList(lines.flatMap(({ section, text }) => (section === "Files touched" ? [text] : []))),
     ],
     strings: lines.flatMap(({ section, text: value }) =>
       section === "Exact identifiers" ? [{ value, said: 1, last: 0 }] : [],

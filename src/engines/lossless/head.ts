@@ -1,29 +1,54 @@
-/** The text before the kept messages: deterministic, within its budget, nothing of it invented. */
-import { readFileLine } from "../../compaction/files.ts";
-import { readSections, renderSections } from "../../compaction/sections.ts";
-import { shorten } from "../../compaction/sentences.ts";
-import { textOf } from "../../compaction/message-text.ts";
-import type { AgentMessage } from "../../contract/message.ts";
+/**
+ * The text before the kept messages: deterministic, within its budget, nothing of it invented. Rendered anew it leaves
+ * room; each later compaction then adds a chapter, until there is none: what a provider has cached stays as it is.
+ */
+import { SINCE_THEN } from "../../compaction/summary-pieces.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
+import { joined, textOfChapters, type ChapterText } from "./chapters.ts";
 import type { Facts } from "./epoch.ts";
-import { rulesOf, weightOf, withRules } from "./facts.ts";
-import { chooseStrings } from "./strings.ts";
+import { rulesOf, withRules, type News } from "./facts.ts";
+import { listFiles } from "./file-list.ts";
+import {
+  chooseUsers,
+  endPart,
+  list,
+  newestWithin,
+  pinsWithin,
+  quoted,
+  stringsPart,
+  summariesPart,
+  usersPart,
+  wordsOf,
+  type Messages,
+} from "./head-parts.ts";
+import { PIN_SHARE } from "./settings.ts";
 import type { SummaryNode } from "./store/types.ts";
 
 /** Most of the head that a part takes; what one leaves is the next one's, exact strings take the rest. */
-const SHARES = { users: 0.4, rules: 0.1, pins: 0.25, work: 0.15, files: 0.25, answer: 0.08 } as const;
+const SHARES = { users: 0.4, rules: 0.1, work: 0.15, files: 0.3, answer: 0.08 } as const;
 /** Share that summaries may count on when they are made. */
 export const NODE_SHARE = 0.35;
+/** Measured: a head that is rendered anew fills so much of its room; chapters take the rest. */
+export const FILL = 0.65;
+/** Measured: of what leaves, so much may become exact strings of its chapter. */
+const STRING_SHARE = 0.04;
 const INTRO =
-  "What happened before in this conversation, in short. Work told as done is done; do not do it again. " +
-  "The conversation goes on behind this summary.";
+  "What happened before in this conversation, in short; the words themselves are kept. Work told as done is done; do " +
+  "not do it again. If something you need is missing, find the original words before you guess or ask again: with " +
+  "context_search, context_describe and context_expand, where you have these tools (they take the ids of entries and " +
+  "parts). The conversation goes on behind this summary.";
+
+/** Whether a head says itself how the words behind it are found: one that another engine wrote does not. */
+export function namesRecall(head: string): boolean {
+  return head.startsWith(INTRO);
+}
 
 interface HeadInput {
   facts: Facts;
   /** Oldest first. */
   nodes: readonly SummaryNode[];
   /** Messages of `facts.users` and pins, by entry id; unknown ones are left out. */
-  messages: ReadonlyMap<string, AgentMessage>;
+  messages: Messages;
   pins: readonly string[];
   /** Tokens. */
   maxTokens: number;
@@ -31,111 +56,10 @@ interface HeadInput {
   userTokens: number;
 }
 
-interface Head {
+export interface Head {
   text: string;
   facts: Facts;
-}
-
-/** Whole lines from the newest back, in their order. */
-function newestWithin(lines: readonly string[], budget: number): string[] {
-  const chosen: string[] = [];
-  let left = budget;
-  for (const line of lines.toReversed()) {
-    left -= estimateTokens(`\n- ${line}`);
-    if (left < 0) break;
-    chosen.push(line);
-  }
-  return chosen.reverse();
-}
-
-/** Files that were changed before those that were only read, newest first; shown by state, in the order of use. */
-function filesWithin(lines: readonly string[], budget: number): string[] {
-  const files = lines.flatMap((line) => {
-    const file = readFileLine(line);
-    return file ? [{ path: file.path, state: line.slice(file.path.length + 2, -1) }] : [];
-  });
-  const chosen = new Set<string>();
-  let left = budget;
-  for (const reads of [false, true]) {
-    for (const { path, state } of files.toReversed()) {
-      if ((state === "read") !== reads) continue;
-      left -= estimateTokens(`, ${path}`);
-      if (left < 0) break;
-      chosen.add(path);
-    }
-  }
-  const groups = new Map<string, string[]>();
-  for (const { path, state } of files) {
-    if (!chosen.has(path)) continue;
-    // How many lines a file was written with is told by the call itself; here it would part all of them.
-    const group = state.replace(/, \d+ lines?/, "");
-    groups.set(group, [...(groups.get(group) ?? []), path]);
-  }
-  return [...groups].map(([state, paths]) => `${state}: ${paths.join(", ")}`);
-}
-
-function list(heading: string, lines: readonly string[]): string {
-  return lines.length === 0 ? "" : `## ${heading}\n${lines.map((line) => `- ${line}`).join("\n")}`;
-}
-
-function quoted(tag: string, entryId: string, text: string): string {
-  return `<${tag} entry="${entryId}">\n${text}\n</${tag}>`;
-}
-
-/** Which user messages stay word for word: all that fit, else the newest, then constraints, then the rest. */
-function chooseUsers(input: HeadInput, budget: number): { shown: string[]; gone: string[] } {
-  const { facts, messages } = input;
-  const known = facts.users.flatMap((id, index) => {
-    const message = messages.get(id);
-    const text = message ? textOf(message) : "";
-    return text === ""
-      ? []
-      : [{ id, index, cost: estimateTokens(quoted("user_message", id, text)), weight: weightOf(text) }];
-  });
-  const total = known.reduce((sum, { cost }) => sum + cost, 0);
-  if (total <= budget) return { shown: known.map(({ id }) => id), gone: [] };
-  const newest = known.at(-1);
-  const ranked = known.toSorted((a, b) => b.weight - a.weight || b.index - a.index);
-  const shown = new Set<string>();
-  let left = budget;
-  for (const item of newest ? [newest, ...ranked] : ranked) {
-    if (shown.has(item.id) || item.cost > left) continue;
-    shown.add(item.id);
-    left -= item.cost;
-  }
-  const ids = known.map(({ id }) => id);
-  return { shown: ids.filter((id) => shown.has(id)), gone: ids.filter((id) => !shown.has(id)) };
-}
-
-/** A summary without what the head says elsewhere. */
-function nodeText(node: SummaryNode, shownWords: string, work: string): string {
-  const lines = readSections(node.text).filter(({ section, text }) => {
-    if (section === "Files touched" || section === "Exact identifiers") return false;
-    if (section === "Work done" && work.includes(text.split(" — ")[0] ?? text)) return false;
-    const said = text.startsWith("User: ") ? text.slice(6) : text;
-    return section !== "Requests" || !shownWords.includes(said);
-  });
-  if (node.origin === "extractive") return renderSections(lines).replaceAll(/^## /gm, "#### ");
-  // A model's own headings stay as it wrote them; only the parts that code collects are cut off.
-  const end = node.text.search(/^## (?:Files touched|Exact identifiers)\s*$/m);
-  return (end < 0 ? node.text : node.text.slice(0, end)).trim().replaceAll(/^## /gm, "#### ");
-}
-
-function nodesPart(nodes: readonly SummaryNode[], shownWords: string, work: string): string {
-  const parts = nodes.flatMap((node) => {
-    const text = nodeText(node, shownWords, work);
-    if (text === "") return [];
-    const origin = node.origin === "extractive" ? ", extract" : "";
-    return [
-      `### Part ${node.nodeId} (entries ${node.firstEntryId} to ${node.lastEntryId}${origin})\n${text}`,
-    ];
-  });
-  return parts.length === 0 ? "" : `## Earlier\n${parts.join("\n\n")}`;
-}
-
-function stringsPart(facts: Facts, shown: string, budget: number): string {
-  const chosen = chooseStrings(facts.strings, facts.left, shown, budget - 6);
-  return chosen.length === 0 ? "" : `## Exact identifiers\n${chosen.join(", ")}`;
+  chapters: ChapterText[];
 }
 
 interface Budget {
@@ -156,66 +80,130 @@ function budgetOf(maxTokens: number): Budget {
   return budget;
 }
 
+/** The user's words in one line, by which summaries are kept from saying them again. */
+function saidBy(messages: Messages, ids: readonly string[]): string {
+  return ids
+    .map((id) => wordsOf(messages, id))
+    .join("\n")
+    .replaceAll(/\s+/g, " ");
+}
+
+function firstSummaries(text: string): string {
+  return text === "" ? "" : `## Earlier\n${text}`;
+}
+
 /**
- * Renders the head. User messages that have to go leave their binding sentences. Summaries are always there: they
- * were made to fit, and when they do not, everything else gives way.
+ * Renders the head anew, in `fill` of its room. User messages that have to go leave their binding sentences. Summaries
+ * are always there: they were made to fit, and when they do not, everything else gives way.
  */
-export function renderHead(input: HeadInput): Head {
-  const { facts, nodes, messages, pins, maxTokens } = input;
+export function renderHead(input: HeadInput, fill = 1): Head {
+  const { facts, nodes, messages, pins } = input;
+  const maxTokens = Math.floor(input.maxTokens * fill);
   const budget = budgetOf(maxTokens);
   const intro = budget.spend(INTRO);
-  const textFor = (id: string): string => {
-    const message = messages.get(id);
-    return message ? textOf(message) : "";
-  };
   const reserved = Math.min(
     nodes.reduce((sum, node) => sum + node.tokens, 0),
     maxTokens * NODE_SHARE,
   );
   budget.left -= reserved;
   const usersShare = budget.take(SHARES.users);
-  const { shown, gone } = chooseUsers(input, Math.max(usersShare, input.userTokens));
+  const { shown, gone } = chooseUsers(facts.users, messages, {
+    most: Math.max(input.maxTokens * SHARES.users, input.userTokens),
+    budget: Math.max(usersShare, input.userTokens * fill),
+  });
   const rules = withRules(
     facts.rules,
-    gone.flatMap((id) => rulesOf(textFor(id))),
+    gone.flatMap((id) => rulesOf(wordsOf(messages, id))),
   );
-  const users = shown.map((id) => quoted("user_message", id, textFor(id)));
-  const usersPart = users.length === 0 ? "" : `## Messages of the user, word for word\n${users.join("\n")}`;
-  budget.left += Math.max(0, estimateTokens(usersPart) - usersShare);
-  budget.spend(usersPart);
-  const keptRules = newestWithin(rules, budget.take(SHARES.rules));
-  const rulesPart = budget.spend(list("Decisions and constraints", keptRules));
+  const users = usersPart(messages, shown);
+  budget.left += Math.max(0, estimateTokens(users) - usersShare);
+  budget.spend(users);
+  const rulesPart = budget.spend(
+    list("Decisions and constraints", newestWithin(rules, budget.take(SHARES.rules))),
+  );
   const pinned = pins.flatMap((id) =>
-    messages.has(id) && !shown.includes(id) ? [quoted("pinned", id, textFor(id))] : [],
+    messages.has(id) && !shown.includes(id) ? [quoted("pinned", id, wordsOf(messages, id))] : [],
   );
-  const pinsPart = budget.spend(pinsWithin(pinned, budget.take(SHARES.pins)));
-  const openPart = budget.spend(list("Open", facts.open));
-  const filesPart = budget.spend(
-    list("Files touched", filesWithin(facts.files, budget.take(SHARES.files) - 20)),
-  );
+  const pinsPart = pinsWithin(pinned, Math.floor(input.maxTokens * PIN_SHARE));
+  budget.left += Math.max(0, estimateTokens(pinsPart) - budget.take(PIN_SHARE));
+  budget.spend(pinsPart);
+  const end = budget.spend(endPart(facts, budget.take(SHARES.answer)));
   const workPart = budget.spend(list("Work done", newestWithin(facts.work, budget.take(SHARES.work))));
-  const answer = shorten(facts.lastAnswer, Math.max(80, budget.take(SHARES.answer) * 3));
-  const answerPart = budget.spend(facts.lastAnswer === "" ? "" : `## Answers\n- Last said: ${answer}`);
-  const words = shown.map(textFor).join("\n");
+  // Each file with its last state: here the room for later chapters counts too.
+  const filesMost = Math.min(input.maxTokens * SHARES.files, budget.left + input.maxTokens - maxTokens);
+  const filesPart = budget.spend(list("Files touched", listFiles(facts.files, filesMost)));
   budget.left += reserved;
-  const earlier = budget.spend(nodesPart(nodes, words.replaceAll(/\s+/g, " "), `${workPart}\n${filesPart}`));
-  const before = [intro, usersPart, rulesPart, earlier, workPart, answerPart, openPart, filesPart, pinsPart];
-  const text = before.filter((part) => part !== "").join("\n\n");
-  const strings = stringsPart(facts, text, budget.left);
+  const summaries = budget.spend(
+    firstSummaries(summariesPart(nodes, saidBy(messages, shown), `${workPart}\n${filesPart}`)),
+  );
+  const said = joined([intro, users, rulesPart, pinsPart]);
+  const done = joined([workPart, filesPart]);
+  const strings = stringsPart(facts, `${said}\n${summaries}\n${done}\n${end}`, budget.left);
+  const ids = nodes.map(({ nodeId }) => nodeId);
+  const chapters = [{ words: said, summaries, facts: joined([done, strings]), nodes: ids }];
   return {
-    text: strings === "" ? text : `${text}\n\n${strings}`,
+    text: textOfChapters(chapters, end),
     facts: { ...facts, users: shown, rules, earlierUsers: facts.earlierUsers + gone.length },
+    chapters,
   };
 }
 
-function pinsWithin(pinned: readonly string[], budget: number): string {
-  const chosen: string[] = [];
-  let left = budget;
-  for (const text of pinned) {
-    const cost = estimateTokens(text);
-    if (cost > left) continue;
-    left -= cost;
-    chosen.push(text);
-  }
-  return chosen.length === 0 ? "" : `## Pinned\n${chosen.join("\n")}`;
+interface ChapterInput extends Omit<HeadInput, "pins"> {
+  /** Of the head that is there. */
+  chapters: readonly ChapterText[];
+  /** The summaries of each of them, as good as they are by now. */
+  present: readonly (readonly SummaryNode[])[];
+  /** What is told for the first time. `nodes` are its summaries. */
+  news: News;
+  /** The file lines that the head was made with. */
+  filesBefore: readonly string[];
+  /** Tokens of what leaves. */
+  leaving: number;
+}
+
+/** Chapters with the summaries that have taken the place of theirs; the others keep their bytes. */
+function renewed(input: ChapterInput, said: string): ChapterText[] {
+  const told = input.chapters.map(({ facts }) => facts).join("\n");
+  return input.chapters.map((chapter, index) => {
+    const nodes = input.present[index] ?? [];
+    const ids = nodes.map(({ nodeId }) => nodeId);
+    if (ids.join() === chapter.nodes.join()) return chapter;
+    const text = summariesPart(nodes, said, told);
+    return { ...chapter, summaries: index === 0 ? firstSummaries(text) : text, nodes: ids };
+  });
+}
+
+/** The head that is there with one more chapter; undefined where there is no room for it. */
+export function addChapter(input: ChapterInput): Head | undefined {
+  const { facts, nodes, messages, maxTokens, userTokens, news, filesBefore, leaving } = input;
+  const usersShare = Math.floor(maxTokens * SHARES.users);
+  const usersTokens = estimateTokens(usersPart(messages, facts.users));
+  if (usersTokens > Math.max(usersShare, userTokens)) return undefined;
+  const said = saidBy(messages, facts.users);
+  const chapters = renewed(input, said);
+  const before = textOfChapters(chapters, "");
+  const known = new Set(filesBefore);
+  const isNew = (line: string): boolean =>
+    !known.has(line) || !before.includes(line.slice(0, line.lastIndexOf(" (")));
+  const budget = budgetOf(maxTokens + Math.max(0, usersTokens - usersShare));
+  budget.spend(before);
+  const users = budget.spend(usersPart(messages, news.users));
+  const workPart = budget.spend(list("Work done", newestWithin(news.work, maxTokens * SHARES.work)));
+  const filesPart = budget.spend(
+    list("Files touched", listFiles(news.files.filter(isNew), maxTokens * SHARES.files)),
+  );
+  const summaries = budget.spend(summariesPart(nodes, said, `${workPart}\n${filesPart}`));
+  const end = budget.spend(endPart(facts, budget.take(SHARES.answer)));
+  if (budget.left < 0) return undefined;
+  const done = joined([workPart, filesPart]);
+  const shown = [before, users, summaries, done, end].join("\n");
+  const strings = stringsPart(facts, shown, Math.min(budget.left, Math.floor(leaving * STRING_SHARE)));
+  const chapter = {
+    words: users === "" ? SINCE_THEN : `${SINCE_THEN}\n${users}`,
+    summaries,
+    facts: joined([done, strings]),
+    nodes: nodes.map(({ nodeId }) => nodeId),
+  };
+  if (users !== "" || summaries !== "" || chapter.facts !== "") chapters.push(chapter);
+  return { text: textOfChapters(chapters, end), facts, chapters };
 }

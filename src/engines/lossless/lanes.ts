@@ -40,7 +40,15 @@ interface Asked {
 }
 
 type Made =
-  | { draft: Draft; cut: Cut; keptEntryId: string; before: number; after: number }
+  | {
+      draft: Draft;
+      cut: Cut;
+      keptEntryId: string;
+      before: number;
+      after: number;
+      /** Why a model that was asked has written none of it. */
+      modelError?: string;
+    }
   | { reason: string };
 
 interface Plan {
@@ -71,7 +79,7 @@ async function writtenByModel(
   spans: readonly Span[],
   asked: Asked,
   headTokens: number,
-): Promise<Map<string, NewNode>> {
+): Promise<{ written: Map<string, NewNode>; modelError?: string }> {
   const { sessionId } = session;
   const written = new Map<string, NewNode>();
   const limit = Math.floor((headTokens * NODE_SHARE) / PARTS);
@@ -92,10 +100,10 @@ async function writtenByModel(
       const failure = toPagurusError(error);
       if (failure.code === "turn_aborted") throw failure;
       // The extract stands in, and its debt is tried again later.
-      break;
+      return { written, modelError: failure.message };
     }
   }
-  return written;
+  return { written };
 }
 
 /** What a compaction cuts and how much its head may take. */
@@ -114,7 +122,10 @@ function planRoom(session: LosslessSession, asked: Asked): Plan | { reason: stri
       reason: `There is nothing to compact: the context has about ${Math.ceil(before * factor)} tokens.`,
     };
   const half = asked.force ? Math.floor(items / 2) : Infinity;
-  const keep = Math.min(Math.floor(shares.tail / factor), half);
+  const live = view.items.slice(liveStart).reduce((sum, { tokens }) => sum + tokens, 0);
+  const tail = Math.floor(shares.tail / factor);
+  // A short live turn takes no room from the turns before it.
+  const keep = Math.min(live < tail ? tail + live : tail, half);
   const cut = planCut(store, view, { keep, liveStart, splitsLive: true });
   if ("reason" in cut) return cut;
   // Half of what the head stands for and of what it takes the place of: else nothing would be gained.
@@ -178,8 +189,9 @@ async function compactNow(
   });
   if (!("spans" in begun)) return begun;
   const { plan, spans } = begun;
-  const written = await writtenByModel(session, spans, asked, plan.headTokens);
-  return session.exclusive(() => publishRoom(session, asked, plan, written));
+  const { written, modelError } = await writtenByModel(session, spans, asked, plan.headTokens);
+  const made = await session.exclusive(() => publishRoom(session, asked, plan, written));
+  return "reason" in made || modelError === undefined ? made : { ...made, modelError };
 }
 
 async function publishRoom(
@@ -230,7 +242,7 @@ export async function compactSession(
     const asked = { context, budget, force, current, manual, signal, focus: params.customInstructions };
     const made = await compactNow(session, asked, params.sessionKey);
     if ("reason" in made) return nothing(made.reason);
-    const { draft, cut, keptEntryId, before, after } = made;
+    const { draft, cut, keptEntryId, before, after, modelError } = made;
     return {
       ok: true,
       compacted: true,
@@ -238,10 +250,10 @@ export async function compactSession(
         summary: draft.epoch.head,
         firstKeptEntryId: keptEntryId,
         ...(cut.splitInputId === undefined ? {} : { splitTurnInputId: cut.splitInputId }),
-        origin: "engine",
+        origin: modelError === undefined ? "engine" : "extractive",
         tokensBefore: before,
         tokensAfter: after,
-        details: recordOf(draft),
+        details: { ...recordOf(draft), ...(modelError === undefined ? {} : { modelError }) },
       },
     };
   } catch (error) {

@@ -2,20 +2,12 @@
 import type { AgentMessage } from "../../contract/message.ts";
 import { Pace } from "../../platform/pace.ts";
 import { messageTokens } from "../../tokens/messages.ts";
+import { measured } from "./chapters.ts";
 import { epochDetails, epochId, headMessage, NO_FACTS, type Epoch } from "./epoch.ts";
-import { gatherFacts } from "./facts.ts";
-import { NODE_SHARE, renderHead } from "./head.ts";
-import {
-  extractLeaf,
-  fitNodes,
-  gapNode,
-  isGap,
-  LEAF_TOKENS,
-  PARTS,
-  nodeId,
-  spansOf,
-  type Span,
-} from "./nodes.ts";
+import { gatherNews } from "./facts.ts";
+import { NODE_SHARE } from "./head.ts";
+import { makeHead } from "./make-head.ts";
+import { extractLeaf, gapNode, isGap, LEAF_TOKENS, PARTS, nodeId, spansOf, type Span } from "./nodes.ts";
 import { stubsOf } from "./prune.ts";
 import type { LosslessStore } from "./store/store.ts";
 import type { NewNode, SummaryNode } from "./store/types.ts";
@@ -73,8 +65,8 @@ export function preparedFrom(
   before: number,
 ): SummaryNode[] {
   const byStart = new Map<string, SummaryNode>();
-  for (const node of store.nodes(sessionId, { depth: 0 })) {
-    if (isGap(node) || node.state === "published") continue;
+  for (const node of store.nodes(sessionId, { depth: 0, state: "prepared" })) {
+    if (isGap(node)) continue;
     const known = byStart.get(node.firstEntryId);
     if (!known || isBetter(node, known)) byStart.set(node.firstEntryId, node);
   }
@@ -126,16 +118,21 @@ function gapParts(store: LosslessStore, sessionId: string, node: SummaryNode): S
   return isReady ? parts : [node];
 }
 
-/** The nodes of the present frontier, each as good as it is by now. */
-async function present(
-  store: LosslessStore,
-  view: SessionView,
-): Promise<{ nodes: NewNode[]; made: NewNode[] }> {
+/** The nodes of the present frontier, each as good as it is by now; `of`: what has taken the place of each. */
+interface Present {
+  nodes: NewNode[];
+  made: NewNode[];
+  of: Map<string, NewNode[]>;
+}
+
+async function present(store: LosslessStore, view: SessionView): Promise<Present> {
   const nodes: NewNode[] = [];
   const made: NewNode[] = [];
+  const of = new Map<string, NewNode[]>();
   for (const id of view.epoch ? store.frontier(view.sessionId).nodeIds : []) {
     const node = store.node(id);
     if (!node) continue;
+    const first = nodes.length;
     for (const part of isGap(node) ? gapParts(store, view.sessionId, node) : [node]) {
       const isOpen = isGap(part) && part.kind === "leaf";
       const now = isOpen
@@ -144,8 +141,9 @@ async function present(
       nodes.push(...now.nodes);
       made.push(...now.made);
     }
+    of.set(id, nodes.slice(first));
   }
-  return { nodes, made };
+  return { nodes, made, of };
 }
 
 /** Position of the first entry that no node covers. */
@@ -159,9 +157,9 @@ export async function leavingSpans(
   store: LosslessStore,
   view: SessionView,
   request: { cut: number; firstKeptEntryId: string },
-): Promise<{ prepared: SummaryNode[]; spans: Span[]; nodes: NewNode[]; made: NewNode[] }> {
+): Promise<Present & { prepared: SummaryNode[]; spans: Span[] }> {
   const { sessionId } = view;
-  const { nodes, made } = await present(store, view);
+  const { nodes, made, of } = await present(store, view);
   let from = uncoveredFrom(store, sessionId, nodes);
   const items = view.items.slice(0, request.cut).map(original);
   const first = items[0];
@@ -182,7 +180,7 @@ export async function leavingSpans(
   const rest = at < 0 ? [] : items.slice(at);
   const range = { from: start, until: request.firstKeptEntryId, leafTokens: LEAF_TOKENS };
   const spans = rest.length === 0 ? [] : spansOf(store, sessionId, rest, range);
-  return { prepared, spans, nodes, made };
+  return { prepared, spans, nodes, made, of };
 }
 
 const BAD_ENDS = {
@@ -235,23 +233,22 @@ export async function draftEpoch(
 ): Promise<Draft> {
   const { sessionId } = view;
   const { cut, firstKeptEntryId, splitInputId, headTokens, focus, written, signal } = request;
-  const { prepared, spans, nodes, made } = await leavingSpans(store, view, request);
-  const nodeBudget = Math.floor(headTokens * NODE_SHARE);
+  const { prepared, spans, nodes, made, of } = await leavingSpans(store, view, request);
+  const limit = Math.floor((headTokens * NODE_SHARE) / PARTS);
+  const added = prepared.map(fresh);
   for (const span of spans) {
-    const extract = await extractLeaf(sessionId, span, Math.floor(nodeBudget / PARTS), { focus, signal });
+    const extract = await extractLeaf(sessionId, span, limit, { focus, signal });
     made.push(extract);
     const model = written?.get(extract.nodeId);
     if (model) made.push(model);
-    nodes.push(...(prepared.length > 0 && span === spans[0] ? prepared.map(fresh) : []), model ?? extract);
+    added.push(model ?? extract);
   }
-  if (spans.length === 0) nodes.push(...prepared.map(fresh));
-  const fitted = await fitNodes(sessionId, nodes, nodeBudget, (node) => made.push(node), signal);
   const leaving = view.items.slice(0, cut);
   const before = view.epoch?.facts ?? NO_FACTS;
-  const facts =
+  const { facts, news } =
     cut === 0
-      ? before
-      : await gatherFacts(
+      ? { facts: before, news: NO_FACTS }
+      : await gatherNews(
           before,
           {
             messages: leavingMessages(store, view, request),
@@ -266,13 +263,21 @@ export async function draftEpoch(
     .flatMap(({ entryId }) => (store.locate(sessionId, entryId)?.onPath ? [entryId] : []));
   const kept = new Set(view.items.slice(cut).map(({ entryId }) => entryId));
   const outside = pins.filter((id) => !kept.has(id));
-  const head = renderHead({
+  const head = await makeHead({
+    sessionId,
+    before: view.epoch,
+    isNew: cut === 0 || focus !== undefined || splitInputId !== view.epoch?.splitInputId,
     facts,
-    nodes: fitted.map((node, order) => ({ ...node, order })),
+    news,
+    nodes,
+    present: of,
+    added,
     messages: messagesById(store, view, [...facts.users, ...outside]),
     pins: outside,
     maxTokens: headTokens,
     userTokens: request.userTokens,
+    leaving: leaving.reduce((sum, { tokens }) => sum + tokens, 0),
+    signal,
   });
   const rest = view.items.slice(cut).map(original);
   const closed = rest.filter(({ turnId }) => turnId === undefined || turnId !== request.liveTurnId);
@@ -281,6 +286,8 @@ export async function draftEpoch(
     id: epochId(head.text, firstKeptEntryId, stubs),
     head: head.text,
     firstKeptEntryId,
+    chapters: measured(head.chapters),
+    pins: outside,
     ...(splitInputId === undefined ? {} : { splitInputId }),
     facts: head.facts,
     stubs,
@@ -289,7 +296,7 @@ export async function draftEpoch(
   };
   const shown = rest.map((item) => stubbed(item, (key) => stubs[key]?.text));
   const startTokens = shown.reduce((sum, { tokens }) => sum + tokens, messageTokens(headMessage(epoch)));
-  return { epoch: { ...epoch, startTokens }, nodes: fitted, made };
+  return { epoch: { ...epoch, startTokens }, nodes: head.nodes, made: [...made, ...head.made] };
 }
 
 /** Publishes a draft, unless another epoch was published meanwhile; the view is read anew in any case. */

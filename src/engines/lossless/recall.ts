@@ -1,24 +1,24 @@
 /** Tools by which a model finds what is not in its sight any more: search, describe, expand to the words, pin. */
-import { callsOf, textOf } from "../../compaction/message-text.ts";
-import type { AgentMessage } from "../../contract/message.ts";
 import type { PluginTool, ToolContext } from "../../contract/plugin.ts";
 import type { ToolOutcome } from "../../contract/tool.ts";
-import { estimateTokens } from "../../tokens/estimate.ts";
+import { recallPassages } from "./recall/pages.ts";
+import {
+  describeEntry,
+  describeNode,
+  expandEntry,
+  expandNode,
+  MOST_PAGE_TOKENS,
+  PAGE_TOKENS,
+  said,
+} from "./recall/read.ts";
 import type { LosslessStore } from "./store/store.ts";
-import type { SearchHit, StoredEntry, SummaryNode } from "./store/types.ts";
+import type { StoredEntry, SummaryNode } from "./store/types.ts";
 
-const PAGE_HITS = 10;
-const MOST_HITS = 200;
-const PAGE_TOKENS = 2_000;
-const MOST_PAGE_TOKENS = 8_000;
-/** Characters read for one token at most: a page is cut by characters, then checked by tokens. */
-const TOKEN_CHARS = 4;
+const MOST_PAGES = 50;
+/** An answer that is smaller holds nothing. Tokens. */
+const LEAST_PAGE_TOKENS = 200;
 
 type Params = Record<string, unknown>;
-
-function said(text: string, isError = false): ToolOutcome {
-  return { content: [{ type: "text", text }], isError };
-}
 
 function text(params: Params, key: string): string {
   const value = params[key];
@@ -30,131 +30,40 @@ function count(params: Params, key: string, fallback: number, most: number): num
   return typeof value === "number" && value >= 1 ? Math.min(most, Math.floor(value)) : fallback;
 }
 
-function dateOf(time: number): string {
-  return new Date(time).toISOString().slice(0, 16).replace("T", " ");
-}
-
-function sourceOf(hit: SearchHit, context: ToolContext): string {
-  const session =
-    hit.sessionId === context.sessionId ? "this session" : `session ${hit.sessionKey ?? hit.sessionId}`;
-  return hit.onPath ? session : `${session}, a branch that was left`;
-}
-
-function hitLine(hit: SearchHit, context: ToolContext): string {
-  return `${hit.nodeId ?? hit.entryId} (${hit.role}, ${dateOf(hit.time)}, ${sourceOf(hit, context)}): ${hit.snippet}`;
+function tokensFor(params: Params): number {
+  return Math.max(LEAST_PAGE_TOKENS, count(params, "max_tokens", PAGE_TOKENS, MOST_PAGE_TOKENS));
 }
 
 async function search(store: LosslessStore, params: Params, context: ToolContext): Promise<ToolOutcome> {
   const query = text(params, "query");
   if (query === "") return said("Give the words to look for in `query`.", true);
-  const page = count(params, "page", 1, MOST_HITS / PAGE_HITS);
+  const page = count(params, "page", 1, MOST_PAGES);
   const isAll = params["scope"] === "all";
-  if (!isAll && !store.session(context.sessionId)) return said("Nothing of this session is stored yet.");
-  const hits = await store.search({
+  const isKnown = store.session(context.sessionId) !== undefined;
+  if (!isAll && !isKnown)
+    return said('Nothing of this session is stored yet; scope "all" searches the other sessions.');
+  const more = (next: number): string =>
+    `\n[More: the same with page ${next}. context_expand with an id gives all of its words.]`;
+  const budgetTokens = tokensFor(params);
+  const found = await recallPassages(store, {
     query,
-    limit: Math.min(MOST_HITS, page * PAGE_HITS),
     ...(isAll ? {} : { sessions: [context.sessionId] }),
+    asking: context.sessionId,
+    // What is told of the next page stands in the answer too.
+    budgetTokens: budgetTokens - MORE_TOKENS,
+    page: page - 1,
   });
-  const shown = hits.slice((page - 1) * PAGE_HITS);
-  if (shown.length === 0)
-    return said(page === 1 ? `Nothing was found for "${query}".` : "There are no more hits.");
-  const more = hits.length === page * PAGE_HITS ? `\nMore: page ${page + 1}.` : "";
-  return said(shown.map((hit) => hitLine(hit, context)).join("\n") + more);
+  if (found.passages.length === 0)
+    return said(page === 1 ? nothing(query, isAll) : "There is no such page: the one before was the last.");
+  const shown = found.passages.map((passage) => passage.text).join("\n");
+  return said(shown + (found.more && page < MOST_PAGES ? more(page + 1) : ""));
 }
 
-/** A message as plain text: words, calls with their arguments, images by their kind. */
-function wordsOf(message: AgentMessage): string {
-  const parts = [textOf(message)];
-  if (message.role === "assistant")
-    for (const call of callsOf(message)) parts.push(`[call ${call.name} ${JSON.stringify(call.arguments)}]`);
-  if (typeof message.content !== "string")
-    for (const part of message.content) if (part.type === "image") parts.push(`[image ${part.mimeType}]`);
-  return parts.filter((part) => part !== "").join("\n");
-}
+const MORE_TOKENS = 30;
 
-function roleOf(message: AgentMessage): string {
-  return message.role === "toolResult" ? `result of ${message.toolName}` : message.role;
-}
-
-function entryWords(entry: StoredEntry): string {
-  if (entry.message) return wordsOf(entry.message);
-  const { entry: whole } = entry;
-  if (whole?.type === "custom_message") return whole.content;
-  return whole?.type === "compaction" ? whole.summary : "";
-}
-
-/** A part of a long text from `offset` on that has at most `maxTokens`, and where the next one begins. */
-function slice(whole: string, offset: number, maxTokens: number): { part: string; next: number | undefined } {
-  let end = Math.min(whole.length, offset + maxTokens * TOKEN_CHARS);
-  while (end > offset + 1 && estimateTokens(whole.slice(offset, end)) > maxTokens)
-    end = offset + Math.floor((end - offset) * 0.9);
-  // A pair of surrogates is one character.
-  if (end < whole.length && /[\uD800-\uDBFF]/.test(whole.charAt(end - 1))) end += 1;
-  return { part: whole.slice(offset, end), next: end < whole.length ? end : undefined };
-}
-
-function expandEntry(entry: StoredEntry, params: Params): ToolOutcome {
-  const offset = count(params, "offset", 0, Number.MAX_SAFE_INTEGER);
-  const maxTokens = count(params, "max_tokens", PAGE_TOKENS, MOST_PAGE_TOKENS);
-  const { part, next } = slice(entryWords(entry), offset, maxTokens);
-  const role = entry.message ? roleOf(entry.message) : entry.kind;
-  const more =
-    next === undefined ? "" : `\n[More: context_expand with id ${entry.entryId} and offset ${next}.]`;
-  return said(`${entry.entryId} (${role}):\n${part}${more}`);
-}
-
-/** The original words below a summary, of any depth, from the entry behind `after` on. */
-function expandNode(store: LosslessStore, node: SummaryNode, params: Params): ToolOutcome {
-  const maxTokens = count(params, "max_tokens", PAGE_TOKENS, MOST_PAGE_TOKENS);
-  const after = text(params, "after");
-  const page = store.range(node.sessionId, node.firstEntryId, node.lastEntryId, {
-    kinds: ["message", "custom_message"],
-    maxTokens,
-    ...(after === "" ? {} : { after }),
-  });
-  const parts: string[] = [];
-  let left = maxTokens;
-  for (const entry of page.items) {
-    const { part, next } = slice(entryWords(entry), 0, Math.max(50, left));
-    const role = entry.message ? roleOf(entry.message) : "notice";
-    parts.push(
-      `${entry.entryId} (${role}): ${part}${next === undefined ? "" : ` [cut; expand ${entry.entryId} for all of it]`}`,
-    );
-    left -= estimateTokens(part);
-  }
-  const more =
-    page.next === undefined ? "" : `\n[More: context_expand with id ${node.nodeId} and after ${page.next}.]`;
-  return said(`${parts.join("\n")}${more}`);
-}
-
-function describeNode(store: LosslessStore, node: SummaryNode): string {
-  const first = store.locate(node.sessionId, node.firstEntryId);
-  const last = store.locate(node.sessionId, node.lastEntryId);
-  const span =
-    first && last
-      ? `${last.position - first.position + 1} entries, ${dateOf(first.time)} to ${dateOf(last.time)}`
-      : "";
-  const by =
-    node.origin === "extractive" ? "an extract, made without a model" : `by ${node.model ?? node.origin}`;
-  const below = node.children.length === 0 ? "" : `\nMade of the parts ${node.children.join(", ")}.`;
-  return (
-    `${node.nodeId}: summary of the entries ${node.firstEntryId} to ${node.lastEntryId} (${span}; ` +
-    `${node.sourceTokens} tokens), ${by}.${below}\n${node.text}`
-  );
-}
-
-function describeEntry(store: LosslessStore, entry: StoredEntry, sessionId: string): string {
-  const place = store.session(sessionId) ? store.locate(sessionId, entry.entryId) : undefined;
-  const where = place
-    ? place.onPath
-      ? `entry ${place.position + 1} of this conversation`
-      : "on a branch that was left"
-    : "of another session";
-  const role = entry.message ? roleOf(entry.message) : entry.kind;
-  const files = store.payloads(entry.entryId).map(({ mime, size }) => `${mime}, ${size} bytes`);
-  const opaque = files.length === 0 ? "" : ` It holds ${files.join("; ")}.`;
-  const begin = slice(entryWords(entry), 0, 60).part;
-  return `${entry.entryId}: ${role}, ${entry.tokens} tokens, ${dateOf(entry.time)}, ${where}.${opaque}\nIt begins: ${begin}`;
+function nothing(query: string, isAll: boolean): string {
+  const elsewhere = isAll ? "" : ', or scope "all" for the other sessions';
+  return `Nothing was found for "${query}". Try other words for it, a name or a path${elsewhere}.`;
 }
 
 function found(
@@ -169,74 +78,128 @@ function found(
 }
 
 function unknown(params: Params): ToolOutcome {
-  return said(`There is no entry or part "${text(params, "id")}"; context_search gives ids.`, true);
+  const id = text(params, "id");
+  if (id === "") return said("Give the id of an entry or of a part in `id`; context_search gives ids.", true);
+  return said(`There is no entry or part "${id}"; context_search gives ids.`, true);
 }
 
-function pin(store: LosslessStore, params: Params, context: ToolContext): ToolOutcome {
+function expand(store: LosslessStore, params: Params): ToolOutcome {
+  const at = found(store, params);
+  if (!at) return unknown(params);
+  const maxTokens = tokensFor(params);
+  return "node" in at
+    ? expandNode(store, at.node, { after: text(params, "after"), maxTokens })
+    : expandEntry(at.entry, count(params, "offset", 0, Number.MAX_SAFE_INTEGER), maxTokens);
+}
+
+/** Tokens of what is pinned in a session. */
+function pinnedTokens(store: LosslessStore, sessionId: string): number {
+  return store
+    .pins(sessionId)
+    .reduce((sum, { entryId }) => sum + (store.get(entryId, sessionId)?.tokens ?? 0), 0);
+}
+
+function pin(store: LosslessStore, params: Params, context: ToolContext, room: number): ToolOutcome {
+  const { sessionId } = context;
   const id = text(params, "id");
   if (params["remove"] === true)
     return said(
-      store.unpin(context.sessionId, id)
+      store.session(sessionId) && store.unpin(sessionId, id)
         ? `Entry ${id} is not pinned any more.`
         : `Entry ${id} was not pinned.`,
     );
-  if (!store.session(context.sessionId) || !store.locate(context.sessionId, id)) return unknown(params);
+  if (store.node(id)) return said(`${id} is a summary; pin an entry: context_expand gives their ids.`, true);
+  const place = store.session(sessionId) && store.locate(sessionId, id);
+  if (!place) {
+    if (!store.get(id)) return unknown(params);
+    return said(`The entry ${id} is of another session; only entries of this one can be pinned.`, true);
+  }
+  if (place.kind !== "message") return said(`The entry ${id} is no message; pin a message.`, true);
   const note = text(params, "note");
-  const isNew = store.pin(context.sessionId, {
+  const isNew = store.pin(sessionId, {
     entryId: id,
     pinnedAt: Date.now(),
     ...(note === "" ? {} : { note }),
   });
+  const tokens = pinnedTokens(store, sessionId);
+  const but =
+    tokens <= room
+      ? ""
+      : ` But all pins together have ${tokens} tokens and a summary has room for ${room}: the oldest that fit are shown.`;
   return said(
     isNew
-      ? `Entry ${id} is pinned: it stays word for word through every compaction.`
-      : `Entry ${id} was pinned already.`,
+      ? `Entry ${id} is pinned: it stays word for word through every compaction.${but}`
+      : `Entry ${id} was pinned already.${but}`,
   );
 }
 
 const id = { type: "string", description: "Id of an entry or of a part of the summary." };
+const maxTokens = {
+  type: "integer",
+  minimum: 1,
+  maximum: MOST_PAGE_TOKENS,
+  description: `Tokens of the answer; ${PAGE_TOKENS} where absent.`,
+};
+
+export interface RecallOptions {
+  /** Tokens of pinned words that a summary has room for; pins beyond it are told. */
+  pinRoom?: number;
+}
 
 /**
  * The tools `context_search`, `context_describe`, `context_expand` and `context_pin` over the store that `store`
- * gives; while it gives none they say so. They read only; `context_pin` writes a pin.
+ * gives for a call; while it gives none they say so. They read only; `context_pin` writes a pin.
  */
-export function recallTools(store: () => LosslessStore | undefined): PluginTool[] {
+export function recallTools(
+  store: (context: ToolContext) => LosslessStore | undefined,
+  { pinRoom = Infinity }: RecallOptions = {},
+): PluginTool[] {
   const tool = (
     name: string,
     description: string,
     properties: Record<string, unknown>,
-    required: string[],
     run: (open: LosslessStore, params: Params, context: ToolContext) => ToolOutcome | Promise<ToolOutcome>,
   ): PluginTool => ({
     name,
     description,
-    parameters: { type: "object", properties, required, additionalProperties: false },
+    parameters: {
+      type: "object",
+      properties,
+      // The first one is what the tool is about.
+      required: Object.keys(properties).slice(0, 1),
+      additionalProperties: false,
+    },
     async execute(params, context) {
-      const open = store();
-      return open ? run(open, params, context) : said("The lossless engine is not in use.", true);
+      const open = store(context);
+      return open
+        ? run(open, params, context)
+        : said(
+            "Nothing of this session is kept yet, so there is nothing to look at; try it in a later turn.",
+            true,
+          );
     },
   });
   return [
     tool(
       "context_search",
-      "Searches the whole conversation, also what is only summarized in sight. Gives ids for context_expand.",
+      "Searches the whole conversation, also what is only summarized in sight. Gives the passages that answer best, " +
+        "with ids for context_expand.",
       {
-        query: { type: "string", description: "Words, names or paths to look for." },
+        query: { type: "string", description: "Words, names or paths to look for; a question will do." },
         scope: {
           type: "string",
           enum: ["session", "all"],
           description: "This session (default) or all of them.",
         },
-        page: { type: "integer", minimum: 1 },
+        page: { type: "integer", minimum: 1, maximum: MOST_PAGES },
+        max_tokens: maxTokens,
       },
-      ["query"],
       search,
     ),
     tool(
       "context_describe",
       "What an entry or a part of the summary is, and where it stands.",
       { id },
-      ["id"],
       (open, params, context) => {
         const at = found(open, params);
         if (!at) return unknown(params);
@@ -247,26 +210,24 @@ export function recallTools(store: () => LosslessStore | undefined): PluginTool[
     ),
     tool(
       "context_expand",
-      "The original words of an entry or of a part of the summary, in pages.",
+      "The original words of an entry (with its images) or of a part of the summary, in pages.",
       {
         id,
         after: { type: "string", description: "Of a part: the entry that the page before ended with." },
         offset: { type: "integer", minimum: 0, description: "Of an entry: character to go on from." },
-        max_tokens: { type: "integer", minimum: 1, maximum: MOST_PAGE_TOKENS },
+        max_tokens: maxTokens,
       },
-      ["id"],
-      (open, params) => {
-        const at = found(open, params);
-        if (!at) return unknown(params);
-        return "node" in at ? expandNode(open, at.node, params) : expandEntry(at.entry, params);
-      },
+      expand,
     ),
     tool(
       "context_pin",
       "Keeps an entry word for word in sight through every compaction; `remove` lets it go again.",
-      { id, note: { type: "string" }, remove: { type: "boolean" } },
-      ["id"],
-      pin,
+      {
+        id: { type: "string", description: "Id of an entry." },
+        note: { type: "string" },
+        remove: { type: "boolean" },
+      },
+      (open, params, context) => pin(open, params, context, pinRoom),
     ),
   ];
 }

@@ -13,22 +13,26 @@ export interface LosslessSettings {
   statelessSessions: readonly string[];
   /** Summaries that a model may be asked for within an hour, over all sessions of the agent. */
   summariesPerHour: number;
+  /** Days after its last use when a session leaves the database (its transcript stays); never where absent. */
+  retentionDays?: number;
 }
 
 /** Cost against far strings (measured): a smaller trigger is cheaper, a larger one keeps more in sight. Tokens. */
-const TRIGGER = 100_000;
-/** A context is sent whole up to this share of its budget: the live turn grows before it can be cut. */
-const BUDGET_SHARE = 0.95;
+const TRIGGER = 130_000;
+/** Most of a budget: behind the trigger one round of large results still has room. */
+const BUDGET_SHARE = 0.83;
 /** Measured: exact strings in the head show more of what is far for a token than a longer tail does. */
-const TAIL_SHARE = 0.1;
-const LEAST_TAIL = 4_000;
+const TAIL_SHARE = 0.04;
+const LEAST_TAIL = 2_000;
 const MOST_TAIL_SHARE = 0.2;
-const HEAD_SHARE = 0.08;
+const HEAD_SHARE = 0.066;
 const LEAST_HEAD = 5_500;
 const MOST_HEAD_SHARE = 0.3;
 const USER_SHARE = 0.25;
 const MINIMUM_GAIN_SHARE = 0.15;
 const SUMMARIES_PER_HOUR = 60;
+/** Of the head, for pinned entries that stand nowhere else in it. */
+export const PIN_SHARE = 0.25;
 
 function child(value: unknown, key: string): unknown {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined;
@@ -47,14 +51,30 @@ export function losslessSettings(config: unknown): LosslessSettings {
   const section = child(child(child(child(config, "plugins"), "entries"), "lossless"), "config");
   const headTokens = count(child(section, "headTokens"));
   const tailTokens = count(child(section, "tailTokens"));
+  const calls = child(section, "summariesPerHour");
+  const days = child(child(section, "retention"), "sessionsOlderThanDays");
   return {
     trigger: count(child(section, "trigger")) ?? TRIGGER,
     ignoreSessions: texts(child(section, "ignoreSessions")),
     statelessSessions: texts(child(section, "statelessSessions")),
-    summariesPerHour: count(child(section, "summariesPerHour")) ?? SUMMARIES_PER_HOUR,
+    summariesPerHour: calls === 0 ? 0 : (count(calls) ?? SUMMARIES_PER_HOUR),
     ...(headTokens === undefined ? {} : { headTokens }),
     ...(tailTokens === undefined ? {} : { tailTokens }),
+    ...(typeof days === "number" && days > 0 ? { retentionDays: days } : {}),
   };
+}
+
+/**
+ * `kept`: everything of the session is in the database. `ignored`: nothing is, and the transcript is all there is.
+ * `stateless`: as ignored, and a turn begins with nothing before it.
+ */
+export function sessionPolicy(
+  settings: LosslessSettings,
+  sessionKey: string | undefined,
+): "kept" | "ignored" | "stateless" {
+  const key = sessionKey ?? "";
+  if (matchesGlob(settings.statelessSessions, key)) return "stateless";
+  return matchesGlob(settings.ignoreSessions, key) ? "ignored" : "kept";
 }
 
 /** Tokens, as the provider counts them. */
@@ -89,7 +109,7 @@ export function sharesOf(settings: LosslessSettings, tokenBudget: number): Share
 }
 
 /** `*` stands for any characters, `?` for one. */
-export function matchesGlob(patterns: readonly string[], name: string): boolean {
+function matchesGlob(patterns: readonly string[], name: string): boolean {
   return patterns.some((pattern) => {
     const source = pattern.replace(/[.+^${}()|[\]\\]/g, String.raw`\$&`).replaceAll("*", ".*");
     return new RegExp(`^${source.replaceAll("?", ".")}$`, "s").test(name);

@@ -40,6 +40,12 @@ interface ModelRequest {
   timeoutMs: number;
 }
 
+/** Whether a model may be asked for a summary now: there is one, and the hour's calls are not spent. */
+export function mayAsk({ store, settings }: LosslessSession, context: RuntimeContext): boolean {
+  if (store.spentSince(Date.now() - HOUR_MS).calls >= settings.summariesPerHour) return false;
+  return summaryOptions(context, {}).llm !== undefined;
+}
+
 /**
  * The model's node for the same span; undefined where no model may be asked now (offline, or the hour's calls are
  * spent). Throws `compaction_failed`, `deadline_exceeded`, `turn_aborted`, and the model's errors.
@@ -48,9 +54,9 @@ export async function modelNode(
   session: LosslessSession,
   request: ModelRequest,
 ): Promise<NewNode | undefined> {
-  const { store, settings } = session;
+  const { store } = session;
   const { node, messages, focus, context, signal, timeoutMs } = request;
-  if (store.spentSince(Date.now() - HOUR_MS).calls >= settings.summariesPerHour) return undefined;
+  if (!mayAsk(session, context)) return undefined;
   const options = summaryOptions(context, { customInstructions: focus });
   const { llm } = options;
   if (!llm) return undefined;

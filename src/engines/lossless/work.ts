@@ -13,11 +13,14 @@ import { extractLeaf, isGap, LEAF_TOKENS, PARTS, spansOf } from "./nodes.ts";
 import { best, preparedFrom } from "./publish.ts";
 import type { LosslessSession } from "./session.ts";
 import type { Debt, NewNode, SummaryNode } from "./store/types.ts";
-import { modelNode } from "./summarize.ts";
+import { mayAsk, modelNode } from "./summarize.ts";
 import { sentTokens, type Item } from "./view.ts";
 
-/** A model call that has not answered by then never will. */
-const CALL_MS = 90_000;
+/** A model call that has not answered by then never will. Less than the host gives a run, so that it is noted. */
+const CALL_MS = 50_000;
+/** A run begins no call that would have less time than the least. */
+const RUN_MS = 55_000;
+const LEAST_CALL_MS = 20_000;
 const LEASE_MS = 2 * CALL_MS;
 const FIRST_BACKOFF_MS = 30_000;
 const LONGEST_BACKOFF_MS = 6 * 3_600_000;
@@ -41,6 +44,8 @@ interface Run {
   context: RuntimeContext;
   signal: AbortSignal | undefined;
   owner: string;
+  /** When it began, ms. */
+  since: number;
   /** Of a leaf's text, and of what it stands for; uncorrected. */
   leafTokens: number;
   sourceTokens: number;
@@ -49,6 +54,10 @@ interface Run {
 
 function isOver({ signal }: Run): boolean {
   return signal?.aborted === true;
+}
+
+function timeLeft({ since }: Run): number {
+  return Math.max(0, since + RUN_MS - Date.now());
 }
 
 /** Waiting time before the next try: half a minute, doubled each time. */
@@ -213,7 +222,7 @@ async function pay(run: Run, debt: Debt): Promise<boolean> {
       focus: undefined,
       context,
       signal,
-      timeoutMs: CALL_MS,
+      timeoutMs: Math.min(CALL_MS, timeLeft(run)),
     });
     if (!made) return false;
     store.transaction(() => {
@@ -245,6 +254,7 @@ export async function workSession(
     context,
     signal,
     owner: randomUUID(),
+    since: Date.now(),
     leafTokens: Math.floor((session.headSizes(context).headTokens * NODE_SHARE) / PARTS),
     sourceTokens: Math.min(
       LEAF_TOKENS,
@@ -254,9 +264,12 @@ export async function workSession(
   };
   if (!store.session(sessionId) || isOver(run)) return run.done;
   await prepareLeaves(run);
+  store.forgetDebts(sessionId);
+  // What a debt stands for is read only when it can be paid.
+  if (!mayAsk(session, context)) return run.done;
   let calls = 0;
   for (const debt of store.debts({ sessionId, dueAt: Date.now() })) {
-    if (calls >= MOST_CALLS || isOver(run)) break;
+    if (calls >= MOST_CALLS || isOver(run) || timeLeft(run) < LEAST_CALL_MS) break;
     if (await pay(run, debt)) calls += 1;
     // One failure is enough for this run: the others would most likely fail alike.
     if (run.done.failed > 0) break;

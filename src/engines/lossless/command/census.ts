@@ -1,0 +1,206 @@
+/** What a store holds, owes and costs, in numbers. */
+import { existsSync } from "node:fs";
+import { messageTokens } from "../../../tokens/messages.ts";
+import { epochOf, headMessage } from "../epoch.ts";
+import { RETIRED_AT } from "../retention.ts";
+import { losslessSettings } from "../settings.ts";
+import { unindexedFrom } from "../store/backlog.ts";
+import type { Db } from "../store/db.ts";
+import { pinsOf, spentSince } from "../store/ledger.ts";
+import { sizeReport } from "../store/maintenance.ts";
+import { getFrontier } from "../store/nodes.ts";
+import { connect } from "../store/open.ts";
+import { asStoreFailure, getMeta, getSession } from "../store/sessions.ts";
+import type { SessionInfo, SizeReport } from "../store/types.ts";
+import { databaseFile, type CarePlace } from "./place.ts";
+
+export const HOUR_MS = 3_600_000;
+
+export interface SummaryCount {
+  /** 0 for parts of the conversation, more for summaries of summaries. */
+  depth: number;
+  origin: string;
+  /** `published`: shown by a session. `prepared`: ready to be. `replaced`: another stands in its place. */
+  state: string;
+  count: number;
+  tokens: number;
+}
+
+export interface DebtCount {
+  count: number;
+  /** Of these, what may be tried now. */
+  due: number;
+  /** Most tries of one of them. */
+  attempts: number;
+  /** ISO 8601; of the next one, where none is due. */
+  nextAt?: string;
+  /** Code of the failure of the one that waits longest. */
+  errorCode?: string;
+}
+
+export interface SessionState extends SessionInfo {
+  pins: number;
+  debts: DebtCount;
+  /** Absent while nothing is compacted. */
+  epoch?: { id: string; tokens: number; firstKeptEntryId: string; summaries: number };
+}
+
+export interface StoreReport {
+  file: string;
+  /** False: there is nothing yet, and all counts are 0. */
+  exists: boolean;
+  /** Of the session that was asked for, where the store has it. */
+  session?: SessionState;
+  sessions: number;
+  /** Sessions whose transcript is not taken in to its end. */
+  adopting: number;
+  summaries: SummaryCount[];
+  debts: DebtCount;
+  /** Texts that are stored and cannot be found yet. */
+  unindexed: number;
+  /** Of the last hour; `cap` is the most calls of one. */
+  spend: { calls: number; tokens: number; cost: number; cap: number };
+  /** The setting; a model's budget may make it less. Tokens. */
+  trigger: number;
+  size: SizeReport;
+  retention: { sessionsOlderThanDays: number; lastAt?: string } | null;
+}
+
+const NO_SIZE: SizeReport = {
+  file: 0,
+  wal: 0,
+  free: 0,
+  entries: 0,
+  texts: 0,
+  textBytes: 0,
+  payloadBytes: 0,
+};
+const NO_DEBTS: DebtCount = { count: 0, due: 0, attempts: 0 };
+
+function isoOf(time: number): string {
+  return new Date(time).toISOString();
+}
+
+function number(db: Db, sql: string, ...values: (string | number)[]): number {
+  return db.get<{ n: number | null }>(sql, ...values)?.n ?? 0;
+}
+
+/** Of one session, or of all. */
+export function countDebts(db: Db, now: number, sessionId?: string): DebtCount {
+  const of = "FROM debts WHERE (?1 IS NULL OR session = (SELECT num FROM sessions WHERE id = ?1))";
+  const row = db.get<{ n: number; due: number | null; tries: number | null; next: number | null }>(
+    `SELECT count(*) AS n, sum(next_at <= ?2) AS due, max(attempts) AS tries, min(next_at) AS next ${of}`,
+    sessionId ?? null,
+    now,
+  );
+  const failed = db.get<{ error: string }>(
+    `SELECT error ${of} AND error IS NOT NULL ORDER BY next_at DESC, id LIMIT 1`,
+    sessionId ?? null,
+  );
+  const { n: count = 0, due, tries, next } = row ?? {};
+  return {
+    count,
+    due: due ?? 0,
+    attempts: tries ?? 0,
+    ...(typeof next === "number" && next > now ? { nextAt: isoOf(next) } : {}),
+    ...(failed ? { errorCode: failed.error } : {}),
+  };
+}
+
+/** Of one session, or of all. */
+export function countSummaries(db: Db, sessionId?: string): SummaryCount[] {
+  return db.all<SummaryCount>(
+    `SELECT depth, origin, state, count(*) AS count, sum(tokens) AS tokens FROM nodes
+     WHERE (?1 IS NULL OR session = (SELECT num FROM sessions WHERE id = ?1))
+     GROUP BY depth, origin, state ORDER BY depth, origin, state`,
+    sessionId ?? null,
+  );
+}
+
+export function countUnindexed(db: Db): number {
+  const from = unindexedFrom(db);
+  return from === Infinity ? 0 : number(db, "SELECT count(*) AS n FROM texts WHERE num >= ?", from);
+}
+
+function sessionState(db: Db, sessionId: string, now: number): SessionState | undefined {
+  const info = getSession(db, sessionId);
+  if (!info) return undefined;
+  const frontier = getFrontier(db, sessionId);
+  const epoch = epochOf(frontier);
+  return {
+    ...info,
+    pins: pinsOf(db, sessionId).length,
+    debts: countDebts(db, now, sessionId),
+    ...(epoch
+      ? {
+          epoch: {
+            id: epoch.id,
+            tokens: messageTokens(headMessage(epoch)),
+            firstKeptEntryId: epoch.firstKeptEntryId,
+            summaries: frontier.nodeIds.length,
+          },
+        }
+      : {}),
+  };
+}
+
+/** Reads through a connection of its own. Throws `store_read_failed`, `store_write_failed`. */
+export function withDatabase<T>(file: string, work: (db: Db) => T): T {
+  let db: Db | undefined;
+  try {
+    db = connect(file);
+    return work(db);
+  } catch (error) {
+    throw asStoreFailure(file, error);
+  } finally {
+    db?.close();
+  }
+}
+
+/** Throws `store_read_failed`, `store_write_failed`. */
+export function takeCensus(place: CarePlace, sessionId: string | undefined, now: number): StoreReport {
+  const file = databaseFile(place.agentDir);
+  const { summariesPerHour: cap, retentionDays, trigger } = losslessSettings(place.config);
+  const settings = (last: string | undefined): Pick<StoreReport, "trigger" | "retention"> => ({
+    trigger,
+    retention:
+      retentionDays === undefined
+        ? null
+        : {
+            sessionsOlderThanDays: retentionDays,
+            ...(last === undefined ? {} : { lastAt: isoOf(Number(last)) }),
+          },
+  });
+  if (!existsSync(file)) {
+    return {
+      file,
+      exists: false,
+      sessions: 0,
+      adopting: 0,
+      summaries: [],
+      debts: NO_DEBTS,
+      unindexed: 0,
+      spend: { calls: 0, tokens: 0, cost: 0, cap },
+      size: NO_SIZE,
+      ...settings(undefined),
+    };
+  }
+  return withDatabase(file, (db) =>
+    db.snapshot(() => {
+      const session = sessionId === undefined ? undefined : sessionState(db, sessionId, now);
+      return {
+        file,
+        exists: true,
+        ...(session ? { session } : {}),
+        sessions: number(db, "SELECT count(*) AS n FROM sessions"),
+        adopting: number(db, "SELECT count(*) AS n FROM sessions WHERE adopted = 0 AND leaf IS NOT NULL"),
+        summaries: countSummaries(db),
+        debts: countDebts(db, now),
+        unindexed: countUnindexed(db),
+        spend: { ...spentSince(db, now - HOUR_MS), cap },
+        size: sizeReport(db, file),
+        ...settings(getMeta(db, RETIRED_AT)),
+      };
+    }),
+  );
+}

@@ -1,0 +1,96 @@
+/** Searching and reading from the command line, with the same functions as the tools of a model. */
+import { PagurusError } from "../../../contract/errors.ts";
+import type { ToolContext } from "../../../contract/plugin.ts";
+import { recallTools } from "../recall.ts";
+import type { LosslessStore } from "../store/store.ts";
+import type { SearchHit, StoredEntry, SummaryNode } from "../store/types.ts";
+import { requireSession, withStore, type CarePlace } from "./place.ts";
+
+export interface LookAt {
+  sessionKey: string;
+  id: string;
+}
+
+export interface Expansion extends LookAt {
+  /** Of a summary: goes on behind this entry. */
+  after?: string;
+  /** Of an entry: goes on at this character. */
+  offset?: number;
+  maxTokens?: number;
+}
+
+/** Best first. Of one session, or of all of the agent. Throws `session_not_found`. */
+export function searchStore(
+  place: CarePlace,
+  request: { query: string; sessionKey?: string; limit: number },
+): Promise<SearchHit[]> {
+  const { query, sessionKey, limit } = request;
+  const session = sessionKey === undefined ? undefined : requireSession(place, sessionKey);
+  return withStore(place, async (store) => {
+    if (session && !store.session(session.sessionId)) return [];
+    return store.search({ query, limit, ...(session ? { sessions: [session.sessionId] } : {}) });
+  });
+}
+
+/** What an entry or a summary is. Throws `entry_not_found`. */
+export function describeId(place: CarePlace, at: LookAt): Promise<string> {
+  return tell(place, at, "context_describe", { id: at.id });
+}
+
+/** The original words, in pages. Throws `entry_not_found`. */
+export function expandId(place: CarePlace, expansion: Expansion): Promise<string> {
+  const { id, after, offset, maxTokens } = expansion;
+  return tell(place, expansion, "context_expand", {
+    id,
+    ...(after === undefined ? {} : { after }),
+    ...(offset === undefined ? {} : { offset }),
+    ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }),
+  });
+}
+
+/** The entry or summary as it is stored. Throws `entry_not_found`. */
+export function readId(place: CarePlace, { id }: LookAt): Promise<StoredEntry | SummaryNode> {
+  return withStore(place, (store) => storedAs(store, id));
+}
+
+/** The stored entry, or a page of those below a summary. Throws `entry_not_found`. */
+export function readWords(
+  place: CarePlace,
+  { id, after, maxTokens }: Expansion,
+): Promise<{ items: StoredEntry[]; next?: string }> {
+  return withStore(place, (store) => {
+    const found = storedAs(store, id);
+    if (!("nodeId" in found)) return { items: [found] };
+    return store.range(found.sessionId, found.firstEntryId, found.lastEntryId, {
+      kinds: ["message", "custom_message"],
+      ...(after === undefined ? {} : { after }),
+      ...(maxTokens === undefined ? {} : { maxTokens }),
+    });
+  });
+}
+
+function storedAs(store: LosslessStore, id: string): StoredEntry | SummaryNode {
+  const found = store.node(id) ?? store.get(id);
+  if (found) return found;
+  throw new PagurusError(
+    "entry_not_found",
+    `The store has no entry and no summary ${JSON.stringify(id)}; \`pagurus lossless search\` gives ids.`,
+    { details: { id } },
+  );
+}
+
+/** What the tool of this name says. */
+function tell(place: CarePlace, at: LookAt, name: string, params: Record<string, unknown>): Promise<string> {
+  return withStore(place, async (store) => {
+    storedAs(store, at.id);
+    const tool = recallTools(() => store).find((known) => known.name === name);
+    const context: ToolContext = {
+      sessionKey: at.sessionKey,
+      sessionId: place.transcripts.find(at.sessionKey)?.sessionId ?? "",
+      cwd: process.cwd(),
+      signal: new AbortController().signal,
+    };
+    const answer = await tool?.execute(params, context);
+    return (answer?.content ?? []).map((part) => (part.type === "text" ? part.text : "")).join("");
+  });
+}

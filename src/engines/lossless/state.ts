@@ -1,0 +1,42 @@
+/** What the engine says of itself for `pagurus status`. */
+import type { EngineStatus, EngineStatusParams } from "../../contract/engine-params.ts";
+import { messageTokens } from "../../tokens/messages.ts";
+import { epochOf, headMessage } from "./epoch.ts";
+import { sharesOf, type LosslessSettings } from "./settings.ts";
+import type { LosslessStore } from "./store/store.ts";
+import type { Debt } from "./store/types.ts";
+
+/** Reads only. Throws what the store throws. */
+export function engineState(
+  store: LosslessStore,
+  settings: LosslessSettings,
+  { sessionId, tokenBudget }: EngineStatusParams,
+  now: number,
+): EngineStatus {
+  const epoch = store.session(sessionId) && epochOf(store.frontier(sessionId));
+  return {
+    ...(epoch
+      ? {
+          epoch: {
+            id: epoch.id,
+            tokens: messageTokens(headMessage(epoch)),
+            firstKeptEntryId: epoch.firstKeptEntryId,
+          },
+        }
+      : {}),
+    trigger: tokenBudget === undefined ? settings.trigger : sharesOf(settings, tokenBudget).trigger,
+    debts: debtsState(store.debts(), now),
+  };
+}
+
+function debtsState(debts: readonly Debt[], now: number): NonNullable<EngineStatus["debts"]> {
+  // By their next time: the first is the next to be tried, the last failure waits longest.
+  const [first] = debts;
+  const failed = debts.findLast(({ errorCode }) => errorCode !== undefined);
+  return {
+    count: debts.length,
+    attempts: Math.max(0, ...debts.map(({ attempts }) => attempts)),
+    ...(first && first.nextAt > now ? { nextAt: new Date(first.nextAt).toISOString() } : {}),
+    ...(failed?.errorCode === undefined ? {} : { errorCode: failed.errorCode }),
+  };
+}

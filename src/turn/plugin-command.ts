@@ -1,0 +1,39 @@
+import type { PluginCommand } from "../contract/plugin.ts";
+import { withDeadline } from "../platform/deadline.ts";
+import { detachedCursor, emptyCursor } from "./inspect.ts";
+import { pluginFailure } from "./plugin-failure.ts";
+import type { AgentHost } from "./scope.ts";
+
+const COMMAND_DEADLINE_MS = 60_000;
+
+/** Runs a plugin's command and answers its text. Throws what the command throws, `deadline_exceeded`, `turn_aborted`. */
+export async function runPluginCommand(
+  host: AgentHost,
+  command: PluginCommand,
+  request: {
+    args?: string;
+    sessionKey?: string;
+    cwd?: string;
+    signal: AbortSignal;
+  },
+): Promise<string> {
+  const { args = "", sessionKey = "main", signal: asked } = request;
+  const record = host.store.find(sessionKey);
+  try {
+    const text: unknown = await withDeadline(
+      (signal) =>
+        command.run(args, {
+          sessionKey,
+          ...(record ? { sessionId: record.sessionId } : {}),
+          agentId: host.agentId,
+          cwd: request.cwd ?? host.settings.workspace ?? process.cwd(),
+          transcript: record ? detachedCursor(host, sessionKey) : emptyCursor,
+          signal,
+        }),
+      { ms: COMMAND_DEADLINE_MS, label: `The command /${command.name}`, signal: asked },
+    );
+    return typeof text === "string" ? text : "";
+  } catch (error) {
+    throw pluginFailure(error);
+  }
+}
