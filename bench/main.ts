@@ -1,7 +1,8 @@
 /**
- * `npm run bench -- <name> [--json] [--quick]`. A table on standard output, or with `--json` one object and nothing
- * else there; progress goes to standard error. Exit 0 when it ran (also where a target is missed: the rows say so),
- * 2 for a name or an option that does not exist.
+ * `npm run bench -- <name> [--json] [--quick] [--only <part>]`. A table on standard output, or with `--json` one object
+ * and nothing else there; progress goes to standard error. `--only` runs one part of a benchmark that has parts:
+ * `context --only replay|recall|continuity`. Exit 0 when it ran (also where a target
+ * is missed: the rows say so), 2 for a name or an option that does not exist.
  */
 import { parseArgs } from "node:util";
 import { type Benchmark, formatTable, machine } from "./report.ts";
@@ -15,7 +16,7 @@ const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
 };
 
 function refuse(sentence: string): void {
-  process.stderr.write(`${sentence} Usage: npm run bench -- <name> [--json] [--quick].\n`);
+  process.stderr.write(`${sentence} Usage: npm run bench -- <name> [--json] [--quick] [--only <part>].\n`);
   process.exitCode = 2;
 }
 
@@ -26,7 +27,11 @@ async function main(args: readonly string[]): Promise<void> {
     parsed = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { json: { type: "boolean", default: false }, quick: { type: "boolean", default: false } },
+      options: {
+        json: { type: "boolean", default: false },
+        quick: { type: "boolean", default: false },
+        only: { type: "string" },
+      },
     });
   } catch (error) {
     return refuse(error instanceof Error ? error.message.replace(/\.?$/, ".") : String(error));
@@ -39,9 +44,14 @@ async function main(args: readonly string[]): Promise<void> {
       asked === "" ? `Name a benchmark: ${names}.` : `No benchmark is called "${asked}"; there is: ${names}.`,
     );
   }
-  const { json, quick } = parsed.values;
-  const { run } = await load();
-  const rows = await run({ quick, log: (line) => process.stderr.write(`${line}\n`) });
+  const { json, quick, only } = parsed.values;
+  const { run, parts = [] } = await load();
+  if (only !== undefined && !parts.includes(only)) {
+    const known = parts.length === 0 ? "it has no parts" : `there is: ${parts.join(", ")}`;
+    return refuse(`The benchmark ${name} has no part "${only}"; ${known}.`);
+  }
+  const log = (line: string): void => void process.stderr.write(`${line}\n`);
+  const rows = await run({ quick, log, ...(only === undefined ? {} : { only }) });
   const output = json ? JSON.stringify({ name, machine: machine(), rows }) : formatTable(rows);
   process.stdout.write(`${output}\n`);
 }

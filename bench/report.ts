@@ -19,11 +19,16 @@ export interface BenchRow {
 export interface BenchOptions {
   /** A few seconds, for tests of the benchmark itself; figures are rougher. */
   quick: boolean;
+  /** One of the benchmark's `parts`; all of them where absent. */
+  only?: string;
   /** A line of progress, for people. */
   log(line: string): void;
 }
 
 export interface Benchmark {
+  /** Names of what can be run alone. */
+  parts?: readonly string[];
+  /** Throws where a part that can be judged has nothing to be measured on. */
   run(options: BenchOptions): Promise<BenchRow[]>;
 }
 

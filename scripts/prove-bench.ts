@@ -1,10 +1,13 @@
-/** `node scripts/prove-bench.ts NAME`: runs a benchmark in full length and fails when a row misses its target. */
+/**
+ * `node scripts/prove-bench.ts NAME [--only PART]`: runs a benchmark, or one part of it, in full length and fails when
+ * a row misses its target.
+ */
 import { formatTable, type BenchRow } from "../bench/report.ts";
 import { runCommand } from "./command.ts";
 
-const [name] = process.argv.slice(2);
+const [name, ...more] = process.argv.slice(2);
 if (name === undefined) throw new Error("Name a benchmark, as in `node scripts/prove-bench.ts turn`.");
-const result = await runCommand(process.execPath, ["bench/main.ts", name, "--json"]);
+const result = await runCommand(process.execPath, ["bench/main.ts", name, ...more, "--json"]);
 process.stderr.write(result.stderr);
 if (result.code === 0) {
   const { rows } = JSON.parse(result.stdout) as { rows: BenchRow[] };

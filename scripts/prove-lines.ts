@@ -17,6 +17,14 @@ function tests(title: string, ...paths: string[]): ProofStep {
   return { title, args: ["scripts/test.ts", ...paths] };
 }
 
+function bench(name: string, part?: string): ProofStep {
+  const only = part === undefined ? [] : ["--only", part];
+  return {
+    title: ["bench", name, ...only].join(" "),
+    args: ["scripts/prove-bench.ts", name, ...only],
+  };
+}
+
 export const PROOFS: Record<string, Proof> = {
   "turn.1": {
     claim: "A clean clone answers a prompt with nothing configured, remembers it, and its tests pass.",
@@ -44,7 +52,7 @@ export const PROOFS: Record<string, Proof> = {
   },
   "turn.6": {
     claim: "The host's own cost of a turn is small and does not grow with the session.",
-    steps: [{ title: "bench turn", args: ["scripts/prove-bench.ts", "turn"] }],
+    steps: [bench("turn")],
   },
   "contract.1": {
     claim: "Every member and field of the engine contract is called, set or read, and a test shows it.",
@@ -85,5 +93,56 @@ export const PROOFS: Record<string, Proof> = {
   "turn.7": {
     claim: "The lint fails on a forbidden import, a file that is too long, a logged prompt.",
     steps: [tests("planted violations", "test/lint/planted.process.test.ts")],
+  },
+  "lossless.1": {
+    claim:
+      "The lossless engine is fast and small at long histories: assembling, taking in, finding, adopting, waiting.",
+    steps: [bench("lossless")],
+  },
+  "lossless.2": {
+    claim:
+      "Every message is recoverable byte for byte by its id, after any sequence of operations and crashes.",
+    steps: [
+      tests("the store", "test/engines/lossless/store/lossless.test.ts"),
+      tests("kill -9 inside writes of the store", "test/engines/lossless/store/kill"),
+      tests(
+        "sequences of operations, kills and full disks",
+        ...["lossless", "crash", "kill"].map((name) => `test/engines/lossless/proof/${name}`),
+      ),
+    ],
+  },
+  "lossless.3": {
+    claim:
+      "Whatever a summarizer does wrong, no truncated text stands for a summary, the debt is shown, and it recovers.",
+    steps: [tests("honesty", "test/engines/lossless/proof/honesty")],
+  },
+  "lossless.4": {
+    claim: "One step over the budget never drops the summarized past.",
+    steps: [tests("one step over", "test/engines/lossless/proof/one-step")],
+  },
+  "lossless.5": {
+    claim: "An adopted session is searchable whole, and equal turns are as many as they were.",
+    steps: [tests("adoption", "test/engines/lossless/proof/adoption")],
+  },
+  "lossless.6": {
+    claim: "Recorded coding sessions cost little and keep far strings in sight, at both windows.",
+    steps: [bench("context", "replay")],
+  },
+  "lossless.7": {
+    claim: "Recall finds more than recency, BM25, and BM25 with neighbours, at each budget.",
+    steps: [bench("context", "recall")],
+  },
+  "lossless.8": {
+    claim:
+      "After each compaction a long job goes on: words, corrections, files, the open step, what is done.",
+    steps: [tests("the checks themselves", "test/bench/context/continuity"), bench("context", "continuity")],
+  },
+  "lossless.9": {
+    claim:
+      "The engine conforms, runs long, and takes turns with another engine in one session without a model call.",
+    steps: [
+      tests("conformance", "test/engines/lossless/conformance.test.ts"),
+      tests("long runs", "test/engines/lossless/long/"),
+    ],
   },
 };

@@ -7,6 +7,18 @@ import { continuityRows } from "./continuity/rows.ts";
 import { recallRows } from "./recall/rows.ts";
 import { replayRows } from "./replay-rows.ts";
 
+const PARTS: Record<string, (options: BenchOptions) => Promise<BenchRow[]>> = {
+  replay: replayRows,
+  recall: recallRows,
+  continuity: continuityRows,
+};
+
+export const parts = Object.keys(PARTS);
+
 export async function run(options: BenchOptions): Promise<BenchRow[]> {
-  return [...(await replayRows(options)), ...(await recallRows(options)), ...(await continuityRows(options))];
+  const rows: BenchRow[] = [];
+  for (const [name, part] of Object.entries(PARTS)) {
+    if (options.only === undefined || options.only === name) rows.push(...(await part(options)));
+  }
+  return rows;
 }

@@ -171,6 +171,36 @@ function sessionRows(session: RecordedSession, wanted: WantedStrings): BenchRow[
   ];
 }
 
+/** The judged engines on each session alone, beside the cheapest policy of the window: no setting is fit to all three. */
+async function aloneRows(
+  sessions: readonly RecordedSession[],
+  log: BenchOptions["log"],
+): Promise<BenchRow[]> {
+  const rows: BenchRow[] = [];
+  for (const [index, session] of sessions.entries()) {
+    const wanted = new WantedStrings(session);
+    for (const window of WINDOWS) {
+      const label = `session ${index + 1} alone, ${window / 1_000}k`;
+      const results: Result[] = [];
+      for (const policy of simulated(window))
+        results.push({ ...(await measure(policy, session, wanted)), label });
+      const best = cheapestOf(results)?.all;
+      for (const { name, create, settings } of ENGINES.filter(({ judged }) => judged)) {
+        const policy = engineContextPolicy(`engine ${name}`, create, {
+          ...settings(window)["default"],
+          window,
+        });
+        const result = { ...(await measure(policy, session, wanted)), label: `${label} ${policy.name}` };
+        log(lineOf(result));
+        const { cost, ...others } = measuresOf(result);
+        const peer = best && withPeer(cost, `cheapest of the window: ${best.policy}`, best.cost);
+        rows.push(peer ?? cost, ...Object.values(others));
+      }
+    }
+  }
+  return rows;
+}
+
 /** Windows, policies and engines in their settings. `quick`: the first session and the small window only. */
 export async function replayRows({ quick, log }: BenchOptions): Promise<BenchRow[]> {
   const recorded = recordedSessions();
@@ -205,5 +235,6 @@ export async function replayRows({ quick, log }: BenchOptions): Promise<BenchRow
       }
     }
   }
+  if (!quick) rows.push(...(await aloneRows(recorded.main, log)));
   return rows;
 }

@@ -1,6 +1,7 @@
 /** What is measured beside the baselines: engines, each in its settings, and their recall. One line each. */
 import type { ContextEngineFactory } from "../../src/contract/engine.ts";
 import { createLegacyEngine } from "../../src/engines/legacy/engine.ts";
+import { createLosslessEngine } from "../../src/engines/lossless/engine.ts";
 import type { EngineOptions } from "./engine/params.ts";
 import type { Recaller } from "./recall/recaller.ts";
 
@@ -13,8 +14,19 @@ export interface EngineSubject {
   settings(window: number): Record<string, Omit<EngineOptions, "window">>;
 }
 
+function triggerAt(trigger: number): unknown {
+  return { plugins: { entries: { lossless: { config: { trigger } } } } };
+}
+
 export const ENGINES: readonly EngineSubject[] = [
   { name: "legacy", create: createLegacyEngine, judged: false, settings: () => ({ default: {} }) },
+  {
+    name: "lossless",
+    create: createLosslessEngine,
+    judged: true,
+    // The trigger is one number for every window; the budget bounds it.
+    settings: (window) => ({ default: {}, "largest trigger": { config: triggerAt(window) } }),
+  },
 ];
 
 /** Each makes a fresh recaller for one history. */

@@ -4,15 +4,12 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import type { MessageEntry, TranscriptCursor, TranscriptEntry } from "../../src/contract/transcript.ts";
-import { takeBatch } from "../../src/engines/lossless/store/adopt-batch.ts";
-import { indexSome, mergeIndex } from "../../src/engines/lossless/store/backlog.ts";
-import { openDatabase } from "../../src/engines/lossless/store/open.ts";
 import { openLosslessStore, type LosslessStore } from "../../src/engines/lossless/store/store.ts";
 import { mulberry32 } from "../generate.ts";
 import { entries, plantedWord, PLANT_EVERY, type Language } from "./corpus.ts";
 
 const SEED = 7;
-const SESSION = "bench";
+export const SESSION = "bench";
 /** As the host's cursor reads: so many bytes, then other work. */
 const SLICE = 256 * 1024;
 /** What a large context takes: about 400 messages. */
@@ -34,7 +31,7 @@ function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-function transcriptFile(folder: string): string {
+export function transcriptFile(folder: string): string {
   return `${folder}/transcript.jsonl`;
 }
 
@@ -101,30 +98,45 @@ async function adopt({ folder, count }: Job): Promise<Figures> {
   return { ms, storedMs, stallMs: delay.max / 1e6, residentMb: (peak - idle) / 1e6 };
 }
 
-/** Rates of storing and of indexing, the making of the messages left out; size of the file. */
+/** So many messages are made before the time of their ingest is taken. */
+const PART = 20_000;
+
+/** A cursor over what a session gets next. */
+function partCursor(part: readonly MessageEntry[]): TranscriptCursor {
+  return {
+    async *forward() {
+      yield* part;
+    },
+    async *backward() {
+      // Asked only where the branches part.
+    },
+    get: async () => undefined,
+  };
+}
+
+/** Rates of storing, and of storing and indexing, as an adoption does both; the making of the messages is left out. */
 async function bulk({ folder, count, language = "latin" }: Job): Promise<Figures> {
-  const { db } = openDatabase(folder);
-  let batch: MessageEntry[] = [];
-  let [storeMs, indexMs, flushed] = [0, 0, 0];
-  const flush = (): void => {
+  const store = openLosslessStore(folder);
+  let part: MessageEntry[] = [];
+  let storeMs = 0;
+  const flush = async (): Promise<void> => {
     const start = performance.now();
-    takeBatch(db, { sessionId: SESSION, isLast: false }, batch, "later");
-    const stored = performance.now();
-    while (indexSome(db, 700));
-    if (++flushed % 16 === 0) while (mergeIndex(db, 64));
-    storeMs += stored - start;
-    indexMs += performance.now() - stored;
-    batch = [];
+    await store.adopt(SESSION, partCursor(part), { index: "later" });
+    storeMs += performance.now() - start;
+    part = [];
   };
   for (const entry of entries(SEED, count, { language })) {
-    batch.push(entry);
-    if (batch.length === 500) flush();
+    part.push(entry);
+    if (part.length === PART) await flush();
   }
-  flush();
-  db.close();
-  const store = openLosslessStore(folder);
-  const { file } = store.sizeReport();
+  if (part.length > 0) await flush();
+  const start = performance.now();
+  await store.indexed();
+  const indexMs = performance.now() - start;
   await store.close();
+  const again = openLosslessStore(folder);
+  const { file } = again.sizeReport();
+  await again.close();
   return { stored: (count / storeMs) * 1000, searchable: (count / (storeMs + indexMs)) * 1000, file };
 }
 

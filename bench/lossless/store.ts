@@ -8,9 +8,9 @@ import type { Figures, Job } from "./jobs.ts";
 
 const INCUMBENT = "lossless-claw 0.15.3";
 
-/** Runs a job in a process of its own. */
-async function inChild(job: Job): Promise<Figures> {
-  const child = fork(join(import.meta.dirname, "child.ts"), {
+/** Runs a job in a process of its own, whose file takes it as its first message. */
+export async function inChild(job: { name: string }, file = "child.ts"): Promise<Figures> {
+  const child = fork(join(import.meta.dirname, file), {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   child.send(job);
@@ -27,7 +27,7 @@ async function inChild(job: Job): Promise<Figures> {
 
 type Sign = "<=" | ">=";
 
-function row(
+export function row(
   measure: string,
   [value, unit]: readonly [number | undefined, string],
   target?: readonly [Sign, number],
@@ -38,12 +38,12 @@ function row(
   return peer ? withPeer(aimed, `${INCUMBENT}, ${peer[0]}`, peer[1]) : aimed;
 }
 
-function sizeName(count: number): string {
+export function sizeName(count: number): string {
   return count.toLocaleString("en-US");
 }
 
 /** One folder with what was made of `count` messages. */
-class Place {
+export class Place {
   readonly folder: string;
   readonly count: number;
 
@@ -133,7 +133,11 @@ async function chineseRow(root: string, count: number): Promise<BenchRow> {
   return row("database over JSON lines, Chinese", [file / bytes, "ratio"]);
 }
 
-export async function storeRows(options: BenchOptions): Promise<BenchRow[]> {
+/** Told of folders whose database is closed and stands for so many messages. */
+export type Visit = (kind: "adopted" | "large", folder: string, count: number) => Promise<void>;
+
+/** `visit` may change what it is shown where it is `large`; what is `adopted` is used again. */
+export async function storeRows(options: BenchOptions, visit?: Visit): Promise<BenchRow[]> {
   const root = mkdtempSync(join(tmpdir(), "pagurus-lossless-"));
   const [middle, large, chinese] = options.quick ? [2_000, 5_000, 1_000] : [100_000, 1_000_000, 20_000];
   try {
@@ -142,6 +146,7 @@ export async function storeRows(options: BenchOptions): Promise<BenchRow[]> {
     const { bytes = 1 } = await adopted.job("write");
     options.log("lossless: adoption");
     const rows = await adoptionRows(adopted);
+    await visit?.("adopted", adopted.folder, middle);
     options.log("lossless: bulk ingest");
     rows.push(...(await bulkRows(new Place(root, "bulk", middle), bytes)));
     rows.push(await chineseRow(root, chinese));
@@ -152,6 +157,7 @@ export async function storeRows(options: BenchOptions): Promise<BenchRow[]> {
     const big = new Place(root, "large", large);
     await big.job("bulk");
     rows.push(...(await walkRows(big)), ...(await searchRows(big)));
+    await visit?.("large", big.folder, large);
     return rows;
   } finally {
     rmSync(root, { recursive: true, force: true });

@@ -49,7 +49,14 @@ test("--json prints one object with name, machine and rows, and nothing else", a
 });
 
 test("a name or option that does not exist ends with one sentence and exit code 2", async () => {
-  for (const args of [["nothing"], [], ["tokens", "tokens"], ["tokens", "--fast"], ["toString"]]) {
+  for (const args of [
+    ["nothing"],
+    [],
+    ["tokens", "tokens"],
+    ["tokens", "--fast"],
+    ["toString"],
+    ["tokens", "--only", "prose"],
+  ]) {
     const { code, stdout, stderr } = await bench(...args);
     assert.equal(code, 2, args.join(" "));
     assert.equal(stdout, "");

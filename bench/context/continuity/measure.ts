@@ -1,23 +1,39 @@
-/** Runs jobs under a policy and checks the context of every call after a compaction (Must show 8). */
-import type { ContextPolicy } from "../policy.ts";
-import { checkContinuity, type ContinuityRules } from "./check.ts";
-import type { Job } from "./job.ts";
+/** Runs jobs under a policy and checks contexts from the first compaction on (Must show 8). */
+import { isValidSequence } from "../../../src/compaction/pairing.ts";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { ContextPolicy, PromptBlocks } from "../policy.ts";
+import type { ModelCall } from "../replay/session.ts";
+import { checkContinuity, isOverShare, type ContinuityFindings, type ContinuityRules } from "./check.ts";
+import type { Job } from "./script.ts";
+import type { JobState } from "./state.ts";
+import { LineIndex } from "./told.ts";
+
+/** Within an epoch a context only grows, so what it lacks shows right behind the compaction; later ones by samples. */
+const CHECKED_FIRST = 3;
+const CHECKED_EVERY = 7;
+
+export type Finding = keyof ContinuityFindings;
 
 export interface ContinuityScore {
   policy: string;
   compactions: number;
-  /** Contexts that were checked: all from the first compaction on. */
+  /** Of the job that had the fewest. */
+  fewestCompactions: number;
+  /** Compactions between two calls of one turn. */
+  insideTurns: number;
+  /** Contexts that were checked. */
   contexts: number;
+  /** Contexts in which the user's words were more than their share. */
+  overShare: number;
   /** Shares of what had to be there, over all contexts; 1 is whole. */
-  userTexts: number;
-  corrections: number;
-  files: number;
-  openSteps: number;
-  sideEffects: number;
-  /** Contexts with a finished call or step shown as open. */
-  finishedShownOpen: number;
+  held: Record<Finding, number>;
+  /** Contexts that a provider refuses, and those that do not begin with the one before them in their epoch. */
+  invalid: number;
+  broken: number;
   /** Contexts without any finding. */
   whole: number;
+  /** The first case of each finding: job, call, what it is. */
+  examples: Partial<Record<Finding, string>>;
 }
 
 class Share {
@@ -34,65 +50,160 @@ class Share {
   }
 }
 
+/** How many things each finding could have named. */
+function wantedOf(state: JobState, found: ContinuityFindings): Record<Finding, number> {
+  const { userTexts, corrections, constraints, files, openStep, finishedSteps, effects, aborted } = state;
+  return {
+    lostUserTexts: userTexts.length - corrections.length,
+    lostCorrections: corrections.length,
+    lostConstraints: constraints.length,
+    lostFiles: files.size,
+    lostOpenStep: openStep ? 1 : 0,
+    finishedShownOpen: Math.max(finishedSteps.length, found.finishedShownOpen.length),
+    lostEffects: effects.length,
+    lostAbort: aborted === undefined ? 0 : 1,
+  };
+}
+
+const FINDINGS: readonly Finding[] = [
+  "lostUserTexts",
+  "lostCorrections",
+  "lostConstraints",
+  "lostFiles",
+  "lostOpenStep",
+  "finishedShownOpen",
+  "lostEffects",
+  "lostAbort",
+];
+
+/** The bytes of a message, made once for each. */
+class Bytes {
+  readonly #made = new WeakMap<AgentMessage, string>();
+
+  of(message: AgentMessage): string {
+    let bytes = this.#made.get(message);
+    if (bytes === undefined) {
+      const { entryId: _entry, timestamp: _time, ...rest } = message;
+      bytes = JSON.stringify(rest);
+      this.#made.set(message, bytes);
+    }
+    return bytes;
+  }
+}
+
+/** Adds up the contexts of all jobs. */
+class Tally {
+  compactions = 0;
+  fewestCompactions = Infinity;
+  insideTurns = 0;
+  contexts = 0;
+  overShare = 0;
+  invalid = 0;
+  broken = 0;
+  readonly whole = new Share();
+  readonly examples: Partial<Record<Finding, string>> = {};
+  readonly #shares = new Map(FINDINGS.map((finding) => [finding, new Share()]));
+
+  add(found: ContinuityFindings, state: JobState, where: string): void {
+    const wanted = wantedOf(state, found);
+    for (const finding of FINDINGS) {
+      const lost = found[finding];
+      this.#shares.get(finding)?.add(lost.length, wanted[finding]);
+      const [first] = lost;
+      if (first !== undefined) this.examples[finding] ??= `${where}: ${lost.length} of them, ${first}`;
+    }
+    this.contexts++;
+    this.whole.add(FINDINGS.some((finding) => found[finding].length > 0) ? 1 : 0, 1);
+  }
+
+  get held(): Record<Finding, number> {
+    const entries = FINDINGS.map((finding) => [finding, this.#shares.get(finding)?.value ?? 1]);
+    return Object.fromEntries(entries) as Record<Finding, number>;
+  }
+}
+
+/** One job under a policy. */
+class Run {
+  readonly #tally: Tally;
+  readonly #rules: ContinuityRules;
+  readonly #job: Job;
+  readonly #bytes = new Bytes();
+  readonly #lines = new LineIndex();
+  #last: { prompt: PromptBlocks; call: ModelCall } | undefined;
+  #compactions = 0;
+  /** Calls since the newest compaction. */
+  #calls = 0;
+
+  constructor(tally: Tally, job: Job, rules: ContinuityRules) {
+    this.#tally = tally;
+    this.#job = job;
+    this.#rules = rules;
+  }
+
+  take(call: ModelCall, prompt: PromptBlocks): void {
+    const tally = this.#tally;
+    const last = this.#last;
+    this.#last = { prompt, call };
+    this.#calls++;
+    if (last && last.prompt.epoch !== prompt.epoch) {
+      this.#compactions++;
+      this.#calls = 1;
+      if (last.call.turnId === call.turnId) tally.insideTurns++;
+    } else if (last && !this.#continues(last.prompt, prompt)) tally.broken++;
+    if (isValidSequence(prompt.messages) !== undefined) tally.invalid++;
+    const state = this.#job.states[call.index];
+    const isChecked = this.#calls <= CHECKED_FIRST || this.#calls % CHECKED_EVERY === 0;
+    if (this.#compactions === 0 || !isChecked || !state) return;
+    const where = `${this.#job.session.name}, call ${call.index}, compaction ${this.#compactions}`;
+    tally.add(checkContinuity(prompt, state, this.#rules, this.#lines), state, where);
+    if (isOverShare(state, this.#rules)) tally.overShare++;
+  }
+
+  #continues({ messages: before }: PromptBlocks, { messages: now }: PromptBlocks): boolean {
+    return before.every((message, index) => {
+      const other = now[index];
+      return other === message || (other && this.#bytes.of(other) === this.#bytes.of(message));
+    });
+  }
+
+  end(): void {
+    this.#tally.compactions += this.#compactions;
+    this.#tally.fewestCompactions = Math.min(this.#tally.fewestCompactions, this.#compactions);
+  }
+}
+
 export async function measureContinuity(
   policy: ContextPolicy,
   jobs: readonly Job[],
   rules: ContinuityRules,
 ): Promise<ContinuityScore> {
-  const shares = {
-    userTexts: new Share(),
-    corrections: new Share(),
-    files: new Share(),
-    openSteps: new Share(),
-    sideEffects: new Share(),
-  };
-  const whole = new Share();
-  let compactions = 0;
-  let contexts = 0;
-  let finishedShownOpen = 0;
-  for (const { session, states } of jobs) {
-    const run = await policy.open(session);
-    let epoch: string | undefined;
-    let compacted = false;
+  const tally = new Tally();
+  for (const job of jobs) {
+    const session = await policy.open(job.session);
+    const run = new Run(tally, job, rules);
     try {
-      for (const call of session.calls) {
-        const prompt = await run.assemble(call);
-        if (epoch !== undefined && prompt.epoch !== epoch) {
-          compactions++;
-          compacted = true;
-        }
-        epoch = prompt.epoch;
-        const state = states[call.index];
-        if (compacted && state) {
-          const found = checkContinuity(prompt, state, rules);
-          contexts++;
-          shares.userTexts.add(found.lostUserTexts.length, state.userTexts.length - state.corrections.length);
-          shares.corrections.add(found.lostCorrections.length, state.corrections.length);
-          shares.files.add(found.lostFiles.length, state.files.size);
-          shares.openSteps.add(found.lostOpenStep ? 1 : 0, state.openStep === "" ? 0 : 1);
-          shares.sideEffects.add(found.lostSideEffects.length, state.sideEffects.length);
-          if (found.finishedShownOpen.length > 0) finishedShownOpen++;
-          const findings = Object.values(found).some((lost) =>
-            Array.isArray(lost) ? lost.length > 0 : lost,
-          );
-          whole.add(findings ? 1 : 0, 1);
-        }
-        await run.settle(call);
+      for (const call of job.session.calls) {
+        run.take(call, await session.assemble(call));
+        await session.settle(call);
       }
     } finally {
-      await run.close?.();
+      await session.close?.();
     }
+    run.end();
   }
+  const { compactions, fewestCompactions, insideTurns, contexts, overShare, invalid, broken, examples } =
+    tally;
   return {
     policy: policy.name,
     compactions,
+    fewestCompactions,
+    insideTurns,
     contexts,
-    userTexts: shares.userTexts.value,
-    corrections: shares.corrections.value,
-    files: shares.files.value,
-    openSteps: shares.openSteps.value,
-    sideEffects: shares.sideEffects.value,
-    finishedShownOpen,
-    whole: whole.value,
+    overShare,
+    held: tally.held,
+    invalid,
+    broken,
+    whole: tally.whole.value,
+    examples,
   };
 }

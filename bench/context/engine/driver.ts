@@ -248,7 +248,8 @@ export class EngineDriver implements PolicyRun {
     const engine = this.#engine;
     // The context is that of the turn's end: a commit makes the turn part of the history.
     const { history } = await this.#slice(turnId);
-    this.#transcript.commit({ type: "turn_commit", turnId, outcome: "completed" });
+    const outcome = this.#session.outcomes?.get(turnId) ?? "completed";
+    this.#transcript.commit({ type: "turn_commit", turnId, outcome });
     this.#untaken = turn;
     if (engine.commitTurn) await engine.commitTurn(this.#params.commit(turnId, turn, this.#lastInput));
     else if (engine.afterTurn) {
@@ -266,6 +267,8 @@ export class EngineDriver implements PolicyRun {
       for (const message of turn)
         await engine.ingest({ ...this.#params.base(turnId, this.#lastInput), message });
     this.#untaken = [];
+    // As a host does it: behind a turn that ended well only.
+    if (outcome !== "completed") return;
     await engine.maintain?.({ ...this.#params.base(turnId, this.#lastInput), ...this.#params.files() });
   }
 

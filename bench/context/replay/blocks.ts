@@ -1,5 +1,6 @@
 /** What a prompt is made of, for the caches of providers and for the search of strings: the parts of its messages. */
 import { createHash } from "node:crypto";
+import { summaryPieces } from "../../../src/compaction/summary-pieces.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import { messageTokens } from "../../../src/tokens/messages.ts";
@@ -50,6 +51,12 @@ function partsOf(message: AgentMessage): readonly Part[] {
   return typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
 }
 
+/** A summary is sent, and cached by a provider, in its pieces. */
+function sentParts(message: AgentMessage): readonly Part[] {
+  if (typeof message.content !== "string") return message.content;
+  return summaryPieces(message.content).map((text) => ({ type: "text", text }));
+}
+
 /** A text content and the same text as a part are the same bytes to a provider. */
 function bytesOf(message: AgentMessage, part: Part): string {
   if (message.role !== "toolResult") return JSON.stringify([message.role, part]);
@@ -69,7 +76,7 @@ export class Blocks {
   of(message: AgentMessage): readonly Block[] {
     const known = this.#made.get(message);
     if (known) return known;
-    const parts = partsOf(message);
+    const parts = sentParts(message);
     const tokens = Math.round(messageTokens(message) * this.#factor);
     const shares = parts.map((part) => messageTokens({ role: "user", content: [part] as never }));
     const whole = shares.reduce((sum, share) => sum + share, 0) || 1;

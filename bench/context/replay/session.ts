@@ -1,5 +1,6 @@
 /** A recorded session as a sequence of model calls. */
 import type { AgentMessage, AssistantMessage } from "../../../src/contract/message.ts";
+import type { TurnOutcome } from "../../../src/contract/transcript.ts";
 import { messageTokens } from "../../../src/tokens/messages.ts";
 
 export interface ModelCall {
@@ -23,6 +24,8 @@ export interface RecordedSession {
   calls: readonly ModelCall[];
   /** Provider tokens for each estimated one. */
   factor: number;
+  /** How turns ended that did not complete, by their ids. */
+  outcomes?: ReadonlyMap<string, TurnOutcome>;
 }
 
 /** Calibrated tokens of a message. */

@@ -1,0 +1,65 @@
+/** The recall of the lossless engine: the pages of its tool `context_search`, over a store of its own. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
+import { recallPassages } from "../../../src/engines/lossless/recall/pages.ts";
+import { openLosslessStore, type LosslessStore } from "../../../src/engines/lossless/store/store.ts";
+import type { Passage, Recaller } from "./recaller.ts";
+
+const SESSION = "history";
+/** Ids as long as those of a transcript: they are part of what is read. */
+const ID_LENGTH = 16;
+const START = "mfk3x9a2b";
+
+function idOf(index: number): string {
+  return START + index.toString(36).padStart(ID_LENGTH - START.length, "0");
+}
+
+/** As a transcript holds them: each user's message begins a turn, and the last one has ended. */
+function* entriesOf(messages: readonly AgentMessage[]): Generator<TranscriptEntry> {
+  let parentId: string | null = null;
+  let turnId = "";
+  for (const [index, { entryId: _, ...message }] of messages.entries()) {
+    const id = idOf(index);
+    if (message.role === "user" || turnId === "") turnId = id;
+    const timestamp = new Date(message.timestamp ?? 0).toISOString();
+    yield { type: "message", id, parentId, turnId, timestamp, message };
+    parentId = id;
+  }
+  const id = idOf(messages.length);
+  const timestamp = new Date(messages.at(-1)?.timestamp ?? 0).toISOString();
+  yield { type: "turn_commit", id, parentId, turnId, timestamp, outcome: "completed" };
+}
+
+class LosslessRecall implements Recaller {
+  readonly name = "lossless";
+  readonly #folder = mkdtempSync(join(tmpdir(), "pagurus-recall-"));
+  readonly #store: LosslessStore = openLosslessStore(this.#folder);
+
+  async index(messages: readonly AgentMessage[]): Promise<void> {
+    this.#store.ingestTurn(SESSION, [...entriesOf(messages)]);
+    await this.#store.indexed();
+  }
+
+  async recall(question: string, budgetTokens: number, page = 0): Promise<Passage[]> {
+    const found = await recallPassages(this.#store, {
+      query: question,
+      sessions: [SESSION],
+      asking: SESSION,
+      budgetTokens,
+      page,
+    });
+    return found.passages.map(({ id, text }) => ({ entryId: id, text }));
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close();
+    rmSync(this.#folder, { recursive: true });
+  }
+}
+
+export function losslessRecaller(): Recaller {
+  return new LosslessRecall();
+}

@@ -1,0 +1,20 @@
+/** One job at the engine in this process, told by its parent; the figures go back, and the process ends. */
+import type { AssembleJob } from "./assemble-jobs.ts";
+import type { Figures } from "./jobs.ts";
+
+/** Loaded when they run: the job that measures memory begins with an empty process. */
+const JOBS: Record<AssembleJob["name"], () => Promise<(job: AssembleJob) => Promise<Figures>>> = {
+  fresh: async () => (await import("./assemble-jobs.ts")).fresh,
+  whole: async () => (await import("./assemble-jobs.ts")).whole,
+  turns: async () => (await import("./assemble-jobs.ts")).turns,
+  waiting: async () => (await import("./compaction-jobs.ts")).waiting,
+  memory: async () => (await import("./assemble-memory.ts")).memory,
+};
+
+async function run(job: AssembleJob): Promise<void> {
+  const work = await JOBS[job.name]();
+  process.send?.(await work(job));
+  process.disconnect();
+}
+
+process.once("message", (job: AssembleJob) => void run(job));
