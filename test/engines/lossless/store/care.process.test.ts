@@ -10,7 +10,7 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
 import { chain, cursorOver, messageEntry, withStore } from "./fixtures.ts";
@@ -25,7 +25,7 @@ const secret = (index: number): string => `zanzibar${index}kryptonite secretword
 describe("a long transcript", () => {
   it("is adopted batch by batch and found afterwards; an abort keeps what was written", async () => {
     await withStore(async (store) => {
-      const path = chain(Array.from({ length: 1_500 }, (_, index) => `note ${index} needle${index}`));
+      const path = chain(Array.from({ length: 6_000 }, (_, index) => `note ${index} needle${index}`));
       const controller = new AbortController();
       const aborted = store.adopt("s", cursorOver(path), {
         signal: controller.signal,
@@ -35,16 +35,16 @@ describe("a long transcript", () => {
       });
       await assert.rejects(aborted, { code: "turn_aborted" });
       const kept = store.session("s");
-      assert.ok(kept && kept.entries >= 300 && kept.entries < 1_500 && !kept.adopted);
+      assert.ok(kept && kept.entries >= 300 && kept.entries < 6_000 && !kept.adopted);
       const result = await store.adopt("s", cursorOver(path));
-      assert.equal(result.leafId, "e1499");
-      assert.ok(result.stored < 1_500);
-      assert.deepEqual([store.session("s")?.entries, store.session("s")?.adopted], [1_500, true]);
-      for (let index = 0; index < 1_500; index += 37)
+      assert.equal(result.leafId, "e5999");
+      assert.equal(result.stored, 6_000 - kept.entries);
+      assert.deepEqual([store.session("s")?.entries, store.session("s")?.adopted], [6_000, true]);
+      for (let index = 0; index < 6_000; index += 271)
         assert.equal((await store.search({ query: `needle${index}` }))[0]?.entryId, `e${index}`);
       const report = await store.verify();
       assert.deepEqual(report.problems, []);
-      assert.equal(report.counts.entries, 1_500);
+      assert.equal(report.counts.entries, 6_000);
     });
   });
 
@@ -184,16 +184,79 @@ describe("a database that is not what it was", () => {
         store.ingestTurn("s", chain(Array.from({ length: 300 }, (_, index) => secret(index).repeat(20))));
         await store.close();
         spoil(store.file);
+        const spoiled = readFileSync(store.file);
         const again = openLosslessStore(folder);
         assert.equal(again.notices[0]?.kind, "rebuilt_corrupt");
         assert.deepEqual(again.sessions(), []);
-        assert.ok(readdirSync(folder).some((name) => name.includes(".damaged-")));
+        const aside = readdirSync(folder).filter((name) => name.includes(".damaged-"));
+        assert.ok(aside.some((name) => readFileSync(join(folder, name)).equals(spoiled)));
         again.ingestTurn("t", chain(["two"]));
         await again.deleteSession(["t"]);
         assert.equal(holds(folder, "zanzibar"), false);
         await again.close();
       });
     });
+
+  it("of which a page is garbage is set aside, or says so where the page is read; no other words come out", async () => {
+    const path = chain(Array.from({ length: 400 }, (_, index) => secret(index).repeat(10)));
+    await withStore(async (store, folder) => {
+      store.ingestTurn("s", path);
+      await store.indexed();
+      await store.close();
+      const whole = readFileSync(store.file);
+      for (let page = 0; page * 4_096 < whole.length; page += 7) {
+        const spoiled = Buffer.from(whole);
+        spoiled.fill(0xa5, page * 4_096, (page + 1) * 4_096);
+        for (const name of readdirSync(folder)) rmSync(join(folder, name));
+        writeFileSync(store.file, spoiled);
+        const again = openLosslessStore(folder);
+        try {
+          if (again.notices.length > 0) assert.deepEqual(again.sessions(), []);
+          else
+            for (const entry of path) assert.equal(again.getJson(entry.id), JSON.stringify(entry.message));
+        } catch (error) {
+          assert.equal((error as { code?: unknown }).code, "store_read_failed", String(error));
+        } finally {
+          await again.close();
+        }
+      }
+    });
+  });
+
+  it("in which one byte of a text is wrong is told by verify", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn("s", chain(["one marmalade", "two"]));
+      await store.close();
+      const bytes = readFileSync(store.file);
+      bytes.write("marmelade", bytes.indexOf("one marmalade") + 4);
+      writeFileSync(store.file, bytes);
+      const again = openLosslessStore(dirname(store.file));
+      const { problems } = await again.verify();
+      await again.close();
+      assert.ok(problems.includes("1 texts or payloads are not what was stored."), problems.join(" "));
+    });
+  });
+
+  it("of the first version is brought to this one with its words", async () => {
+    await withStore(async (store, folder) => {
+      store.ingestTurn("s", chain(["plain walrus", "数据库的迁移"]));
+      await store.indexed();
+      await store.close();
+      const { DatabaseSync } = await import("node:sqlite");
+      const raw = new DatabaseSync(store.file);
+      raw.exec(`PRAGMA user_version = 1; DROP VIEW indexed_texts; CREATE VIEW indexed_texts AS
+        SELECT num, pairs(body) || (SELECT group_concat(' ' || char(0xE000) || 't' || tree, '')
+        FROM (SELECT DISTINCT tree FROM uses WHERE text = texts.num ORDER BY tree)) AS body FROM texts`);
+      raw.close();
+      const again = openLosslessStore(folder);
+      assert.deepEqual((await again.verify()).problems, []);
+      for (const query of ["walrus", "迁移"]) assert.equal((await again.search({ query })).length, 1, query);
+      await again.close();
+      const migrated = new DatabaseSync(store.file);
+      assert.notEqual(migrated.prepare("PRAGMA user_version").get()?.["user_version"], 1);
+      migrated.close();
+    });
+  });
 
   it("of a newer version is refused in one sentence", async () => {
     await withStore(async (store, folder) => {
@@ -210,6 +273,7 @@ describe("a database that is not what it was", () => {
   it("with a text that is missing is told by verify", async () => {
     await withStore(async (store) => {
       store.ingestTurn("s", chain(["one", "two"]));
+      await store.indexed();
       const { DatabaseSync } = await import("node:sqlite");
       const raw = new DatabaseSync(store.file);
       raw.exec("DELETE FROM texts WHERE num = 1");

@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { summaryPieces } from "../../../src/compaction/summary-pieces.ts";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import { readSummary } from "../../../src/contract/summary.ts";
+import { textOf } from "../../../src/compaction/message-text.ts";
+import { chaptersOf, measured, textOfChapters } from "../../../src/engines/lossless/chapters.ts";
+import { NO_FACTS, type Epoch, type Facts } from "../../../src/engines/lossless/epoch.ts";
+import { renderHead } from "../../../src/engines/lossless/head.ts";
+import { makeHead } from "../../../src/engines/lossless/make-head.ts";
+import type { NewNode } from "../../../src/engines/lossless/store/types.ts";
+import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import { input, round } from "../../../src/testkit/engine/conversation.ts";
+import { assertGrowing, Drive } from "./drive.ts";
+
+const ROOM = { maxTokens: 2_000, userTokens: 500, leaving: 4_000, signal: undefined, sessionId: "s1" };
+
+function node(
+  number: number,
+  text = `- Part ${number} was looked after.\n- ${"The keeper wrote it down. ".repeat(12)}`,
+): NewNode {
+  return {
+    nodeId: `n${number}`,
+    sessionId: "s1",
+    kind: "leaf",
+    origin: "extractive",
+    depth: 0,
+    firstEntryId: `e${number}0`,
+    lastEntryId: `e${number}9`,
+    children: [],
+    text: `## Decisions and constraints\n${text}`,
+    tokens: estimateTokens(text) + 8,
+    sourceTokens: 4_000,
+    state: "prepared",
+  };
+}
+
+type Made = Awaited<ReturnType<typeof makeHead>>;
+
+function epochOf(made: Made, pins: readonly string[] = []): Epoch {
+  return {
+    id: "x",
+    head: made.text,
+    chapters: measured(made.chapters),
+    pins,
+    firstKeptEntryId: "e1",
+    facts: made.facts,
+    stubs: {},
+    madeAt: 0,
+    startTokens: 0,
+  };
+}
+
+/** The head of one more compaction, which one user message, one command and one file leave. */
+class Session {
+  readonly messages = new Map<string, AgentMessage>();
+  epoch: Epoch | undefined;
+  nodes: NewNode[] = [];
+  #number = 0;
+
+  async compact(more: Partial<Parameters<typeof makeHead>[0]> = {}): Promise<Made> {
+    const number = ++this.#number;
+    const before: Facts = this.epoch?.facts ?? NO_FACTS;
+    const id = `u${number}`;
+    this.messages.set(id, { role: "user", content: `Request ${number}: look after the berth.` });
+    const news = {
+      users: [id],
+      work: [`shell quay ${number} — done`],
+      files: [`src/berth-${number}.ts (edited)`],
+    };
+    const facts: Facts = {
+      ...before,
+      users: [...before.users, ...news.users],
+      work: [...before.work, ...news.work],
+      files: [...before.files, ...news.files],
+      strings: [...before.strings, { value: `quay_${number}_side`, said: 1, last: number }],
+      left: before.left + 4,
+      lastAnswer: `Answer ${number}`,
+    };
+    const made = await makeHead({
+      ...ROOM,
+      before: this.epoch,
+      isNew: false,
+      facts,
+      news,
+      nodes: this.nodes,
+      present: new Map(this.nodes.map((item) => [item.nodeId, [item]])),
+      added: [node(number)],
+      messages: this.messages,
+      pins: [],
+      ...more,
+    });
+    this.epoch = epochOf(made, more.pins);
+    this.nodes = made.nodes;
+    return made;
+  }
+}
+
+test("each compaction adds a chapter behind the bytes that were there, until there is no room", async () => {
+  const session = new Session();
+  let before = await session.compact();
+  let added = 0;
+  let anew = 0;
+  for (let number = 2; number <= 60; number += 1) {
+    const made = await session.compact();
+    if (made.text.startsWith(textOfChapters(before.chapters, ""))) added += 1;
+    else anew += 1;
+    assert.ok(estimateTokens(made.text) <= ROOM.maxTokens * 1.05, `${estimateTokens(made.text)} tokens`);
+    assert.match(made.text, new RegExp(`Request ${number}:`));
+    assert.match(made.text, new RegExp(`edited: src/.*berth-${number}\\.ts`));
+    assert.match(made.text, new RegExp(`quay ${number} — done`), `${number}`);
+    assert.ok(made.text.endsWith(`- Last said: Answer ${number}`));
+    before = made;
+  }
+  assert.ok(anew > 0 && added > 2 * anew, `${added} added, ${anew} anew`);
+});
+
+test("a head is told in pieces, and those of earlier compactions are the same", async () => {
+  const session = new Session();
+  await session.compact();
+  const two = summaryPieces((await session.compact()).text);
+  const three = summaryPieces((await session.compact()).text);
+  assert.equal(three.length, 4);
+  assert.deepEqual(three.slice(0, 2), two.slice(0, 2));
+  assert.match(three[2] ?? "", /^# Since then\n[^]*Request 3:/);
+  assert.match(three[3] ?? "", /^# At the end\n/);
+  assert.equal(three.join(""), session.epoch?.head);
+});
+
+test("what a model has written takes the extract's place, and only what stands behind it changes", async () => {
+  const session = new Session();
+  for (let number = 1; number <= 3; number += 1) await session.compact();
+  const before = summaryPieces(session.epoch?.head ?? "");
+  const written: NewNode = { ...node(3, "- The MODEL says so."), nodeId: "m3", origin: "model" };
+  const [first, second] = session.nodes;
+  assert.ok(first && second);
+  session.nodes = [first, second, written];
+  const present = new Map<string, NewNode[]>([
+    [first.nodeId, [first]],
+    [second.nodeId, [second]],
+    ["n3", [written]],
+  ]);
+  const pieces = summaryPieces((await session.compact({ present })).text);
+  assert.deepEqual(pieces.slice(0, 2), before.slice(0, 2));
+  assert.match(pieces[2] ?? "", /### Part m3[^]*The MODEL says so/);
+  assert.doesNotMatch(pieces[2] ?? "", /Part 3 was looked after/);
+  assert.match(pieces[3] ?? "", /Request 4:/);
+});
+
+test("the head begins anew where it is asked for, where the pins changed, and where a head has no chapters", async () => {
+  const isOne = (made: Made): boolean => made.chapters.length === 1;
+  const session = new Session();
+  await session.compact();
+  assert.equal(isOne(await session.compact()), false);
+  assert.equal(isOne(await session.compact({ isNew: true })), true);
+  session.messages.set("p1", { role: "user", content: "The gate is blue." });
+  const pinned = await session.compact({ pins: ["p1"] });
+  assert.equal(isOne(pinned), true);
+  assert.match(pinned.text, /<pinned entry="p1">\nThe gate is blue\./);
+  assert.equal(isOne(await session.compact({ pins: ["p1"] })), false);
+  assert.ok(session.epoch);
+  const { chapters: _, ...foreign } = session.epoch;
+  session.epoch = foreign;
+  assert.equal(isOne(await session.compact()), true);
+});
+
+test("chapters are read back from the head that they measure, and from no other text", () => {
+  const part = fc.string({ maxLength: 30 }).filter((text) => text !== "");
+  const maybe = fc.option(part, { nil: "" });
+  const chapter = fc.record(
+    { words: part, summaries: maybe, facts: maybe, nodes: fc.array(part) },
+    { noNullPrototype: true },
+  );
+  fc.assert(
+    fc.property(fc.array(chapter, { minLength: 1, maxLength: 5 }), part, (chapters, end) => {
+      const head = textOfChapters(chapters, end);
+      const stored = JSON.parse(JSON.stringify(measured(chapters))) as ReturnType<typeof measured>;
+      assert.deepEqual(chaptersOf(head, stored), chapters);
+      const longer = stored.map((item) => ({ ...item, words: item.words + head.length }));
+      assert.equal(chaptersOf(head, longer), undefined);
+    }),
+  );
+});
+
+test("all of the user's words stay while they fit; where they do not, the newest and what binds go last", () => {
+  const messages = new Map<string, AgentMessage>();
+  const users = Array.from({ length: 30 }, (_, index) => {
+    const binding = index === 4 ? "Never touch the north gate." : "It was a quiet day.";
+    messages.set(`u${index}`, { role: "user", content: `Word ${index}. ${binding} ${"Ships. ".repeat(20)}` });
+    return `u${index}`;
+  });
+  const facts: Facts = { ...NO_FACTS, users };
+  const render = (userTokens: number): string =>
+    renderHead({ facts, nodes: [], messages, pins: [], maxTokens: 1_000, userTokens }).text;
+  const all = render(10_000);
+  for (const message of messages.values()) assert.ok(all.includes(textOf(message)));
+  const some = render(200);
+  assert.match(some, /Word 29\./);
+  assert.match(some, /Word 4\. Never touch the north gate\./);
+  assert.doesNotMatch(some, /Word 0\./);
+});
+
+test("within a long turn the heads grow at their end, and the host's entry holds the same bytes", async () => {
+  const drive = new Drive({
+    budget: 8_000,
+    config: { trigger: 6_000, headTokens: 1_700, tailTokens: 700 },
+  });
+  try {
+    const turnId = drive.begin(input(1));
+    const heads: string[] = [];
+    for (let step = 0; step < 120; step += 1) {
+      for (const message of round(1, step, 1, 200)) drive.append(turnId, message);
+      const { messages } = await drive.call(turnId);
+      const head = messages.map((message) => readSummary(textOf(message))).find((text) => text !== undefined);
+      if (head !== undefined && head !== heads.at(-1)) heads.push(head);
+    }
+    assertGrowing(drive.sent);
+    assert.ok(heads.length > 4, `${heads.length} heads`);
+    const kept = heads.filter((head, index) => {
+      const before = heads[index - 1];
+      return before !== undefined && summaryPieces(head)[0] === summaryPieces(before)[0];
+    });
+    assert.ok(kept.length > heads.length / 2, `${kept.length} of ${heads.length} keep their first piece`);
+  } finally {
+    await drive.end();
+  }
+});

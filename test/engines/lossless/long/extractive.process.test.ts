@@ -1,0 +1,27 @@
+/** Ten thousand turns while no model may be asked for a summary: extracts alone. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FULL } from "./run.ts";
+import { assertEvenCosts, assertFlatMemory, soundRun } from "./sound.ts";
+
+const TURNS = FULL ? 10_000 : 300;
+
+test(
+  `${TURNS} turns with extracts alone: each context valid and within the budget, no turn dearer than the ones before`,
+  { timeout: 1_800_000 },
+  async (t) => {
+    const run = await soundRun(t, {
+      shape: { kind: "small" },
+      turns: TURNS,
+      bias: 1,
+      window: 16_000,
+      summaries: "none",
+      ...(FULL ? { memoryFrom: 500 } : {}),
+    });
+    const { report, ledger } = run;
+    assert.equal(ledger.summaryRequests, 0);
+    assert.ok(ledger.epochs >= TURNS / 150, `${ledger.epochs} epochs`);
+    assertEvenCosts(t, report, FULL ? 300 : 150);
+    if (FULL) assertFlatMemory(t, report);
+  },
+);

@@ -1,0 +1,213 @@
+/**
+ * The real host with a scripted model that looks after berths: tools in every turn, each request checked, and a
+ * summarizer that the test can spoil.
+ */
+import type { TurnEvent } from "../../../../src/contract/events.ts";
+import type { Pagurus } from "../../../../src/contract/host.ts";
+import type { PluginApi } from "../../../../src/contract/plugin.ts";
+import { filler } from "../../../../src/testkit/engine/conversation.ts";
+import { estimateTokens } from "../../../../src/tokens/estimate.ts";
+import type { RecordedRequest, ReplyStep, ReplyToolCall } from "../../../servers/script.ts";
+import { Bench } from "../../../turn/in-process.ts";
+import { modelConfig } from "../../../turn/setting.ts";
+import { readBody, type WireBody } from "../../../turn/wire-bodies.ts";
+
+const CHUNK = 10_000;
+const SUMMARY = /<conversation_summary>\n([\s\S]*?)\n<\/conversation_summary>/;
+
+interface Options {
+  window?: number;
+  /** `plugins.entries.lossless.config`. */
+  lossless?: Record<string, unknown>;
+  /** `agents.defaults`. */
+  defaults?: Record<string, unknown>;
+  engine?: "lossless" | "legacy";
+}
+
+/** What the scripted model does in a turn: its rounds of calls, then its words. */
+export interface Plan {
+  rounds?: ReplyToolCall[][];
+  answer: string;
+}
+
+export class Harbour {
+  readonly bench: Bench;
+  /** Of the turns' own requests. */
+  readonly problems: string[] = [];
+  readonly degraded: string[] = [];
+  readonly compactions: string[] = [];
+  /** Newest request of a turn. */
+  body: WireBody | undefined;
+  requests = 0;
+  /** Requests for a summary. */
+  asked = 0;
+  /** Requests since the newest turn began, in order. */
+  order: ("turn" | "summary")[] = [];
+  turns = 0;
+  largest = 0;
+  /** Called for a request without tools. */
+  summarize: (body: WireBody) => ReplyStep | Promise<ReplyStep> = (body) => ({ text: goodSummary(body) });
+  readonly #plan = { rounds: [] as ReplyToolCall[][], answer: "", input: "" };
+  #settings: Options;
+  #pagurus: Pagurus | undefined;
+
+  private constructor(bench: Bench, options: Options) {
+    this.bench = bench;
+    this.#settings = options;
+  }
+
+  static async open(options: Options = {}): Promise<Harbour> {
+    const held: { harbour?: Harbour } = {};
+    const bench = await Bench.with((request) => held.harbour?.reply(request) ?? { status: 500 });
+    held.harbour = new Harbour(bench, options);
+    await held.harbour.start();
+    return held.harbour;
+  }
+
+  get window(): number {
+    return this.#settings.window ?? 24_000;
+  }
+
+  get pagurus(): Pagurus {
+    if (!this.#pagurus) throw new Error("the host is closed");
+    return this.#pagurus;
+  }
+
+  /** Ends the host and starts it anew, maybe with another engine. */
+  async restart(options: Options = {}, between?: () => void): Promise<void> {
+    await this.#pagurus?.close();
+    between?.();
+    this.#settings = { ...this.#settings, ...options };
+    await this.start();
+  }
+
+  async start(): Promise<void> {
+    const { lossless = {}, defaults = {}, engine = "lossless" } = this.#settings;
+    const plugins = { slots: { contextEngine: engine }, entries: { lossless: { config: lossless } } };
+    this.#pagurus = await this.bench.host({
+      more: {
+        plugins: { harbour: registerLog },
+        config: modelConfig(
+          "openai-completions",
+          this.bench.server.url,
+          { contextWindow: this.window },
+          { agents: { defaults: { maxSteps: 1_000, ...defaults } }, logging: { level: "silent" }, plugins },
+        ),
+      },
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.bench.end();
+  }
+
+  /** A turn that has to complete. */
+  async turn(input: string, plan: Plan, sessionKey = "main"): Promise<TurnEvent[]> {
+    this.order = [];
+    Object.assign(this.#plan, { rounds: [...(plan.rounds ?? [])], answer: plan.answer, input });
+    const events = await this.bench.ask(this.pagurus, input, { sessionKey });
+    this.turns += 1;
+    for (const event of events) {
+      if (event.type === "context.degraded") this.degraded.push(`${event.stage}: ${event.reason}`);
+      if (event.type === "compaction.completed") this.compactions.push(`${event.lane} by ${event.handledBy}`);
+      if (event.type === "compaction.failed") this.compactions.push(`failed: ${event.reason}`);
+    }
+    return events;
+  }
+
+  /** Turns with a call each; their texts name their number. */
+  async work(from: number, turns: number): Promise<void> {
+    for (let turn = from; turn < from + turns; turn += 1) {
+      const calls = [berthCall(`${turn}`)];
+      await this.turn(`Do task ${turn}. ${filler(40)}`, {
+        rounds: [calls],
+        answer: `Task ${turn} is done. ${filler(60)}`,
+      });
+    }
+  }
+
+  reply(request: RecordedRequest): ReplyStep | Promise<ReplyStep> {
+    const body = readBody("openai-completions", request);
+    // Nobody looks at them again.
+    this.bench.server.requests.length = 0;
+    if (body.tools.length === 0) {
+      this.asked += 1;
+      this.order.push("summary");
+      const step = this.summarize(body);
+      return step instanceof Promise ? step : { chunkSize: CHUNK, ...step };
+    }
+    this.requests += 1;
+    this.order.push("turn");
+    this.body = body;
+    this.#check(body, request);
+    const toolCalls = this.#plan.rounds.shift();
+    return toolCalls ? { toolCalls, chunkSize: CHUNK } : { text: this.#plan.answer, chunkSize: CHUNK };
+  }
+
+  #check(body: WireBody, request: RecordedRequest): void {
+    const tokens = estimateTokens(request.text);
+    this.largest = Math.max(this.largest, tokens);
+    const inputs = body.messages.filter(({ text }) => text.includes(this.#plan.input)).length;
+    const found = [
+      pairProblem(body),
+      tokens > this.window ? `${tokens} tokens in a window of ${this.window}` : undefined,
+      inputs === 1 ? undefined : `the input is there ${inputs} times`,
+    ];
+    for (const problem of found)
+      if (problem !== undefined) this.problems.push(`request ${this.requests}: ${problem}`);
+  }
+
+  /** Texts of the results of the newest request, by call. */
+  results(): Map<string, string> {
+    const results = (this.body?.messages ?? []).flatMap((message) => message.results);
+    return new Map(results.map(({ id, text }) => [id, text]));
+  }
+
+  /** The summary that the newest request began with. */
+  head(): string | undefined {
+    const texts = (this.body?.messages ?? []).map(({ text }) => SUMMARY.exec(text)?.[1]);
+    return texts.find((text) => text !== undefined);
+  }
+}
+
+export function berthCall(key: string): ReplyToolCall {
+  return { id: `call_${key}`, name: "berth_log", arguments: { berth: `B-${key}` } };
+}
+
+function registerLog(api: PluginApi): void {
+  api.registerTool({
+    name: "berth_log",
+    description: "Reads a berth's log.",
+    parameters: { type: "object", properties: { berth: { type: "string" } } },
+    execute: async ({ berth }) => ({
+      content: [{ type: "text", text: `Log of ${String(berth)}: ${filler(300)}` }],
+      isError: false,
+    }),
+  });
+}
+
+/** Each call has its result right behind it, before anything else is said. */
+export function pairProblem({ messages }: WireBody): string | undefined {
+  let open: string[] = [];
+  for (const [index, message] of messages.entries()) {
+    for (const { id } of message.results) {
+      if (!open.includes(id)) return `message ${index}: the result of ${id} without its call`;
+      open = open.filter((other) => other !== id);
+    }
+    if (message.role === "tool") continue;
+    if (open.length > 0) return `message ${index}: ${open.join()} has no result`;
+    open = message.calls.map(({ id }) => id);
+  }
+  return open.length > 0 ? `${open.join()} has no result` : undefined;
+}
+
+/** What a good model writes: every part, and every string that it was told to name. */
+export function goodSummary({ messages }: WireBody, words = "The berths are looked after."): string {
+  const asked = messages.map(({ text }) => text).join("\n");
+  const named = Array.from(
+    asked.matchAll(/these (?:changed files|exact strings): (.*)/g),
+    ([, list]) => `- ${list}`,
+  );
+  const parts = ["Goal", "State", "Decisions and constraints", "Open asks"];
+  return [...parts.map((heading) => `## ${heading}\n- ${words}`), ...named].join("\n");
+}

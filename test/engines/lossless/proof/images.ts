@@ -1,0 +1,53 @@
+/** What a kill between two statements of SQLite leaves: copies of the database's files, taken before each of them. */
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync, StatementSync } from "node:sqlite";
+import type { TestContext } from "node:test";
+
+export interface Images {
+  /** A folder for each statement, as a kill right before it leaves the agent's folder. */
+  folders: string[];
+  remove(): void;
+}
+
+/**
+ * Runs `work` on the store of `folder` in this thread and copies the folder before each statement. A process that is
+ * killed leaves what it has given to the system: the files as any other process reads them.
+ */
+export async function imagesOf(t: TestContext, folder: string, work: () => unknown): Promise<Images> {
+  const home = mkdtempSync(join(tmpdir(), "lossless-images-"));
+  const folders: string[] = [];
+  let isCopying = false;
+  const copy = (): void => {
+    if (isCopying) return;
+    isCopying = true;
+    const target = join(home, String(folders.length));
+    mkdirSync(target);
+    for (const name of readdirSync(folder)) copyFileSync(join(folder, name), join(target, name));
+    folders.push(target);
+    isCopying = false;
+  };
+  const watch = <Of extends object>(of: Of, name: keyof Of & string): { restore(): void } => {
+    const original = Reflect.get(of, name) as (this: unknown, ...values: unknown[]) => unknown;
+    const mocked = t.mock.method(
+      of as Record<string, () => unknown>,
+      name,
+      function (this: unknown, ...values: unknown[]) {
+        copy();
+        return original.apply(this, values);
+      },
+    );
+    return { restore: () => mocked.mock.restore() };
+  };
+  const watches = [
+    ...(["run", "get", "all", "iterate"] as const).map((name) => watch(StatementSync.prototype, name)),
+    watch(DatabaseSync.prototype, "exec"),
+  ];
+  try {
+    await work();
+  } finally {
+    for (const { restore } of watches) restore();
+  }
+  return { folders, remove: () => rmSync(home, { recursive: true, force: true }) };
+}

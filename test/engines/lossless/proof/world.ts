@@ -1,0 +1,476 @@
+/**
+ * An agent's folder with the real transcripts and the engine beside them, and a list of every message that was ever
+ * said in it: what the engine has to give back, byte for byte, whatever was done to the folder.
+ */
+import assert from "node:assert/strict";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { contextFromPath } from "../../../../src/compaction/context.ts";
+import { checkCut } from "../../../../src/compaction/cut.ts";
+import { textOf } from "../../../../src/compaction/message-text.ts";
+import { isValidSequence, repairPairs } from "../../../../src/compaction/pairing.ts";
+import type { CompactResult } from "../../../../src/contract/engine-compaction.ts";
+import type { ContextEngine } from "../../../../src/contract/engine.ts";
+import type { AgentMessage } from "../../../../src/contract/message.ts";
+import type { LlmComplete } from "../../../../src/contract/model.ts";
+import type { RuntimeContext } from "../../../../src/contract/runtime-context.ts";
+import type { SessionStore } from "../../../../src/contract/store.ts";
+import { readSummary } from "../../../../src/contract/summary.ts";
+import type { TranscriptCursor, TranscriptEntry } from "../../../../src/contract/transcript.ts";
+import type { SessionWriter } from "../../../../src/contract/writer.ts";
+import { createLegacyEngine } from "../../../../src/engines/legacy/engine.ts";
+import { rebuildStore } from "../../../../src/engines/lossless/command/rebuild.ts";
+import { createLosslessEngine } from "../../../../src/engines/lossless/engine.ts";
+import { openLosslessStore, type LosslessStore } from "../../../../src/engines/lossless/store/store.ts";
+import { openSessionStore } from "../../../../src/session/store.ts";
+import { estimateTokens } from "../../../../src/tokens/estimate.ts";
+import { messagesTokens } from "../../../../src/tokens/messages.ts";
+import { joinLive } from "../../../../src/turn/live.ts";
+import { assertPartition } from "./partition.ts";
+
+const BUDGET = 6_000;
+const DATABASE = "lossless.db";
+
+/** A session, and what was said in it: JSON of each message by the id of its entry. */
+export interface Told {
+  key: string;
+  sessionId: string;
+  said: Map<string, string>;
+}
+
+export class World {
+  readonly root = mkdtempSync(join(tmpdir(), "lossless-world-"));
+  readonly agentDir = join(this.root, "agent");
+  readonly transcripts: SessionStore;
+  /** Every session that was not deleted, earlier generations too. */
+  readonly told: Told[] = [];
+  /** Entries that only the transcript has: branches left before the database was made anew. */
+  readonly leftBefore = new Set<string>();
+  llm: LlmComplete = () => Promise.reject(new Error("no model"));
+  #engine: ContextEngine;
+  #store: LosslessStore | undefined;
+  #turns = 0;
+  #numbers = 0;
+  #keys = 0;
+  #copies = 0;
+
+  constructor() {
+    mkdirSync(this.agentDir, { mode: 0o700 });
+    this.transcripts = openSessionStore({ agentDir: this.agentDir, agentId: "main" });
+    this.#engine = this.#open();
+  }
+
+  get engine(): ContextEngine {
+    return this.#engine;
+  }
+
+  get store(): LosslessStore {
+    assert.ok(this.#store);
+    return this.#store;
+  }
+
+  get config(): unknown {
+    const config = { trigger: 3_000, headTokens: 700, tailTokens: 600 };
+    return {
+      agents: { defaults: { model: "test/model" } },
+      plugins: { entries: { lossless: { config } } },
+    };
+  }
+
+  #open(): ContextEngine {
+    return createLosslessEngine(
+      { agentDir: this.agentDir, config: this.config },
+      { onStore: (store) => (this.#store = store) },
+    );
+  }
+
+  async end(): Promise<void> {
+    await this.#engine.dispose?.();
+    this.transcripts.close();
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  context(cursor: TranscriptCursor, extra: Partial<RuntimeContext> = {}): RuntimeContext {
+    return {
+      config: this.config,
+      provider: "test",
+      model: "test/model",
+      modelId: "model",
+      agentId: "main",
+      agentHarnessId: "embedded",
+      cwd: this.root,
+      contextWindow: BUDGET + 2_000,
+      tokenBudget: BUDGET,
+      tokens: (value) =>
+        typeof value === "string" ? estimateTokens(value) : messagesTokens([value].flat() as AgentMessage[]),
+      llm: { complete: this.llm },
+      allowDeferredCompactionExecution: true,
+      transcript: cursor,
+      ...extra,
+    };
+  }
+
+  params(
+    told: Told,
+    cursor: TranscriptCursor,
+    extra: Partial<RuntimeContext> = {},
+  ): { sessionId: string; sessionKey: string; sessionFile: string; runtimeContext: RuntimeContext } {
+    const { sessionId, key: sessionKey } = told;
+    const runtimeContext = this.context(cursor, extra);
+    return { sessionId, sessionKey, sessionFile: join(this.root, "no-mirror.jsonl"), runtimeContext };
+  }
+
+  /** For texts that no other turn says. */
+  nextNumber(): number {
+    return this.#numbers++;
+  }
+
+  // What a user or the host does
+
+  create(): Told {
+    const key = `s${this.#keys++}`;
+    const { sessionId } = this.transcripts.create(key, { cwd: this.root });
+    const told = { key, sessionId, said: new Map<string, string>() };
+    this.told.push(told);
+    return told;
+  }
+
+  async #write<T>(told: Told, work: (writer: SessionWriter) => Promise<T> | T): Promise<T> {
+    const writer = this.transcripts.openWriter(told.key, { cwd: this.root, create: false });
+    try {
+      return await work(writer);
+    } finally {
+      writer.close();
+    }
+  }
+
+  /** A turn as the host runs it: asked before the first answer and after each round, compacted, settled. */
+  async turn(told: Told, messages: readonly AgentMessage[], outcome: "completed" | "failed"): Promise<void> {
+    const turnId = `turn${this.#turns++}`;
+    await this.#write(told, async (writer) => {
+      for (const message of messages) {
+        const entry = writer.append({ type: "message", turnId, message });
+        told.said.set(entry.id, JSON.stringify(message));
+        if (message.role !== "assistant") await this.#call(told, writer, turnId);
+      }
+      writer.commitTurn({ turnId, outcome, finalized: false });
+      const { sessionFile: _, ...params } = this.params(told, writer.cursor);
+      const anchor = { agentId: "main", sessionId: told.sessionId, generation: 1, storePath: this.root };
+      const place = { entryId: turnId, rawSeq: 0, effectiveParentId: null, activeMessagePosition: 0 };
+      const at = { ...anchor, ...place, sessionKey: told.key };
+      const admission = { ...at, logicalTurnId: turnId, role: "user" };
+      await this.engine.commitTurn?.({
+        ...params,
+        advancementKey: turnId,
+        admission,
+        terminal: at,
+        messages: [],
+      });
+      writer.markFinalized(turnId);
+    });
+  }
+
+  async #call(told: Told, writer: SessionWriter, turnId: string): Promise<void> {
+    const ask = async (): Promise<boolean> => {
+      const { messages, liveStart } = await contextFromPath(writer.cursor, turnId);
+      const live = messages.slice(liveStart);
+      const isFirst = live.length <= 1;
+      const answer = await this.engine.assemble({
+        ...this.params(told, writer.cursor, { turnId }),
+        messages: isFirst ? [] : live,
+        tokenBudget: BUDGET,
+        ...(isFirst ? { prompt: "the input" } : {}),
+      });
+      const sent = repairPairs(joinLive(answer.messages, live, isFirst ? "the input" : undefined));
+      assert.equal(isValidSequence(sent), undefined);
+      return answer.wantsCompaction === true || answer.estimatedTokens > BUDGET;
+    };
+    if ((await ask()) && (await this.#compact(told, writer, { turnId }))) await ask();
+  }
+
+  async compact(told: Told, focus: string | undefined): Promise<void> {
+    await this.#write(told, (writer) => this.#compact(told, writer, { manual: true, focus }));
+  }
+
+  async #compact(
+    told: Told,
+    writer: SessionWriter,
+    how: { turnId?: string; manual?: boolean; focus?: string | undefined },
+  ): Promise<boolean> {
+    const { turnId, manual = false, focus } = how;
+    const extra = { manualCompaction: manual, ...(turnId === undefined ? {} : { turnId }) };
+    const params = {
+      ...this.params(told, writer.cursor, extra),
+      tokenBudget: BUDGET,
+      force: manual,
+      ...(focus === undefined ? {} : { customInstructions: focus }),
+    };
+    return this.#take(writer, await this.engine.compact(params), turnId);
+  }
+
+  /** Another engine compacts: its summary is an entry that this one finds. */
+  async compactElsewhere(told: Told): Promise<void> {
+    await this.#write(told, async (writer) => {
+      const legacy = createLegacyEngine();
+      await this.#take(writer, await legacy.compact({ ...this.params(told, writer.cursor), force: true }));
+    });
+    await this.follow(told);
+  }
+
+  async #take(writer: SessionWriter, made: CompactResult, turnId?: string): Promise<boolean> {
+    assert.equal(made.ok, true, made.reason);
+    const { summary, firstKeptEntryId, tokensBefore = 0, origin = "engine", details } = made.result ?? {};
+    if (!made.compacted || summary === undefined || firstKeptEntryId === undefined) return false;
+    const { messages, liveStart, fragments } = await contextFromPath(writer.cursor, turnId);
+    const cut = checkCut({ messages, liveStart, firstKeptEntryId, fragments });
+    if ("reason" in cut) return false;
+    const split = cut.splitTurnInputId === undefined ? {} : { splitTurnInputId: cut.splitTurnInputId };
+    writer.append({
+      type: "compaction",
+      summary,
+      firstKeptEntryId,
+      ...split,
+      tokensBefore,
+      origin,
+      ...(details === undefined ? {} : { details }),
+    });
+    return true;
+  }
+
+  async rewrite(told: Told, which: number, change: (message: AgentMessage) => AgentMessage): Promise<void> {
+    await this.#write(told, async (writer) => {
+      const messages = await pathMessages(writer.cursor);
+      const entry = messages[which % Math.max(1, messages.length)];
+      if (!entry) return;
+      writer.rewrite([{ entryId: entry.id, message: change(entry.message) }]);
+      for (const { id, message } of await pathMessages(writer.cursor))
+        if (!told.said.has(id)) told.said.set(id, JSON.stringify(message));
+    });
+    await this.follow(told);
+  }
+
+  async rewind(told: Told, which: number): Promise<void> {
+    await this.#write(told, async (writer) => {
+      const path: string[] = [];
+      for await (const { id } of writer.cursor.forward()) path.push(id);
+      writer.rewind(path[which % (path.length + 1)] ?? null);
+    });
+    await this.follow(told);
+  }
+
+  async fork(told: Told, which: number): Promise<void> {
+    const path: TranscriptEntry[] = [];
+    await this.#write(told, async (writer) => {
+      for await (const entry of writer.cursor.forward()) path.push(entry);
+    });
+    const at = path[which % Math.max(1, path.length)];
+    if (!at) return;
+    const key = `s${this.#keys++}`;
+    const { sessionId } = this.transcripts.fork(told.key, key, { entryId: at.id });
+    const said = new Map<string, string>();
+    for (const { id } of path.slice(0, path.indexOf(at) + 1)) {
+      const json = told.said.get(id);
+      if (json !== undefined) said.set(id, json);
+    }
+    const child = { key, sessionId, said };
+    this.told.push(child);
+    await this.engine.prepareSubagentSpawn?.({
+      parentSessionKey: told.key,
+      childSessionKey: key,
+      contextMode: "fork",
+      parentSessionId: told.sessionId,
+      childSessionId: sessionId,
+    });
+    await this.follow(child);
+  }
+
+  /** `/new`: the generation before stays readable. */
+  renew(told: Told): void {
+    const { sessionId } = this.transcripts.renew(told.key, { cwd: this.root });
+    this.told.push({ key: told.key, sessionId, said: new Map() });
+  }
+
+  /** Every generation of the key, in a store of its own, as the host does it at the end of a session. */
+  async delete(told: Told): Promise<void> {
+    const gone = this.told.filter(({ key }) => key === told.key);
+    this.transcripts.delete(told.key);
+    const store = openLosslessStore(this.agentDir);
+    try {
+      await store.deleteSession(gone.map(({ sessionId }) => sessionId));
+    } finally {
+      await store.close();
+    }
+    for (const one of gone) this.told.splice(this.told.indexOf(one), 1);
+    this.#checkForgotten(gone);
+  }
+
+  /** No byte of what only these sessions said is left in the folder. */
+  #checkForgotten(gone: readonly Told[]): void {
+    const stays = this.told.flatMap(({ said }) => [...said.values()]).join("\n");
+    const files = this.#databaseFiles().map((name) => readFileSync(join(this.agentDir, name)));
+    for (const [, request = ""] of gone
+      .flatMap(({ said }) => [...said.values()])
+      .flatMap((json) => [...json.matchAll(/"(Request \d{4}: look after berth B\d+\.)/g)])) {
+      if (stays.includes(request)) continue;
+      assert.ok(!files.some((bytes) => bytes.includes(request)), `"${request}" is still in the folder`);
+    }
+  }
+
+  /** True where this is the generation that the key names. */
+  isCurrent({ key, sessionId }: Told): boolean {
+    return this.transcripts.find(key)?.sessionId === sessionId;
+  }
+
+  // What the engine and its database go through
+
+  /** Bootstrapped, as at the next start of the host. */
+  async follow(told: Told): Promise<void> {
+    const reader = this.transcripts.openReader(told.key, told.sessionId);
+    try {
+      await this.engine.bootstrap?.(this.params(told, reader.cursor));
+    } finally {
+      reader.close();
+    }
+  }
+
+  async maintain(told: Told): Promise<void> {
+    const reader = this.transcripts.openReader(told.key, told.sessionId);
+    try {
+      await this.engine.maintain?.(this.params(told, reader.cursor));
+    } finally {
+      reader.close();
+    }
+  }
+
+  async restart(between?: () => Promise<void> | void): Promise<void> {
+    await this.#engine.dispose?.();
+    await between?.();
+    this.#engine = this.#open();
+  }
+
+  #databaseFiles(): string[] {
+    return readdirSync(this.agentDir).filter((name) => name.startsWith(DATABASE));
+  }
+
+  /** The files as a kill at this moment leaves them: nothing was closed. */
+  async crash(): Promise<void> {
+    const copy = join(this.root, `copy${this.#copies++}`);
+    mkdirSync(copy);
+    for (const name of this.#databaseFiles()) copyFileSync(join(this.agentDir, name), join(copy, name));
+    await this.restart(() => this.#replace((name) => join(copy, name), readdirSync(copy)));
+  }
+
+  async backupAndRestore(): Promise<void> {
+    const copy = join(this.root, `backup${this.#copies++}.db`);
+    await this.store.backup(copy);
+    await this.restart(() => this.#replace(() => copy, [DATABASE]));
+  }
+
+  #replace(source: (name: string) => string, names: readonly string[]): void {
+    for (const name of this.#databaseFiles()) rmSync(join(this.agentDir, name));
+    for (const name of names) copyFileSync(source(name), join(this.agentDir, name));
+  }
+
+  /** The database is gone, and made again from the transcripts: session by session, or by the user's command. */
+  async rebuild(how: "lost" | "command"): Promise<void> {
+    const { agentDir, config, transcripts } = this;
+    if (how === "lost") await this.restart(() => this.#replace(() => "", []));
+    else await this.restart(async () => void (await rebuildStore({ agentDir, config, transcripts })));
+    for (const told of this.told) {
+      if (how === "lost") await this.follow(told);
+      // The transcript of a generation without a word makes no session.
+      if (!this.store.session(told.sessionId)) continue;
+      for (const id of told.said.keys())
+        if (this.store.getJson(id, told.sessionId) === undefined)
+          this.leftBefore.add(`${told.sessionId} ${id}`);
+    }
+  }
+
+  vacuum(): void {
+    const raw = new DatabaseSync(join(this.agentDir, DATABASE));
+    raw.exec("PRAGMA busy_timeout = 5000");
+    raw.function("pairs", { deterministic: true }, (text) => text);
+    raw.exec("VACUUM");
+    raw.close();
+  }
+
+  // What has to hold
+
+  /** Every message by id, and the summaries of each session as a partition of what they stand for. */
+  async check(): Promise<void> {
+    for (const told of this.told) {
+      const { sessionId, said, key } = told;
+      if (said.size > 0) assert.ok(this.store.session(sessionId), `${sessionId} is not known`);
+      for (const [id, json] of said) {
+        if (this.leftBefore.has(`${sessionId} ${id}`)) continue;
+        assert.equal(this.store.getJson(id, sessionId), json, `${id} of ${key}`);
+      }
+      if (!this.store.session(sessionId)) continue;
+      assertPartition(this.store, sessionId);
+      if (this.isCurrent(told)) await this.#checkContext(told);
+    }
+    await this.#checkTranscripts();
+  }
+
+  /** What is shown behind the head is the end of the path, all of it and nothing else; before the first epoch the path. */
+  async #checkContext(told: Told): Promise<void> {
+    const reader = this.transcripts.openReader(told.key, told.sessionId);
+    const path = await pathMessages(reader.cursor);
+    const params = this.params(told, reader.cursor);
+    const { messages } = await this.engine.assemble({ ...params, messages: [], prompt: "a look" });
+    reader.close();
+    const head = messages.findIndex((message) => readSummary(textOf(message)) !== undefined);
+    const kept = messages.slice(head + 1);
+    const first = kept.find(({ entryId }) => entryId !== undefined)?.entryId;
+    const from = first === undefined ? path.length : path.findIndex(({ id }) => id === first);
+    assert.ok(from >= 0, `the context of ${told.key} shows ${first}, which is not on the path`);
+    // A look reads no more than a few triggers of a path that was never compacted.
+    const isWhole = head < 0 && messagesTokens(path.map(({ message }) => message)) <= BUDGET;
+    const expected = path.slice(isWhole ? 0 : from).map(({ message }) => message);
+    assert.deepEqual(wordsOf(kept), wordsOf(expected), `the context of ${told.key}`);
+  }
+
+  /** What `verify` finds. */
+  async problems(): Promise<string[]> {
+    const { problems } = await this.store.verify();
+    // verify() counts a text twice that an entry holds both as words and as a call's arguments.
+    return problems.filter((problem) => !/^-\d+ counted references are of no entry/.test(problem));
+  }
+
+  /** What only the transcript has is still there, by id. */
+  async #checkTranscripts(): Promise<void> {
+    if (this.leftBefore.size === 0) return;
+    for (const { key, sessionId, said } of this.told) {
+      const reader = this.transcripts.openReader(key, sessionId);
+      for (const [id, json] of said) {
+        if (!this.leftBefore.has(`${sessionId} ${id}`)) continue;
+        const entry = await reader.cursor.get(id);
+        assert.ok(entry?.type === "message");
+        assert.equal(JSON.stringify(entry.message), json);
+        assert.equal(await isOnPath(reader.cursor, id), false, `${id} is on the path and was not taken in`);
+      }
+      reader.close();
+    }
+  }
+}
+
+async function isOnPath(cursor: TranscriptCursor, id: string): Promise<boolean> {
+  for await (const entry of cursor.forward()) if (entry.id === id) return true;
+  return false;
+}
+
+/** What a model reads of each message; a result may have been left out. */
+function wordsOf(messages: readonly AgentMessage[]): string[] {
+  return repairPairs(messages).map((message) =>
+    message.role === "toolResult" ? message.toolCallId : JSON.stringify(message.content),
+  );
+}
+
+async function pathMessages(cursor: TranscriptCursor): Promise<{ id: string; message: AgentMessage }[]> {
+  const messages: { id: string; message: AgentMessage }[] = [];
+  for await (const entry of cursor.forward())
+    if (entry.type === "message") messages.push({ id: entry.id, message: entry.message });
+  return messages;
+}
