@@ -1,9 +1,8 @@
 /** One transaction of an adoption: entries of the active path, and that the session has come so far. */
-import type { TranscriptEntry } from "../../../contract/transcript.ts";
 import type { Db } from "./db.ts";
 import { ingest, moveLeaf } from "./ingest.ts";
+import type { Prepared } from "./prepare.ts";
 import { ensureSession, setAdopted } from "./sessions.ts";
-import type { Indexing } from "./texts.ts";
 
 export interface Batch {
   sessionId: string;
@@ -15,14 +14,13 @@ export interface Batch {
 export function takeBatch(
   db: Db,
   { sessionId, isLast }: Batch,
-  entries: readonly TranscriptEntry[],
-  indexing: Indexing,
+  entries: readonly Prepared[],
 ): { stored: number; known: number } {
   return db.transaction(() => {
     const session = ensureSession(db, sessionId);
-    const { stored, known } = ingest(db, session, entries, indexing);
+    const { stored, known } = ingest(db, session, entries);
     const last = entries.at(-1);
-    if (last) moveLeaf(db, session, last.id);
+    if (last && "id" in last) moveLeaf(db, session, last.id);
     if (isLast) setAdopted(db, session.num, true);
     return { stored, known };
   });

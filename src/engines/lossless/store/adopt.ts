@@ -1,21 +1,25 @@
 /** Following a transcript: what is new on its active path, and where the leaf is. */
+import { setImmediate } from "node:timers/promises";
 import { PagurusError } from "../../../contract/errors.ts";
 import type { TranscriptCursor, TranscriptEntry } from "../../../contract/transcript.ts";
 import { takeBatch } from "./adopt-batch.ts";
 import type { Db } from "./db.ts";
 import { moveLeaf } from "./ingest.ts";
 import { asStoreFailure, ensureSession, setAdopted, guarded } from "./sessions.ts";
+import { prepare, type Prepared } from "./prepare.ts";
 import { entryAt, resolve, sessionRow } from "./tree.ts";
 import type { StoreThread } from "./thread.ts";
 import type { AdoptOptions, IngestResult } from "./types.ts";
 
 /** So many entries are written at once on the main thread; more go to the worker. */
 const SMALL = 20;
-/** Entries and characters of a transaction of the worker. */
-const BATCH = 50;
-const BATCH_CHARACTERS = 200_000;
-/** Batches that are on their way while the transcript is read on. */
-const AHEAD = 2;
+/** Entries that go to the worker at once, and characters of them. */
+const BATCH = 100;
+const BATCH_CHARACTERS = 500_000;
+/** Entries are made ready on this thread: then other work gets its turn. Milliseconds. */
+const SLICE_MS = 2;
+/** Batches that are on their way while the transcript is read on; the worker writes what waits in one transaction. */
+const AHEAD = 16;
 
 export interface Home {
   db: Db;
@@ -61,8 +65,41 @@ async function started(
   })();
 }
 
-/** Throws `turn_aborted`, `store_write_failed`, what the cursor throws. */
-export async function adopt(
+/** The adoptions that are under way, by session. */
+export class Adoptions {
+  readonly #home: Home;
+  readonly #running = new Map<Promise<unknown>, { sessionId: string; controller: AbortController }>();
+
+  constructor(home: Home) {
+    this.#home = home;
+  }
+
+  /** Throws `turn_aborted`, `store_write_failed`, what the cursor throws. */
+  async run(sessionId: string, cursor: TranscriptCursor, options: AdoptOptions): Promise<IngestResult> {
+    const controller = new AbortController();
+    const signal = options.signal ? AbortSignal.any([options.signal, controller.signal]) : controller.signal;
+    const running = adopt(this.#home, sessionId, cursor, { ...options, signal });
+    this.#running.set(running, { sessionId, controller });
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  /** Aborts the adoptions of some sessions, of all where none are named; resolves when nothing of them is under way. */
+  async stop(sessionIds?: readonly string[]): Promise<void> {
+    const stopped: Promise<unknown>[] = [];
+    for (const [running, { sessionId, controller }] of this.#running) {
+      if (sessionIds && !sessionIds.includes(sessionId)) continue;
+      controller.abort();
+      stopped.push(running);
+    }
+    await Promise.allSettled(stopped);
+  }
+}
+
+async function adopt(
   home: Home,
   sessionId: string,
   cursor: TranscriptCursor,
@@ -79,8 +116,15 @@ export async function adopt(
     }),
   );
   const adoption = new Adoption(home, sessionId, options);
-  for await (const entry of entries) await adoption.add(entry);
-  await adoption.finish();
+  try {
+    for await (const entry of entries) {
+      const pause = adoption.add(entry);
+      if (pause) await pause;
+    }
+    await adoption.finish();
+  } finally {
+    await adoption.settled();
+  }
   return { ...adoption.total, leafId: adoption.leafId ?? known };
 }
 
@@ -91,10 +135,11 @@ class Adoption {
   readonly #home: Home;
   readonly #sessionId: string;
   readonly #options: AdoptOptions;
-  #batch: TranscriptEntry[] = [];
+  #batch: Prepared[] = [];
   #characters = 0;
   #usesThread = false;
   readonly #underway: Promise<void>[] = [];
+  #sliceEnd = performance.now() + SLICE_MS;
 
   constructor(home: Home, sessionId: string, options: AdoptOptions) {
     this.#home = home;
@@ -102,40 +147,60 @@ class Adoption {
     this.#options = options;
   }
 
-  async add(entry: TranscriptEntry): Promise<void> {
+  /** A promise where something has to be waited for. */
+  add(entry: TranscriptEntry): Promise<void> | undefined {
     if (this.#options.signal?.aborted)
       throw new PagurusError(
         "turn_aborted",
         "The adoption of the transcript was aborted; the next one goes on.",
         { cause: this.#options.signal.reason },
       );
-    this.#batch.push(entry);
-    this.#characters += sizeOf(entry);
+    const prepared = prepare(entry);
+    this.#batch.push(prepared);
+    this.#characters += sizeOf(prepared);
     this.leafId = entry.id;
-    if (this.#batch.length < BATCH && this.#characters < BATCH_CHARACTERS) return;
-    this.#send(false);
-    if (this.#underway.length >= AHEAD) await this.#underway.shift();
+    if (this.#batch.length >= BATCH || this.#characters >= BATCH_CHARACTERS) {
+      this.#send(false);
+      if (this.#underway.length >= AHEAD) return this.#written();
+    }
+    return performance.now() < this.#sliceEnd ? undefined : this.#slice();
   }
 
   async finish(): Promise<void> {
     const { db, file, thread } = this.#home;
     if (!this.#usesThread && this.#batch.length <= SMALL && this.#characters < BATCH_CHARACTERS / 4) {
       const batch = { sessionId: this.#sessionId, isLast: true };
-      this.#count(guarded(file, () => takeBatch(db, batch, this.#batch, "now")));
+      this.#count(guarded(file, () => takeBatch(db, batch, this.#batch)));
       return;
     }
     this.#send(true);
-    while (this.#underway.length > 0) await this.#underway.shift();
+    while (this.#underway.length > 0) await this.#written();
     if (this.#options.index === "later") return;
     await thread.ask("index", null).catch((error: unknown) => {
       throw asStoreFailure(file, error);
     });
   }
 
+  /** Nothing is written any more: what follows finds what was. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underway);
+  }
+
+  async #slice(): Promise<void> {
+    await setImmediate();
+    this.#sliceEnd = performance.now() + SLICE_MS;
+  }
+
+  async #written(): Promise<void> {
+    await this.#underway.shift();
+    this.#sliceEnd = performance.now() + SLICE_MS;
+  }
+
   #send(isLast: boolean): void {
     const { thread, file } = this.#home;
     this.#usesThread = true;
-    const ask = { sessionId: this.#sessionId, isLast, entries: this.#batch };
+    const indexed = this.#options.index !== "later";
+    const ask = { sessionId: this.#sessionId, isLast, entries: this.#batch, indexed };
     this.#batch = [];
     this.#characters = 0;
     const sent = thread.ask("batch", ask).then(
@@ -156,17 +221,10 @@ class Adoption {
   }
 }
 
-/** Rough number of characters, without making the JSON. */
-function sizeOf(entry: TranscriptEntry): number {
-  if (entry.type === "compaction") return entry.summary.length;
-  if (entry.type !== "message") return 200;
-  const { content } = entry.message;
-  if (typeof content === "string") return content.length;
-  let size = 200;
-  for (const part of content) {
-    if (part.type === "text") size += part.text.length;
-    else if (part.type === "thinking") size += part.thinking.length;
-    else size += part.type === "image" ? part.data.length : 500;
-  }
+/** Rough number of bytes that go to the worker. */
+function sizeOf(entry: Prepared): number {
+  if ("rewindTo" in entry) return 0;
+  let size = entry.cutting.json.length;
+  for (const part of entry.cutting.parts) size += "text" in part ? part.text.length : part.data.byteLength;
   return size;
 }

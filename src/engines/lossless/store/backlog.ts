@@ -5,6 +5,12 @@
 import type { Db } from "./db.ts";
 
 const FROM = "unindexed_from";
+/** There while the index has many segments. */
+const UNMERGED = "unmerged";
+/** Bytes of texts that are indexed in one transaction. */
+const BYTES = 500_000;
+/** Texts between two looks at who waits. */
+const CHECK_EVERY = 16;
 
 /** First text that is not indexed; infinite when all are. */
 export function unindexedFrom(db: Db): number {
@@ -12,34 +18,57 @@ export function unindexedFrom(db: Db): number {
   return value === undefined ? Infinity : Number(value);
 }
 
-/** Leaves everything from this text on to `indexSome`. Call in the transaction that adds it. */
+/**
+ * Leaves everything from this text on to `indexSome`. Call in the transaction that adds it, when it is less than
+ * `unindexedFrom`: then it is the newest text, and its number was another's that is gone.
+ */
 export function leaveFrom(db: Db, num: number): void {
-  db.run("INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)", FROM, String(num));
+  db.run("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", FROM, String(num));
 }
 
-/** Indexes the oldest texts that wait, in a transaction of its own; false when none is left. */
-export function indexSome(db: Db, limit: number): boolean {
+/**
+ * One text a statement: before each one that writes several rows, FTS5 makes a segment of what it has collected, in case
+ * the statement fails.
+ */
+const INDEX = "INSERT INTO words (rowid, body) VALUES (?1, (SELECT body FROM indexed_texts WHERE num = ?1))";
+
+/**
+ * Indexes the oldest texts that wait, so many of them at most, in a transaction of its own; false when none is left.
+ * `isEnough` is asked between some texts and the next: others wait for the transaction's end.
+ */
+export function indexSome(db: Db, limit: number, isEnough: () => boolean = () => false): boolean {
   if (unindexedFrom(db) === Infinity) return false;
   return db.transaction(() => {
-    const from = unindexedFrom(db);
+    let from = unindexedFrom(db);
     if (from === Infinity) return false;
-    const last = db.get<{ num: number | null }>(
-      "SELECT max(num) AS num FROM (SELECT num FROM texts WHERE num >= ? ORDER BY num LIMIT ?)",
-      from,
-      limit,
-    )?.num;
-    if (typeof last !== "number") {
-      db.run("DELETE FROM meta WHERE name = ?", FROM);
-      return false;
+    let [texts, bytes] = [0, 0];
+    for (const { num, size } of waiting(db, from, limit)) {
+      db.run(INDEX, num);
+      from = num + 1;
+      texts += 1;
+      bytes += size;
+      if (bytes >= BYTES || (texts % CHECK_EVERY === 0 && isEnough())) break;
     }
-    db.run(
-      "INSERT INTO words (rowid, body) SELECT num, body FROM indexed_texts WHERE num BETWEEN ? AND ?",
-      from,
-      last,
-    );
-    db.run("UPDATE meta SET value = ? WHERE name = ?", String(last + 1), FROM);
-    return true;
+    if (texts > 0) leaveFrom(db, from);
+    else db.run("DELETE FROM meta WHERE name = ?", FROM);
+    return texts > 0;
   });
+}
+
+function waiting(db: Db, from: number, limit: number): { num: number; size: number }[] {
+  return db.all("SELECT num, octet_length(body) AS size FROM texts WHERE num >= ? ORDER BY num LIMIT ?", from, limit);
+}
+
+/** How much waits, counted up to a limit of texts. */
+export function pendingSize(db: Db, limit: number): { texts: number; bytes: number } {
+  const from = unindexedFrom(db);
+  if (from === Infinity) return { texts: 0, bytes: 0 };
+  const row = db.get<{ texts: number; bytes: number | null }>(
+    "SELECT count(*) AS texts, sum(size) AS bytes FROM (SELECT octet_length(body) AS size FROM texts WHERE num >= ? LIMIT ?)",
+    from,
+    limit,
+  );
+  return { texts: row?.texts ?? 0, bytes: row?.bytes ?? 0 };
 }
 
 /**
@@ -51,6 +80,19 @@ export function mergeIndex(db: Db, pages: number): boolean {
   db.run("INSERT INTO words (words, rank) VALUES ('merge', ?)", pages);
   // The command itself is one change.
   return totalChanges(db) - before > 1;
+}
+
+export function markUnmerged(db: Db): void {
+  db.run("INSERT OR IGNORE INTO meta (name, value) VALUES (?, '1')", UNMERGED);
+}
+
+export function markMerged(db: Db): void {
+  if (isUnmerged(db)) db.run("DELETE FROM meta WHERE name = ?", UNMERGED);
+}
+
+/** Merging was not finished: a search reads more segments than it has to. */
+export function isUnmerged(db: Db): boolean {
+  return db.get("SELECT 1 FROM meta WHERE name = ?", UNMERGED) !== undefined;
 }
 
 function totalChanges(db: Db): number {

@@ -1,10 +1,10 @@
 /** One connection with its prepared statements. Transactions are short and never held across an await. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 
-type Named = Record<string, SQLInputValue>;
-
 export class Db {
   readonly raw: DatabaseSync;
+  /** How this connection waits for the other thread of the process to be done with writing. */
+  inTurn: <T>(write: () => T) => T = (write) => write();
   readonly #statements = new Map<string, StatementSync>();
   #depth = 0;
 
@@ -31,16 +31,17 @@ export class Db {
 
   /** Number of rows that changed. */
   run(sql: string, ...values: SQLInputValue[]): number {
-    return Number(this.prepare(sql).run(...values).changes);
-  }
-
-  runNamed(sql: string, values: Named): number {
-    return Number(this.prepare(sql).run(values).changes);
+    const statement = this.prepare(sql);
+    if (this.#depth > 0) return Number(statement.run(...values).changes);
+    return this.inTurn(() => Number(statement.run(...values).changes));
   }
 
   /** Takes the write lock at once, so that what is read inside is what is written upon. Nests. */
   transaction<T>(work: () => T): T {
-    if (this.#depth > 0) return work();
+    return this.#depth > 0 ? work() : this.inTurn(() => this.#transaction(work));
+  }
+
+  #transaction<T>(work: () => T): T {
     this.raw.exec("BEGIN IMMEDIATE");
     this.#depth += 1;
     try {

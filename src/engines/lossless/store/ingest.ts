@@ -1,12 +1,9 @@
 /** Taking entries in: once each, at their place in the tree, words and all, in the caller's transaction. */
-import type { AgentMessage } from "../../../contract/message.ts";
-import type { TranscriptEntry } from "../../../contract/transcript.ts";
-import { messageTokens } from "../../../tokens/messages.ts";
 import type { Db } from "./db.ts";
 import { placeOf, positionOf, SEGMENT_LIMIT, segmentOf } from "./place.ts";
-import { codeOf, kept } from "./rows.ts";
-import { cutTemplate, fillTemplate } from "./template.ts";
-import { keeperAt, sourceOf, type Indexing } from "./texts.ts";
+import type { Prepared, PreparedEntry } from "./prepare.ts";
+import { fillTemplate, jsonOf } from "./template.ts";
+import { Keeper, sourceOf } from "./texts.ts";
 import {
   entryAt,
   entryMissing,
@@ -21,19 +18,6 @@ import {
 } from "./tree.ts";
 import type { IngestResult } from "./types.ts";
 
-/** Only what a model would see counts. */
-function tokensOf(entry: TranscriptEntry): number {
-  if (entry.type === "message") return messageTokens(entry.message);
-  if (entry.type !== "custom_message") return 0;
-  const message: AgentMessage = { role: "user", content: entry.content };
-  return messageTokens(message);
-}
-
-function timeOf(entry: TranscriptEntry): number {
-  const time = Date.parse(entry.timestamp);
-  return Number.isFinite(time) ? time : 0;
-}
-
 interface Tip {
   place: number;
   id: string;
@@ -44,7 +28,7 @@ interface Tip {
 class Growth {
   readonly #db: Db;
   readonly #session: SessionRow;
-  readonly #indexing: Indexing;
+  readonly #keeper: Keeper;
   #tip: Tip | undefined;
   /** The chain that was worked on last; `#grown` when it is longer than what is written. */
   #segment: SegmentRow | undefined;
@@ -52,9 +36,9 @@ class Growth {
   stored = 0;
   known = 0;
 
-  constructor(db: Db, session: SessionRow, indexing: Indexing) {
+  constructor(db: Db, session: SessionRow) {
     this.#db = db;
-    this.#indexing = indexing;
+    this.#keeper = new Keeper(db);
     this.#session = session;
     if (session.leaf !== null) this.#tip = this.#tipAt(session.leaf);
   }
@@ -63,17 +47,18 @@ class Growth {
     return this.#tip?.id ?? null;
   }
 
-  add(entry: TranscriptEntry): void {
-    if (entry.type === "rewind") {
-      this.#moveTo(entry.targetId);
+  add(entry: Prepared): void {
+    if ("rewindTo" in entry) {
+      this.#moveTo(entry.rewindTo);
       return;
     }
-    if (this.#resolve(entry.id) !== undefined) {
+    const places = placesOf(this.#db, entry.id);
+    if (places.some((place) => this.#has(place))) {
       this.known += 1;
       return;
     }
     const parent = this.#parent(entry);
-    const shared = this.#sharedWith(entry, parent);
+    const shared = this.#sharedWith(entry, parent, places);
     if (shared !== undefined) {
       this.known += 1;
       this.#flush();
@@ -101,48 +86,48 @@ class Growth {
   }
 
   #resolve(id: string): number | undefined {
-    return placesOf(this.#db, id).find((place) => {
-      const segment = segmentOf(place);
-      const grown = this.#grown && this.#segment?.num === segment ? this.#segment.length : 0;
-      return Math.max(grown, memberLength(this.#db, this.#session.num, segment)) > positionOf(place);
-    });
+    return placesOf(this.#db, id).find((place) => this.#has(place));
   }
 
-  #parent(entry: TranscriptEntry): Tip | undefined {
-    if (entry.parentId === null) return undefined;
-    if (this.#tip?.id === entry.parentId) return this.#tip;
-    const place = this.#resolve(entry.parentId);
-    if (place === undefined) throw entryMissing(this.#session.id, entry.parentId);
+  /** The session has the entry at this place. */
+  #has(place: number): boolean {
+    const segment = segmentOf(place);
+    const grown = this.#grown && this.#segment?.num === segment ? this.#segment.length : 0;
+    return Math.max(grown, memberLength(this.#db, this.#session.num, segment)) > positionOf(place);
+  }
+
+  #parent({ parentId }: PreparedEntry): Tip | undefined {
+    if (parentId === null) return undefined;
+    if (this.#tip?.id === parentId) return this.#tip;
+    const place = this.#resolve(parentId);
+    if (place === undefined) throw entryMissing(this.#session.id, parentId);
     return this.#tipAt(place);
   }
 
-  /** The row of another session (a fork's origin) with the same id, parent and words. */
-  #sharedWith(entry: TranscriptEntry, parent: Tip | undefined): number | undefined {
-    const place = placesOf(this.#db, entry.id).find(
-      (candidate) => parentOf(this.#db, candidate) === (parent?.place ?? null),
-    );
+  /** The row of another session (a fork's origin) with the same id, parent and words; `places` have the id. */
+  #sharedWith(entry: PreparedEntry, parent: Tip | undefined, places: readonly number[]): number | undefined {
+    const place = places.find((candidate) => parentOf(this.#db, candidate) === (parent?.place ?? null));
     const row = place === undefined ? undefined : entryAt(this.#db, place);
     if (!row) return undefined;
-    const same = fillTemplate(row.body, sourceOf(this.#db)) === JSON.stringify(kept(entry));
+    const same = fillTemplate(row.body, sourceOf(this.#db)) === jsonOf(entry.cutting);
     return same ? place : undefined;
   }
 
-  #store(entry: TranscriptEntry, parent: Tip | undefined): void {
+  #store(entry: PreparedEntry, parent: Tip | undefined): void {
     const place = this.#placeBehind(parent);
-    const tokens = tokensOf(entry);
-    const total = (parent?.total ?? 0) + tokens;
+    const total = (parent?.total ?? 0) + entry.tokens;
     const spot = { place, tree: this.#segment?.tree ?? 0 };
-    const body = cutTemplate(kept(entry), keeperAt(this.#db, spot, this.#indexing));
+    const body = this.#keeper.keep(entry.cutting, spot);
     this.#db.run(
       "INSERT INTO entries (num, id, kind, tokens, total, time, turn, supersedes, body) VALUES (?,?,?,?,?,?,?,?,?)",
       place,
       entry.id,
-      codeOf(entry),
-      tokens,
+      entry.code,
+      entry.tokens,
       total,
-      timeOf(entry),
-      entry.turnId ?? null,
-      entry.type === "message" ? (entry.supersedes ?? null) : null,
+      entry.time,
+      entry.turnId,
+      entry.supersedes,
       body,
     );
     this.#tip = { place, id: entry.id, total };
@@ -214,16 +199,11 @@ class Growth {
 
 /**
  * Stores entries in the order given; each one's parent is there already or comes before it. An entry that the session
- * has is left as it is, so the same turn twice is one turn. Call in a transaction. Throws `entry_not_found` for an
- * unknown parent, `import_invalid` for an unknown type.
+ * has is left as it is, so the same turn twice is one turn. New words are indexed later (`backlog.ts`). Call in a
+ * transaction. Throws `entry_not_found` for an unknown parent.
  */
-export function ingest(
-  db: Db,
-  session: SessionRow,
-  entries: Iterable<TranscriptEntry>,
-  indexing: Indexing = "now",
-): IngestResult {
-  const growth = new Growth(db, session, indexing);
+export function ingest(db: Db, session: SessionRow, entries: Iterable<Prepared>): IngestResult {
+  const growth = new Growth(db, session);
   for (const entry of entries) growth.add(entry);
   growth.finish();
   return { stored: growth.stored, known: growth.known, leafId: growth.leafId };

@@ -36,6 +36,16 @@ export function settleDebt(db: Db, debtId: string): boolean {
   return db.run("DELETE FROM debts WHERE id = ?", debtId) > 0;
 }
 
+/** Those of a session whose extracts nobody shows any more. */
+export function forgetDebts(db: Db, sessionId: string): void {
+  const { num } = requireSession(db, sessionId);
+  db.run(
+    `DELETE FROM debts WHERE session = ?1
+     AND json_extract(details, '$.nodeId') IN (SELECT id FROM nodes WHERE session = ?1 AND state = 'replaced')`,
+    num,
+  );
+}
+
 /** Debts by their next time; of one session, and only those due by a time, where given. */
 export function listDebts(db: Db, filter: { sessionId?: string; dueAt?: number } = {}): Debt[] {
   const session = filter.sessionId === undefined ? null : requireSession(db, filter.sessionId).num;

@@ -1,8 +1,9 @@
 /** Rows of the summary DAG: nodes, the frontier of a session, debts, leases, spend, pins. No rules of what is due. */
 import { PagurusError } from "../../../contract/errors.ts";
 import type { Db } from "./db.ts";
-import { cutTemplate, parseTemplate } from "./template.ts";
-import { keeperAt, sourceOf } from "./texts.ts";
+import { cut } from "./cutting.ts";
+import { parseTemplate } from "./template.ts";
+import { Keeper, sourceOf } from "./texts.ts";
 import { segmentOf } from "./place.ts";
 import { entryAt, entryMissing, requireSession, resolve, segmentRow } from "./tree.ts";
 import type {
@@ -79,7 +80,7 @@ export function addNode(db: Db, node: NewNode): boolean {
       );
     const num = Number(lastInsertRowid);
     const tree = segmentRow(db, segmentOf(first))?.tree ?? 0;
-    const body = cutTemplate({ summary: node.text }, keeperAt(db, { place: nodePlace(num), tree }));
+    const body = new Keeper(db).keep(cut({ summary: node.text }), { place: nodePlace(num), tree });
     db.run("UPDATE nodes SET body = ? WHERE num = ?", body, num);
     node.children.forEach((child, ordinal) =>
       db.run(

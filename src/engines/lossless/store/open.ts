@@ -1,5 +1,5 @@
 /** Opening the database file: its pragmas, the SQL function of the index, and what happens to a damaged one. */
-import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { PagurusError } from "../../../contract/errors.ts";
@@ -27,16 +27,34 @@ export interface OpenedDatabase {
 export function openDatabase(agentDir: string): OpenedDatabase {
   ensurePrivateDir(agentDir);
   const file = join(agentDir, FILE);
-  const isNew = !existsSync(file);
+  const before = identityOf(file);
   try {
     const db = connect(file);
-    return { file, db, notices: isNew ? [created(file)] : [] };
+    return { file, db, notices: before === undefined ? [created(file)] : [] };
   } catch (error) {
     if (!isDamage(error)) throw openFailure(file, error);
-    const aside = setAside(file);
-    const detail = `${file} was damaged and is now ${basename(aside)}; a new one was made, into which the transcripts are adopted again.`;
-    return { file, db: connect(file), notices: [{ kind: "rebuilt_corrupt", detail }] };
+    // Another process that met the same file may have put a new one in its place.
+    const isSame = identityOf(file) === before;
+    const notices = isSame ? [rebuilt(file, setAside(file))] : [];
+    return { file, db: reconnect(file), notices };
   }
+}
+
+function identityOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.ino;
+}
+
+function reconnect(file: string): Db {
+  try {
+    return connect(file);
+  } catch (error) {
+    throw openFailure(file, error);
+  }
+}
+
+function rebuilt(file: string, aside: string): StoreNotice {
+  const detail = `${file} was damaged and is now ${basename(aside)}; a new one was made, into which the transcripts are adopted again.`;
+  return { kind: "rebuilt_corrupt", detail };
 }
 
 function created(file: string): StoreNotice {
@@ -94,10 +112,15 @@ function openFailure(file: string, error: unknown): unknown {
   });
 }
 
+/**
+ * Nothing is removed but the index of the log, which says nothing. The log goes first: one that is left behind would be
+ * taken for the new file's.
+ */
 function setAside(file: string): string {
   const aside = `${file}.damaged-${Date.now()}`;
+  if (existsSync(`${file}-wal`)) renameSync(`${file}-wal`, `${aside}-wal`);
   renameSync(file, aside);
-  for (const suffix of ["-wal", "-shm"]) rmSync(file + suffix, { force: true });
+  rmSync(`${file}-shm`, { force: true });
   return aside;
 }
 

@@ -1,11 +1,20 @@
-/** How well a text answers a query: rare words count more, repetition and length less and less. */
+/** How well a text answers a query: the words near each other count, rare ones more; repetition and length do not. */
 import { fold, type QueryWord } from "./query.ts";
+import { isUnspaced } from "./scripts.ts";
 import type { EntryKind, Role } from "./types.ts";
 
-/** A text with all words of a token but not the word as it was typed (`a.ts` in another order) counts this share. */
-const LOOSE = 0.3;
-const PHRASE_BONUS = 0.5;
-const COUNT_LIMIT = 12;
+/** Words within so many characters answer together. */
+const NEAR = 300;
+/** Share of a score that the best such stretch makes; the rest is what the whole window has. */
+const NEAR_SHARE = 0.6;
+/** Hits of a text that are no further from the first one than this make one window. */
+const WINDOW = 900;
+/** Windows of one text. */
+const WINDOWS = 6;
+/** Windows below this share of the text's best one are left out. */
+const LEAST_SHARE = 0.1;
+/** Hits of one word in one text that are looked at. */
+const HITS = 40;
 const SNIPPET_BEFORE = 60;
 const SNIPPET_LENGTH = 220;
 
@@ -13,67 +22,133 @@ export interface WeighedWord extends QueryWord {
   weight: number;
 }
 
+/** Where a text has a word; `word` is its index. */
+export interface Hit {
+  at: number;
+  end: number;
+  word: number;
+}
+
+/** A stretch of a text that has words of the query. */
+export interface Window {
+  hits: readonly Hit[];
+  /** Where its densest part begins. */
+  center: number;
+  score: number;
+}
+
 /** Weight of a word that so many of all texts have. */
 export function rarity(having: number, all: number): number {
   return Math.log(1 + (all - having + 0.5) / (having + 0.5)) + 0.05;
 }
 
-function occurrences(text: string, word: string): number {
-  let count = 0;
-  for (let at = text.indexOf(word); at >= 0 && count < COUNT_LIMIT; at = text.indexOf(word, at + word.length))
-    count += 1;
-  return count;
+function isWordCode(code: number): boolean {
+  if (code < 128)
+    return (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57);
+  const character = String.fromCharCode(code);
+  return /[\p{L}\p{N}]/u.test(character) && !isUnspaced(character);
 }
 
-/** Of a text that the index found; `matched` says which words it has by the index. */
-export function scoreOf(text: string, words: readonly WeighedWord[]): number {
+/** True where no word runs on: at its ends, and where a name in camel case bends. */
+function isEdge(text: string, at: number): boolean {
+  if (at <= 0 || at >= text.length) return true;
+  const before = text.charCodeAt(at - 1);
+  const after = text.charCodeAt(at);
+  if (!isWordCode(before) || !isWordCode(after)) return true;
+  const isCapital = after >= 65 && after <= 90;
+  if (!isCapital) return false;
+  const next = text.charCodeAt(at + 1);
+  return !(before >= 65 && before <= 90) || (next >= 97 && next <= 122);
+}
+
+/** Every place of the words, in order. */
+export function hitsIn(text: string, words: readonly QueryWord[]): Hit[] {
   const folded = fold(text);
-  const length = 0.25 + 0.75 * Math.min(4, text.length / 2_000);
-  let score = 0;
-  let total = 0;
-  let covered = 0;
-  let found = 0;
-  for (const { text: word, weight, expression } of words) {
-    total += weight;
-    const count = occurrences(folded, word);
-    if (count > 0) {
-      found += 1;
-      covered += weight;
-      score += (weight * count * 2.2) / (count + 1.2 * length);
-    } else if (expression.includes(" AND ") && hasParts(folded, expression)) {
-      covered += weight * LOOSE;
-      score += weight * LOOSE;
+  const hits: Hit[] = [];
+  for (const [word, { text: wanted, unspaced }] of words.entries()) {
+    let count = 0;
+    for (let at = folded.indexOf(wanted); at >= 0 && count < HITS; at = folded.indexOf(wanted, at + 1)) {
+      const end = at + wanted.length;
+      if (!unspaced && !(isEdge(text, at) && isEdge(text, end))) continue;
+      hits.push({ at, end, word });
+      count += 1;
     }
   }
-  // A text with the rare word of a query comes before one that repeats the common ones.
-  score *= total === 0 ? 0 : covered / total;
-  if (words.length > 1 && found === words.length) {
-    const phrase = words.map((word) => word.text).join(" ");
-    if (folded.includes(phrase)) score += total * PHRASE_BONUS;
+  return hits.sort((a, b) => a.at - b.at || b.end - a.end);
+}
+
+/** Together the weights of the different words among the hits. */
+function weightOf(hits: readonly Hit[], words: readonly WeighedWord[]): number {
+  let sum = 0;
+  for (const word of new Set(hits.map((hit) => hit.word))) sum += words[word]?.weight ?? 0;
+  return sum;
+}
+
+/** The hits within `width` characters that weigh most; `weigh` gives a hit's word its weight. */
+export function densest(
+  hits: readonly Hit[],
+  width: number,
+  weigh: (word: number) => number,
+): { from: number; to: number; weight: number } {
+  const counts = new Map<number, number>();
+  const best = { from: 0, to: 0, weight: -1 };
+  let weight = 0;
+  let from = 0;
+  for (const [to, hit] of hits.entries()) {
+    const count = counts.get(hit.word) ?? 0;
+    if (count === 0) weight += weigh(hit.word);
+    counts.set(hit.word, count + 1);
+    for (let first = hits[from]; from < to && first && hit.end - first.at > width; first = hits[from]) {
+      const left = (counts.get(first.word) ?? 1) - 1;
+      counts.set(first.word, left);
+      if (left === 0) weight -= weigh(first.word);
+      from += 1;
+    }
+    if (weight > best.weight + 1e-9) Object.assign(best, { from, to, weight });
   }
-  return score;
+  return best;
 }
 
-function hasParts(folded: string, expression: string): boolean {
-  return expression.split(" AND ").every((part) => folded.includes(fold(part.slice(1, -1))));
+function stretches(hits: readonly Hit[]): Hit[][] {
+  const groups: Hit[][] = [];
+  for (const hit of hits) {
+    const group = groups.at(-1);
+    if (group?.[0] && hit.end - group[0].at <= WINDOW) group.push(hit);
+    else groups.push([hit]);
+  }
+  return groups;
 }
 
-/** The user's words say what matters, a tool's output is mostly bulk. */
+/**
+ * The windows of a text, best first; none where it has no word. A text with most of the words comes before one that
+ * has few of them, whatever they weigh.
+ */
+export function windowsOf(text: string, words: readonly WeighedWord[]): Window[] {
+  const hits = hitsIn(text, words);
+  if (hits.length === 0) return [];
+  const total = words.reduce((sum, { weight, made }) => sum + (made ? 0 : weight), 0);
+  const covered = Math.min(1, weightOf(hits, words) / total);
+  const weigh = (word: number): number => words[word]?.weight ?? 0;
+  const windows = stretches(hits).map((group) => {
+    const near = densest(group, NEAR, weigh);
+    const weight = NEAR_SHARE * near.weight + (1 - NEAR_SHARE) * weightOf(group, words);
+    return { hits: group, center: group[near.from]?.at ?? 0, score: covered * weight };
+  });
+  windows.sort((a, b) => b.score - a.score);
+  const least = (windows[0]?.score ?? 0) * LEAST_SHARE;
+  return windows.slice(0, WINDOWS).filter(({ score }) => score >= least);
+}
+
+/** The user's words say what matters, a tool's output is mostly bulk; a summary only repeats what was said. */
 export function roleWeight(kind: EntryKind | "node", role: Role | undefined): number {
   if (role === "user") return 1.5;
   if (role === "assistant") return 1.1;
   if (role === "toolResult") return 0.9;
-  return kind === "node" || kind === "compaction" ? 1 : 0.7;
+  return 0.7;
 }
 
-/** One line around the rarest word that is found. */
-export function snippetOf(text: string, words: readonly WeighedWord[]): string {
-  const folded = fold(text);
-  // Folding can change lengths, so the place is near the word in the original, not always at it.
-  const rarest = words
-    .toSorted((a, b) => b.weight - a.weight)
-    .find(({ text: word }) => folded.includes(word));
-  const center = rarest ? folded.indexOf(rarest.text) : 0;
+/** One line around the words. */
+export function snippetOf(text: string, { center }: Window): string {
   let start = Math.max(0, center - SNIPPET_BEFORE);
   if (isLow(text, start)) start -= 1;
   let end = Math.min(text.length, start + SNIPPET_LENGTH);
@@ -82,7 +157,8 @@ export function snippetOf(text: string, words: readonly WeighedWord[]): string {
   return `${start > 0 ? "…" : ""}${part}${end < text.length ? "…" : ""}`;
 }
 
-function isLow(text: string, at: number): boolean {
+/** True for the second half of a pair of surrogates. */
+export function isLow(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return code >= 0xdc00 && code < 0xe000;
 }

@@ -122,8 +122,25 @@ CREATE TABLE pins (
 ) WITHOUT ROWID;
 `;
 
+/**
+ * The index is told the same words with less work: only texts beyond ASCII are looked through for scripts without
+ * spaces; sixteen segments are merged at a time instead of four, so that each word is written twice, not four times; and
+ * a segment is made at the end of a transaction only, however much it has collected (its texts are bounded).
+ */
+const VERSION_2 = `
+DROP VIEW indexed_texts;
+CREATE VIEW indexed_texts AS
+  SELECT num, CASE length(body) WHEN octet_length(body) THEN body ELSE pairs(body) END || (
+    SELECT group_concat(' ' || char(0xE000) || 't' || tree, '')
+    FROM (SELECT DISTINCT tree FROM uses WHERE text = texts.num ORDER BY tree)
+  ) AS body FROM texts;
+INSERT INTO words (words, rank) VALUES ('usermerge', 16);
+INSERT INTO words (words, rank) VALUES ('crisismerge', 1000);
+INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);
+`;
+
 /** Each step brings a database from the version of its index to the next one. */
-const MIGRATIONS: readonly string[] = [VERSION_1];
+const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 

@@ -92,10 +92,30 @@ export function asStoreFailure(file: string, error: unknown): unknown {
       `${file} is damaged; \`pagurus lossless rebuild\` makes it anew from the transcripts.`,
       { cause: error, details: { file, damaged: true } },
     );
-  const { errcode } = (error ?? {}) as { errcode?: unknown };
+  const { errcode, code } = (error ?? {}) as { errcode?: unknown; code?: unknown };
+  // What SQLite's binding says of a connection that was closed while work was under way.
+  if (code === "ERR_INVALID_STATE")
+    return new PagurusError("turn_aborted", "The lossless store was closed.", { cause: error });
   if (typeof errcode !== "number") return error;
-  return new PagurusError("store_write_failed", `Cannot write to ${file}: ${writeReason(error)}.`, {
+  return new PagurusError("store_write_failed", `Cannot write to ${file}: ${reasonOf(errcode, error)}.`, {
     cause: error,
     details: { file, code: errcode },
   });
+}
+
+const BUSY = 5;
+const READ_ONLY = 8;
+const IO_ERROR = 10;
+
+function reasonOf(errcode: number, error: unknown): string {
+  switch (errcode & 0xff) {
+    case BUSY:
+      return "another process keeps it locked; end that one or try again";
+    case READ_ONLY:
+      return "it is read-only; check the owner and mode of the file and its folder";
+    case IO_ERROR:
+      return `the disk refused it (${writeReason(error)}); check the disk and its free space`;
+    default:
+      return writeReason(error);
+  }
 }

@@ -4,9 +4,10 @@
  * the transcripts are adopted again. Every member that is not a promise takes a few milliseconds at most.
  */
 import type { TranscriptCursor, TranscriptEntry } from "../../../contract/transcript.ts";
-import { adopt } from "./adopt.ts";
-import { unindexedFrom } from "./backlog.ts";
+import { Adoptions } from "./adopt.ts";
+import { isUnmerged } from "./backlog.ts";
 import type { Db } from "./db.ts";
+import { Indexing } from "./indexing.ts";
 import { ingest, moveLeaf } from "./ingest.ts";
 import * as ledger from "./ledger.ts";
 import { needsScrub } from "./delete.ts";
@@ -14,6 +15,8 @@ import { backup, sizeReport, walBytes } from "./maintenance.ts";
 import * as nodes from "./nodes.ts";
 import { openDatabase } from "./open.ts";
 import { payloadStubs } from "./payloads.ts";
+import { passages, type Passage, type PassageQuery } from "./passages.ts";
+import { prepare } from "./prepare.ts";
 import { search } from "./search.ts";
 import * as sessions from "./sessions.ts";
 import { StoreThread } from "./thread.ts";
@@ -56,6 +59,8 @@ export class LosslessStore {
   readonly #db: Db;
   readonly #paths: Paths;
   readonly #thread: StoreThread;
+  readonly #adoptions: Adoptions;
+  readonly #indexing: Indexing;
   #writes = 0;
 
   constructor(file: string, db: Db, notices: readonly StoreNotice[]) {
@@ -63,14 +68,23 @@ export class LosslessStore {
     this.notices = notices;
     this.#db = db;
     this.#paths = new Paths(db);
-    this.#thread = new StoreThread(file);
-    // What a crash left of a deletion; a failure leaves it to the next opening.
-    if (needsScrub(db)) this.#thread.ask("scrub", null).catch(() => undefined);
+    const thread = new StoreThread(file);
+    this.#thread = thread;
+    db.inTurn = (write) => thread.inTurn(write);
+    this.#adoptions = new Adoptions({ db, file, thread });
+    this.#indexing = new Indexing(db, thread);
+    // What was left of a deletion, or of merging the index; a failure leaves it to the next opening.
+    if (needsScrub(db)) thread.ask("scrub", null).catch(() => undefined);
+    if (isUnmerged(db)) thread.ask("tidy", null).catch(() => undefined);
   }
 
-  /** Ends the worker between two transactions; what it has not done is done by whoever opens the store next. */
+  /**
+   * Ends the worker between two transactions; what it has not done is done by whoever opens the store next. Adoptions
+   * and other work under way are rejected with `turn_aborted`.
+   */
   async close(): Promise<void> {
-    await this.#thread.close();
+    this.#indexing.stop();
+    await Promise.all([this.#adoptions.stop(), this.#thread.close()]);
     this.#db.close();
   }
 
@@ -87,7 +101,7 @@ export class LosslessStore {
 
   /** Makes the session known (empty until something is ingested or adopted), or takes over its key. */
   openSession(sessionId: string, options: { sessionKey?: string } = {}): SessionInfo {
-    return sessions.openSession(this.#db, sessionId, options.sessionKey);
+    return sessions.guarded(this.file, () => sessions.openSession(this.#db, sessionId, options.sessionKey));
   }
 
   /** What the engine keeps with a session (matched patterns, epoch), as JSON; undefined before the first write. */
@@ -96,7 +110,7 @@ export class LosslessStore {
   }
 
   setSessionState(sessionId: string, state: unknown): void {
-    sessions.setState(this.#db, sessionId, state);
+    sessions.guarded(this.file, () => sessions.setState(this.#db, sessionId, state));
   }
 
   /** A named value of the engine in this database; undefined where there is none. */
@@ -105,20 +119,23 @@ export class LosslessStore {
   }
 
   setMeta(name: string, value: string): void {
-    sessions.setMeta(this.#db, name, value);
+    sessions.guarded(this.file, () => sessions.setMeta(this.#db, name, value));
   }
 
   // Taking in
 
   /**
-   * Stores entries and their words in one transaction; those that are there already are left alone. Each entry's
-   * parent is known or comes before it. The session's leaf becomes the last new entry; a `rewind` moves it. Makes the
-   * session known. Throws `entry_not_found` for an unknown parent (adopt first), `store_write_failed`.
+   * Stores entries in one transaction; those that are there already are left alone. Each entry's parent is known or
+   * comes before it. The session's leaf becomes the last new entry; a `rewind` moves it. Makes the session known. Words
+   * are indexed behind the turn, and before the next search. Throws `entry_not_found` for an unknown parent (adopt
+   * first), `store_write_failed`.
    */
   ingestTurn(sessionId: string, entries: readonly TranscriptEntry[]): IngestResult {
+    const prepared = entries.map(prepare);
     const result = sessions.guarded(this.file, () =>
-      this.#db.transaction(() => ingest(this.#db, sessions.ensureSession(this.#db, sessionId), entries)),
+      this.#db.transaction(() => ingest(this.#db, sessions.ensureSession(this.#db, sessionId), prepared)),
     );
+    this.#indexing.left(result.stored);
     this.#tidy();
     return result;
   }
@@ -135,11 +152,13 @@ export class LosslessStore {
    * the leaf where the transcript has it. Long transcripts are written by a worker thread, batch by batch; a crash or
    * an abort keeps the batches, and the next call goes on behind them.
    */
-  adopt(sessionId: string, cursor: TranscriptCursor, options: AdoptOptions = {}): Promise<IngestResult> {
-    sessions.openSession(this.#db, sessionId, options.sessionKey);
-    return adopt({ db: this.#db, file: this.file, thread: this.#thread }, sessionId, cursor, options).finally(
-      () => this.#tidy(),
-    );
+  async adopt(
+    sessionId: string,
+    cursor: TranscriptCursor,
+    options: AdoptOptions = {},
+  ): Promise<IngestResult> {
+    this.openSession(sessionId, options.sessionKey === undefined ? {} : { sessionKey: options.sessionKey });
+    return this.#adoptions.run(sessionId, cursor, options).finally(() => this.#tidy());
   }
 
   // Reading
@@ -207,17 +226,19 @@ export class LosslessStore {
 
   /** Best first. Bounded whatever the store's size, and gives way to other work in between. */
   async search(query: SearchQuery): Promise<SearchHit[]> {
-    try {
-      await this.indexed();
-      return await search({ db: this.#db, paths: this.#paths }, query);
-    } catch (error) {
-      throw sessions.asStoreFailure(this.file, error);
-    }
+    await this.indexed();
+    return this.#failing(() => search({ db: this.#db, paths: this.#paths }, query));
+  }
+
+  /** Stretches of messages that answer a query, best first, each read when it is asked for. Bounded as a search is. */
+  async passages(query: PassageQuery): Promise<Iterable<Passage>> {
+    await this.indexed();
+    return this.#failing(() => passages({ db: this.#db, paths: this.#paths }, query));
   }
 
   /** Resolves when every stored text can be found. */
-  async indexed(): Promise<void> {
-    if (unindexedFrom(this.#db) !== Infinity) await this.#thread.ask("index", null);
+  indexed(): Promise<void> {
+    return this.#failing(() => this.#indexing.done());
   }
 
   // Summaries
@@ -261,6 +282,11 @@ export class LosslessStore {
 
   putDebt(debt: Debt): void {
     sessions.guarded(this.file, () => ledger.putDebt(this.#db, debt));
+  }
+
+  /** Debts of a session whose extracts nobody shows any more. */
+  forgetDebts(sessionId: string): void {
+    sessions.guarded(this.file, () => ledger.forgetDebts(this.#db, sessionId));
   }
 
   settleDebt(debtId: string): boolean {
@@ -310,7 +336,7 @@ export class LosslessStore {
 
   /** Checks the file, the counts of references and the index against the texts, in the worker thread. */
   verify(): Promise<VerifyReport> {
-    return this.#thread.ask("verify", null);
+    return this.#failing(() => this.#thread.ask("verify", null));
   }
 
   /** A whole copy in a file of its own, mode 0600. Throws `store_write_failed`. */
@@ -323,16 +349,20 @@ export class LosslessStore {
   }
 
   /**
-   * Forgets sessions and every word that no other session uses, down to the bytes in the file. Crash-safe: what a
-   * crash leaves undone is done at the next opening.
+   * Forgets sessions and every word that no other session uses, down to the bytes in the file. Ends their adoptions.
+   * Crash-safe: what a crash leaves undone is done at the next opening.
    */
   async deleteSession(sessionIds: readonly string[]): Promise<{ entries: number; texts: number }> {
+    await this.#adoptions.stop(sessionIds);
+    return this.#failing(() => this.#thread.ask("forget", sessionIds)).finally(() => this.#paths.forget());
+  }
+
+  /** As `sessions.guarded`. */
+  async #failing<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await this.#thread.ask("forget", sessionIds);
+      return await work();
     } catch (error) {
       throw sessions.asStoreFailure(this.file, error);
-    } finally {
-      this.#paths.forget();
     }
   }
 
@@ -341,7 +371,7 @@ export class LosslessStore {
     this.#writes += 1;
     if (this.#writes % TIDY_EVERY !== 0 || walBytes(this.file) < TIDY_BYTES) return;
     // The log is moved at the next occasion, or by SQLite itself when it has grown much longer.
-    this.#thread.ask("checkpoint", null).catch(() => undefined);
+    this.#thread.ask("tidy", null).catch(() => undefined);
   }
 }
 

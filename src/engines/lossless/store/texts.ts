@@ -1,14 +1,8 @@
-/** Texts and payloads: kept once, found by hash, indexed, and gone with their last use. */
-import { hash } from "node:crypto";
+/** Texts and payloads: kept once, found by hash, indexed (`backlog.ts`), and gone with their last use. */
 import { leaveFrom, unindexedFrom } from "./backlog.ts";
+import type { Cutting, PayloadPart, TextPart } from "./cutting.ts";
 import type { Db } from "./db.ts";
-import { indexedText } from "./scripts.ts";
-import { references, type Keeper, type Source } from "./template.ts";
-
-/** 48 bits: a number in JavaScript. Equal hashes are told apart by comparing the texts. */
-function hashOf(text: string): number {
-  return hash("sha256", text, "buffer").readUIntBE(0, 6);
-}
+import { references, templateOf, type Source } from "./template.ts";
 
 const UNINDEX =
   "INSERT INTO words (words, rowid, body) SELECT 'delete', num, body FROM indexed_texts WHERE num = ?";
@@ -25,59 +19,62 @@ export interface Spot {
   tree: number;
 }
 
-export type Indexing = "now" | "later";
+/** Keeps the parts of entries. Of one transaction: it knows what the transaction has done. */
+export class Keeper {
+  readonly #db: Db;
+  #unindexed: number;
 
-/**
- * Keeps what a template refers to, as used at a spot. Texts behind one that waits to be indexed wait too. Call in a
- * transaction.
- */
-export function keeperAt(db: Db, { place, tree }: Spot, indexing: Indexing = "now"): Keeper {
-  const use = (text: number): void => {
-    db.run("INSERT OR IGNORE INTO uses (text, tree, place) VALUES (?, ?, ?)", text, tree, place);
-  };
-  return {
-    text(text) {
-      const digest = hashOf(text);
-      const known = db.get<{ num: number }>(
-        "SELECT num FROM texts WHERE hash = ? AND body = ?",
-        digest,
-        text,
-      )?.num;
-      if (known === undefined) {
-        const { lastInsertRowid } = db
-          .prepare("INSERT INTO texts (hash, body) VALUES (?, ?)")
-          .run(digest, text);
-        const num = Number(lastInsertRowid);
-        use(num);
-        if (indexing === "later") leaveFrom(db, num);
-        else if (num < unindexedFrom(db))
-          db.run(
-            "INSERT INTO words (rowid, body) VALUES (?, ?)",
-            num,
-            `${indexedText(text)} ${treeWord(tree)}`,
-          );
-        return num;
-      }
-      const isHere =
-        db.get("SELECT 1 FROM uses WHERE text = ? AND tree = ? LIMIT 1", known, tree) !== undefined;
-      const isStale = !isHere && known < unindexedFrom(db);
-      if (isStale) db.run(UNINDEX, known);
-      use(known);
-      if (isStale) db.run(INDEX, known);
-      return known;
-    },
-    payload(data, mime) {
-      const digest = hash("sha256", data, "hex");
-      let num = db.get<{ num: number }>("SELECT num FROM payloads WHERE hash = ?", digest)?.num;
-      num ??= Number(
-        db
-          .prepare("INSERT INTO payloads (hash, size, mime, data) VALUES (?, ?, ?, ?)")
-          .run(digest, data.byteLength, mime, data).lastInsertRowid,
-      );
-      db.run("INSERT OR IGNORE INTO payload_uses (payload, place) VALUES (?, ?)", num, place);
+  constructor(db: Db) {
+    this.#db = db;
+    this.#unindexed = unindexedFrom(db);
+  }
+
+  /** The template of what stands at a spot, its parts kept as used there. */
+  keep(cutting: Cutting, spot: Spot): string {
+    return templateOf(cutting, (part) => ("text" in part ? this.#text(part, spot) : this.#payload(part, spot)));
+  }
+
+  #text({ text, hash }: TextPart, { place, tree }: Spot): number {
+    const known = this.#known(hash, text);
+    if (known === undefined) {
+      const added = this.#db.prepare("INSERT INTO texts (hash, body) VALUES (?, ?)").run(hash, text);
+      const num = Number(added.lastInsertRowid);
+      this.#use(num, tree, place);
+      if (num >= this.#unindexed) return num;
+      leaveFrom(this.#db, num);
+      this.#unindexed = num;
       return num;
-    },
-  };
+    }
+    const isStale =
+      known < this.#unindexed &&
+      this.#db.get("SELECT 1 FROM uses WHERE text = ? AND tree = ? LIMIT 1", known, tree) === undefined;
+    if (isStale) this.#db.run(UNINDEX, known);
+    this.#use(known, tree, place);
+    if (isStale) this.#db.run(INDEX, known);
+    return known;
+  }
+
+  /** Equal hashes are told apart by comparing the texts. */
+  #known(hash: number, text: string): number | undefined {
+    const first = this.#db.get<{ num: number; body: string }>("SELECT num, body FROM texts WHERE hash = ?", hash);
+    if (first === undefined || first.body === text) return first?.num;
+    return this.#db.get<{ num: number }>("SELECT num FROM texts WHERE hash = ? AND body = ?", hash, text)?.num;
+  }
+
+  #use(text: number, tree: number, place: number): void {
+    this.#db.run("INSERT OR IGNORE INTO uses (text, tree, place) VALUES (?, ?, ?)", text, tree, place);
+  }
+
+  #payload({ hash, data, mime }: PayloadPart, { place }: Spot): number {
+    let num = this.#db.get<{ num: number }>("SELECT num FROM payloads WHERE hash = ?", hash)?.num;
+    num ??= Number(
+      this.#db
+        .prepare("INSERT INTO payloads (hash, size, mime, data) VALUES (?, ?, ?, ?)")
+        .run(hash, data.byteLength, mime, data).lastInsertRowid,
+    );
+    this.#db.run("INSERT OR IGNORE INTO payload_uses (payload, place) VALUES (?, ?)", num, place);
+    return num;
+  }
 }
 
 /** Takes the uses at a spot away, and what nobody uses any more with its words. Call in a transaction. */

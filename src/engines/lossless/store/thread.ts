@@ -2,7 +2,8 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { ERROR_CODES, PagurusError, type ErrorCode } from "../../../contract/errors.ts";
-import type { Reply, Request, Tasks } from "./worker.ts";
+import { Gate } from "./gate.ts";
+import type { Reply, Request, Start, Tasks } from "./tasks.ts";
 
 const IDLE_MS = 5_000;
 /** What comes over is short-lived: a larger young generation only keeps more of it resident. */
@@ -13,83 +14,109 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
+/** One thread from its start to its end. */
+interface Running {
+  worker: Worker;
+  gate: Gate;
+  waiting: Map<number, Waiting>;
+  ended: Promise<void>;
+}
+
 export class StoreThread {
   readonly #file: string;
-  readonly #waiting = new Map<number, Waiting>();
-  #worker: Worker | undefined;
+  #running: Running | undefined;
   #idle: NodeJS.Timeout | undefined;
   #next = 1;
+  #isClosed = false;
 
   constructor(file: string) {
     this.#file = file;
   }
 
-  /** Throws what the work throws, `internal` when the thread ended. */
-  ask<Name extends keyof Tasks>(task: Name, ask: Tasks[Name]["ask"]): Promise<Tasks[Name]["answer"]> {
-    const worker = this.#start();
-    const request: Request = { id: this.#next++, task, ask };
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(request.id, {
-        resolve: (answer) => resolve(answer as Tasks[Name]["answer"]),
-        reject,
-      });
-      worker.ref();
-      worker.postMessage(request);
-    });
+  /** Throws what the work throws, `turn_aborted` when the store is closed, `internal` when the thread ended. */
+  async ask<Name extends keyof Tasks>(task: Name, ask: Tasks[Name]["ask"]): Promise<Tasks[Name]["answer"]> {
+    if (this.#isClosed) throw new PagurusError("turn_aborted", "The lossless store was closed.");
+    clearTimeout(this.#idle);
+    this.#running ??= this.#start();
+    return this.#send(this.#running, task, ask);
   }
 
-  /** Ends the thread between two transactions; what was asked and not answered is rejected. */
+  /** Writes on the main thread as soon as the thread is between two of its transactions. */
+  inTurn<T>(write: () => T): T {
+    return this.#running ? this.#running.gate.hurry(write) : write();
+  }
+
+  /** Ends the thread between two transactions; what was asked and not done is rejected with `turn_aborted`. */
   async close(): Promise<void> {
-    clearTimeout(this.#idle);
-    const worker = this.#worker;
-    this.#worker = undefined;
-    await worker?.terminate();
-    this.#rejectAll(new PagurusError("turn_aborted", "The lossless store was closed."));
+    this.#isClosed = true;
+    await this.#retire();
   }
 
-  #start(): Worker {
+  async #retire(): Promise<void> {
     clearTimeout(this.#idle);
-    if (this.#worker) return this.#worker;
+    const running = this.#running;
+    if (!running) return;
+    this.#running = undefined;
+    running.gate.stop();
+    await this.#send(running, "end", null).catch(() => undefined);
+    await running.ended;
+  }
+
+  #send<Name extends keyof Tasks>(
+    { worker, waiting }: Running,
+    task: Name,
+    ask: Tasks[Name]["ask"],
+  ): Promise<Tasks[Name]["answer"]> {
+    const id = this.#next++;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    // Nothing here holds on to what was sent: it is copied, and there are megabytes of it.
+    waiting.set(id, { resolve, reject });
+    worker.ref();
+    worker.postMessage({ id, task, ask } as Request);
+    return promise as Promise<Tasks[Name]["answer"]>;
+  }
+
+  #start(): Running {
+    const gate = new Gate();
     // The sources run as they are, and built: the file beside this one has the same ending.
     const url = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
     const worker = new Worker(url, {
-      workerData: { file: this.#file },
+      workerData: { file: this.#file, gate: gate.buffer } satisfies Start,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
-    worker.on("message", (reply: Reply) => this.#answer(reply));
-    worker.once("error", (error) => this.#ended(worker, error));
-    worker.once("exit", () => this.#ended(worker, new Error("the thread ended")));
-    this.#worker = worker;
-    return worker;
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const running: Running = { worker, gate, waiting: new Map(), ended };
+    worker.on("message", (reply: Reply) => this.#answer(running, reply));
+    worker.once("error", (error) => this.#ended(running, error));
+    worker.once("exit", () => {
+      this.#ended(running, new Error("the thread ended"));
+      resolve();
+    });
+    return running;
   }
 
-  #answer({ id, answer, error }: Reply): void {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    if (error) waiting?.reject(errorOf(error));
-    else waiting?.resolve(answer);
-    if (this.#waiting.size > 0) return;
-    this.#worker?.unref();
+  #answer(running: Running, { id, answer, error }: Reply): void {
+    const asked = running.waiting.get(id);
+    running.waiting.delete(id);
+    if (error) asked?.reject(errorOf(error));
+    else asked?.resolve(answer);
+    if (running.waiting.size > 0 || running !== this.#running) return;
+    running.worker.unref();
     clearTimeout(this.#idle);
-    this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref();
+    this.#idle = setTimeout(() => void this.#retire(), IDLE_MS).unref();
   }
 
-  #ended(worker: Worker, cause: unknown): void {
-    if (this.#worker === worker) this.#worker = undefined;
-    if (this.#waiting.size === 0) return;
-    this.#rejectAll(
-      new PagurusError(
-        "internal",
-        "The thread of the lossless store ended before its work was done; try again.",
-        { cause },
-      ),
+  #ended(running: Running, cause: unknown): void {
+    if (this.#running === running) this.#running = undefined;
+    // What it held while it broke.
+    running.gate.release();
+    const error = new PagurusError(
+      "internal",
+      "The thread of the lossless store ended before its work was done; try again.",
+      { cause },
     );
-  }
-
-  #rejectAll(error: PagurusError): void {
-    const all = [...this.#waiting.values()];
-    this.#waiting.clear();
-    for (const { reject } of all) reject(error);
+    for (const { reject } of running.waiting.values()) reject(error);
+    running.waiting.clear();
   }
 }
 

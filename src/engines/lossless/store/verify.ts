@@ -1,5 +1,7 @@
 /** Is the database whole: the file itself, the counts of references, the index against the texts. */
+import { hash } from "node:crypto";
 import { indexSome } from "./backlog.ts";
+import { hashOf } from "./cutting.ts";
 import type { Db } from "./db.ts";
 import { references } from "./template.ts";
 import { nodePlace } from "./nodes.ts";
@@ -50,6 +52,16 @@ function checkIndex(db: Db): string[] {
   }
 }
 
+/** Words and data that are not any more what was stored: SQLite does not notice a byte that is wrong inside of them. */
+function checkContents(db: Db): string[] {
+  let changed = 0;
+  for (const row of db.prepare("SELECT hash, body FROM texts").iterate())
+    if (hashOf(row["body"] as string) !== row["hash"]) changed += 1;
+  for (const row of db.prepare("SELECT hash, data FROM payloads").iterate())
+    if (hash("sha256", row["data"] as Uint8Array) !== row["hash"]) changed += 1;
+  return changed === 0 ? [] : [`${changed} texts or payloads are not what was stored.`];
+}
+
 /** Every template's references, as the rows of `uses` have them. */
 function checkTemplates(db: Db): string[] {
   let missing = 0;
@@ -96,7 +108,7 @@ export function verifyDatabase(db: Db): VerifyReport {
     const found = count(db, sql);
     if (found > 0) problems.push(`There are ${found} ${problem}.`);
   }
-  problems.push(...checkTemplates(db), ...checkIndex(db));
+  problems.push(...checkContents(db), ...checkTemplates(db), ...checkIndex(db));
   return {
     ok: problems.length === 0,
     problems,
