@@ -20,6 +20,8 @@ export interface Job {
   folder: string;
   count: number;
   language?: Language;
+  /** Of a bulk: whether it is over when all is stored, or when all is found. */
+  index?: "now" | "later";
   /** How often what is timed is repeated. */
   runs?: number;
 }
@@ -74,7 +76,7 @@ function fileCursor(file: string): TranscriptCursor {
 }
 
 /** Time, longest stall of the event loop and memory of taking over a transcript. */
-async function adopt({ folder, count }: Job): Promise<Figures> {
+async function adopt({ folder }: Job): Promise<Figures> {
   const store = openLosslessStore(folder);
   await setImmediate();
   const idle = process.memoryUsage.rss();
@@ -85,17 +87,12 @@ async function adopt({ folder, count }: Job): Promise<Figures> {
   }, 50);
   delay.enable();
   const start = performance.now();
-  let storedMs = 0;
-  await store.adopt(SESSION, fileCursor(transcriptFile(folder)), {
-    onProgress: ({ stored }) => {
-      if (stored === count) storedMs = performance.now() - start;
-    },
-  });
+  await store.adopt(SESSION, fileCursor(transcriptFile(folder)));
   const ms = performance.now() - start;
   delay.disable();
   clearInterval(sampler);
   await store.close();
-  return { ms, storedMs, stallMs: delay.max / 1e6, residentMb: (peak - idle) / 1e6 };
+  return { ms, stallMs: delay.max / 1e6, residentMb: (peak - idle) / 1e6 };
 }
 
 /** So many messages are made before the time of their ingest is taken. */
@@ -114,15 +111,15 @@ function partCursor(part: readonly MessageEntry[]): TranscriptCursor {
   };
 }
 
-/** Rates of storing, and of storing and indexing, as an adoption does both; the making of the messages is left out. */
-async function bulk({ folder, count, language = "latin" }: Job): Promise<Figures> {
+/** Messages a second of an adoption, the making of the messages left out; size of the file. */
+async function bulk({ folder, count, language = "latin", index = "now" }: Job): Promise<Figures> {
   const store = openLosslessStore(folder);
   let part: MessageEntry[] = [];
-  let storeMs = 0;
+  let ms = 0;
   const flush = async (): Promise<void> => {
     const start = performance.now();
-    await store.adopt(SESSION, partCursor(part), { index: "later" });
-    storeMs += performance.now() - start;
+    await store.adopt(SESSION, partCursor(part), { index });
+    ms += performance.now() - start;
     part = [];
   };
   for (const entry of entries(SEED, count, { language })) {
@@ -130,32 +127,61 @@ async function bulk({ folder, count, language = "latin" }: Job): Promise<Figures
     if (part.length === PART) await flush();
   }
   if (part.length > 0) await flush();
-  const start = performance.now();
-  await store.indexed();
-  const indexMs = performance.now() - start;
   await store.close();
   const again = openLosslessStore(folder);
   const { file } = again.sizeReport();
   await again.close();
-  return { stored: (count / storeMs) * 1000, searchable: (count / (storeMs + indexMs)) * 1000, file };
+  return { perSecond: (count / ms) * 1000, file };
 }
 
-/** Turns of ten messages at the end of a long session. */
+/** The word that only one turn says. */
+function turnWord(turn: number): string {
+  return `turn${turn.toString(36)}only`;
+}
+
+/** Turns of ten messages, each with a word of its own, at the end of a session. */
+function* turnsBehind(leafId: string | null, runs: number): Generator<MessageEntry[]> {
+  let turn: MessageEntry[] = [];
+  let count = 0;
+  for (const entry of entries(SEED + 1, runs * 10, { prefix: "n", parentId: leafId })) {
+    const { message } = entry;
+    if (turn.length === 0) message.content = [{ type: "text", text: `a wish with ${turnWord(count)} in it` }];
+    turn.push(entry);
+    if (turn.length < 10) continue;
+    yield turn;
+    turn = [];
+    count += 1;
+  }
+}
+
+/** Turns at the end of a long session, one after the other; then each with a search for what it has just said. */
 async function turns({ folder, runs = 200 }: Job): Promise<Figures> {
   const store = openLosslessStore(folder);
-  let parentId = store.session(SESSION)?.leafId ?? null;
   const samples: number[] = [];
-  const more = [...entries(SEED + 1, runs * 10, { prefix: "n", parentId })];
-  for (let index = 0; index < runs; index++) {
-    const turn = more.slice(index * 10, index * 10 + 10);
+  const searches: number[] = [];
+  let missed = 0;
+  let count = 0;
+  for (const turn of [...turnsBehind(store.session(SESSION)?.leafId ?? null, 2 * runs)]) {
     const start = performance.now();
     store.ingestTurn(SESSION, turn);
-    samples.push(performance.now() - start);
-    parentId = turn.at(-1)?.id ?? parentId;
+    if (count < runs) samples.push(performance.now() - start);
+    else {
+      const asked = performance.now();
+      const [hit] = await store.search({ query: turnWord(count), limit: 20 });
+      // The first one indexes all the turns that came without a pause.
+      if (count > runs) searches.push(performance.now() - asked);
+      if (hit?.entryId !== turn[0]?.id) missed += 1;
+    }
+    count += 1;
     await setImmediate();
   }
   await store.close();
-  return { p50: quantile(samples, 0.5), p95: quantile(samples, 0.95) };
+  return {
+    p50: quantile(samples, 0.5),
+    p95: quantile(samples, 0.95),
+    searchP95: quantile(searches, 0.95),
+    missed,
+  };
 }
 
 function walks(store: LosslessStore, runs: number, before: () => string | undefined): number[] {

@@ -8,6 +8,8 @@ export interface CallRecord {
   name: string;
   /** Tool and what it was used on, one line: `shell npm test`, `edit src/a.ts`. */
   label: string;
+  /** What the call is about: the same for calls that differ in the state that they report only. */
+  topic: string;
   kind: "edit" | "read" | "command" | "other";
   /** Path argument, for tools that have one. */
   path?: string;
@@ -67,6 +69,15 @@ function kindOf(call: ToolCallPart): CallRecord["kind"] {
   return /shell|bash|exec|command/.test(name) ? "command" : "other";
 }
 
+/** A later report on a step says how it stands; the earlier one is past. */
+const STATE_KEYS = new Set(["status", "state", "progress", "done", "completed"]);
+
+function topicOf(call: ToolCallPart): string {
+  const rest = Object.entries(call.arguments).filter(([name]) => !STATE_KEYS.has(name));
+  const isReport = rest.length > 0 && rest.length < Object.keys(call.arguments).length;
+  return isReport ? `${call.name} ${JSON.stringify(rest)}` : labelOf(call);
+}
+
 function recordOf(call: ToolCallPart, index: number): CallRecord {
   const path = pathOf(call);
   const lines = linesOf(call);
@@ -74,6 +85,7 @@ function recordOf(call: ToolCallPart, index: number): CallRecord {
   return {
     name: call.name,
     label: labelOf(call),
+    topic: topicOf(call),
     kind: kindOf(call),
     state: "open",
     result: "",

@@ -122,9 +122,10 @@ function workLabel(record: CallRecord): string {
 async function workLines(calls: readonly ToldCall[], recencyOf: Recency, pace: Pace): Promise<Candidate[]> {
   const groups = new Map<string, { record: ToldCall; times: number }>();
   await pace.each(calls, (record) => {
-    const times = (groups.get(record.label)?.times ?? 0) + 1;
-    groups.delete(record.label);
-    groups.set(record.label, { record, times });
+    const before = groups.get(record.topic);
+    const times = before?.record.label === record.label ? before.times + 1 : 1;
+    groups.delete(record.topic);
+    groups.set(record.topic, { record, times });
   });
   const lines: Candidate[] = [];
   await pace.each(groups.values(), ({ record, times }) => {

@@ -123,7 +123,13 @@ export function epochDetails(epoch: Epoch): unknown {
   return details;
 }
 
-/** The head as the model sees it. */
+const headMessages = new WeakMap<Epoch, UserMessage>();
+
+/** The head as the model sees it. The same object for the same epoch, so that its tokens are counted once. */
 export function headMessage(epoch: Epoch): UserMessage {
-  return { role: "user", content: renderSummary(epoch.head) };
+  const known = headMessages.get(epoch);
+  if (known) return known;
+  const message: UserMessage = { role: "user", content: renderSummary(epoch.head) };
+  headMessages.set(epoch, message);
+  return message;
 }

@@ -2,6 +2,7 @@
 import { callRecords, type CallRecord } from "../../compaction/calls.ts";
 import { carriedFiles, fileLine, fileStates, readFileLine, type FileState } from "../../compaction/files.ts";
 import { textOf } from "../../compaction/message-text.ts";
+import { shownWords } from "./images.ts";
 import { isAcknowledgement, isConstraint } from "../../compaction/salience.ts";
 import { readSections } from "../../compaction/sections.ts";
 import { oneLine, sentencesOf, shorten } from "../../compaction/sentences.ts";
@@ -29,7 +30,7 @@ interface Leaving {
 }
 
 function isNotice(message: AgentMessage): boolean {
-  return message.role !== "user" || textOf(message).trim() === "";
+  return message.role !== "user" || shownWords(message).trim() === "";
 }
 
 function outcomeOf(record: CallRecord): string {
@@ -51,9 +52,10 @@ function workLines(records: readonly CallRecord[]): string[] {
   for (const record of records) {
     if (record.kind === "read" || record.state === "open") continue;
     if (record.kind === "edit" && record.path !== undefined) continue;
-    const times = (groups.get(record.label)?.times ?? 0) + 1;
-    groups.delete(record.label);
-    groups.set(record.label, { record, times });
+    const before = groups.get(record.topic);
+    const times = before?.record.label === record.label ? before.times + 1 : 1;
+    groups.delete(record.topic);
+    groups.set(record.topic, { record, times });
   }
   return [...groups.values()].map(({ record, times }) => {
     const often = times > 1 ? ` (${times} times)` : "";

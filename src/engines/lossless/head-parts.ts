@@ -1,5 +1,4 @@
 /** Sections of a head: each of whole lines or messages, within a budget. */
-import { textOf } from "../../compaction/message-text.ts";
 import { readSections, renderSections } from "../../compaction/sections.ts";
 import { shorten } from "../../compaction/sentences.ts";
 import { AT_THE_END } from "../../compaction/summary-pieces.ts";
@@ -8,6 +7,7 @@ import { estimateTokens } from "../../tokens/estimate.ts";
 import { joined } from "./chapters.ts";
 import type { Facts } from "./epoch.ts";
 import { weightOf } from "./facts.ts";
+import { shownWords } from "./images.ts";
 import { chooseStrings } from "./strings.ts";
 import type { SummaryNode } from "./store/types.ts";
 
@@ -22,7 +22,7 @@ export type Messages = ReadonlyMap<string, AgentMessage>;
 /** Words of an entry; empty where it is not known. */
 export function wordsOf(messages: Messages, id: string): string {
   const message = messages.get(id);
-  return message ? textOf(message) : "";
+  return message ? shownWords(message) : "";
 }
 
 /** Whole lines from the newest back, in their order. */

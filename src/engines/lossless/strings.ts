@@ -80,12 +80,11 @@ export function chooseStrings(
   const cost = new Map(uses.map(({ value }) => [value, estimateTokens(` ${value}`)]));
   const costOf = (value: string): number => cost.get(value) ?? 1;
   let chosen: string[] = [];
-  let text = "";
   let left = budget;
   let misses = 0;
   for (const { value } of ranked(uses, (use) => worth(use, now) / Math.sqrt(costOf(use.value)))) {
     if (misses >= MOST_MISSES || left <= 0) break;
-    if (text.includes(value) || shown.includes(value)) continue;
+    if (chosen.some((other) => other.includes(value)) || shown.includes(value)) continue;
     const inside = chosen.filter((other) => value.includes(other));
     const tokens = inside.reduce((sum, other) => sum - costOf(other), costOf(value));
     if (tokens > left) {
@@ -94,7 +93,6 @@ export function chooseStrings(
     }
     left -= tokens;
     chosen = [...chosen.filter((other) => !inside.includes(other)), value];
-    text += ` ${value}`;
   }
   return chosen;
 }

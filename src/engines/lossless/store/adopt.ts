@@ -17,7 +17,7 @@ const SMALL = 20;
 const BATCH = 100;
 const BATCH_CHARACTERS = 500_000;
 /** Entries are made ready on this thread: then other work gets its turn. Milliseconds. */
-const SLICE_MS = 2;
+const SLICE_MS = 3;
 /** Batches that are on their way while the transcript is read on; the worker writes what waits in one transaction. */
 const AHEAD = 16;
 

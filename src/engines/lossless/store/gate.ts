@@ -5,7 +5,9 @@
 const HELD = 0;
 const WANTED = 1;
 const STOPPED = 2;
-const CELLS = 3;
+/** How often the main thread has written. */
+const WRITES = 3;
+const CELLS = 4;
 /** Longest wait for the other thread, then SQLite's lock is asked. Milliseconds. */
 const WAIT_MS = 100;
 
@@ -25,9 +27,15 @@ export class Gate {
     try {
       return this.#inside(work);
     } finally {
+      Atomics.add(this.#cells, WRITES, 1);
       Atomics.store(this.#cells, WANTED, 0);
       Atomics.notify(this.#cells, WANTED);
     }
+  }
+
+  /** Changes whenever the main thread has written. */
+  get writes(): number {
+    return Atomics.load(this.#cells, WRITES);
   }
 
   /** The worker's way through: behind the main thread. */

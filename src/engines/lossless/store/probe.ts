@@ -15,7 +15,7 @@ const MOST_WORDS = 24;
 /** Texts that the rarer of several common words may have where all of them are looked for together. */
 const CROSSED = 20_000;
 /** The common words that are looked for two by two, and how many texts that gives. */
-const PAIRED = 4;
+const PAIRED = 3;
 const CROSSED_TEXTS = 240;
 /** Sessions that the index can be asked for by name; more are filtered afterwards. */
 const SCOPED = 32;

@@ -32,7 +32,7 @@ export interface Hit {
 /** A stretch of a text that has words of the query. */
 export interface Window {
   hits: readonly Hit[];
-  /** Where its densest part begins. */
+  /** Where the rarest word of its densest part stands. */
   center: number;
   score: number;
 }
@@ -132,7 +132,10 @@ export function windowsOf(text: string, words: readonly WeighedWord[]): Window[]
   const windows = stretches(hits).map((group) => {
     const near = densest(group, NEAR, weigh);
     const weight = NEAR_SHARE * near.weight + (1 - NEAR_SHARE) * weightOf(group, words);
-    return { hits: group, center: group[near.from]?.at ?? 0, score: covered * weight };
+    let rarest = group[near.from];
+    for (const hit of group.slice(near.from, near.to + 1))
+      if (rarest && weigh(hit.word) > weigh(rarest.word)) rarest = hit;
+    return { hits: group, center: rarest?.at ?? 0, score: covered * weight };
   });
   windows.sort((a, b) => b.score - a.score);
   const least = (windows[0]?.score ?? 0) * LEAST_SHARE;

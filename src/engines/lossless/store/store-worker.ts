@@ -16,11 +16,11 @@ import { verifyDatabase } from "./verify.ts";
 /** Texts of one transaction of indexing: what FTS5 sorts at once has to fit into the processor's cache. */
 const INDEX_BATCH = 300;
 /**
- * Each such transaction makes a segment of the index. They are merged when nothing is asked, and at once when there are
- * so many that every search would feel it. Pages of one step of merging.
+ * Each such transaction makes a segment of the index. They are merged in pauses, and at once when there are so many that
+ * every search would feel it. Pages of one step of merging: a few milliseconds.
  */
 const MOST_SEGMENTS = 512;
-const MERGE_PAGES = 128;
+const MERGE_PAGES = 24;
 /** From so many on, whoever opens the store next goes on with merging. */
 const MARKED_SEGMENTS = 16;
 /** How long other processes are kept from writing, but for one transaction, and the moment that they get then. */
@@ -78,13 +78,18 @@ export class StoreWorker {
       this.#segments += 1;
       if (this.#segments === MARKED_SEGMENTS) markUnmerged(db);
       this.#pause();
-      if (this.#segments >= MOST_SEGMENTS) this.#merge();
+      if (this.#segments >= MOST_SEGMENTS) while (this.mergeSome());
     }
   }
 
-  /** There is something to merge when nothing else is asked. */
+  /** There may be something to merge in the next pause. */
   get isUnmerged(): boolean {
     return this.#segments >= MARKED_SEGMENTS;
+  }
+
+  /** Changes whenever somebody writes on the main thread. */
+  get writes(): number {
+    return this.#gate.writes;
   }
 
   /** One step of merging; false when nothing is left. */
@@ -105,7 +110,7 @@ export class StoreWorker {
         this.index(false);
         return null;
       case "tidy":
-        this.#merge();
+        this.#segments = Math.max(this.#segments, MARKED_SEGMENTS);
         db.raw.exec("PRAGMA wal_checkpoint(PASSIVE)");
         return null;
       case "verify":
@@ -116,10 +121,6 @@ export class StoreWorker {
         finishScrub(db, this.#file, this.#pause);
         return null;
     }
-  }
-
-  #merge(): void {
-    while (this.mergeSome());
   }
 
   /** Between two transactions. Throws `turn_aborted` once the store is closed. */

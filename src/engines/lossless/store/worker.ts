@@ -6,6 +6,8 @@ import type { Ask, Reply, Request, Start } from "./tasks.ts";
 
 /** Batches that are taken from the queue at once. */
 const TOGETHER = 16;
+/** The index is merged when neither this thread was asked nor the main thread wrote for so long. */
+const PAUSE_MS = 250;
 
 function failure(error: unknown): NonNullable<Reply["error"]> {
   const { errcode } = (error ?? {}) as { errcode?: unknown };
@@ -16,7 +18,7 @@ function failure(error: unknown): NonNullable<Reply["error"]> {
 class Desk {
   readonly #port: MessagePort;
   readonly #worker: StoreWorker;
-  #merging: NodeJS.Immediate | undefined;
+  #merging: NodeJS.Timeout | NodeJS.Immediate | undefined;
 
   constructor(port: MessagePort, start: Start) {
     this.#port = port;
@@ -24,7 +26,7 @@ class Desk {
   }
 
   take(first: Request): void {
-    clearImmediate(this.#merging);
+    this.#stopMerging();
     const batches: Ask<"batch">[] = [];
     let next: Request | undefined = first;
     for (; next?.task === "batch" && batches.length < TOGETHER; next = this.#waiting()) batches.push(next);
@@ -32,7 +34,7 @@ class Desk {
     if (next?.task === "batch") this.#write([next]);
     else if (next?.task === "end") this.#end(next);
     else if (next) this.#perform(next);
-    if (next?.task !== "end" && this.#worker.isUnmerged) this.#mergeLater();
+    if (next?.task !== "end" && this.#worker.isUnmerged) this.#mergeInPause();
   }
 
   #waiting(): Request | undefined {
@@ -70,13 +72,26 @@ class Desk {
     return replies.length;
   }
 
-  /** Step by step, between which requests come first. */
-  #mergeLater(): void {
-    this.#merging = setImmediate(() => {
-      let isMore = false;
-      this.#replied([], () => [(isMore = this.#worker.mergeSome())]);
-      if (isMore) this.#mergeLater();
-    });
+  #mergeInPause(): void {
+    const { writes } = this.#worker;
+    this.#merging = setTimeout(() => {
+      if (this.#worker.writes === writes) this.#merge(writes);
+      else this.#mergeInPause();
+    }, PAUSE_MS);
+  }
+
+  /** Step by step: requests come in between, and a turn on the main thread ends the pause. */
+  #merge(writes: number): void {
+    let isMore = false;
+    // A failure is met again, and told, by who needs the file.
+    this.#replied([], () => [(isMore = this.#worker.mergeSome())]);
+    if (!isMore) return;
+    if (this.#worker.writes === writes) this.#merging = setImmediate(() => this.#merge(writes));
+    else this.#mergeInPause();
+  }
+
+  #stopMerging(): void {
+    if (this.#merging instanceof ...) 
   }
 }
 
