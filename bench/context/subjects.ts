@@ -3,6 +3,7 @@ import type { ContextEngineFactory } from "../../src/contract/engine.ts";
 import { createLegacyEngine } from "../../src/engines/legacy/engine.ts";
 import { createLosslessEngine } from "../../src/engines/lossless/engine.ts";
 import type { EngineOptions } from "./engine/params.ts";
+import { losslessRecaller } from "./recall/lossless.ts";
 import type { Recaller } from "./recall/recaller.ts";
 
 export interface EngineSubject {
@@ -30,4 +31,4 @@ export const ENGINES: readonly EngineSubject[] = [
 ];
 
 /** Each makes a fresh recaller for one history. */
-export const RECALLERS: readonly (() => Recaller)[] = [];
+export const RECALLERS: readonly (() => Recaller)[] = [losslessRecaller];

@@ -8,6 +8,8 @@ import type { Ask, Reply, Request, Start } from "./tasks.ts";
 const TOGETHER = 16;
 /** The index is merged when neither this thread was asked nor the main thread wrote for so long. */
 const PAUSE_MS = 250;
+/** Between two steps of it. */
+const STEP_MS = 1;
 
 function failure(error: unknown): NonNullable<Reply["error"]> {
   const { errcode } = (error ?? {}) as { errcode?: unknown };
@@ -18,7 +20,7 @@ function failure(error: unknown): NonNullable<Reply["error"]> {
 class Desk {
   readonly #port: MessagePort;
   readonly #worker: StoreWorker;
-  #merging: NodeJS.Timeout | NodeJS.Immediate | undefined;
+  #merging: NodeJS.Timeout | undefined;
 
   constructor(port: MessagePort, start: Start) {
     this.#port = port;
@@ -26,7 +28,7 @@ class Desk {
   }
 
   take(first: Request): void {
-    this.#stopMerging();
+    clearTimeout(this.#merging);
     const batches: Ask<"batch">[] = [];
     let next: Request | undefined = first;
     for (; next?.task === "batch" && batches.length < TOGETHER; next = this.#waiting()) batches.push(next);
@@ -74,24 +76,19 @@ class Desk {
 
   #mergeInPause(): void {
     const { writes } = this.#worker;
-    this.#merging = setTimeout(() => {
-      if (this.#worker.writes === writes) this.#merge(writes);
-      else this.#mergeInPause();
-    }, PAUSE_MS);
+    this.#merging = setTimeout(() => this.#merge(writes), PAUSE_MS);
   }
 
-  /** Step by step: requests come in between, and a turn on the main thread ends the pause. */
+  /** Step by step: requests come in between, and a turn on the main thread makes it wait for the next pause. */
   #merge(writes: number): void {
+    if (this.#worker.writes !== writes) {
+      this.#mergeInPause();
+      return;
+    }
     let isMore = false;
     // A failure is met again, and told, by who needs the file.
     this.#replied([], () => [(isMore = this.#worker.mergeSome())]);
-    if (!isMore) return;
-    if (this.#worker.writes === writes) this.#merging = setImmediate(() => this.#merge(writes));
-    else this.#mergeInPause();
-  }
-
-  #stopMerging(): void {
-    if (this.#merging instanceof ...) 
+    if (isMore) this.#merging = setTimeout(() => this.#merge(writes), STEP_MS);
   }
 }
 
