@@ -10,6 +10,8 @@ export interface CallRecord {
   label: string;
   /** What the call is about: the same for calls that differ in the state that they report only. */
   topic: string;
+  /** It reports that something is under way or to be done: whether it still is, a later report says. */
+  isOpenReport: boolean;
   kind: "edit" | "read" | "command" | "other";
   /** Path argument, for tools that have one. */
   path?: string;
@@ -72,6 +74,15 @@ function kindOf(call: ToolCallPart): CallRecord["kind"] {
 /** A later report on a step says how it stands; the earlier one is past. */
 const STATE_KEYS = new Set(["status", "state", "progress", "done", "completed"]);
 
+const OPEN_STATE =
+  /^(?:in[ _-]?progress|pending|open|to[ _-]?do|running|started|active|queued|waiting|false)$/i;
+
+function isOpenReport(call: ToolCallPart): boolean {
+  return Object.entries(call.arguments).some(
+    ([name, value]) => STATE_KEYS.has(name) && OPEN_STATE.test(String(value).trim()),
+  );
+}
+
 function topicOf(call: ToolCallPart): string {
   const rest = Object.entries(call.arguments).filter(([name]) => !STATE_KEYS.has(name));
   const isReport = rest.length > 0 && rest.length < Object.keys(call.arguments).length;
@@ -86,6 +97,7 @@ function recordOf(call: ToolCallPart, index: number): CallRecord {
     name: call.name,
     label: labelOf(call),
     topic: topicOf(call),
+    isOpenReport: isOpenReport(call),
     kind: kindOf(call),
     state: "open",
     result: "",

@@ -129,6 +129,7 @@ async function workLines(calls: readonly ToldCall[], recencyOf: Recency, pace: P
   });
   const lines: Candidate[] = [];
   await pace.each(groups.values(), ({ record, times }) => {
+    if (record.isOpenReport) return;
     const repeated = times > 1 ? ` (${times} times, the last one told)` : "";
     const state = record.state === "ok" ? 0 : 1.5;
     const score = WORK_SCORE[record.kind] + state + recencyOf(record.index);

@@ -23,6 +23,10 @@ export interface Facts {
   rules: readonly string[];
   /** One line each call that changed something, oldest first. */
   work: readonly string[];
+  /** Those of `work` since the user last spoke that may have changed something: they are told whatever has to go. */
+  effects: readonly string[];
+  /** What calls reported as under way or to be done, and no later one as done. */
+  reports: readonly { topic: string; label: string }[];
   /** Calls without a result and turns that did not end well, one line each. */
   open: readonly string[];
   /** As `fileLine` writes them, last use last. */
@@ -79,6 +83,8 @@ export const NO_FACTS: Facts = {
   earlierUsers: 0,
   rules: [],
   work: [],
+  effects: [],
+  reports: [],
   open: [],
   files: [],
   strings: [],

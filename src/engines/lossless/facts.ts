@@ -14,6 +14,8 @@ import { gatherStrings } from "./strings.ts";
 
 const MOST_FILES = 600;
 const MOST_WORK = 120;
+const MOST_EFFECTS = 200;
+const MOST_REPORTS = 12;
 const MOST_RULES = 80;
 export const MOST_USERS = 400;
 const LINE_CHARS = 240;
@@ -50,7 +52,7 @@ function outcomeOf(record: CallRecord): string {
 function workLines(records: readonly CallRecord[]): string[] {
   const groups = new Map<string, { record: CallRecord; times: number }>();
   for (const record of records) {
-    if (record.kind === "read" || record.state === "open") continue;
+    if (record.kind === "read" || record.state === "open" || record.isOpenReport) continue;
     if (record.kind === "edit" && record.path !== undefined) continue;
     const before = groups.get(record.topic);
     const times = before?.record.label === record.label ? before.times + 1 : 1;
@@ -61,6 +63,42 @@ function workLines(records: readonly CallRecord[]): string[] {
     const often = times > 1 ? ` (${times} times)` : "";
     return shorten(`${record.label}${often} — ${outcomeOf(record)}`, LINE_CHARS);
   });
+}
+
+/** Commands that only look: at files, at the history, at whether it builds and its tests pass. */
+const LOOKS =
+  /^(?:(?:cd|ls|cat|head|tail|grep|egrep|rg|find|wc|pwd|which|tree|file|stat|du|df|ps|date|sort|uniq|cut|tr|awk|echo|diff|jq|true|sleep|test|pytest|tsc|eslint|jest|vitest)\b|sed -n\b|git (?:status|log|diff|show|branch|blame|ls-files|grep|rev-parse)\b|(?:npm|pnpm|yarn|bun|make|cargo|go|python3? -m|npx|uv run|poetry run)(?: run)? (?:test|tests|lint|check|build|typecheck|vet|clippy|pytest|unittest|tsc|eslint|jest|vitest|mypy|ruff)\b)/;
+/** What a line does with its output that changes nothing. */
+const HARMLESS = /\d?>(?:&\d|\s*\/dev\/null)/g;
+
+/** Each part of the command line only looks, and no part of it writes a file. */
+function onlyLooks(command: string): boolean {
+  const line = command.replaceAll(HARMLESS, " ");
+  if (/[><`]|\$\(|-exec\b|-delete\b/.test(line)) return false;
+  return line
+    .split(/&&|\|\||[;|\n]/)
+    .map((part) => part.trim())
+    .every((part) => part === "" || LOOKS.test(part));
+}
+
+/** Tools that look, by the first word of their names. */
+const LOOKING_TOOL =
+  /^(?:grep|glob|search|find|list|get|fetch|look|show|describe|query|web|context|ask|count|check|inspect)(?![a-z])|(?:search|fetch|output)$/i;
+
+function mayChange({ kind, name, command }: CallRecord): boolean {
+  if (kind === "command" && command !== undefined) return !onlyLooks(command);
+  return !LOOKING_TOOL.test(name);
+}
+
+/** Open reports after these calls. */
+function reportsAfter(before: Facts["reports"], records: readonly CallRecord[]): Facts["reports"] {
+  const open = new Map(before.map((report) => [report.topic, report.label]));
+  for (const { topic, label, isOpenReport, state } of records) {
+    if (state === "failed") continue;
+    open.delete(topic);
+    if (isOpenReport) open.set(topic, label);
+  }
+  return [...open].slice(-MOST_REPORTS).map(([topic, label]) => ({ topic, label }));
 }
 
 function mergeLines(before: readonly string[], fresh: readonly string[], most: number): string[] {
@@ -178,6 +216,8 @@ export async function gatherNews(
   );
   const olderWork = workLines(older);
   const newerWork = workLines(newer);
+  const effects = [...(newest < 0 ? before.effects : []), ...workLines(newer.filter(mayChange))];
+  const reports = reportsAfter(before.reports, records);
   const work = mergeLines(before.work, olderWork, MOST_WORK);
   const shownUsers = [...before.users, ...users];
   const files = await filesOf(before.files, records, pace);
@@ -189,7 +229,12 @@ export async function gatherNews(
     work: leaving.inTurn
       ? [...work, ...newerWork].slice(-4 * MOST_WORK)
       : mergeLines(work, newerWork, MOST_WORK),
-    open: openLines(leaving.inTurn ? newer : records.slice(-8), leaving.badEnds),
+    effects: leaving.inTurn ? effects.slice(-MOST_EFFECTS) : [],
+    reports,
+    open: [
+      ...openLines(leaving.inTurn ? newer : records.slice(-8), leaving.badEnds),
+      ...reports.map(({ label }) => label),
+    ],
     files: files.all,
     strings: gatherStrings(before.strings, messages, before.left),
     left: before.left + messages.length,

@@ -25,14 +25,40 @@ export function wordsOf(messages: Messages, id: string): string {
   return message ? shownWords(message) : "";
 }
 
-/** Whole lines from the newest back, in their order. */
-export function newestWithin(lines: readonly string[], budget: number): string[] {
+const SHORT_LABEL_CHARS = 60;
+
+/** A line of work with as much as says what was done and how it ended. */
+function shortLine(line: string): string {
+  const at = line.lastIndexOf(" — ");
+  if (at < 0) return shorten(line, SHORT_LABEL_CHARS);
+  return `${shorten(line.slice(0, at), SHORT_LABEL_CHARS)}${line.startsWith(" — failed", at) ? " — failed" : " — done"}`;
+}
+
+/**
+ * Whole lines from the newest back, in their order. Those of `all` for which there is no room are told in short, in as
+ * much room again.
+ */
+export function newestWithin(
+  lines: readonly string[],
+  budget: number,
+  all: readonly string[] = [],
+): string[] {
+  const wanted = new Set(all);
   const chosen: string[] = [];
   let left = budget;
+  let more = budget;
   for (const line of lines.toReversed()) {
-    left -= estimateTokens(`\n- ${line}`);
-    if (left < 0) break;
-    chosen.push(line);
+    if (left > 0) left -= estimateTokens(`\n- ${line}`);
+    if (left >= 0) {
+      chosen.push(line);
+      continue;
+    }
+    left = -1;
+    if (!wanted.has(line)) continue;
+    const short = shortLine(line);
+    more -= estimateTokens(`\n- ${short}`);
+    if (more < 0) break;
+    chosen.push(short);
   }
   return chosen.reverse();
 }

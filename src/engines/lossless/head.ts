@@ -128,7 +128,10 @@ export function renderHead(input: HeadInput, fill = 1): Head {
   budget.left += Math.max(0, estimateTokens(pinsPart) - budget.take(PIN_SHARE));
   budget.spend(pinsPart);
   const end = budget.spend(endPart(facts, budget.take(SHARES.answer)));
-  const workPart = budget.spend(list("Work done", newestWithin(facts.work, budget.take(SHARES.work))));
+  const workShare = budget.take(SHARES.work);
+  const workPart = budget.spend(list("Work done", newestWithin(facts.work, workShare, facts.effects)));
+  // What has to be told of the newest request is nothing that files have to make room for.
+  budget.left += Math.max(0, estimateTokens(workPart) - workShare);
   // Each file with its last state: here the room for later chapters counts too.
   const filesMost = Math.min(input.maxTokens * SHARES.files, budget.left + input.maxTokens - maxTokens);
   const filesPart = budget.spend(list("Files touched", listFiles(facts.files, filesMost)));
@@ -188,7 +191,9 @@ export function addChapter(input: ChapterInput): Head | undefined {
   const budget = budgetOf(maxTokens + Math.max(0, usersTokens - usersShare));
   budget.spend(before);
   const users = budget.spend(usersPart(messages, news.users));
-  const workPart = budget.spend(list("Work done", newestWithin(news.work, maxTokens * SHARES.work)));
+  const workPart = budget.spend(
+    list("Work done", newestWithin(news.work, maxTokens * SHARES.work, facts.effects)),
+  );
   const filesPart = budget.spend(
     list("Files touched", listFiles(news.files.filter(isNew), maxTokens * SHARES.files)),
   );

@@ -39,7 +39,7 @@ test("what is only summarized is found, described, and expanded to its original 
     await talk(drive, 40);
     const hits = await call(drive, "context_search", { query: "quay gate code QX-4711-BLUE" });
     assert.match(hits, /QX-4711/);
-    const id = /^(\S+) \(user/m.exec(hits)?.[1] ?? "";
+    const id = /^(\S+) user: /m.exec(hits)?.[1] ?? "";
     assert.match(await call(drive, "context_describe", { id }), /user, \d+ tokens/);
     assert.match(await call(drive, "context_expand", { id }), /QX-4711-BLUE/);
     const [part] = drive.lossless.frontier(SESSION).nodeIds;
@@ -52,7 +52,7 @@ test("what is only summarized is found, described, and expanded to its original 
         max_tokens: 1_000,
         ...(after === "" ? {} : { after }),
       });
-      assert.ok(estimateTokens(text) < 2_000);
+      assert.ok(estimateTokens(text) <= 1_000);
       whole += text;
       after = /after (\S+)\.\]$/.exec(text)?.[1] ?? "";
       if (after === "") break;
@@ -82,18 +82,6 @@ test("a pinned entry stays word for word through every compaction, until it is l
     assert.match(await call(drive, "context_pin", { id: entry.id, remove: true }), /not pinned any more/);
     await talk(drive, 30, 43);
     assert.doesNotMatch(texts(drive.sent.at(-1)?.messages ?? []), /<pinned/);
-  } finally {
-    await drive.end();
-  }
-});
-
-test("an unknown id, no store and an empty query are told as errors", async () => {
-  const drive = new Drive();
-  try {
-    assert.match(await call(drive, "context_expand", { id: "nothing" }), /no entry or part/);
-    assert.match(await call(drive, "context_search", { query: " " }), /Give the words/);
-    const [tool] = recallTools(() => undefined);
-    assert.equal((await tool?.execute({ query: "x" }, CONTEXT))?.isError, true);
   } finally {
     await drive.end();
   }

@@ -32,6 +32,10 @@ function imagesOf({ message }: StoredEntry): ImagePart[] {
   return message.content.filter((part): part is ImagePart => part.type === "image");
 }
 
+function sizeOf(base64: string): number {
+  return Math.floor((base64.replace(/=+$/, "").length * 3) / 4);
+}
+
 /** The words of an entry from a character on, with its images on the first page. */
 export function expandEntry(entry: StoredEntry, offset: number, maxTokens: number): ToolOutcome {
   const { entryId } = entry;
@@ -119,13 +123,16 @@ export function describeEntry(store: LosslessStore, entry: StoredEntry, sessionI
       ? `entry ${place.position + 1} of this conversation`
       : "on a branch of this conversation that was left"
     : "of another session";
-  const files = store.payloads(entryId).map(({ mime, size }) => `${mime}, ${size} bytes`);
-  const opaque = files.length === 0 ? "" : ` It holds ${files.join("; ")}.`;
+  // Small ones are kept in line.
+  const small = imagesOf(entry).map(({ mimeType, data }) => ({ mime: mimeType, size: sizeOf(data) }));
+  const large = store.payloads(entryId);
+  const files = (large.length > 0 ? large : small).map(({ mime, size }) => `${mime}, ${size} bytes`);
+  const held = files.length === 0 ? "" : ` It holds ${files.join("; ")}.`;
   const replaced = supersedes === undefined ? "" : ` It replaces the entry ${supersedes}, which is kept too.`;
   const { text } = entryWords(entry);
   const begin = text === "" ? "It holds no words." : `It begins: ${slice(text, 0, BEGINNING).part}`;
   return (
     `${entryId}: ${roleOf(entry)}, ${entry.tokens} tokens, ${text.length} characters, ${dateOf(entry.time)}, ` +
-    `${where}.${replaced}${opaque}\n${begin}`
+    `${where}.${replaced}${held}\n${begin}`
   );
 }

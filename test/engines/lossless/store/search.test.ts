@@ -66,6 +66,59 @@ describe("search", () => {
     });
   });
 
+  it("finds names by their parts and as they are written, whichever is typed", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn(
+        "s",
+        chain([
+          "function orderDeskFor(client) {}",
+          "the desk is tidy",
+          "parcel_tracker_queue=tis-7",
+          "see lib/web/router.ex",
+          "a router and a web",
+        ]),
+      );
+      for (const [query, id] of [
+        ["order desk for", "e0"],
+        ["orderDeskFor", "e0"],
+        ["orderdeskfor", "e0"],
+        ["parcel tracker queue", "e2"],
+        ["parcel-tracker", "e2"],
+        ["lib/web/router.ex", "e3"],
+      ] as const)
+        assert.equal((await store.search({ query }))[0]?.entryId, id, query);
+    });
+  });
+
+  it("finds words in scripts whose marks end a token of the index, and letters with marks apart", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn(
+        "s",
+        chain(["यह हिन्दी में एक वाक्य है", "كِتَابٌ على الطاولة", "cafe\u0301 au lait", "Straße"]),
+      );
+      for (const [query, id] of [
+        ["हिन्दी", "e0"],
+        ["كِتَابٌ", "e1"],
+        ["café", "e2"],
+        ["cafe", "e2"],
+        ["straße", "e3"],
+      ] as const)
+        assert.equal((await store.search({ query }))[0]?.entryId, id, query);
+    });
+  });
+
+  it("finds an old text by common words that only it has together, and the rare word of a long question", async () => {
+    await withStore(async (store) => {
+      const texts = Array.from({ length: 3_000 }, (_, n) => (n % 2 === 0 ? `crane ${n}` : `berth ${n}`));
+      texts[10] = "the crane stands beside the berth";
+      texts[20] = "crane with a xebec";
+      store.ingestTurn("s", chain(texts));
+      assert.equal((await store.search({ query: "crane berth" }))[0]?.entryId, "e10");
+      const question = `${"crane and berth, please, what of it and where ".repeat(6)} xebec`;
+      assert.equal((await store.search({ query: question }))[0]?.entryId, "e20");
+    });
+  });
+
   it("takes nothing that is typed for query syntax", async () => {
     await withStore(async (store) => {
       store.ingestTurn("s", chain(['he said "hello" AND left', "NEAR the end*"]));

@@ -1,0 +1,256 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { ContextEngineFactory } from "../../../src/contract/engine.ts";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { PluginApi, PluginTool, ToolContext } from "../../../src/contract/plugin.ts";
+import type { ToolOutcome } from "../../../src/contract/tool.ts";
+import { recallTools } from "../../../src/engines/lossless/recall.ts";
+import { registerLossless } from "../../../src/engines/lossless/register.ts";
+import { openLosslessStore, type LosslessStore } from "../../../src/engines/lossless/store/store.ts";
+import type { NewNode } from "../../../src/engines/lossless/store/types.ts";
+import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import { chain, messageEntry, withStore } from "./store/fixtures.ts";
+
+const PIXEL =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+function contextOf(sessionId: string): ToolContext {
+  return { sessionKey: "main", sessionId, cwd: "/", signal: new AbortController().signal };
+}
+
+function textOf({ content }: ToolOutcome): string {
+  return content.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+type Call = (name: string, params: Record<string, unknown>) => Promise<ToolOutcome>;
+
+function callerOf(tools: readonly PluginTool[], sessionId: string): Call {
+  return async (name, params) => {
+    const tool = tools.find((known) => known.name === name);
+    assert.ok(tool, name);
+    return tool.execute(params, contextOf(sessionId));
+  };
+}
+
+async function withTools(
+  work: (call: Call, store: LosslessStore) => Promise<void>,
+  pinRoom?: number,
+): Promise<void> {
+  await withStore(async (store) => {
+    const tools = recallTools(() => store, pinRoom === undefined ? {} : { pinRoom });
+    await work(callerOf(tools, "s"), store);
+  });
+}
+
+const NODE: Omit<NewNode, "nodeId" | "firstEntryId" | "lastEntryId" | "text"> = {
+  sessionId: "s",
+  kind: "leaf",
+  depth: 0,
+  children: [],
+  tokens: 5,
+  sourceTokens: 100,
+  origin: "extractive",
+  state: "published",
+};
+
+test("a search gives passages in pages of the tokens that are asked for, to the last one", async () => {
+  await withTools(async (call, store) => {
+    const texts = Array.from({ length: 120 }, (_, n) => `Crane number ${n} lifts cargo ${n * 7} at noon.`);
+    store.ingestTurn("s", chain(texts));
+    const seen = new Set<string>();
+    let page = 1;
+    for (; page < 40; page++) {
+      const answer = textOf(await call("context_search", { query: "crane cargo", page, max_tokens: 400 }));
+      assert.ok(estimateTokens(answer) <= 400);
+      for (const [, id = ""] of answer.matchAll(/^(e\d+) user: Crane/gm)) {
+        assert.equal(seen.has(id), false, id);
+        seen.add(id);
+      }
+      if (!answer.includes(`page ${page + 1}.`)) break;
+    }
+    // As many messages as a search ranks at least.
+    assert.ok(seen.size >= 100, String(seen.size));
+    assert.match(
+      textOf(await call("context_search", { query: "crane", page: page + 1, max_tokens: 400 })),
+      /no such page/,
+    );
+  });
+});
+
+test("what cannot be answered is told, with what to do", async () => {
+  await withTools(async (call, store) => {
+    const tells = async (
+      name: string,
+      params: Record<string, unknown>,
+      words: RegExp,
+      isError: boolean,
+    ): Promise<void> => {
+      const outcome = await call(name, params);
+      assert.match(textOf(outcome), words);
+      assert.equal(outcome.isError, isError, textOf(outcome));
+    };
+    await tells("context_search", { query: "x" }, /stored yet; scope "all"/, false);
+    store.ingestTurn("s", chain(["one", "two", "three"]));
+    store.ingestTurn("other", chain(["four"], "o"));
+    store.addNode({ ...NODE, nodeId: "n", firstEntryId: "e0", lastEntryId: "e1", text: "one and two" });
+    await tells("context_search", { query: " " }, /Give the words/, true);
+    await tells("context_search", { query: "xebec" }, /Nothing was found.*other words/, false);
+    await tells("context_expand", { id: "nothing" }, /no entry or part "nothing"; context_search/, true);
+    await tells("context_describe", {}, /Give the id/, true);
+    await tells("context_expand", { id: "e0", offset: 99 }, /3 characters; give an offset below/, true);
+    await tells("context_expand", { id: "n", after: "e2" }, /"e2" is not in the part n/, true);
+    await tells("context_expand", { id: "n", after: "no" }, /"no" is not in the part n/, true);
+    await tells("context_expand", { id: "n", after: "e1" }, /nothing more in the part n/, false);
+    await tells("context_pin", { id: "n" }, /is a summary; pin an entry/, true);
+    await tells("context_pin", { id: "o0" }, /of another session/, true);
+    await tells("context_pin", { id: "no" }, /no entry or part/, true);
+    await tells("context_pin", { id: "e0", remove: true }, /was not pinned/, false);
+  });
+  const none = await callerOf(
+    recallTools(() => undefined),
+    "s",
+  )("context_search", { query: "x" });
+  assert.equal(none.isError, true);
+  assert.match(textOf(none), /try it in a later turn/);
+});
+
+test("a summary of summaries is expanded to the original words, page by page, each once and in order", async () => {
+  await withTools(async (call, store) => {
+    const texts = Array.from(
+      { length: 40 },
+      (_, n) => `Word ${n} ${"of the harbour office ".repeat(n === 17 ? 400 : 8)}`,
+    );
+    store.ingestTurn("s", chain(texts));
+    const leaves = ["a", "b"].map((nodeId, index) => ({
+      ...NODE,
+      nodeId,
+      firstEntryId: `e${index * 20}`,
+      lastEntryId: `e${index * 20 + 19}`,
+      text: `part ${nodeId}`,
+    }));
+    for (const leaf of leaves) store.addNode(leaf);
+    store.addNode({
+      ...NODE,
+      kind: "condensed",
+      depth: 1,
+      children: ["a", "b"],
+      nodeId: "c",
+      firstEntryId: "e0",
+      lastEntryId: "e39",
+      text: "all of it",
+    });
+    assert.match(
+      textOf(await call("context_describe", { id: "c" })),
+      /40 entries.*Made of the parts a, b\./s,
+    );
+    const ids: string[] = [];
+    let after = "";
+    let cut = "";
+    do {
+      const answer = textOf(
+        await call("context_expand", { id: "c", max_tokens: 500, ...(after === "" ? {} : { after }) }),
+      );
+      assert.ok(estimateTokens(answer) <= 500);
+      ids.push(...[...answer.matchAll(/^(e\d+) \(user\): Word/gm)].map(([, id = ""]) => id));
+      cut ||= /\[cut; context_expand with id e17 and offset (\d+)/.exec(answer)?.[1] ?? "";
+      after = /and after (\S+)\.\]$/.exec(answer)?.[1] ?? "";
+    } while (after !== "" && ids.length < 100);
+    assert.deepEqual(
+      ids,
+      Array.from({ length: 40 }, (_, n) => `e${n}`),
+    );
+    let offset = Number(cut);
+    let whole = (texts[17] ?? "").slice(0, offset);
+    for (let page = 0; page < 40 && offset > 0; page++) {
+      const answer = textOf(await call("context_expand", { id: "e17", offset, max_tokens: 500 }));
+      whole += answer.replace(/^.*:\n/, "").replace(/\n\[More: .*\]$/, "");
+      offset = Number(/and offset (\d+)\.\]$/.exec(answer)?.[1] ?? 0);
+    }
+    assert.equal(whole, texts[17]);
+  });
+});
+
+test("an entry is given back whole with its images, off the path, of another session and by its old id too", async () => {
+  await withTools(async (call, store) => {
+    const image: AgentMessage = {
+      role: "user",
+      content: [
+        { type: "text", text: "the chart" },
+        { type: "image", data: PIXEL, mimeType: "image/png" },
+      ],
+    };
+    store.ingestTurn("s", [
+      messageEntry("chart", null, image),
+      messageEntry("left", "chart", "a word on a branch"),
+      messageEntry("old", "chart", "the first wording"),
+      messageEntry("new", "old", "the second wording", { supersedes: "old" }),
+    ]);
+    store.ingestTurn("other", chain(["said elsewhere"], "o"));
+    const chart = await call("context_expand", { id: "chart" });
+    assert.deepEqual(chart.content[1], { type: "image", data: PIXEL, mimeType: "image/png" });
+    assert.match(textOf(chart), /the chart\n\[image image\/png\]/);
+    const tells = async (id: string): Promise<string> => textOf(await call("context_describe", { id }));
+    assert.match(await tells("chart"), /image\/png, \d+ bytes/);
+    assert.match(await tells("left"), /branch of this conversation that was left/);
+    assert.match(await tells("o0"), /of another session/);
+    assert.match(await tells("new"), /replaces the entry old, which is kept too/);
+    assert.match(textOf(await call("context_expand", { id: "old" })), /the first wording/);
+    assert.match(textOf(await call("context_expand", { id: "left" })), /a word on a branch/);
+    const all = textOf(await call("context_search", { query: "elsewhere", scope: "all" }));
+    assert.match(all, /session other\)\no0 user: said elsewhere/);
+    assert.doesNotMatch(textOf(await call("context_search", { query: "elsewhere" })), /o0/);
+  });
+});
+
+test("pins that have outgrown their room are told so", async () => {
+  await withTools(async (call, store) => {
+    store.ingestTurn("s", chain(["short", "long words ".repeat(60)]));
+    assert.doesNotMatch(textOf(await call("context_pin", { id: "e0" })), /room/);
+    assert.match(textOf(await call("context_pin", { id: "e1" })), /is pinned.* room for 50/);
+    assert.match(textOf(await call("context_pin", { id: "e1" })), /pinned already/);
+    assert.match(textOf(await call("context_pin", { id: "e1", remove: true })), /not pinned any more/);
+  }, 50);
+});
+
+test("with several agents at work, each session is looked up in the store of its own", async () => {
+  const root = mkdtempSync(join(tmpdir(), "lossless-agents-"));
+  const tools: PluginTool[] = [];
+  let factory: ContextEngineFactory | undefined;
+  const api = {
+    config: {},
+    registerContextEngine: (_id: string, made: ContextEngineFactory) => (factory = made),
+    registerTool: (tool: PluginTool) => tools.push(tool),
+    registerCommand: () => undefined,
+    on: () => undefined,
+  } as unknown as PluginApi;
+  registerLossless(api, {
+    selected: "lossless",
+    agentDir: (id) => join(root, id),
+    memorySection: () => undefined,
+  });
+  assert.ok(factory);
+  const dirs = ["one", "two"].map((id) => join(root, id));
+  try {
+    for (const [index, dir] of dirs.entries()) {
+      const store = openLosslessStore(dir);
+      store.ingestTurn(`session ${index}`, chain([`the lantern of agent ${index}`]));
+      await store.close();
+    }
+    const engines = [];
+    for (const agentDir of dirs) engines.push(await factory({ config: {}, agentDir }));
+    const look = async (sessionId: string): Promise<ToolOutcome> =>
+      callerOf(tools, sessionId)("context_search", { query: "lantern", scope: "all" });
+    assert.match(textOf(await look("session 0")), /lantern of agent 0/);
+    assert.match(textOf(await look("session 1")), /lantern of agent 1/);
+    assert.equal((await look("nobody's")).isError, true);
+    await engines[0]?.dispose?.();
+    assert.match(textOf(await look("session 1")), /lantern of agent 1/);
+    await engines[1]?.dispose?.();
+    assert.equal((await look("session 1")).isError, true);
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+});

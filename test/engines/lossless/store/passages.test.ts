@@ -1,0 +1,282 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { AgentMessage } from "../../../../src/contract/message.ts";
+import type { TranscriptEntry } from "../../../../src/contract/transcript.ts";
+import { recallPassages } from "../../../../src/engines/lossless/recall/pages.ts";
+import type { Passage, PassageQuery } from "../../../../src/engines/lossless/store/passages.ts";
+import type { LosslessStore } from "../../../../src/engines/lossless/store/store.ts";
+import { estimateTokens } from "../../../../src/tokens/estimate.ts";
+import { chain, messageEntry, withStore } from "./fixtures.ts";
+
+const SENTENCES = Array.from({ length: 40 }, (_, n) => `Sentence ${n} is about the weather of day ${n}.`);
+
+function user(content: string): AgentMessage {
+  return { role: "user", content };
+}
+function says(text: string): AgentMessage {
+  return { role: "assistant", content: [{ type: "text", text }], stopReason: "stop" };
+}
+function calls(id: string, name: string, values: Record<string, unknown>, text = ""): AgentMessage {
+  const words = text === "" ? [] : [{ type: "text" as const, text }];
+  return {
+    role: "assistant",
+    content: [...words, { type: "toolCall", id, name, arguments: values }],
+    stopReason: "toolUse",
+  };
+}
+function result(toolCallId: string, toolName: string, text: string): AgentMessage {
+  return { role: "toolResult", toolCallId, toolName, content: [{ type: "text", text }], isError: false };
+}
+
+/** One branch; every user's message begins a turn. Ids are `m` and a number. */
+function talk(messages: readonly AgentMessage[]): TranscriptEntry[] {
+  let turnId = "";
+  return messages.map((message, index) => {
+    const id = `m${index}`;
+    if (message.role === "user") turnId = `turn of ${id}`;
+    return messageEntry(id, index === 0 ? null : `m${index - 1}`, message, { turnId });
+  });
+}
+
+async function found(
+  store: LosslessStore,
+  query: string,
+  more: Partial<PassageQuery> = {},
+): Promise<Passage[]> {
+  return [...(await store.passages({ query, sessions: ["s"], ...more }))];
+}
+
+describe("passages", () => {
+  it("show what stands around the words, and say where it stands", async () => {
+    await withStore(async (store) => {
+      const sentences = SENTENCES.toSpliced(20, 0, "The launch code is Heron-7741, remember it.");
+      const whole = sentences.join(" ");
+      store.ingestTurn("s", talk([user(whole), says("Noted.")]));
+      const [passage] = await found(store, "launch code heron");
+      assert.match(passage?.text ?? "", /^….*The launch code is Heron-7741, remember it\..*…$/s);
+      assert.ok((passage?.text.length ?? 0) < 300);
+      const words = passage?.text.replace(/^…|…$/g, "") ?? "";
+      assert.equal(whole.slice(passage?.offset).trimStart().startsWith(words), true);
+      assert.deepEqual(
+        [passage?.id, passage?.role, passage?.isWhole, passage?.onPath],
+        ["m0", "user", false, true],
+      );
+    });
+  });
+
+  it("bring the answer behind a question, the result behind a call, and the call behind a result", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn(
+        "s",
+        talk([
+          says("Which berth does the kestrel take?"),
+          user("It is B-12."),
+          user("Thank you."),
+          calls("c1", "look_up", { of: "the pelican" }),
+          result("c1", "look_up", "row 7"),
+          user("Thank you again."),
+          calls("c2", "read", { path: "/berths.txt" }),
+          result("c2", "read", "The cormorant is in berth C-3."),
+        ]),
+      );
+      const texts = async (query: string): Promise<string[]> =>
+        (await found(store, query)).slice(0, 2).map(({ text }) => text);
+      assert.deepEqual(await texts("kestrel"), ["Which berth does the kestrel take?", "It is B-12."]);
+      assert.deepEqual(await texts("pelican"), ['[call look_up {"of":"the pelican"}]', "row 7"]);
+      assert.deepEqual(await texts("cormorant"), [
+        "The cormorant is in berth C-3.",
+        '[call read {"path":"/berths.txt"}]',
+      ]);
+    });
+  });
+
+  it("bring the calls that were made upon a wish, and no further than the user's next words", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn(
+        "s",
+        talk([
+          user("Please mend the lantern."),
+          says("I will look."),
+          calls("c1", "read", { path: "/lamp.txt" }),
+          result("c1", "read", "glass"),
+          calls("c2", "order", { part: "wick" }),
+          result("c2", "order", "done"),
+          user("Now something else."),
+          calls("c3", "read", { path: "/else.txt" }),
+          result("c3", "read", "else"),
+        ]),
+      );
+      const texts = (await found(store, "lantern")).map(({ text }) => text);
+      assert.deepEqual(texts, [
+        "Please mend the lantern.",
+        "I will look.",
+        '[call read {"path":"/lamp.txt"}]',
+        '[call order {"part":"wick"}]',
+      ]);
+    });
+  });
+
+  it("show nothing twice, and cut long calls", async () => {
+    await withStore(async (store) => {
+      const line = "The tide table is read at start and never again.";
+      const contents = SENTENCES.join("\n");
+      store.ingestTurn(
+        "s",
+        talk([
+          user(line),
+          says(`${line} Its path is /tide.txt.`),
+          user(line),
+          calls("c", "write", { path: "/tide.txt", contents }, "I write the tide table."),
+          result("c", "write", "done"),
+        ]),
+      );
+      const all = await found(store, "tide table");
+      const texts = all.map(({ text }) => text);
+      assert.equal(texts.filter((text) => text === line).length, 1, texts.join("\n"));
+      assert.equal(
+        texts.some((text) => text.includes("/tide.txt.")),
+        true,
+      );
+      assert.ok(texts.every((text) => text.length < 900));
+    });
+  });
+
+  it("leave out what recall tools were asked and said", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn(
+        "s",
+        talk([
+          user("The code of the quay gate is QX-4711."),
+          user("What was it?"),
+          calls("c", "mcp__pagurus__context_search", { query: "quay gate code" }),
+          result("c", "mcp__pagurus__context_search", "m0 user: The code of the quay gate is QX-4711."),
+        ]),
+      );
+      const ids = (await found(store, "quay gate code")).map(({ id }) => id);
+      assert.deepEqual([...new Set(ids)], ["m0"]);
+    });
+  });
+
+  it("leave out what the live turn of the session that asks has in sight", async () => {
+    await withStore(async (store) => {
+      const turn = talk([
+        user("The quay gate code is QX-4711."),
+        says("Noted."),
+        user("What was the quay gate code?"),
+      ]);
+      store.ingestTurn("s", turn);
+      const ids = async (): Promise<string[]> =>
+        (await found(store, "quay gate code", { asking: "s" }))
+          .filter(({ beside }) => !beside)
+          .map(({ id }) => id);
+      assert.deepEqual(await ids(), ["m0"]);
+      // A long turn of which the beginning is only summarized.
+      store.publishFrontier("s", 0, { nodeIds: [], firstKeptEntryId: "m2" });
+      store.ingestTurn("s", [
+        messageEntry("m3", "m2", user("And the gate code of the mole?"), { turnId: "turn of m2" }),
+      ]);
+      store.publishFrontier("s", 1, { nodeIds: [], firstKeptEntryId: "m3" });
+      assert.deepEqual((await ids()).toSorted(), ["m0", "m2"]);
+      const commit = {
+        type: "turn_commit",
+        id: "end",
+        parentId: "m3",
+        timestamp: "2026-05-01T10:00:00.000Z",
+      } as const;
+      store.ingestTurn("s", [{ ...commit, turnId: "turn of m2", outcome: "completed" }]);
+      assert.deepEqual((await ids()).toSorted(), ["m0", "m2", "m3"]);
+    });
+  });
+
+  it("name summaries by their own ids, and prefer what was said itself", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn("s", talk([user("The beacon burns oil."), says("Noted.")]));
+      const node = {
+        kind: "leaf",
+        depth: 0,
+        children: [],
+        tokens: 5,
+        sourceTokens: 10,
+        origin: "extractive",
+      } as const;
+      const text = "They spoke of what the beacon burns: whale oil.";
+      store.addNode({
+        ...node,
+        nodeId: "n",
+        sessionId: "s",
+        firstEntryId: "m0",
+        lastEntryId: "m1",
+        text,
+        state: "published",
+      });
+      const all = await found(store, "beacon burns oil");
+      assert.deepEqual(all.map(({ id, role }) => [id, role]).slice(0, 1), [["m0", "user"]]);
+      assert.equal(all.find(({ id }) => id === "n")?.text, text);
+    });
+  });
+});
+
+describe("pages of passages", () => {
+  const words = ["berth", "crane", "lantern", "tide", "mole", "buoy"];
+
+  it("keep to their tokens, follow each other without repetition, and are the same again", async () => {
+    await withStore(async (store) => {
+      const texts = Array.from(
+        { length: 60 },
+        (_, n) =>
+          `Number ${n}: the ${words[n % 6]} beside the ${words[(n * 5 + 1) % 6]}. ${SENTENCES[n % 40]}`,
+      );
+      store.ingestTurn("s", chain(texts));
+      await fc.assert(
+        fc.asyncProperty(
+          fc.integer({ min: 60, max: 900 }),
+          fc.subarray(words, { minLength: 1 }),
+          async (budgetTokens, asked) => {
+            const request = { query: asked.join(" "), sessions: ["s"], budgetTokens };
+            const seen: string[] = [];
+            for (let page = 0, more = true; more; page++) {
+              const answer = await recallPassages(store, { ...request, page });
+              assert.deepEqual(await recallPassages(store, { ...request, page }), answer);
+              const lines = answer.passages.map(({ text }) => text);
+              assert.ok(lines.length > 0);
+              assert.ok(lines.reduce((sum, line) => sum + estimateTokens(line), 0) <= budgetTokens);
+              seen.push(...lines.map((line) => line.replace(/^\(.*\)\n/, "")));
+              more = answer.more;
+            }
+            assert.equal(new Set(seen).size, seen.length);
+            const behind = await recallPassages(store, { ...request, page: 1_000 });
+            assert.deepEqual(behind, { passages: [], more: false });
+          },
+        ),
+        { numRuns: process.env["PAGURUS_PROVE"] === "1" ? 100 : 8 },
+      );
+    });
+  });
+
+  it("give a passage that is longer than a page as far as it goes", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn("s", chain(["数据库的迁移".repeat(60)]));
+      const { passages } = await recallPassages(store, { query: "迁移", sessions: ["s"], budgetTokens: 80 });
+      assert.equal(passages.length, 1);
+      assert.ok(estimateTokens(passages[0]?.text ?? "") <= 80);
+    });
+  });
+
+  it("say of which session, day and branch a passage is, where it is not the one before", async () => {
+    await withStore(async (store) => {
+      store.openSession("a", { sessionKey: "main" });
+      store.openSession("b", { sessionKey: "other" });
+      store.ingestTurn("a", chain(["the lantern is lit", "the lantern is out"], "a"));
+      store.ingestTurn("b", chain(["a lantern far away"], "b"));
+      store.moveLeaf("a", "a0");
+      const { passages } = await recallPassages(store, { query: "lantern", asking: "a", budgetTokens: 500 });
+      const lines = passages.map(({ text }) => text).toSorted();
+      assert.deepEqual(lines, [
+        "(2026-05-01)\na0 user: the lantern is lit",
+        "(2026-05-01, a branch that was left)\na1 user: the lantern is out",
+        "(2026-05-01, session other)\nb0 user: a lantern far away",
+      ]);
+    });
+  });
+});
