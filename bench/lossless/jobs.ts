@@ -1,5 +1,5 @@
 /** What the benchmark of the store does in processes of their own: each starts with a clean heap and an idle loop. */
-import { closeSync, createWriteStream, openSync, readSync } from "node:fs";
+import { closeSync, createWriteStream, openSync, readSync, statSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
@@ -20,8 +20,10 @@ export interface Job {
   folder: string;
   count: number;
   language?: Language;
-  /** Of a bulk: whether it is over when all is stored, or when all is found. */
+  /** Of an adoption: whether it is over when all is stored, or when all is found. */
   index?: "now" | "later";
+  /** Folder of the transcript, where it is another one. */
+  from?: string;
   /** How often what is timed is repeated. */
   runs?: number;
 }
@@ -75,8 +77,13 @@ function fileCursor(file: string): TranscriptCursor {
   };
 }
 
+/** Bytes of the database, whose log is in it once it is closed. */
+function databaseBytes(folder: string): number {
+  return statSync(`${folder}/lossless.db`).size;
+}
+
 /** Time, longest stall of the event loop and memory of taking over a transcript. */
-async function adopt({ folder }: Job): Promise<Figures> {
+async function adopt({ folder, from = folder, index = "now" }: Job): Promise<Figures> {
   const store = openLosslessStore(folder);
   await setImmediate();
   const idle = process.memoryUsage.rss();
@@ -87,51 +94,29 @@ async function adopt({ folder }: Job): Promise<Figures> {
   }, 50);
   delay.enable();
   const start = performance.now();
-  await store.adopt(SESSION, fileCursor(transcriptFile(folder)));
+  await store.adopt(SESSION, fileCursor(transcriptFile(from)), { index });
   const ms = performance.now() - start;
   delay.disable();
   clearInterval(sampler);
   await store.close();
-  return { ms, stallMs: delay.max / 1e6, residentMb: (peak - idle) / 1e6 };
+  const residentMb = (peak - idle) / 1e6;
+  return { ms, stallMs: delay.max / 1e6, residentMb, file: databaseBytes(folder) };
 }
 
-/** So many messages are made before the time of their ingest is taken. */
-const PART = 20_000;
-
-/** A cursor over what a session gets next. */
-function partCursor(part: readonly MessageEntry[]): TranscriptCursor {
-  return {
+/** A history that is made while it is adopted; the size of its database. */
+async function fill({ folder, count, language = "latin" }: Job): Promise<Figures> {
+  const store = openLosslessStore(folder);
+  await store.adopt(SESSION, {
     async *forward() {
-      yield* part;
+      yield* entries(SEED, count, { language });
     },
     async *backward() {
-      // Asked only where the branches part.
+      // Asked only for a session that is known.
     },
     get: async () => undefined,
-  };
-}
-
-/** Messages a second of an adoption, the making of the messages left out; size of the file. */
-async function bulk({ folder, count, language = "latin", index = "now" }: Job): Promise<Figures> {
-  const store = openLosslessStore(folder);
-  let part: MessageEntry[] = [];
-  let ms = 0;
-  const flush = async (): Promise<void> => {
-    const start = performance.now();
-    await store.adopt(SESSION, partCursor(part), { index });
-    ms += performance.now() - start;
-    part = [];
-  };
-  for (const entry of entries(SEED, count, { language })) {
-    part.push(entry);
-    if (part.length === PART) await flush();
-  }
-  if (part.length > 0) await flush();
+  });
   await store.close();
-  const again = openLosslessStore(folder);
-  const { file } = again.sizeReport();
-  await again.close();
-  return { perSecond: (count / ms) * 1000, file };
+  return { file: databaseBytes(folder) };
 }
 
 /** The word that only one turn says. */
@@ -161,7 +146,8 @@ async function turns({ folder, runs = 200 }: Job): Promise<Figures> {
   const searches: number[] = [];
   let missed = 0;
   let count = 0;
-  for (const turn of [...turnsBehind(store.session(SESSION)?.leafId ?? null, 2 * runs)]) {
+  const all = Array.from(turnsBehind(store.session(SESSION)?.leafId ?? null, 2 * runs));
+  for (const turn of all) {
     const start = performance.now();
     store.ingestTurn(SESSION, turn);
     if (count < runs) samples.push(performance.now() - start);
@@ -244,4 +230,4 @@ async function search({ folder, count, runs = 150 }: Job): Promise<Figures> {
   return figures;
 }
 
-export const JOBS = { write, adopt, bulk, turns, walk, search };
+export const JOBS = { write, adopt, fill, turns, walk, search };

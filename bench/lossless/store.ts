@@ -58,34 +58,38 @@ export class Place {
   }
 }
 
-async function adoptionRows(place: Place): Promise<BenchRow[]> {
+/** Bulk ingest is an adoption: with its words stored only, and with all of them found. */
+async function adoptionRows(place: Place, root: string, bytes: number): Promise<BenchRow[]> {
   const at = sizeName(place.count);
-  const adopted = await place.job("adopt");
+  const perSecond = ({ ms = 1 }: Figures): number => (place.count / ms) * 1000;
+  const stored = await new Place(root, "stored", place.count).job("adopt", {
+    from: place.folder,
+    index: "later",
+  });
+  const found = await place.job("adopt");
+  const stall = Math.max(stored["stallMs"] ?? 0, found["stallMs"] ?? 0);
   return [
-    row(`adoption of ${at} messages`, [(adopted["ms"] ?? 0) / 1000, "s"], ["<=", 15], ["100k", 158.6]),
+    row(`bulk ingest to ${at}, stored`, [perSecond(stored), "messages/s"], [">=", 25_000], ["100k", 631]),
     row(
-      "adoption, longest stall of the event loop",
-      [adopted["stallMs"], "ms"],
-      ["<=", 20],
-      ["100k", 145_700],
+      `bulk ingest to ${at}, stored and searchable`,
+      [perSecond(found), "messages/s"],
+      [">=", 10_000],
+      ["100k", 631],
     ),
+    row(`adoption of ${at} messages`, [(found["ms"] ?? 0) / 1000, "s"], ["<=", 15], ["100k", 158.6]),
+    row("adoption, longest stall of the event loop", [stall, "ms"], ["<=", 20], ["100k", 145_700]),
     row(
       "adoption, memory over the idle process",
-      [adopted["residentMb"], "MB"],
+      [found["residentMb"], "MB"],
       ["<=", 200],
       ["100k, all", 856],
     ),
-  ];
-}
-
-async function bulkRows(root: string, count: number, bytes: number): Promise<BenchRow[]> {
-  const at = sizeName(count);
-  const { perSecond: stored } = await new Place(root, "stored", count).job("bulk", { index: "later" });
-  const { perSecond: found, file = 0 } = await new Place(root, "found", count).job("bulk");
-  return [
-    row(`bulk ingest to ${at}, stored`, [stored, "messages/s"], [">=", 25_000], ["100k", 631]),
-    row(`bulk ingest to ${at}, stored and searchable`, [found, "messages/s"], [">=", 10_000], ["100k", 631]),
-    row("database over JSON lines, Latin", [file / bytes, "ratio"], ["<=", 1.6], ["2k", 4.39]),
+    row(
+      "database over JSON lines, Latin",
+      [(found["file"] ?? 0) / bytes, "ratio"],
+      ["<=", 1.6],
+      ["2k", 4.39],
+    ),
   ];
 }
 
@@ -125,7 +129,7 @@ async function searchRows(place: Place): Promise<BenchRow[]> {
 async function chineseRow(root: string, count: number): Promise<BenchRow> {
   const place = new Place(root, "chinese", count);
   const { bytes = 1 } = await place.job("write", { language: "chinese" });
-  const { file = 0 } = await place.job("bulk", { language: "chinese" });
+  const { file = 0 } = await place.job("adopt");
   return row("database over JSON lines, Chinese", [file / bytes, "ratio"]);
 }
 
@@ -141,17 +145,15 @@ export async function storeRows(options: BenchOptions, visit?: Visit): Promise<B
     const adopted = new Place(root, "adopted", middle);
     const { bytes = 1 } = await adopted.job("write");
     options.log("lossless: adoption");
-    const rows = await adoptionRows(adopted);
+    const rows = await adoptionRows(adopted, root, bytes);
     await visit?.("adopted", adopted.folder, middle);
-    options.log("lossless: bulk ingest");
-    rows.push(...(await bulkRows(root, middle, bytes)));
     rows.push(await chineseRow(root, chinese));
     options.log("lossless: turns and walks");
     rows.push(...(await turnRows(adopted)), ...(await walkRows(adopted)));
     rmSync(adopted.folder, { recursive: true });
     options.log(`lossless: ${large} messages`);
     const big = new Place(root, "large", large);
-    await big.job("bulk");
+    await big.job("fill");
     rows.push(...(await walkRows(big)), ...(await searchRows(big)));
     await visit?.("large", big.folder, large);
     return rows;

@@ -146,8 +146,11 @@ function blanksWeight(units: Units, at: number, end: number, weights: Weights): 
  * weights, which is how `bench/tokens/fit.ts` finds them, and in the length of the text.
  */
 export function weigh(text: string, weights: Weights): number {
-  const { length } = text;
-  const units = unitsOf(text);
+  return weighUnits(unitsOf(text), text.length, weights);
+}
+
+/** The same of code units, behind which one stands that is 0. */
+export function weighUnits(units: Units, length: number, weights: Weights): number {
   let total = 0;
   let at = 0;
   /** Where the next word's table begins: after nothing that joins it, after a blank, after a single sign. */
@@ -171,7 +174,9 @@ export function weigh(text: string, weights: Weights): number {
       }
       const size = end - at;
       total +=
-        size <= LONGEST_WORD ? (weights[words + size] as number) : longWordWeight(units, at, end, words, weights);
+        size <= LONGEST_WORD
+          ? (weights[words + size] as number)
+          : longWordWeight(units, at, end, words, weights);
     } else if (kind <= LAST_LETTER) {
       end = runEnd(units, at, kind);
       const slot = SLOT.foreign + 2 * (kind - CYRILLIC);

@@ -199,8 +199,8 @@ class Adoption {
   #send(isLast: boolean): void {
     const { thread, file } = this.#home;
     this.#usesThread = true;
-    const indexed = this.#options.index !== "later";
-    const ask = { sessionId: this.#sessionId, isLast, entries: this.#batch, indexed };
+    const { index = "now" } = this.#options;
+    const ask = { sessionId: this.#sessionId, isLast, entries: this.#batch, index };
     this.#batch = [];
     this.#characters = 0;
     const sent = thread.ask("batch", ask).then(

@@ -56,7 +56,11 @@ export function indexSome(db: Db, limit: number, isEnough: () => boolean = () =>
 }
 
 function waiting(db: Db, from: number, limit: number): { num: number; size: number }[] {
-  return db.all("SELECT num, octet_length(body) AS size FROM texts WHERE num >= ? ORDER BY num LIMIT ?", from, limit);
+  return db.all(
+    "SELECT num, octet_length(body) AS size FROM texts WHERE num >= ? ORDER BY num LIMIT ?",
+    from,
+    limit,
+  );
 }
 
 /** How much waits, counted up to a limit of texts. */

@@ -52,21 +52,21 @@ export class StoreWorker {
   write(batches: readonly SentBatch[]): Tasks["batch"]["answer"][] {
     this.#pause();
     const db = this.#open();
-    const some = (count: number): Tasks["batch"]["answer"][] =>
-      db.transaction(() => {
-        const answers: Tasks["batch"]["answer"][] = [];
-        for (const { entries, ...batch } of batches.slice(0, count)) {
-          if (answers.length > 0 && this.#gate.isWanted) break;
-          answers.push(takeBatch(db, batch, entries));
-        }
-        return answers;
-      });
     try {
-      return some(batches.length);
+      return db.transaction(() => this.#writeSome(db, batches));
     } catch (error) {
       if (batches.length === 1) throw error;
-      return some(1);
+      return db.transaction(() => this.#writeSome(db, batches.slice(0, 1)));
     }
+  }
+
+  #writeSome(db: Db, batches: readonly SentBatch[]): Tasks["batch"]["answer"][] {
+    const answers: Tasks["batch"]["answer"][] = [];
+    for (const batch of batches) {
+      if (answers.length > 0 && this.#gate.isWanted) break;
+      answers.push(takeBatch(db, batch, batch.entries));
+    }
+    return answers;
   }
 
   /** Indexes what waits; only what is worth a segment where more is to come. */

@@ -6,8 +6,8 @@ import type { VerifyReport } from "./types.ts";
 
 export interface SentBatch extends Batch {
   entries: Prepared[];
-  /** Its words are indexed right behind it; otherwise by `index`. */
-  indexed: boolean;
+  /** Words are indexed as soon as nothing else is to do, and by the request `index` at the latest. */
+  index: "now" | "later";
 }
 
 /** What the main thread asks for, by name. */

@@ -12,7 +12,10 @@ export interface Source {
 type Part = Cutting["parts"][number];
 
 /** The template of a cutting; `numberOf` says under which number each part is kept. */
-export function templateOf({ json, parts }: Cutting, numberOf: (part: Part, index: number) => number): string {
+export function templateOf(
+  { json, parts }: Cutting,
+  numberOf: (part: Part, index: number) => number,
+): string {
   if (parts.length === 0) return json;
   const pieces = json.split(MARK);
   parts.forEach((part, index) => {
@@ -24,16 +27,19 @@ export function templateOf({ json, parts }: Cutting, numberOf: (part: Part, inde
 /** The JSON that was cut, byte for byte. */
 export function jsonOf(cutting: Cutting): string {
   const part = (num: number): Part | undefined => cutting.parts[num];
-  return fillTemplate(templateOf(cutting, (_, index) => index), {
-    text: (num) => {
-      const found = part(num);
-      return found && "text" in found ? found.text : "";
+  return fillTemplate(
+    templateOf(cutting, (_, index) => index),
+    {
+      text: (num) => {
+        const found = part(num);
+        return found && "text" in found ? found.text : "";
+      },
+      payload: (num) => {
+        const found = part(num);
+        return found && "data" in found ? found.data : new Uint8Array();
+      },
     },
-    payload: (num) => {
-      const found = part(num);
-      return found && "data" in found ? found.data : new Uint8Array();
-    },
-  });
+  );
 }
 
 const DECODED: Record<string, string> = { "\n": "\\n", "\t": "\\t", "\r": "\\r" };

@@ -19,7 +19,10 @@ export interface Spot {
   tree: number;
 }
 
-/** Keeps the parts of entries. Of one transaction: it knows what the transaction has done. */
+/**
+ * Keeps the parts of entries. Of one transaction: it knows what the transaction has done. New words are indexed later
+ * (`backlog.ts`).
+ */
 export class Keeper {
   readonly #db: Db;
   #unindexed: number;
@@ -31,7 +34,9 @@ export class Keeper {
 
   /** The template of what stands at a spot, its parts kept as used there. */
   keep(cutting: Cutting, spot: Spot): string {
-    return templateOf(cutting, (part) => ("text" in part ? this.#text(part, spot) : this.#payload(part, spot)));
+    return templateOf(cutting, (part) =>
+      "text" in part ? this.#text(part, spot) : this.#payload(part, spot),
+    );
   }
 
   #text({ text, hash }: TextPart, { place, tree }: Spot): number {
@@ -40,9 +45,10 @@ export class Keeper {
       const added = this.#db.prepare("INSERT INTO texts (hash, body) VALUES (?, ?)").run(hash, text);
       const num = Number(added.lastInsertRowid);
       this.#use(num, tree, place);
-      if (num >= this.#unindexed) return num;
-      leaveFrom(this.#db, num);
-      this.#unindexed = num;
+      if (num < this.#unindexed) {
+        leaveFrom(this.#db, num);
+        this.#unindexed = num;
+      }
       return num;
     }
     const isStale =
@@ -56,9 +62,13 @@ export class Keeper {
 
   /** Equal hashes are told apart by comparing the texts. */
   #known(hash: number, text: string): number | undefined {
-    const first = this.#db.get<{ num: number; body: string }>("SELECT num, body FROM texts WHERE hash = ?", hash);
+    const first = this.#db.get<{ num: number; body: string }>(
+      "SELECT num, body FROM texts WHERE hash = ?",
+      hash,
+    );
     if (first === undefined || first.body === text) return first?.num;
-    return this.#db.get<{ num: number }>("SELECT num FROM texts WHERE hash = ? AND body = ?", hash, text)?.num;
+    return this.#db.get<{ num: number }>("SELECT num FROM texts WHERE hash = ? AND body = ?", hash, text)
+      ?.num;
   }
 
   #use(text: number, tree: number, place: number): void {

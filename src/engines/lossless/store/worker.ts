@@ -4,8 +4,11 @@ import { toPagurusError } from "../../../contract/errors.ts";
 import { StoreWorker } from "./store-worker.ts";
 import type { Ask, Reply, Request, Start } from "./tasks.ts";
 
-/** Batches that are taken from the queue at once. */
+/** Batches that are written together at most, and those that are worth a transaction while more are to come. */
 const TOGETHER = 16;
+const ENOUGH = 8;
+/** Longest time that batches wait for others. */
+const WAIT_MS = 20;
 /** The index is merged when neither this thread was asked nor the main thread wrote for so long. */
 const PAUSE_MS = 250;
 /** Between two steps of it. */
@@ -20,6 +23,8 @@ function failure(error: unknown): NonNullable<Reply["error"]> {
 class Desk {
   readonly #port: MessagePort;
   readonly #worker: StoreWorker;
+  #batches: Ask<"batch">[] = [];
+  #writing: NodeJS.Timeout | undefined;
   #merging: NodeJS.Timeout | undefined;
 
   constructor(port: MessagePort, start: Start) {
@@ -29,11 +34,16 @@ class Desk {
 
   take(first: Request): void {
     clearTimeout(this.#merging);
-    const batches: Ask<"batch">[] = [];
+    clearTimeout(this.#writing);
     let next: Request | undefined = first;
-    for (; next?.task === "batch" && batches.length < TOGETHER; next = this.#waiting()) batches.push(next);
-    this.#write(batches);
-    if (next?.task === "batch") this.#write([next]);
+    for (; next?.task === "batch" && this.#batches.length < TOGETHER; next = this.#waiting())
+      this.#batches.push(next);
+    if (!next && this.#batches.length < ENOUGH && this.#batches.at(-1)?.ask.isLast === false) {
+      this.#writing = setTimeout(() => this.#writeAll(), WAIT_MS);
+      return;
+    }
+    this.#writeAll();
+    if (next?.task === "batch") this.take(next);
     else if (next?.task === "end") this.#end(next);
     else if (next) this.#perform(next);
     if (next?.task !== "end" && this.#worker.isUnmerged) this.#mergeInPause();
@@ -43,13 +53,15 @@ class Desk {
     return (receiveMessageOnPort(this.#port) as { message: Request } | undefined)?.message;
   }
 
-  #write(batches: readonly Ask<"batch">[]): void {
+  #writeAll(): void {
+    const batches = this.#batches;
+    this.#batches = [];
     for (let at = 0; at < batches.length;) {
       const rest = batches.slice(at);
       at += this.#replied(rest, () => this.#worker.write(rest.map(({ ask }) => ask)));
     }
     // Who needs the words asks for them, and is told then what was wrong here.
-    if (batches.some(({ ask }) => ask.indexed)) this.#replied([], () => [this.#worker.index(true)]);
+    if (batches.some(({ ask }) => ask.index === "now")) this.#replied([], () => [this.#worker.index(true)]);
   }
 
   #perform(request: Exclude<Request, Ask<"batch"> | Ask<"end">>): void {

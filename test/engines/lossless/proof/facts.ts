@@ -38,6 +38,9 @@ export function turnOf({ index, place, sentence }: Fact): { input: string; plan:
   };
 }
 
+/** Calls of one round: their results have to fit a small window together. */
+const A_ROUND = 3;
+
 /** A search for each fact, ten at once. */
 export function searches(facts: readonly Fact[]): ReplyToolCall[][] {
   const calls = facts.map(({ index, query }) => ({
@@ -45,7 +48,7 @@ export function searches(facts: readonly Fact[]): ReplyToolCall[][] {
     name: "context_search",
     arguments: { query },
   }));
-  return Array.from({ length: Math.ceil(calls.length / 10) }, (_, round) =>
-    calls.slice(round * 10, round * 10 + 10),
+  return Array.from({ length: Math.ceil(calls.length / A_ROUND) }, (_, round) =>
+    calls.slice(round * A_ROUND, (round + 1) * A_ROUND),
   );
 }

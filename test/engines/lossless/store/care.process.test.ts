@@ -212,8 +212,7 @@ describe("a database that is not what it was", () => {
         const again = openLosslessStore(folder);
         try {
           if (again.notices.length > 0) assert.deepEqual(again.sessions(), []);
-          else
-            for (const entry of path) assert.equal(again.getJson(entry.id), JSON.stringify(entry.message));
+          else for (const entry of path) assert.equal(again.getJson(entry.id), JSON.stringify(entry.message));
         } catch (error) {
           assert.equal((error as { code?: unknown }).code, "store_read_failed", String(error));
         } finally {

@@ -19,9 +19,12 @@ function notes(count: number, prefix = "e"): MessageEntry[] {
 }
 
 /** Everything of the path is there, found and whole. */
-async function assertWhole(store: LosslessStore, sessionId: string, path: readonly MessageEntry[]): Promise<void> {
-  for (const entry of path)
-    assert.equal(store.getJson(entry.id, sessionId), JSON.stringify(entry.message));
+async function assertWhole(
+  store: LosslessStore,
+  sessionId: string,
+  path: readonly MessageEntry[],
+): Promise<void> {
+  for (const entry of path) assert.equal(store.getJson(entry.id, sessionId), JSON.stringify(entry.message));
   assert.equal(store.session(sessionId)?.entries, path.length);
   const last = path.at(-1)?.message.content;
   assert.ok(typeof last === "string");
@@ -115,7 +118,10 @@ describe("a full disk", () => {
         () => {
           for (; turns < 200; turns++) store.ingestTurn("s", turn(turns));
         },
-        { code: "store_write_failed", message: `Cannot write to ${file}: the disk is full; free some space and try again.` },
+        {
+          code: "store_write_failed",
+          message: `Cannot write to ${file}: the disk is full; free some space and try again.`,
+        },
       );
       assert.ok(turns > 0 && turns < 200);
       assert.throws(() => store.setSessionState("s", { text: "long ".repeat(50_000) }), {
@@ -136,9 +142,13 @@ describe("a full disk", () => {
     try {
       const child = join(import.meta.dirname, "limited.child.ts");
       // Blocks of 512 bytes: 1 MB, less than the words of the transcript.
-      const limited = spawn("sh", ["-c", 'ulimit -f 2000 && exec "$0" "$@"', process.execPath, child, folder], {
-        stdio: ["ignore", "pipe", "inherit"],
-      });
+      const limited = spawn(
+        "sh",
+        ["-c", 'ulimit -f 2000 && exec "$0" "$@"', process.execPath, child, folder],
+        {
+          stdio: ["ignore", "pipe", "inherit"],
+        },
+      );
       let told = "";
       limited.stdout.setEncoding("utf8").on("data", (chunk: string) => (told += chunk));
       await new Promise((resolve) => limited.once("close", resolve));
@@ -146,7 +156,10 @@ describe("a full disk", () => {
       const path = limitedPath();
       assert.ok(stored < path.length);
       assert.equal(code, "store_write_failed");
-      assert.match(message, /^Cannot write to \S+lossless\.db: the disk refused it \(.+\); check the disk and its free space\.$/);
+      assert.match(
+        message,
+        /^Cannot write to \S+lossless\.db: the disk refused it \(.+\); check the disk and its free space\.$/,
+      );
       const store = openLosslessStore(folder);
       try {
         const kept = store.session("s")?.entries ?? 0;

@@ -1,5 +1,5 @@
 /** Adopts more than its process may write to one file, and tells how far it came and why it ended. */
-import { PagurusError } from "../../../../src/contract/errors.ts";
+import type { PagurusError } from "../../../../src/contract/errors.ts";
 import { openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
 import { cursorOver } from "./fixtures.ts";
 import { limitedPath } from "./limited.ts";
