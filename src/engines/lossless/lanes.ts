@@ -122,10 +122,7 @@ function planRoom(session: LosslessSession, asked: Asked): Plan | { reason: stri
       reason: `There is nothing to compact: the context has about ${Math.ceil(before * factor)} tokens.`,
     };
   const half = asked.force ? Math.floor(items / 2) : Infinity;
-  const live = view.items.slice(liveStart).reduce((sum, { tokens }) => sum + tokens, 0);
-  const tail = Math.floor(shares.tail / factor);
-  // A short live turn takes no room from the turns before it.
-  const keep = Math.min(live < tail ? tail + live : tail, half);
+  const keep = Math.min(Math.floor(shares.tail / factor), half);
   const cut = planCut(store, view, { keep, liveStart, splitsLive: true });
   if ("reason" in cut) return cut;
   // Half of what the head stands for and of what it takes the place of: else nothing would be gained.
