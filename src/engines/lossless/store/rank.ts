@@ -62,7 +62,7 @@ function isEdge(text: string, at: number): boolean {
 }
 
 /** Every place of the words, in order. */
-export function hitsIn(text: string, words: readonly QueryWord[]): Hit[] {
+function hitsIn(text: string, words: readonly QueryWord[]): Hit[] {
   const folded = fold(text);
   const hits: Hit[] = [];
   for (const [word, { text: wanted, unspaced }] of words.entries()) {

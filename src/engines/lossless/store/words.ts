@@ -33,7 +33,7 @@ function partWords(part: Part): string {
 }
 
 /** The words, with calls as a name and JSON whose line breaks are breaks, and images by their kind. */
-export function messageWords(message: AgentMessage): Words {
+function messageWords(message: AgentMessage): Words {
   if (typeof message.content === "string") return { text: message.content, calls: [] };
   const calls: CallWords[] = [];
   let text = "";
