@@ -4,7 +4,6 @@ import {
   CYRILLIC,
   DIGIT,
   EXTENDED,
-  LAST_LETTER,
   LOWER,
   NEWLINE,
   SIGN,
@@ -61,20 +60,6 @@ function classAt(units: Units, at: number): number {
 function smallEnd(units: Units, at: number): number {
   let end = at;
   for (let kind = classAt(units, end); kind !== UPPER && kind <= EXTENDED; kind = classAt(units, end)) end++;
-  return end;
-}
-
-/** End of the run of one class at `at`. */
-function runEnd(units: Units, at: number, kind: number): number {
-  let end = at + 1;
-  while (classAt(units, end) === kind) end++;
-  return end;
-}
-
-/** End of the run of signs at `at`, `length` at most: what ends a text is a sign. */
-function signsEnd(units: Units, at: number, length: number): number {
-  let end = at;
-  while (end < length && classAt(units, end) >= SIGN) end++;
   return end;
 }
 
@@ -156,57 +141,55 @@ export function weighUnits(units: Units, length: number, weights: Weights): numb
   /** Where the next word's table begins: after nothing that joins it, after a blank, after a single sign. */
   let words: number = SLOT.bareWord;
   let signs: number = SLOT.bareSigns;
+  let kind = classAt(units, 0);
   while (at < length) {
-    const kind = classAt(units, at);
-    let end: number;
+    let end = at + 1;
+    /** Of the unit at `end`: the piece behind this one begins with it. */
+    let next = classAt(units, end);
     let nextWords: number = SLOT.bareWord;
     let nextSigns: number = SLOT.bareSigns;
     if (kind <= EXTENDED) {
       // Capitals, then small letters, as camel case is cut. The commonest loops stand here: calls would cost as much.
-      end = at;
-      let next = kind;
-      while (next === UPPER) next = classAt(units, ++end);
-      while (next === LOWER) next = classAt(units, ++end);
-      if (next === ACCENTED || next === EXTENDED) {
-        const plain = end;
+      if (kind === UPPER) while (next === UPPER) next = classAt(units, ++end);
+      if (kind <= UPPER) while (next === LOWER) next = classAt(units, ++end);
+      if (kind > UPPER || next === ACCENTED || next === EXTENDED) {
+        const plain = kind > UPPER ? at : end;
         end = smallEnd(units, plain);
+        next = classAt(units, end);
         total += accentsWeight(units, plain, end, weights);
       }
       const size = end - at;
-      total +=
-        size <= LONGEST_WORD
-          ? (weights[words + size] as number)
-          : longWordWeight(units, at, end, words, weights);
-    } else if (kind <= LAST_LETTER) {
-      end = runEnd(units, at, kind);
-      const slot = SLOT.foreign + 2 * (kind - CYRILLIC);
-      total += (weights[slot] as number) + (end - at) * (weights[slot + 1] as number);
-    } else if (kind === DIGIT) {
-      end = runEnd(units, at, DIGIT);
-      total += Math.ceil((end - at) / 3) * (weights[SLOT.digits] as number);
-    } else if (kind < SIGN) {
-      end = at + 1;
+      if (size <= LONGEST_WORD) total += weights[words + size] as number;
+      else total += longWordWeight(units, at, end, words, weights);
+    } else if (kind < SIGN && kind > DIGIT) {
       let last = kind;
-      let next = classAt(units, end);
       for (; next >= SPACE && next < SIGN; next = classAt(units, ++end)) last = next;
       if (end === at + 1 && kind !== NEWLINE) total += weights[SLOT.blankRepeat] as number;
       else total += blanksWeight(units, at, end, weights);
-      if (end === length) next = DIGIT;
       if (last !== NEWLINE) {
         nextWords = SLOT.spacedWord;
         if (last === SPACE) nextSigns = SLOT.spacedSigns;
-        if (next === DIGIT || (next >= SIGN && last !== SPACE)) total += weights[SLOT.blank] as number;
+        if (next === DIGIT || end === length || (next >= SIGN && last !== SPACE))
+          total += weights[SLOT.blank] as number;
       }
-    } else {
-      end = signsEnd(units, at, length);
-      if (end === at + 1 && signs === SLOT.bareSigns && end < length && classAt(units, end) <= EXTENDED) {
+    } else if (kind >= SIGN) {
+      while (next >= SIGN && end < length) next = classAt(units, ++end);
+      if (end === at + 1 && signs === SLOT.bareSigns && next <= EXTENDED) {
         nextWords = SLOT.signedWord;
       } else {
         total += signsWeight(units, at, end, signs, weights);
-        while (end < length && classAt(units, end) === NEWLINE) end++;
+        while (next === NEWLINE) next = classAt(units, ++end);
+      }
+    } else {
+      while (next === kind) next = classAt(units, ++end);
+      if (kind === DIGIT) total += Math.ceil((end - at) / 3) * (weights[SLOT.digits] as number);
+      else {
+        const slot = SLOT.foreign + 2 * (kind - CYRILLIC);
+        total += (weights[slot] as number) + (end - at) * (weights[slot + 1] as number);
       }
     }
     at = end;
+    kind = next;
     words = nextWords;
     signs = nextSigns;
   }

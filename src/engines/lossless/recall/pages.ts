@@ -3,6 +3,9 @@ import { estimateTokens } from "../../../tokens/estimate.ts";
 import type { Passage } from "../store/passages.ts";
 import type { LosslessStore } from "../store/store.ts";
 
+/** Tokens that a passage takes, about: a larger page looks for more of them. */
+const PASSAGE_TOKENS = 160;
+const LEAST_WANTED = 80;
 /** Characters of a token at most, for a first cut of a long text. */
 const TOKEN_CHARS = 4;
 
@@ -101,16 +104,22 @@ function line({ id, role, toolName, beside, offset, isWhole, text }: Passage): s
  * `session_not_found`.
  */
 export async function recallPassages(store: LosslessStore, request: RecallRequest): Promise<RecallPage> {
-  const { budgetTokens, page: wanted = 0, asking, ...query } = request;
+  const { budgetTokens, page: asked = 0, asking, ...query } = request;
   let page = new Page(asking, budgetTokens);
   let number = 0;
-  const found = await store.passages({ ...query, ...(asking === undefined ? {} : { asking }) });
+  // The same for every page, since it decides upon the order.
+  const wanted = Math.max(LEAST_WANTED, Math.ceil(budgetTokens / PASSAGE_TOKENS));
+  const found = await store.passages({
+    ...query,
+    wanted,
+    ...(asking === undefined ? {} : { asking }),
+  });
   for (const passage of found) {
     if (page.add(passage)) continue;
-    if (number === wanted) return { passages: page.passages, more: true };
+    if (number === asked) return { passages: page.passages, more: true };
     page = new Page(asking, budgetTokens);
     page.add(passage);
     number += 1;
   }
-  return { passages: number === wanted ? page.passages : [], more: false };
+  return { passages: number === asked ? page.passages : [], more: false };
 }

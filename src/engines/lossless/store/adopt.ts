@@ -6,7 +6,7 @@ import { takeBatch } from "./adopt-batch.ts";
 import type { Db } from "./db.ts";
 import { moveLeaf } from "./ingest.ts";
 import { asStoreFailure, ensureSession, setAdopted, guarded } from "./sessions.ts";
-import { prepare, type Prepared } from "./prepare.ts";
+import { prepareRest, prepareSmall, sizeOf, type Prepared, type Raw } from "./prepare.ts";
 import { entryAt, resolve, sessionRow } from "./tree.ts";
 import type { StoreThread } from "./thread.ts";
 import type { AdoptOptions, IngestResult } from "./types.ts";
@@ -135,7 +135,7 @@ class Adoption {
   readonly #home: Home;
   readonly #sessionId: string;
   readonly #options: AdoptOptions;
-  #batch: Prepared[] = [];
+  #batch: (Prepared | Raw)[] = [];
   #characters = 0;
   #usesThread = false;
   readonly #underway: Promise<void>[] = [];
@@ -155,9 +155,8 @@ class Adoption {
         "The adoption of the transcript was aborted; the next one goes on.",
         { cause: this.#options.signal.reason },
       );
-    const prepared = prepare(entry);
-    this.#batch.push(prepared);
-    this.#characters += sizeOf(prepared);
+    this.#batch.push(prepareSmall(entry));
+    this.#characters += sizeOf(entry);
     this.leafId = entry.id;
     if (this.#batch.length >= BATCH || this.#characters >= BATCH_CHARACTERS) {
       this.#send(false);
@@ -170,7 +169,8 @@ class Adoption {
     const { db, file, thread } = this.#home;
     if (!this.#usesThread && this.#batch.length <= SMALL && this.#characters < BATCH_CHARACTERS / 4) {
       const batch = { sessionId: this.#sessionId, isLast: true };
-      this.#count(guarded(file, () => takeBatch(db, batch, this.#batch)));
+      const entries = this.#batch.map(prepareRest);
+      this.#count(guarded(file, () => takeBatch(db, batch, entries)));
       return;
     }
     this.#send(true);
@@ -219,12 +219,4 @@ class Adoption {
     this.total.known += known;
     this.#options.onProgress?.({ ...this.total });
   }
-}
-
-/** Rough number of bytes that go to the worker. */
-function sizeOf(entry: Prepared): number {
-  if ("rewindTo" in entry) return 0;
-  let size = entry.cutting.json.length;
-  for (const part of entry.cutting.parts) size += "text" in part ? part.text.length : part.data.byteLength;
-  return size;
 }

@@ -87,7 +87,7 @@ export function mergeIndex(db: Db, pages: number): boolean {
 }
 
 export function markUnmerged(db: Db): void {
-  db.run("INSERT OR IGNORE INTO meta (name, value) VALUES (?, '1')", UNMERGED);
+  if (!isUnmerged(db)) db.run("INSERT OR IGNORE INTO meta (name, value) VALUES (?, '1')", UNMERGED);
 }
 
 export function markMerged(db: Db): void {

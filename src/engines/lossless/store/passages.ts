@@ -15,6 +15,8 @@ import type { CallWords } from "./words.ts";
 export interface PassageQuery extends Pick<SearchQuery, "query" | "sessions" | "before"> {
   /** Session that asks: what its live turn has in sight is left out, the question itself above all. */
   asking?: string;
+  /** Messages that are looked for at least, up to 200; 80 where absent. */
+  wanted?: number;
 }
 
 /** Words of one entry or summary. */
@@ -38,8 +40,9 @@ export interface Passage {
   text: string;
 }
 
-/** Messages that are looked for at least. */
+/** Messages that are looked for, and at most. */
 const WANTED = 80;
+const MOST_WANTED = 200;
 /** Characters of a stretch around words, of a message beside it, of a call and of the calls of one message. */
 const STRETCH = 500;
 const BESIDE = 300;
@@ -254,7 +257,7 @@ function callAround({ words: { text, calls } }: Said, { text: found, window }: F
 
 /** Best first, made as they are read. Throws `session_not_found`. */
 export async function passages(home: Home, query: PassageQuery): Promise<Iterable<Passage>> {
-  const { asking, ...asked } = query;
+  const { asking, wanted = WANTED, ...asked } = query;
   const isHidden = asking === undefined ? undefined : inSight(home, asking);
-  return new Passages(home, await find(home, asked, WANTED, isHidden)).all();
+  return new Passages(home, await find(home, asked, Math.min(wanted, MOST_WANTED), isHidden)).all();
 }

@@ -26,6 +26,45 @@ export interface PreparedRewind {
 
 export type Prepared = PreparedEntry | PreparedRewind;
 
+/** An entry that takes too long to be prepared on the main thread. */
+export interface Raw {
+  raw: TranscriptEntry;
+}
+
+/** Characters of an entry from which on it is large; larger ones are felt. */
+const LARGE = 100_000;
+
+/** Prepared, or as it is where it is large. Throws `import_invalid` as `prepare`. */
+export function prepareSmall(entry: TranscriptEntry): Prepared | Raw {
+  return sizeOf(entry) < LARGE ? prepare(entry) : { raw: entry };
+}
+
+/** What `prepareSmall` has left. */
+export function prepareRest(entry: Prepared | Raw): Prepared {
+  return "raw" in entry ? prepare(entry.raw) : entry;
+}
+
+/** Rough number of characters, without making the JSON. */
+export function sizeOf(entry: TranscriptEntry): number {
+  if (entry.type === "compaction") return entry.summary.length;
+  if (entry.type !== "message") return 200;
+  const { content } = entry.message;
+  if (typeof content === "string") return content.length;
+  let size = 200;
+  for (const part of content) {
+    if (part.type === "text") size += part.text.length;
+    else if (part.type === "thinking") size += part.thinking.length;
+    else size += part.type === "image" ? part.data.length : argumentsSize(part.arguments);
+  }
+  return size;
+}
+
+function argumentsSize(values: Record<string, unknown>): number {
+  let size = 500;
+  for (const value of Object.values(values)) if (typeof value === "string") size += value.length;
+  return size;
+}
+
 /** Only what a model would see counts. */
 function tokensOf(entry: TranscriptEntry): number {
   if (entry.type === "message") return messageTokens(entry.message);

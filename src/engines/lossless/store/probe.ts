@@ -20,6 +20,9 @@ const CROSSED_TEXTS = 240;
 /** Sessions that the index can be asked for by name; more are filtered afterwards. */
 const SCOPED = 32;
 
+/** Share of all texts. */
+const MOST = 0.5;
+
 /** Part of the index that is searched: an expression to add, and how many texts it has, about. */
 export interface Scope {
   expression: string;
@@ -39,15 +42,18 @@ export interface Probe extends WeighedWord {
 
 export function scopeOf(db: Db, wanted: readonly SessionRow[] | undefined): Scope {
   const last = db.get<{ num: number | null }>("SELECT max(num) AS num FROM texts")?.num ?? 0;
-  if (!wanted || wanted.length > SCOPED) return { expression: "", texts: last, last };
-  const trees = [...new Set(wanted.flatMap((session) => treesOf(db, session.num)))];
+  const all: Scope = { expression: "", texts: last, last };
+  if (!wanted || wanted.length > SCOPED) return all;
   let texts = 0;
   for (const { num } of wanted)
     texts +=
       db.get<{ n: number | null }>("SELECT sum(length) AS n FROM members WHERE session = ?", num)?.n ?? 0;
+  // Where most of it is theirs, to ask for theirs only costs more than to leave the rest out afterwards.
+  if (texts > last * MOST) return all;
+  const trees = [...new Set(wanted.flatMap((session) => treesOf(db, session.num)))];
   // A session without entries has no tree, and no hits.
   const words = (trees.length === 0 ? [0] : trees).map((tree) => `"${treeWord(tree)}"`);
-  return { expression: ` AND (${words.join(" OR ")})`, texts: Math.min(texts, last), last };
+  return { expression: ` AND (${words.join(" OR ")})`, texts, last };
 }
 
 /** SQLite's tokenizer knows fewer characters than we do: what it cuts in two cannot be asked for. */

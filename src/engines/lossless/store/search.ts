@@ -12,10 +12,10 @@ import { snippetOf, windowsOf, type Window } from "./rank.ts";
 import { depthOf, entryAt, requireSession } from "./tree.ts";
 import type { SearchHit, SearchQuery } from "./types.ts";
 
-/** Texts that are read and ranked, and how many characters they may have together. */
+/** Texts that are read and ranked at least, and how many characters they may have together. */
 const RANKED = 240;
 const RANKED_CHARACTERS = 1_500_000;
-/** Of the ranked texts, those whose place is looked up: so many for each hit that is wanted, at least. */
+/** Of the ranked texts, those whose place is looked up: so many for each message that is wanted, at least. */
 const PLACED_EACH = 3;
 const PLACED_LEAST = 60;
 /** How much a rank in a list counts against the next one. */
@@ -98,9 +98,10 @@ export async function find(
   const sessions = query.sessions?.map((id) => requireSession(db, id));
   const scope = scopeOf(db, sessions);
   const words = await probeWords(db, queryWords(query.query), scope, slices.pause);
-  const nums = await promising(db, words, scope, { limit: RANKED, pause: slices.pause });
-  const placing = new Placing(home, query, sessions);
   const enough = Math.max(PLACED_LEAST, PLACED_EACH * wanted);
+  const limit = Math.max(RANKED, enough);
+  const nums = await promising(db, words, scope, { limit, pause: slices.pause });
+  const placing = new Placing(home, query, sessions);
   const found: Found[] = [];
   let count = 0;
   for (const { num, text, windows } of await score(db, nums, words, slices)) {

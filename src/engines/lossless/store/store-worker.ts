@@ -10,6 +10,7 @@ import type { Db } from "./db.ts";
 import { finishScrub, forget } from "./delete.ts";
 import { Gate } from "./gate.ts";
 import { connect } from "./open.ts";
+import { prepareRest } from "./prepare.ts";
 import type { Ask, Request, SentBatch, Start, Tasks } from "./tasks.ts";
 import { verifyDatabase } from "./verify.ts";
 
@@ -17,10 +18,10 @@ import { verifyDatabase } from "./verify.ts";
 const INDEX_BATCH = 300;
 /**
  * Each such transaction makes a segment of the index. They are merged in pauses, and at once when there are so many that
- * every search would feel it. Pages of one step of merging: a few milliseconds.
+ * every search would feel it. Pages of one step of merging: some 20 ms, most of them for its beginning and end.
  */
 const MOST_SEGMENTS = 512;
-const MERGE_PAGES = 24;
+const MERGE_PAGES = 64;
 /** From so many on, whoever opens the store next goes on with merging. */
 const MARKED_SEGMENTS = 16;
 /** How long other processes are kept from writing, but for one transaction, and the moment that they get then. */
@@ -51,22 +52,25 @@ export class StoreWorker {
    */
   write(batches: readonly SentBatch[]): Tasks["batch"]["answer"][] {
     this.#pause();
-    const db = this.#open();
     try {
-      return db.transaction(() => this.#writeSome(db, batches));
+      return this.#writeSome(batches);
     } catch (error) {
       if (batches.length === 1) throw error;
-      return db.transaction(() => this.#writeSome(db, batches.slice(0, 1)));
+      return this.#writeSome(batches.slice(0, 1));
     }
   }
 
-  #writeSome(db: Db, batches: readonly SentBatch[]): Tasks["batch"]["answer"][] {
-    const answers: Tasks["batch"]["answer"][] = [];
-    for (const batch of batches) {
-      if (answers.length > 0 && this.#gate.isWanted) break;
-      answers.push(takeBatch(db, batch, batch.entries));
-    }
-    return answers;
+  #writeSome(batches: readonly SentBatch[]): Tasks["batch"]["answer"][] {
+    const db = this.#open();
+    const ready = batches.map((batch) => ({ batch, entries: batch.entries.map(prepareRest) }));
+    return db.transaction(() => {
+      const answers: Tasks["batch"]["answer"][] = [];
+      for (const { batch, entries } of ready) {
+        if (answers.length > 0 && this.#gate.isWanted) break;
+        answers.push(takeBatch(db, batch, entries));
+      }
+      return answers;
+    });
   }
 
   /** Indexes what waits; only what is worth a segment where more is to come. */
@@ -76,7 +80,7 @@ export class StoreWorker {
     const isWorth = (): boolean => !isMoreToCome || pendingSize(db, INDEX_BATCH).texts === INDEX_BATCH;
     while (isWorth() && indexSome(db, INDEX_BATCH, isEnough)) {
       this.#segments += 1;
-      if (this.#segments === MARKED_SEGMENTS) markUnmerged(db);
+      if (this.isUnmerged) markUnmerged(db);
       this.#pause();
       if (this.#segments >= MOST_SEGMENTS) while (this.mergeSome());
     }

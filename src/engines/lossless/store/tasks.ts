@@ -1,11 +1,11 @@
 /** What the main thread and the thread of the store say to each other. */
 import type { Batch } from "./adopt-batch.ts";
 import type { Forgotten } from "./delete.ts";
-import type { Prepared } from "./prepare.ts";
+import type { Prepared, Raw } from "./prepare.ts";
 import type { VerifyReport } from "./types.ts";
 
 export interface SentBatch extends Batch {
-  entries: Prepared[];
+  entries: (Prepared | Raw)[];
   /** Words are indexed as soon as nothing else is to do, and by the request `index` at the latest. */
   index: "now" | "later";
 }

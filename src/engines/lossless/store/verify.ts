@@ -1,7 +1,7 @@
 /** Is the database whole: the file itself, the counts of references, the index against the texts. */
 import { hash } from "node:crypto";
 import { indexSome } from "./backlog.ts";
-import { hashOf } from "./cutting.ts";
+import { hashOf, type Form } from "./cutting.ts";
 import type { Db } from "./db.ts";
 import { references } from "./template.ts";
 import { nodePlace } from "./nodes.ts";
@@ -62,12 +62,16 @@ function checkContents(db: Db): string[] {
   return changed === 0 ? [] : [`${changed} texts or payloads are not what was stored.`];
 }
 
+function isText(form: Form): boolean {
+  return form === "t" || form === "j";
+}
+
 /** Every template's references, as the rows of `uses` have them. */
 function checkTemplates(db: Db): string[] {
   let missing = 0;
   let counted = 0;
-  const has = (form: string, num: number, place: number): boolean =>
-    form === "t" || form === "j"
+  const has = (form: Form, num: number, place: number): boolean =>
+    isText(form)
       ? db.get("SELECT 1 FROM uses WHERE text = ? AND place = ?", num, place) !== undefined
       : db.get("SELECT 1 FROM payload_uses WHERE payload = ? AND place = ?", num, place) !== undefined;
   const rows = [
@@ -77,8 +81,10 @@ function checkTemplates(db: Db): string[] {
   for (const set of rows) {
     for (const row of set as Iterable<{ num: number; body: string; node?: number }>) {
       const place = row.node === undefined ? row.num : nodePlace(row.num);
-      // A text that an entry says twice is one use.
-      const different = new Map(references(row.body).map((found) => [`${found.form} ${found.num}`, found]));
+      // A text that an entry says twice is one use, also as the words of a part and as arguments.
+      const different = new Map(
+        references(row.body).map((found) => [`${isText(found.form)} ${found.num}`, found]),
+      );
       for (const { form, num } of different.values()) {
         if (has(form, num, place)) counted += 1;
         else missing += 1;

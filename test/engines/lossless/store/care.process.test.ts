@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
+import type { MessageEntry } from "../../../../src/contract/transcript.ts";
 import { openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
 import { chain, cursorOver, messageEntry, withStore } from "./fixtures.ts";
 
@@ -45,6 +46,41 @@ describe("a long transcript", () => {
       const report = await store.verify();
       assert.deepEqual(report.problems, []);
       assert.equal(report.counts.entries, 6_000);
+    });
+  });
+
+  it("with entries of any size comes back byte for byte", async () => {
+    await withStore(async (store) => {
+      const data = Buffer.alloc(300_000, "pixel").toString("base64");
+      const path = chain(Array.from({ length: 60 }, (_, index) => `note ${index}`));
+      const large: MessageEntry["message"][] = [
+        { role: "user", content: [{ type: "image", data, mimeType: "image/png" }] },
+        { role: "user", content: "words of a long text\n".repeat(20_000) },
+        {
+          role: "assistant",
+          content: [
+            { type: "toolCall", id: "c", name: "write", arguments: { content: "tide\n".repeat(50_000) } },
+          ],
+        },
+      ];
+      large.forEach((message, index) => {
+        path.push(messageEntry(`large${index}`, path.at(-1)?.id ?? null, message));
+      });
+      await store.adopt("s", cursorOver(path));
+      await store.adopt(
+        "few",
+        cursorOver(
+          path.slice(-3).map((entry, index) => ({
+            ...entry,
+            id: `f${index}`,
+            parentId: index === 0 ? null : `f${index - 1}`,
+          })),
+        ),
+      );
+      for (const entry of path) assert.equal(store.getJson(entry.id), JSON.stringify(entry.message));
+      large.forEach((message, index) => assert.equal(store.getJson(`f${index}`), JSON.stringify(message)));
+      assert.equal((await store.search({ query: "tide" })).length, 2);
+      assert.deepEqual((await store.verify()).problems, []);
     });
   });
 

@@ -23,6 +23,76 @@ describe("what is stored comes back byte for byte", () => {
     });
   });
 
+  it("where other strings of it look like the marks that the store puts in", async () => {
+    const marks = [0, 1, 7].flatMap((name) => [
+      `\u0001${name}.0\u0001`,
+      `"\u0001${name}.1\u0001`,
+      `\u0001${name}.`,
+      `\\"\u0001${name}.0\u0001"`,
+    ]);
+    const all = Array.from({ length: 12 }, (_, name) => `\u0001${name}.0\u0001`).join('"');
+    await withStore(async (store) => {
+      for (const [index, mark] of [...marks, all, `"${all}`].entries()) {
+        const message = {
+          role: "assistant" as const,
+          content: [
+            { type: "text" as const, text: `words ${index} ${mark}` },
+            { type: "toolCall" as const, id: mark, name: mark, arguments: { [mark]: mark, list: [mark] } },
+          ],
+          provider: mark,
+          [mark]: mark,
+        };
+        store.ingestTurn(`s${index}`, [messageEntry(`m${index}`, null, message)]);
+        assert.equal(store.getJson(`m${index}`), JSON.stringify(message), mark);
+        assert.deepEqual(store.get(`m${index}`)?.message, message);
+      }
+      assert.deepEqual((await store.verify()).problems, []);
+    });
+  });
+
+  it("of values that write their JSON themselves", async () => {
+    class Words {
+      readonly type = "text";
+      readonly text = "secret";
+      toJSON(): object {
+        return { type: "text", text: "as told" };
+      }
+    }
+    const message = {
+      role: "user" as const,
+      content: [new Words(), { type: "text" as const, text: "plain" }],
+    };
+    await withStore(async (store) => {
+      store.ingestTurn("s", [messageEntry("a", null, message)]);
+      assert.equal(store.getJson("a"), JSON.stringify(message));
+      assert.equal((await store.search({ query: "told" })).length, 1);
+    });
+  });
+
+  it("where the words of a part are also the arguments of a call", async () => {
+    const words = { path: "src/tide.ts" };
+    const message = {
+      role: "assistant" as const,
+      content: [
+        { type: "text" as const, text: JSON.stringify(words) },
+        { type: "toolCall" as const, id: "c", name: "read", arguments: words },
+      ],
+    };
+    await withStore(async (store) => {
+      store.ingestTurn("s", [messageEntry("a", null, message)]);
+      assert.equal(store.getJson("a"), JSON.stringify(message));
+      assert.deepEqual((await store.verify()).problems, []);
+      await store.deleteSession(["s"]);
+      assert.deepEqual((await store.verify()).counts, {
+        sessions: 0,
+        entries: 0,
+        texts: 0,
+        payloads: 0,
+        nodes: 0,
+      });
+    });
+  });
+
   it("for entries of every other type", async () => {
     const base = { parentId: null, timestamp: "2026-05-01T10:00:00.000Z" };
     const entries: TranscriptEntry[] = [
