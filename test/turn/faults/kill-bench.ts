@@ -278,8 +278,19 @@ const number = (input: string): number => Number(/\d+/.exec(input)?.[0]);
 
 /** The file up to the end of its last commit marker. */
 function committed(bytes: Buffer): Buffer {
-  const at = bytes.lastIndexOf('"type":"turn_commit"');
-  if (at < 0) return Buffer.alloc(0);
-  const end = bytes.indexOf("\n", at);
-  return end < 0 ? committed(bytes.subarray(0, at)) : bytes.subarray(0, end + 1);
+  const whole = bytes.subarray(0, unfinishedRewrite(bytes) ?? bytes.lastIndexOf("\n") + 1);
+  const at = whole.lastIndexOf('"type":"turn_commit"');
+  return at < 0 ? Buffer.alloc(0) : whole.subarray(0, whole.indexOf("\n", at) + 1);
+}
+
+/** Where the lines of a rewrite begin that the kill cut short: they count together or not at all. */
+function unfinishedRewrite(bytes: Buffer): number | undefined {
+  const at = bytes.lastIndexOf('"branch":{');
+  if (at < 0) return undefined;
+  const from = bytes.lastIndexOf("\n", at) + 1;
+  const lines = bytes.subarray(from).toString("utf8").split("\n").slice(0, -1);
+  const [first] = lines;
+  if (first === undefined) return from;
+  const { branch } = JSON.parse(first) as { branch: { entries: number } };
+  return lines.length < branch.entries ? from : undefined;
 }
