@@ -78,6 +78,7 @@ async function beside(folder: string, kind: "compact" | "maintain"): Promise<Fig
   return {
     [`${kind}LongestMs`]: Math.max(...ms),
     [`${kind}P95`]: quantile(ms, 0.95),
+    [`${kind}P99`]: quantile(ms, 0.99),
     [`${kind}During`]: ms.length,
     [`${kind}Before`]: before,
     [`${kind}Calls`]: calls,

@@ -46,12 +46,16 @@ function engineRows({ engine }: StatusReport): StatusRow[] {
   const { state, stateProblem } = engine;
   if (stateProblem !== undefined) return [["", oneLine(stateProblem, 300)]];
   if (!state) return [];
-  const { epoch, trigger, debts } = state;
+  const { epoch, trigger, debts, notes = [] } = state;
   const about = epoch
     ? `epoch ${oneLine(epoch.id, 40)}: ${count(epoch.tokens)} tokens stand before entry ${epoch.firstKeptEntryId}`
     : "nothing is compacted";
   const at = trigger === undefined ? "" : `; its trigger is ${count(trigger)} tokens`;
-  return [["", about + at], ...(debts ? [["Debts", debtLine(debts)] satisfies StatusRow] : [])];
+  return [
+    ["", about + at],
+    ...(debts ? [["Debts", debtLine(debts)] satisfies StatusRow] : []),
+    ...notes.map((note): StatusRow => ["Note", oneLine(note, 300)]),
+  ];
 }
 
 /** `3, tried up to 2 times, last failure model_timeout, next try 2026-11-21 22:02:18`. */

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { PagurusError } from "../contract/errors.ts";
 
 /** A slice ends at the first item behind this time. */
-const SLICE_MS = 10;
+const SLICE_MS = 5;
 /** Items that are sorted at once; longer lists are merged from such runs. */
 const RUN = 1_024;
 

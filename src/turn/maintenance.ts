@@ -87,21 +87,38 @@ export async function maintain(
 /** Runs one kind of work of the host until it is done; it is stopped when the host closes. */
 export type TrackBackground = (kind: string, work: (signal: AbortSignal) => Promise<void>) => void;
 
+interface Due {
+  cwd: string;
+  input: MaintenanceInput;
+}
+
 export class BackgroundMaintenance {
   readonly #store: SessionStore;
   readonly #track: TrackBackground;
   readonly #last = new Map<string, Promise<void>>();
+  /** What has not begun yet, by session: the newest turn's is enough. */
+  readonly #waiting = new Map<string, Due>();
 
   constructor(store: SessionStore, track: TrackBackground) {
     this.#store = store;
     this.#track = track;
   }
 
-  /** Starts behind what runs for the session already, and returns at once. `input.context` must not use the turn's
-   * writer: its session is read anew. */
+  /**
+   * Starts behind what runs for the session already, in the place of one that waits there, and returns at once.
+   * `input.context` must not use the turn's writer: its session is read anew.
+   */
   start(sessionKey: string, cwd: string, input: MaintenanceInput): void {
+    const isWaiting = this.#waiting.has(sessionKey);
+    this.#waiting.set(sessionKey, { cwd, input });
+    if (isWaiting) return;
+    const begin = (): Due => {
+      const due = this.#waiting.get(sessionKey) ?? { cwd, input };
+      this.#waiting.delete(sessionKey);
+      return due;
+    };
     this.#track("maintenance", async (signal) => {
-      await this.#behind(sessionKey, cwd, input, { signal });
+      await this.#behind(sessionKey, begin, { signal });
     });
   }
 
@@ -112,22 +129,22 @@ export class BackgroundMaintenance {
     input: MaintenanceInput,
     signal: AbortSignal,
   ): Promise<TranscriptRewriteResult | undefined> {
-    return this.#behind(sessionKey, cwd, input, { signal, deadlineMs: LONGEST_TIMER_MS });
+    return this.#behind(sessionKey, () => ({ cwd, input }), { signal, deadlineMs: LONGEST_TIMER_MS });
   }
 
   #behind(
     sessionKey: string,
-    cwd: string,
-    input: MaintenanceInput,
+    begin: () => Due,
     until: { signal: AbortSignal; deadlineMs?: number },
   ): Promise<TranscriptRewriteResult | undefined> {
     const before = this.#last.get(sessionKey) ?? Promise.resolve();
-    const mine = before.then(() =>
-      callMaintain(input, "maintain", (replacements) => this.#rewrite(sessionKey, cwd, replacements), {
+    const mine = before.then(() => {
+      const { cwd, input } = begin();
+      return callMaintain(input, "maintain", (replacements) => this.#rewrite(sessionKey, cwd, replacements), {
         background: true,
         ...until,
-      }),
-    );
+      });
+    });
     const settled = mine
       .then(
         () => undefined,

@@ -93,6 +93,8 @@ export interface EngineStatus {
         /** Code of the newest failure. */
         errorCode?: string;
     };
+    /** What somebody should know or do, a sentence each; no contents. */
+    notes?: readonly string[];
 }
 export interface SubagentSpawnParams {
     parentSessionKey: string;

@@ -236,7 +236,7 @@ export async function gatherNews(
       ...reports.map(({ label }) => label),
     ],
     files: files.all,
-    strings: gatherStrings(before.strings, messages, before.left),
+    strings: await gatherStrings(before.strings, messages, before.left, pace),
     left: before.left + messages.length,
     lastAnswer: lastAnswerOf(messages) || before.lastAnswer,
   };

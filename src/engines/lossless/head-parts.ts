@@ -3,6 +3,7 @@ import { readSections, renderSections } from "../../compaction/sections.ts";
 import { shorten } from "../../compaction/sentences.ts";
 import { AT_THE_END } from "../../compaction/summary-pieces.ts";
 import type { AgentMessage } from "../../contract/message.ts";
+import type { Pace } from "../../platform/pace.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { joined } from "./chapters.ts";
 import type { Facts } from "./epoch.ts";
@@ -138,8 +139,9 @@ export function summariesPart(nodes: readonly SummaryNode[], said: string, told:
   return joined(parts);
 }
 
-export function stringsPart(facts: Facts, shown: string, budget: number): string {
-  const chosen = chooseStrings(facts.strings, facts.left, shown, budget - HEADING_TOKENS);
+export async function stringsPart(facts: Facts, shown: string, budget: number, pace: Pace): Promise<string> {
+  const { strings, left: now } = facts;
+  const chosen = await chooseStrings(strings, { now, shown, budget: budget - HEADING_TOKENS }, pace);
   return chosen.length === 0 ? "" : `## Exact identifiers\n${chosen.join(" ")}`;
 }
 

@@ -3,6 +3,7 @@
  * room; each later compaction then adds a chapter, until there is none: what a provider has cached stays as it is.
  */
 import { SINCE_THEN } from "../../compaction/summary-pieces.ts";
+import type { Pace } from "../../platform/pace.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { joined, textOfChapters, type ChapterText } from "./chapters.ts";
 import type { Facts } from "./epoch.ts";
@@ -96,7 +97,7 @@ function firstSummaries(text: string): string {
  * Renders the head anew, in `fill` of its room. User messages that have to go leave their binding sentences. Summaries
  * are always there: they were made to fit, and when they do not, everything else gives way.
  */
-export function renderHead(input: HeadInput, fill = 1): Head {
+export async function renderHead(input: HeadInput, fill: number, pace: Pace): Promise<Head> {
   const { facts, nodes, messages, pins } = input;
   const maxTokens = Math.floor(input.maxTokens * fill);
   const budget = budgetOf(maxTokens);
@@ -111,6 +112,7 @@ export function renderHead(input: HeadInput, fill = 1): Head {
     most: Math.max(input.maxTokens * SHARES.users, input.userTokens),
     budget: Math.max(usersShare, input.userTokens * fill),
   });
+  if (pace.due) await pace.rest();
   const rules = withRules(
     facts.rules,
     gone.flatMap((id) => rulesOf(wordsOf(messages, id))),
@@ -140,8 +142,9 @@ export function renderHead(input: HeadInput, fill = 1): Head {
     firstSummaries(summariesPart(nodes, saidBy(messages, shown), `${workPart}\n${filesPart}`)),
   );
   const said = joined([intro, users, rulesPart, pinsPart]);
+  if (pace.due) await pace.rest();
   const done = joined([workPart, filesPart]);
-  const strings = stringsPart(facts, `${said}\n${summaries}\n${done}\n${end}`, budget.left);
+  const strings = await stringsPart(facts, `${said}\n${summaries}\n${done}\n${end}`, budget.left, pace);
   const ids = nodes.map(({ nodeId }) => nodeId);
   const chapters = [{ words: said, summaries, facts: joined([done, strings]), nodes: ids }];
   return {
@@ -177,7 +180,7 @@ function renewed(input: ChapterInput, said: string): ChapterText[] {
 }
 
 /** The head that is there with one more chapter; undefined where there is no room for it. */
-export function addChapter(input: ChapterInput): Head | undefined {
+export async function addChapter(input: ChapterInput, pace: Pace): Promise<Head | undefined> {
   const { facts, nodes, messages, maxTokens, userTokens, news, filesBefore, leaving } = input;
   const usersShare = Math.floor(maxTokens * SHARES.users);
   const usersTokens = estimateTokens(usersPart(messages, facts.users));
@@ -185,6 +188,7 @@ export function addChapter(input: ChapterInput): Head | undefined {
   const said = saidBy(messages, facts.users);
   const chapters = renewed(input, said);
   const before = textOfChapters(chapters, "");
+  if (pace.due) await pace.rest();
   const known = new Set(filesBefore);
   const isNew = (line: string): boolean =>
     !known.has(line) || !before.includes(line.slice(0, line.lastIndexOf(" (")));
@@ -201,8 +205,10 @@ export function addChapter(input: ChapterInput): Head | undefined {
   const end = budget.spend(endPart(facts, budget.take(SHARES.answer)));
   if (budget.left < 0) return undefined;
   const done = joined([workPart, filesPart]);
+  if (pace.due) await pace.rest();
   const shown = [before, users, summaries, done, end].join("\n");
-  const strings = stringsPart(facts, shown, Math.min(budget.left, Math.floor(leaving * STRING_SHARE)));
+  const room = Math.min(budget.left, Math.floor(leaving * STRING_SHARE));
+  const strings = await stringsPart(facts, shown, room, pace);
   const chapter = {
     words: users === "" ? SINCE_THEN : `${SINCE_THEN}\n${users}`,
     summaries,

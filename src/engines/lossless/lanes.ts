@@ -1,4 +1,5 @@
 /** `compact` and `interceptCompaction`: the host's compaction lanes, which may also cut a live turn. */
+import { setImmediate } from "node:timers/promises";
 import { summaryOptions } from "../../compaction/built-in.ts";
 import type {
   CompactParams,
@@ -16,9 +17,10 @@ import { NODE_SHARE } from "./head.ts";
 import { recordOf } from "./record.ts";
 import { draftEpoch, leavingSpans, publishDraft, type Draft } from "./publish.ts";
 import type { LosslessSession } from "./session.ts";
+import type { LosslessStore } from "./store/store.ts";
 import type { NewNode } from "./store/types.ts";
 import { modelNode } from "./summarize.ts";
-import { sentTokens } from "./view.ts";
+import { sentTokens, type ViewState } from "./view.ts";
 
 /** A forced compaction of a smaller context would say more than it saves. Tokens. */
 const SMALLEST_FORCED = 200;
@@ -134,12 +136,12 @@ function planRoom(session: LosslessSession, asked: Asked): Plan | { reason: stri
 }
 
 async function makeRoom(
-  session: LosslessSession,
+  store: LosslessStore,
+  view: ViewState,
   asked: Asked,
   plan: Plan,
   written?: ReadonlyMap<string, NewNode>,
 ): Promise<Made> {
-  const { view, store } = session;
   const { cut, before, factor, headTokens, userTokens } = plan;
   const keptEntryId = view.items[cut.index]?.entryId;
   if (keptEntryId === undefined) return { reason: "The conversation changed while its summary was written." };
@@ -155,7 +157,7 @@ async function makeRoom(
     ...(written ? { written } : {}),
   });
   const input =
-    cut.splitInputId === undefined ? undefined : store.get(cut.splitInputId, session.sessionId)?.message;
+    cut.splitInputId === undefined ? undefined : store.get(cut.splitInputId, view.sessionId)?.message;
   const after = draft.epoch.startTokens + (input ? messageTokens(input) : 0);
   if (after >= before && view.complete)
     return { reason: "There is nothing to compact: a summary would be no shorter than what it stands for." };
@@ -179,30 +181,34 @@ async function compactNow(
     const plan = planRoom(session, asked);
     signal?.throwIfAborted();
     if ("reason" in plan) return plan;
-    if (!manual) return publishRoom(session, asked, plan);
-    const { index, firstKeptEntryId } = plan.cut;
-    const { spans } = await leavingSpans(session.store, session.view, { cut: index, firstKeptEntryId });
-    return { plan, spans };
+    if (!manual) {
+      const { store, view } = session;
+      return publishRoom(session, asked, await makeRoom(store, view, asked, plan));
+    }
+    return { plan, state: session.view.state() };
   });
-  if (!("spans" in begun)) return begun;
-  const { plan, spans } = begun;
+  if (!("state" in begun)) return begun;
+  const { plan, state } = begun;
+  const { index, firstKeptEntryId } = plan.cut;
+  const { spans } = await leavingSpans(session.store, state, { cut: index, firstKeptEntryId });
   const { written, modelError } = await writtenByModel(session, spans, asked, plan.headTokens);
-  const made = await session.exclusive(() => publishRoom(session, asked, plan, written));
-  return "reason" in made || modelError === undefined ? made : { ...made, modelError };
+  const made = await makeRoom(session.store, state, asked, plan, written);
+  // The draft's last slice is over: others have their turn before it is published.
+  await setImmediate();
+  const published = await session.exclusive(async () => publishRoom(session, asked, made));
+  return "reason" in published || modelError === undefined ? published : { ...published, modelError };
 }
 
-async function publishRoom(
-  session: LosslessSession,
-  asked: Asked,
-  plan: Plan,
-  written?: ReadonlyMap<string, NewNode>,
-): Promise<Made> {
-  const made = await makeRoom(session, asked, plan, written);
+/** A draft of a path that was left, or of an epoch that was replaced, is not published. */
+function publishRoom(session: LosslessSession, asked: Asked, made: Made): Made {
   asked.signal?.throwIfAborted();
   if ("reason" in made) return made;
-  const published = publishDraft(session.store, session.view, made.draft, Date.now());
+  const { store, view, sessionId } = session;
+  if (!store.locate(sessionId, made.cut.firstKeptEntryId)?.onPath)
+    return { reason: "The conversation was taken back behind the cut while its summary was written." };
+  const published = publishDraft(store, view, made.draft, Date.now());
   session.wanted = undefined;
-  return published ? made : { reason: "Another process has compacted the session meanwhile." };
+  return published ? made : { reason: "The session was compacted by somebody else meanwhile." };
 }
 
 /** Throws `turn_aborted` when its signal fires, and what the store throws. */

@@ -1,5 +1,6 @@
 /** Whether the head that is there gets one more chapter, or begins anew. */
 import type { AgentMessage } from "../../contract/message.ts";
+import type { Pace } from "../../platform/pace.ts";
 import { chaptersOf } from "./chapters.ts";
 import type { Epoch, Facts } from "./epoch.ts";
 import type { News } from "./facts.ts";
@@ -27,6 +28,7 @@ interface HeadRequest {
   userTokens: number;
   leaving: number;
   signal: AbortSignal | undefined;
+  pace: Pace;
 }
 
 interface MadeHead extends Head {
@@ -49,13 +51,16 @@ async function withChapter(request: HeadRequest): Promise<MadeHead | undefined> 
   const isExtract = added.every(({ origin }) => origin === "extractive");
   const most = isExtract ? Math.floor(maxTokens * NODE_SHARE * (1 - FILL)) : Infinity;
   const fitted = await fitNodes(sessionId, added, most, (node) => made.push(node), signal);
-  const head = addChapter({
-    ...request,
-    chapters,
-    present: chapters.map(({ nodes: ids }) => inOrder(ids.flatMap((id) => present.get(id) ?? []))),
-    nodes: inOrder(fitted),
-    filesBefore: before.facts.files,
-  });
+  const head = await addChapter(
+    {
+      ...request,
+      chapters,
+      present: chapters.map(({ nodes: ids }) => inOrder(ids.flatMap((id) => present.get(id) ?? []))),
+      nodes: inOrder(fitted),
+      filesBefore: before.facts.files,
+    },
+    request.pace,
+  );
   return head && { ...head, nodes: [...nodes, ...fitted], made };
 }
 
@@ -67,5 +72,6 @@ export async function makeHead(request: HeadRequest): Promise<MadeHead> {
   const made: NewNode[] = [];
   const most = Math.floor(maxTokens * NODE_SHARE * FILL);
   const fitted = await fitNodes(sessionId, [...nodes, ...added], most, (node) => made.push(node), signal);
-  return { ...renderHead({ ...request, nodes: inOrder(fitted) }, FILL), nodes: fitted, made };
+  const head = await renderHead({ ...request, nodes: inOrder(fitted) }, FILL, request.pace);
+  return { ...head, nodes: fitted, made };
 }

@@ -20,8 +20,9 @@ const FANOUT = 4;
 /** Tokens of the beginning of a gap that its note is made of. */
 const GAP_READ_TOKENS = 20_000;
 
-/** One for the same summary of the same span, whoever makes it. */
+/** One for the same summary of the same span, whoever makes it; another session's entries may have equal ids. */
 export function nodeId(node: {
+  sessionId: string;
   kind: NodeKind;
   origin: NodeOrigin;
   depth: number;
@@ -29,8 +30,8 @@ export function nodeId(node: {
   lastEntryId: string;
   focus?: string | undefined;
 }): string {
-  const { kind, origin, depth, firstEntryId, lastEntryId, focus = "" } = node;
-  return `s${hashOf(kind, origin, String(depth), firstEntryId, lastEntryId, focus)}`;
+  const { sessionId, kind, origin, depth, firstEntryId, lastEntryId, focus = "" } = node;
+  return `s${hashOf(sessionId, kind, origin, String(depth), firstEntryId, lastEntryId, focus)}`;
 }
 
 /** Tokens that the summary of a span may have. */
@@ -108,11 +109,17 @@ export async function extractLeaf(
     ...(focus === undefined ? {} : { focus }),
     ...(signal ? { signal } : {}),
   });
-  const base = { kind: "leaf", origin: "extractive", depth: 0, firstEntryId, lastEntryId } as const;
+  const base = {
+    sessionId,
+    kind: "leaf",
+    origin: "extractive",
+    depth: 0,
+    firstEntryId,
+    lastEntryId,
+  } as const;
   return {
     ...base,
     nodeId: nodeId({ ...base, focus }),
-    sessionId,
     children: [],
     text,
     tokens: estimateTokens(text),
@@ -136,11 +143,17 @@ export async function gapNode(
   const count = (last?.position ?? 0) - (first?.position ?? 0) + 1;
   const note = `This part has ${count} entries and is not summarized yet; its words can be searched. It began so:`;
   const text = page.next === undefined ? begun : `${note}\n\n${begun}`;
-  const base = { kind: "leaf", origin: "extractive", depth: 0, firstEntryId, lastEntryId } as const;
+  const base = {
+    sessionId,
+    kind: "leaf",
+    origin: "extractive",
+    depth: 0,
+    firstEntryId,
+    lastEntryId,
+  } as const;
   return {
     ...base,
     nodeId: nodeId({ ...base, focus: "gap" }),
-    sessionId,
     children: [],
     text,
     tokens: estimateTokens(text),
@@ -166,6 +179,7 @@ async function condense(
     ...(signal ? { signal } : {}),
   });
   const base = {
+    sessionId,
     kind: "condensed",
     origin: "extractive",
     depth: Math.max(...children.map(({ depth }) => depth)) + 1,
@@ -176,7 +190,6 @@ async function condense(
     ...base,
     // The same span may have to become smaller again later on.
     nodeId: nodeId({ ...base, focus: String(maxTokens) }),
-    sessionId,
     children: children.map((child) => child.nodeId),
     text,
     tokens: estimateTokens(text),

@@ -11,7 +11,7 @@ import { extractLeaf, gapNode, isGap, LEAF_TOKENS, PARTS, nodeId, spansOf, type 
 import { stubsOf } from "./prune.ts";
 import type { LosslessStore } from "./store/store.ts";
 import type { NewNode, SummaryNode } from "./store/types.ts";
-import { original, stubbed, type Item, type SessionView } from "./view.ts";
+import { original, stubbed, type Item, type SessionView, type ViewState } from "./view.ts";
 
 interface EpochRequest {
   /** Index of the first item that stays; 0 renders the head anew. */
@@ -33,6 +33,8 @@ interface EpochRequest {
 
 export interface Draft {
   epoch: Epoch;
+  /** Of the epoch that it takes the place of. */
+  version: number;
   nodes: NewNode[];
   /** Of `nodes`, those that the store lacks, children first. */
   made: NewNode[];
@@ -125,7 +127,7 @@ interface Present {
   of: Map<string, NewNode[]>;
 }
 
-async function present(store: LosslessStore, view: SessionView): Promise<Present> {
+async function present(store: LosslessStore, view: ViewState): Promise<Present> {
   const nodes: NewNode[] = [];
   const made: NewNode[] = [];
   const of = new Map<string, NewNode[]>();
@@ -152,10 +154,10 @@ export function uncoveredFrom(store: LosslessStore, sessionId: string, nodes: re
   return last ? (store.locate(sessionId, last.lastEntryId)?.position ?? -1) + 1 : 0;
 }
 
-/** Spans of what leaves the context that no node stands for yet. Call in the session's `exclusive`. */
+/** Spans of what leaves the context that no node stands for yet. */
 export async function leavingSpans(
   store: LosslessStore,
-  view: SessionView,
+  view: ViewState,
   request: { cut: number; firstKeptEntryId: string },
 ): Promise<Present & { prepared: SummaryNode[]; spans: Span[] }> {
   const { sessionId } = view;
@@ -201,7 +203,7 @@ function badEnds(store: LosslessStore, sessionId: string, items: readonly Item[]
 
 export function messagesById(
   store: LosslessStore,
-  view: SessionView,
+  view: ViewState,
   ids: readonly string[],
 ): Map<string, AgentMessage> {
   const messages = new Map<string, AgentMessage>();
@@ -211,7 +213,7 @@ export function messagesById(
 }
 
 /** What leaves, in words: the input of a turn that was split before comes along once its turn does. */
-function leavingMessages(store: LosslessStore, view: SessionView, request: EpochRequest): AgentMessage[] {
+function leavingMessages(store: LosslessStore, view: ViewState, request: EpochRequest): AgentMessage[] {
   const earlier = view.epoch?.splitInputId;
   const messages = view.items
     .slice(0, request.cut)
@@ -223,12 +225,12 @@ function leavingMessages(store: LosslessStore, view: SessionView, request: Epoch
 }
 
 /**
- * Everything of a new epoch, nothing written yet. Made in slices: call it in the session's `exclusive`, and publish in
- * the same. Throws `turn_aborted` when the request's signal fires.
+ * Everything of a new epoch, nothing written yet. Made in slices: of a view that other calls may change meanwhile, give
+ * its `state()`. Throws `turn_aborted` when the request's signal fires.
  */
 export async function draftEpoch(
   store: LosslessStore,
-  view: SessionView,
+  view: ViewState,
   request: EpochRequest,
 ): Promise<Draft> {
   const { sessionId } = view;
@@ -243,6 +245,7 @@ export async function draftEpoch(
     if (model) made.push(model);
     added.push(model ?? extract);
   }
+  const pace = new Pace(signal);
   const leaving = view.items.slice(0, cut);
   const before = view.epoch?.facts ?? NO_FACTS;
   const { facts, news } =
@@ -255,8 +258,9 @@ export async function draftEpoch(
             badEnds: badEnds(store, sessionId, leaving),
             inTurn: splitInputId !== undefined,
           },
-          new Pace(signal),
+          pace,
         );
+  if (pace.due) await pace.rest();
   // Of a branch that was left nothing is shown; back on it, its pins hold again.
   const pins = store
     .pins(sessionId)
@@ -278,7 +282,9 @@ export async function draftEpoch(
     userTokens: request.userTokens,
     leaving: leaving.reduce((sum, { tokens }) => sum + tokens, 0),
     signal,
+    pace,
   });
+  if (pace.due) await pace.rest();
   const rest = view.items.slice(cut).map(original);
   const closed = rest.filter(({ turnId }) => turnId === undefined || turnId !== request.liveTurnId);
   const stubs = stubsOf(closed, new Set(pins));
@@ -296,7 +302,12 @@ export async function draftEpoch(
   };
   const shown = rest.map((item) => stubbed(item, (key) => stubs[key]?.text));
   const startTokens = shown.reduce((sum, { tokens }) => sum + tokens, messageTokens(headMessage(epoch)));
-  return { epoch: { ...epoch, startTokens }, nodes: head.nodes, made: [...made, ...head.made] };
+  return {
+    epoch: { ...epoch, startTokens },
+    version: view.version,
+    nodes: head.nodes,
+    made: [...made, ...head.made],
+  };
 }
 
 /** Publishes a draft, unless another epoch was published meanwhile; the view is read anew in any case. */
@@ -304,7 +315,7 @@ export function publishDraft(store: LosslessStore, view: SessionView, draft: Dra
   const { sessionId } = view;
   const published = store.transaction(() => {
     for (const node of draft.made) store.addNode(node);
-    const done = store.publishFrontier(sessionId, view.version, {
+    const done = store.publishFrontier(sessionId, draft.version, {
       nodeIds: draft.nodes.map((node) => node.nodeId),
       firstKeptEntryId: draft.epoch.firstKeptEntryId,
       details: epochDetails(draft.epoch),

@@ -37,7 +37,12 @@ export function restoreEpoch(
   return publishDraft(
     store,
     view,
-    { epoch: { ...epoch, madeAt: store.session(sessionId)?.entries ?? 0 }, nodes: shown, made },
+    {
+      epoch: { ...epoch, madeAt: store.session(sessionId)?.entries ?? 0 },
+      version: view.version,
+      nodes: shown,
+      made,
+    },
     0,
   );
 }
@@ -91,6 +96,7 @@ export async function adoptSummary(
   const last = store.at(sessionId, Math.max(0, kept.position - 1));
   if (!first || !last) return false;
   const base = {
+    sessionId,
     kind: "leaf",
     origin: "engine",
     depth: 0,
@@ -100,7 +106,6 @@ export async function adoptSummary(
   const node: NewNode = {
     ...base,
     nodeId: nodeId({ ...base, focus: summary.text }),
-    sessionId,
     children: [],
     text: summary.text,
     tokens: messageTokens({ role: "user", content: summary.text }),
@@ -118,7 +123,7 @@ export async function adoptSummary(
     madeAt: store.session(sessionId)?.entries ?? 0,
     startTokens: 0,
   };
-  return publishDraft(store, view, { epoch, nodes: [node], made: [node] }, 0);
+  return publishDraft(store, view, { epoch, version: view.version, nodes: [node], made: [node] }, 0);
 }
 
 /**
@@ -146,14 +151,18 @@ export async function recoverEpoch(
   }
   // What was said and done on the branch that was left is not told: the facts are those of the path.
   const facts = await factsBefore(store, sessionId, next.entryId, NO_FACTS);
-  const head = renderHead({
-    facts,
-    nodes: nodes.map((node, order) => ({ ...node, order })),
-    messages: messagesById(store, view, facts.users),
-    pins: [],
-    maxTokens: headTokens,
-    userTokens,
-  });
+  const head = await renderHead(
+    {
+      facts,
+      nodes: nodes.map((node, order) => ({ ...node, order })),
+      messages: messagesById(store, view, facts.users),
+      pins: [],
+      maxTokens: headTokens,
+      userTokens,
+    },
+    1,
+    new Pace(),
+  );
   const epoch: Epoch = {
     id: epochId(head.text, next.entryId),
     head: head.text,
@@ -163,7 +172,7 @@ export async function recoverEpoch(
     madeAt: store.session(sessionId)?.entries ?? 0,
     startTokens: 0,
   };
-  publishDraft(store, view, { epoch, nodes, made: [] }, 0);
+  publishDraft(store, view, { epoch, version: view.version, nodes, made: [] }, 0);
 }
 
 /** A fork begins with its parent's epoch where it has that epoch's entries: the same nodes, the same bytes. */

@@ -13,6 +13,11 @@ export function engineState(
   { sessionId, tokenBudget }: EngineStatusParams,
   now: number,
 ): EngineStatus {
+  const aside = store.damagedFiles().filter((file) => !file.endsWith("-wal"));
+  const notes = aside.map(
+    (file) =>
+      `A damaged database was set aside as ${file} and made anew from the transcripts, without its pins; delete the file when you do not need it.`,
+  );
   const epoch = store.session(sessionId) && epochOf(store.frontier(sessionId));
   return {
     ...(epoch
@@ -26,6 +31,7 @@ export function engineState(
       : {}),
     trigger: tokenBudget === undefined ? settings.trigger : sharesOf(settings, tokenBudget).trigger,
     debts: debtsState(store.debts(), now),
+    ...(notes.length > 0 ? { notes } : {}),
   };
 }
 

@@ -2,6 +2,7 @@
 import { namesIn } from "../../compaction/identifiers.ts";
 import { textOf } from "../../compaction/message-text.ts";
 import type { AgentMessage } from "../../contract/message.ts";
+import type { Pace } from "../../platform/pace.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import type { StringUse } from "./epoch.ts";
 
@@ -48,13 +49,14 @@ function ranked(uses: Iterable<StringUse>, score: (use: StringUse) => number): S
 }
 
 /** The uses after `messages` have left too. */
-export function gatherStrings(
+export async function gatherStrings(
   before: readonly StringUse[],
   messages: readonly AgentMessage[],
   left: number,
-): StringUse[] {
+  pace: Pace,
+): Promise<StringUse[]> {
   const uses = new Map(before.map((use) => [use.value, use]));
-  for (const [index, message] of messages.entries()) {
+  await pace.each(messages, (message, index) => {
     const said = message.role === "toolResult" ? 0 : 1;
     for (const value of stringsIn(message)) {
       const known = uses.get(value);
@@ -62,7 +64,7 @@ export function gatherStrings(
       if (said === 0 && known && known.said > 0) continue;
       uses.set(value, { value, said: (known?.said ?? 0) + said, last: left + index });
     }
-  }
+  });
   const now = left + messages.length;
   return ranked(uses.values(), (use) => worth(use, now)).slice(0, MOST_STRINGS);
 }
@@ -71,12 +73,11 @@ export function gatherStrings(
  * As many of the strings as fit, most worth a token first. What the head shows already is not said twice, and of two
  * strings one of which holds the other only the longer is named.
  */
-export function chooseStrings(
+export async function chooseStrings(
   uses: readonly StringUse[],
-  now: number,
-  shown: string,
-  budget: number,
-): string[] {
+  { now, shown, budget }: { now: number; shown: string; budget: number },
+  pace: Pace,
+): Promise<string[]> {
   const cost = new Map(uses.map(({ value }) => [value, estimateTokens(` ${value}`)]));
   const costOf = (value: string): number => cost.get(value) ?? 1;
   let chosen: string[] = [];
@@ -84,6 +85,7 @@ export function chooseStrings(
   let misses = 0;
   for (const { value } of ranked(uses, (use) => worth(use, now) / Math.sqrt(costOf(use.value)))) {
     if (misses >= MOST_MISSES || left <= 0) break;
+    if (pace.due) await pace.rest();
     if (chosen.some((other) => other.includes(value)) || shown.includes(value)) continue;
     const inside = chosen.filter((other) => value.includes(other));
     const tokens = inside.reduce((sum, other) => sum - costOf(other), costOf(value));

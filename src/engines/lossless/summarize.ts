@@ -101,8 +101,7 @@ export async function modelNode(
         "The model's summary is no shorter than what it stands for; the extract stays.",
       );
     }
-    const { kind, depth, firstEntryId, lastEntryId } = node;
-    const id = nodeId({ kind, depth, firstEntryId, lastEntryId, origin: "model", focus });
+    const id = nodeId({ ...node, origin: "model", focus });
     return { ...node, nodeId: id, text, tokens: size, origin: "model", model, state: "prepared" };
   } finally {
     if (calls > 0) store.addSpend({ sessionId: session.sessionId, at: Date.now(), calls, tokens, cost });

@@ -70,6 +70,9 @@ interface Synced {
   compacted: boolean;
 }
 
+/** What a view showed at one moment. */
+export type ViewState = Readonly<Pick<SessionView, "sessionId" | "epoch" | "version" | "items" | "complete">>;
+
 export class SessionView {
   readonly sessionId: string;
   readonly #store: LosslessStore;
@@ -105,6 +108,12 @@ export class SessionView {
     if (maxChars === this.#maxChars) return;
     this.#maxChars = maxChars;
     this.items = this.items.map((item) => ({ ...item, tokens: sentTokens(item.message, maxChars) }));
+  }
+
+  /** What is shown now; later entries do not change it. */
+  state(): ViewState {
+    const { sessionId, epoch, version, complete } = this;
+    return { sessionId, epoch, version, complete, items: [...this.items] };
   }
 
   has(entryId: string): boolean {

@@ -91,7 +91,7 @@ async function prepareSpan(run: Run, from: number, until: number, most: number):
   let start = last ? (store.locate(sessionId, last.lastEntryId)?.position ?? until) + 1 : from;
   for (let made = 0; made < most && !isOver(run); made += 1) {
     const at = start;
-    const next = await run.session.exclusive(() => prepareLeaf(run, at, until));
+    const next = await prepareLeaf(run, at, until);
     if (next === undefined) return;
     start = next;
     await setImmediate();
@@ -108,9 +108,11 @@ async function prepareLeaf(run: Run, start: number, until: number): Promise<numb
     limit: 5_000,
     maxTokens: run.sourceTokens,
   });
-  const items = page.items.flatMap((entry): Item[] => {
-    const { entryId, message } = entry;
-    if (!message) return [];
+  const next = page.next === undefined ? undefined : roundStart(run, page.next, until);
+  if (next === undefined) return undefined;
+  // A leaf ends where a round does; the rest of the page is the next one's.
+  const items = page.items.flatMap(({ entryId, message, position }): Item[] => {
+    if (!message || position >= next.position) return [];
     return [
       {
         entryId,
@@ -121,13 +123,7 @@ async function prepareLeaf(run: Run, start: number, until: number): Promise<numb
       },
     ];
   });
-  // A leaf ends where a round does; the rest of the page is the next one's.
-  const next = page.next === undefined ? undefined : roundStart(run, page.next, until);
-  if (next === undefined || items.length === 0) return undefined;
-  const within = items.filter(
-    (item) => (store.locate(sessionId, item.entryId)?.position ?? 0) < next.position,
-  );
-  const [span] = spansOf(store, sessionId, within, {
+  const [span] = spansOf(store, sessionId, items, {
     from: start,
     until: next.entryId,
     leafTokens: Infinity,

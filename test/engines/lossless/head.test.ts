@@ -10,6 +10,7 @@ import { NO_FACTS, type Epoch, type Facts } from "../../../src/engines/lossless/
 import { renderHead } from "../../../src/engines/lossless/head.ts";
 import { makeHead } from "../../../src/engines/lossless/make-head.ts";
 import type { NewNode } from "../../../src/engines/lossless/store/types.ts";
+import { Pace } from "../../../src/platform/pace.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import { input, round } from "../../../src/testkit/engine/conversation.ts";
 import { assertGrowing, Drive } from "./drive.ts";
@@ -89,6 +90,7 @@ class Session {
       added: [node(number)],
       messages: this.messages,
       pins: [],
+      pace: new Pace(),
       ...more,
     });
     this.epoch = epochOf(made, more.pins);
@@ -183,7 +185,7 @@ test("chapters are read back from the head that they measure, and from no other 
   );
 });
 
-test("all of the user's words stay while they fit; where they do not, the newest and what binds go last", () => {
+test("all of the user's words stay while they fit; where they do not, the newest and what binds go last", async () => {
   const messages = new Map<string, AgentMessage>();
   const users = Array.from({ length: 30 }, (_, index) => {
     const binding = index === 4 ? "Never touch the north gate." : "It was a quiet day.";
@@ -191,11 +193,13 @@ test("all of the user's words stay while they fit; where they do not, the newest
     return `u${index}`;
   });
   const facts: Facts = { ...NO_FACTS, users };
-  const render = (userTokens: number): string =>
-    renderHead({ facts, nodes: [], messages, pins: [], maxTokens: 1_000, userTokens }).text;
-  const all = render(10_000);
+  const render = async (userTokens: number): Promise<string> => {
+    const input = { facts, nodes: [], messages, pins: [], maxTokens: 1_000, userTokens };
+    return (await renderHead(input, 1, new Pace())).text;
+  };
+  const all = await render(10_000);
   for (const message of messages.values()) assert.ok(all.includes(textOf(message)));
-  const some = render(200);
+  const some = await render(200);
   assert.match(some, /Word 29\./);
   assert.match(some, /Word 4\. Never touch the north gate\./);
   assert.doesNotMatch(some, /Word 0\./);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { AgentMessage } from "../../../src/contract/message.ts";
+import { Pace } from "../../../src/platform/pace.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import type { StringUse } from "../../../src/engines/lossless/epoch.ts";
 import { chooseStrings, gatherStrings } from "../../../src/engines/lossless/strings.ts";
@@ -22,52 +23,59 @@ function result(text: string): AgentMessage {
   };
 }
 
+function choose(uses: readonly StringUse[], shown: string, budget: number): Promise<string[]> {
+  return chooseStrings(uses, { now: 100, shown, budget }, new Pace());
+}
+
 function values(uses: readonly StringUse[]): string[] {
   return uses.map(({ value }) => value).toSorted();
 }
 
-test("paths, ids, symbols, long numbers and fields that the agent wrote into calls are gathered", () => {
-  const uses = gatherStrings(
+test("paths, ids, symbols, long numbers and fields that the agent wrote into calls are gathered", async () => {
+  const uses = await gatherStrings(
     [],
     [call({ path: "src/a/harbour.ts", timeout: 120_000, edits: [{ text: "berthKey: 1, deadline: soon" }] })],
     0,
+    new Pace(),
   );
   assert.deepEqual(values(uses), ["120000", "berthKey:", "deadline:", "src/a/harbour.ts"]);
 });
 
-test("a plain word with a colon is a name only where the agent wrote it into a call", () => {
+test("a plain word with a colon is a name only where the agent wrote it into a call", async () => {
   const prose: AgentMessage = { role: "assistant", content: [{ type: "text", text: "Please note: done" }] };
-  const uses = gatherStrings(
+  const uses = await gatherStrings(
     [],
     [{ role: "user", content: "Remember: all" }, prose, result("warning: deadline: 3\nberth_key: 4")],
     0,
+    new Pace(),
   );
   assert.deepEqual(values(uses), ["berth_key:"]);
 });
 
-test("what a result shows later on does not make a string younger that somebody wrote", () => {
-  const first = gatherStrings([], [call({ path: "src/harbour.ts" })], 0);
-  const [known] = gatherStrings(first, [result("src/harbour.ts"), result("src/harbour.ts")], 1);
+test("what a result shows later on does not make a string younger that somebody wrote", async () => {
+  const first = await gatherStrings([], [call({ path: "src/harbour.ts" })], 0, new Pace());
+  const shown = [result("src/harbour.ts"), result("src/harbour.ts")];
+  const [known] = await gatherStrings(first, shown, 1, new Pace());
   assert.deepEqual(known, { value: "src/harbour.ts", said: 1, last: 0 });
 });
 
-test("written strings go before shown ones, fresh before old ones, and often written ones stay longer", () => {
-  const order = (one: StringUse, other: StringUse): string | undefined =>
-    chooseStrings([other, one], 100, "", estimateTokens(` ${one.value}`))[0];
-  assert.equal(order(use("aaa_bbb"), use("ccc_ddd", 0)), "aaa_bbb");
-  assert.equal(order(use("aaa_bbb"), use("ccc_ddd", 1, 10)), "aaa_bbb");
-  assert.equal(order(use("aaa_bbb", 8, 0), use("ccc_ddd", 1, 0)), "aaa_bbb");
+test("written strings go before shown ones, fresh before old ones, and often written ones stay longer", async () => {
+  const order = async (one: StringUse, other: StringUse): Promise<string | undefined> =>
+    (await choose([other, one], "", estimateTokens(` ${one.value}`)))[0];
+  assert.equal(await order(use("aaa_bbb"), use("ccc_ddd", 0)), "aaa_bbb");
+  assert.equal(await order(use("aaa_bbb"), use("ccc_ddd", 1, 10)), "aaa_bbb");
+  assert.equal(await order(use("aaa_bbb", 8, 0), use("ccc_ddd", 1, 0)), "aaa_bbb");
 });
 
-test("what is shown already is not named, and of two strings of which one holds the other only the longer", () => {
+test("what is shown already is not named, and of two strings of which one holds the other only the longer", async () => {
   const uses = [use("harbour.ts", 9), use("src/a/harbour.ts"), use("berth_key"), use("quay_side")];
-  assert.deepEqual(chooseStrings(uses, 100, "see berth_key: 3", 1_000).toSorted(), [
+  assert.deepEqual((await choose(uses, "see berth_key: 3", 1_000)).toSorted(), [
     "quay_side",
     "src/a/harbour.ts",
   ]);
 });
 
-test("the strings that are chosen never exceed the budget, whatever they are, and the choice is the same each time", () => {
+test("the strings that are chosen never exceed the budget, whatever they are, and the choice is the same each time", async () => {
   const strings = fc.array(
     fc.record({
       value: fc.stringMatching(/^[a-z][a-z0-9_./]{5,40}$/),
@@ -76,12 +84,12 @@ test("the strings that are chosen never exceed the budget, whatever they are, an
     }),
     { maxLength: 80 },
   );
-  fc.assert(
-    fc.property(strings, fc.nat(300), (uses, budget) => {
-      const chosen = chooseStrings(uses, 100, "", budget);
+  await fc.assert(
+    fc.asyncProperty(strings, fc.nat(300), async (uses, budget) => {
+      const chosen = await choose(uses, "", budget);
       const cost = chosen.reduce((sum, value) => sum + estimateTokens(` ${value}`), 0);
       assert.ok(cost <= budget, `${cost} tokens of ${budget}`);
-      assert.deepEqual(chooseStrings(uses.toReversed(), 100, "", budget), chosen);
+      assert.deepEqual(await choose(uses.toReversed(), "", budget), chosen);
       for (const value of chosen)
         assert.ok(!chosen.some((other) => other !== value && other.includes(value)), value);
     }),

@@ -199,6 +199,32 @@ describe("maintain() in the background", () => {
     assert.deepEqual(order.slice(-4), ["ended", "began", "ended", "disposed"]);
   });
 
+  it("is asked once for all turns that passed while it ran", async () => {
+    bench = await MembersBench.open();
+    let seen: Awaited<ReturnType<typeof pathOf>> = [];
+    const gate = Promise.withResolvers<void>();
+    const engine = engineOf(
+      asked,
+      {
+        maintain: async (params) => {
+          await gate.promise;
+          seen = await pathOf(params);
+          return NOTHING;
+        },
+      },
+      background,
+    );
+    const pagurus = await bench.start({ engine });
+    for (const words of ["One", "Two", "Three", "Four"]) await bench.ask(pagurus, words);
+    setImmediate(() => gate.resolve());
+    await pagurus.close();
+    assert.equal(asked.of("maintain").length, 2);
+    assert.ok(
+      seen.some(({ message }) => words(message) === "Four"),
+      "the second sees the newest turn",
+    );
+  });
+
   it("rewrites what the next turn then sends", async () => {
     bench = await MembersBench.open();
     const done = Promise.withResolvers<TranscriptRewriteResult>();

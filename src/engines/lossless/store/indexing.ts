@@ -11,6 +11,7 @@ import type { StoreThread } from "./thread.ts";
 const MANY = 512;
 const MOST = 8_192;
 const PAUSE_MS = 250;
+const START_MS = 1_000;
 /** So much is indexed on the main thread, in slices: starting the other thread takes longer. */
 const FEW = 256;
 const FEW_BYTES = 256 * 1024;
@@ -24,6 +25,7 @@ export class Indexing {
   #left = 0;
   #slices = 0;
   #pause: NodeJS.Timeout | undefined;
+  #start: NodeJS.Timeout | undefined;
 
   constructor(db: Db, thread: StoreThread) {
     this.#db = db;
@@ -56,8 +58,16 @@ export class Indexing {
     }
   }
 
+  /** Goes on with merging that was not finished; not while a host starts. */
+  mergeSoon(): void {
+    this.#start = setTimeout(() => {
+      this.#thread.ask("tidy", null).catch(() => undefined);
+    }, START_MS).unref();
+  }
+
   stop(): void {
     clearTimeout(this.#pause);
+    clearTimeout(this.#start);
   }
 
   #behind(): void {

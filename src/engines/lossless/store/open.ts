@@ -15,7 +15,7 @@ const FILE = "lossless.db";
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 const LOG_PAGES = 16_384;
-const CACHE_KB = 16_384;
+const CACHE_KB = 8_192;
 
 export interface OpenedDatabase {
   file: string;

@@ -78,7 +78,7 @@ function timeOf(entry: TranscriptEntry): number {
   return Number.isFinite(time) ? time : 0;
 }
 
-/** Throws `import_invalid` for a type or role that the contract does not have. */
+/** Throws `import_invalid` for a role that the contract does not have. */
 export function prepare(entry: TranscriptEntry): Prepared {
   if (entry.type === "rewind") return { rewindTo: entry.targetId };
   return {

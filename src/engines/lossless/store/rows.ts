@@ -31,14 +31,20 @@ const CODES: readonly { kind: EntryKind; role?: Role }[] = [
   { kind: "rewind" },
 ];
 
-/** Throws `import_invalid` for a kind or role that the contract does not have. */
+const CUSTOM = CODES.findIndex(({ kind }) => kind === "custom");
+
+/**
+ * An entry of a type that a later version has written counts as one that no model sees, and is kept whole. Throws
+ * `import_invalid` for a role that the contract does not have.
+ */
 export function codeOf(entry: TranscriptEntry): number {
   const role = entry.type === "message" ? entry.message.role : undefined;
   const code = CODES.findIndex((known) => known.kind === entry.type && known.role === role);
   if (code >= 0) return code;
+  if (entry.type !== "message") return CUSTOM;
   throw new PagurusError(
     "import_invalid",
-    `The entry ${entry.id} has a type or role that this version does not know; update Pagurus.`,
+    `The message ${entry.id} has a role that this version does not know; update Pagurus.`,
     { details: { entryId: entry.id } },
   );
 }

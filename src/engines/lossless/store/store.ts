@@ -13,7 +13,7 @@ import * as ledger from "./ledger.ts";
 import { needsScrub } from "./delete.ts";
 import { backup, sizeReport, walBytes } from "./maintenance.ts";
 import * as nodes from "./nodes.ts";
-import { openDatabase } from "./open.ts";
+import { damagedFiles, openDatabase } from "./open.ts";
 import { payloadStubs } from "./payloads.ts";
 import { passages, type Passage, type PassageQuery } from "./passages.ts";
 import { prepare } from "./prepare.ts";
@@ -73,9 +73,14 @@ export class LosslessStore {
     db.inTurn = (write) => thread.inTurn(write);
     this.#adoptions = new Adoptions({ db, file, thread });
     this.#indexing = new Indexing(db, thread);
-    // What was left of a deletion, or of merging the index; a failure leaves it to the next opening.
+    // What was left of a deletion; a failure leaves it to the next opening.
     if (needsScrub(db)) thread.ask("scrub", null).catch(() => undefined);
-    if (isUnmerged(db)) thread.ask("tidy", null).catch(() => undefined);
+    if (isUnmerged(db)) this.#indexing.mergeSoon();
+  }
+
+  /** Databases that were damaged and set aside, by this opening or an earlier one. */
+  damagedFiles(): string[] {
+    return damagedFiles(this.file);
   }
 
   /**

@@ -6,8 +6,11 @@ import { Gate } from "./gate.ts";
 import type { Reply, Request, Start, Tasks } from "./tasks.ts";
 
 const IDLE_MS = 5_000;
-/** What comes over is short-lived: a larger young generation only keeps more of it resident. */
-const YOUNG_MB = 8;
+/**
+ * What comes over lives for one transaction and has to fit into the young generation: what is moved to the old one stays
+ * resident for longer. A larger one only keeps more resident.
+ */
+const YOUNG_MB = 16;
 
 interface Waiting {
   resolve(answer: unknown): void;

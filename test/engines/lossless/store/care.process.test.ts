@@ -13,6 +13,8 @@ import {
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import type { MessageEntry } from "../../../../src/contract/transcript.ts";
+import { losslessSettings } from "../../../../src/engines/lossless/settings.ts";
+import { engineState } from "../../../../src/engines/lossless/state.ts";
 import { openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
 import { chain, cursorOver, messageEntry, withStore } from "./fixtures.ts";
 
@@ -226,8 +228,13 @@ describe("a database that is not what it was", () => {
         assert.deepEqual(again.sessions(), []);
         const aside = readdirSync(folder).filter((name) => name.includes(".damaged-"));
         assert.ok(aside.some((name) => readFileSync(join(folder, name)).equals(spoiled)));
+        const settings = losslessSettings({});
+        const noteOf = (): readonly string[] =>
+          engineState(again, settings, { sessionId: "s" }, Date.now()).notes ?? [];
+        assert.match(noteOf()[0] ?? "", /set aside as .*\.damaged-\d+ and made anew/);
         again.ingestTurn("t", chain(["two"]));
         await again.deleteSession(["t"]);
+        assert.deepEqual(noteOf(), []);
         assert.equal(holds(folder, "zanzibar"), false);
         await again.close();
       });

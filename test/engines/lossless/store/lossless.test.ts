@@ -50,6 +50,25 @@ describe("what is stored comes back byte for byte", () => {
     });
   });
 
+  it("for an entry of a type that a later version has written, which no context shows", async () => {
+    await withStore((store) => {
+      const [first, last] = chain(["one", "two"]);
+      assert.ok(first && last);
+      const later = { ...last, type: "mood_change", id: "m9", parentId: first.id, mood: "calm" };
+      store.ingestTurn("s", [
+        first,
+        later as unknown as TranscriptEntry,
+        { ...last, id: "m99", parentId: "m9" },
+      ]);
+      assert.equal(store.getJson("m9"), JSON.stringify(later));
+      const walk = store.walkBack("s", { kinds: ["message"] });
+      assert.deepEqual(
+        walk.items.map(({ entryId }) => entryId),
+        [first.id, "m99"],
+      );
+    });
+  });
+
   it("of values that write their JSON themselves", async () => {
     class Words {
       readonly type = "text";
