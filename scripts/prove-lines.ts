@@ -105,10 +105,9 @@ export const PROOFS: Record<string, Proof> = {
     steps: [
       tests("the store", "test/engines/lossless/store/lossless.test.ts"),
       tests("kill -9 inside writes of the store", "test/engines/lossless/store/kill"),
-      tests(
-        "sequences of operations, kills and full disks",
-        ...["lossless", "crash", "kill"].map((name) => `test/engines/lossless/proof/${name}`),
-      ),
+      tests("sequences of operations", "test/engines/lossless/proof/lossless"),
+      tests("crash images of each statement", "test/engines/lossless/proof/crash"),
+      tests("kill -9 in every kind of write, full disks", "test/engines/lossless/proof/kill"),
     ],
   },
   "lossless.3": {
@@ -142,7 +141,9 @@ export const PROOFS: Record<string, Proof> = {
       "The engine conforms, runs long, and takes turns with another engine in one session without a model call.",
     steps: [
       tests("conformance", "test/engines/lossless/conformance.test.ts"),
-      tests("long runs", "test/engines/lossless/long/"),
+      ...["turns", "extractive", "one-turn", "back-and-forth"].map((name) =>
+        tests(`long runs: ${name}`, `test/engines/lossless/long/${name}`),
+      ),
     ],
   },
 };
