@@ -1,8 +1,12 @@
-/** One job at the engine in this process, told by its parent; the figures go back, and the process ends. */
+/**
+ * One job at the engine in this process, told by its parent; the figures go back, and the process ends. It is as the
+ * command line makes it: the host is loaded.
+ */
+import { keepYoungGenerationSmall } from "../../src/platform/young-generation.ts";
 import type { AssembleJob } from "./assemble-jobs.ts";
 import type { Figures } from "./jobs.ts";
 
-/** Loaded when they run: the job that measures memory begins with an empty process. */
+/** Loaded when they run: the job that measures memory begins with a host that has nothing else. */
 const JOBS: Record<AssembleJob["name"], () => Promise<(job: AssembleJob) => Promise<Figures>>> = {
   fresh: async () => (await import("./assemble-jobs.ts")).fresh,
   whole: async () => (await import("./assemble-jobs.ts")).whole,
@@ -12,6 +16,8 @@ const JOBS: Record<AssembleJob["name"], () => Promise<(job: AssembleJob) => Prom
 };
 
 async function run(job: AssembleJob): Promise<void> {
+  await import("../../src/index.ts");
+  keepYoungGenerationSmall();
   const work = await JOBS[job.name]();
   process.send?.(await work(job));
   process.disconnect();

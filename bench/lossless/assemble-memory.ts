@@ -1,6 +1,6 @@
 /**
- * Resident memory of a process that takes over a long session and then serves its turns, over that of an idle host:
- * Pagurus loaded, no engine made, no session open.
+ * Resident memory of a process that takes over a long session and then serves its turns, over that of an idle host
+ * (`assemble-child.ts`): no engine made, no session open.
  */
 import { setImmediate } from "node:timers/promises";
 import type { AssembleJob } from "./assemble-jobs.ts";
@@ -37,7 +37,6 @@ class Sampler {
 }
 
 export async function memory({ folder, turns }: AssembleJob): Promise<Figures> {
-  await import("../../src/index.ts");
   await setImmediate();
   const idle = process.memoryUsage.rss();
   const { SESSION, transcriptFile } = await import("./jobs.ts");

@@ -1,6 +1,7 @@
 import { getSystemErrorMessage } from "node:util";
 import { PagurusError } from "../contract/errors.ts";
 import type { Pagurus, PagurusOptions } from "../contract/host.ts";
+import { keepYoungGenerationSmall } from "../platform/young-generation.ts";
 import type { Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_FAILED, printFailure } from "./failure.ts";
 import { ProcessOutput } from "./process-output.ts";
@@ -8,7 +9,9 @@ import { execute } from "./program.ts";
 
 async function open(options: PagurusOptions): Promise<Pagurus> {
   const { createPagurus } = await import("../app.ts");
-  return createPagurus(options);
+  const pagurus = await createPagurus(options);
+  keepYoungGenerationSmall();
+  return pagurus;
 }
 
 /** The interrupts of the process: SIGINT, SIGTERM, and an output that nobody can see any more. */

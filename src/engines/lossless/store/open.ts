@@ -15,7 +15,9 @@ const FILE = "lossless.db";
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 const LOG_PAGES = 16_384;
-const CACHE_KB = 8_192;
+/** A search reads pages all over the file; the worker goes through it once. */
+const CACHE_KB = 16_384;
+export const WORKER_CACHE_KB = 4_096;
 
 export interface OpenedDatabase {
   file: string;
@@ -62,10 +64,10 @@ function created(file: string): StoreNotice {
 }
 
 /** One connection to the file, with its tables at the newest version. Throws what SQLite throws. */
-export function connect(file: string): Db {
+export function connect(file: string, cacheKb = CACHE_KB): Db {
   const raw = openSqlite(file, { synchronous: "NORMAL", busyTimeoutMs: 10_000 });
   try {
-    prepare(raw);
+    prepare(raw, cacheKb);
     const db = new Db(raw);
     const version = schemaVersion(db);
     if (version > SCHEMA_VERSION) throw tooNew(file, version);
@@ -81,8 +83,8 @@ export function connect(file: string): Db {
   }
 }
 
-function prepare(raw: DatabaseSync): void {
-  raw.exec(`PRAGMA cache_size = -${CACHE_KB}`);
+function prepare(raw: DatabaseSync, cacheKb: number): void {
+  raw.exec(`PRAGMA cache_size = -${cacheKb}`);
   // A deletion writes the whole file anew; overwriting page by page would only slow every merge of the index down.
   raw.exec("PRAGMA secure_delete = OFF");
   raw.exec("PRAGMA temp_store = MEMORY");

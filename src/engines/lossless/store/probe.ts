@@ -36,8 +36,8 @@ export interface Probe extends WeighedWord {
   having: number;
   /** More texts have it than are looked at. */
   isCommon: boolean;
-  /** First text that is looked at. */
-  floor: number;
+  /** Numbers of the newest texts that have it, newest first. */
+  newest: readonly number[];
 }
 
 export function scopeOf(db: Db, wanted: readonly SessionRow[] | undefined): Scope {
@@ -61,15 +61,16 @@ function isUnknownToken(error: unknown): boolean {
   return error instanceof Error && error.message.includes("phrase queries are not supported");
 }
 
-function counted(db: Db, expression: string, floor: number): { count: number; oldest: number } {
-  const row = db.get<{ count: number; oldest: number | null }>(
-    `SELECT count(*) AS count, min(rowid) AS oldest FROM
-     (SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?)`,
-    expression,
-    floor,
-    NEWEST,
-  );
-  return { count: row?.count ?? 0, oldest: row?.oldest ?? 0 };
+/** Newest first. */
+function matching(db: Db, expression: string, floor: number, limit: number): number[] {
+  return db
+    .all<{ rowid: number }>(
+      "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?",
+      expression,
+      floor,
+      limit,
+    )
+    .map(({ rowid }) => rowid);
 }
 
 /** From which text on several words are looked for together, so that the rarest of them is met that often at most. */
@@ -79,19 +80,20 @@ function floorFor(rarest: number, most: number, scope: Scope): number {
 
 /** Undefined where no text has the word. */
 function probe(db: Db, word: QueryWord, floor: number, scope: Scope): Probe | undefined {
-  let found: { count: number; oldest: number };
+  let newest: number[];
   try {
-    found = counted(db, `(${word.expression})${scope.expression}`, floor);
+    newest = matching(db, `(${word.expression})${scope.expression}`, floor, NEWEST);
   } catch (error) {
     if (isUnknownToken(error)) return undefined;
     throw error;
   }
-  const { count, oldest } = found;
-  if (count === 0) return undefined;
+  const count = newest.length;
+  const oldest = newest.at(-1);
+  if (oldest === undefined) return undefined;
   const isCommon = count >= NEWEST;
   // The newest ones tell how dense the rest is.
   const having = isCommon ? (count / Math.max(1, scope.last - oldest + 1)) * scope.last : count;
-  return { ...word, having, isCommon, floor, weight: rarity(having, Math.max(scope.texts, having)) };
+  return { ...word, having, isCommon, newest, weight: rarity(having, Math.max(scope.texts, having)) };
 }
 
 /** The words that are in the index, the rarest first; as many as are worth a look. */
@@ -119,28 +121,15 @@ export async function probeWords(
 
 /** Texts with the words that they have as far as it is known: one bit for each probe. */
 class Found {
-  readonly #db: Db;
-  readonly #scope: Scope;
   readonly bits = new Map<number, number>();
 
-  constructor(db: Db, scope: Scope) {
-    this.#db = db;
-    this.#scope = scope;
-  }
-
-  add(expression: string, bits: number, limit: number, floor = 0): void {
-    const rows = this.#db.all<{ rowid: number }>(
-      "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?",
-      expression + this.#scope.expression,
-      floor,
-      limit,
-    );
-    for (const { rowid } of rows) this.bits.set(rowid, (this.bits.get(rowid) ?? 0) | bits);
+  add(nums: readonly number[], bits: number): void {
+    for (const num of nums) this.bits.set(num, (this.bits.get(num) ?? 0) | bits);
   }
 }
 
 /** Common words together: what is older than the newest texts of each is found where it has several of them. */
-function cross(found: Found, probes: readonly Probe[], scope: Scope): void {
+function cross(db: Db, found: Found, probes: readonly Probe[], scope: Scope): void {
   const common = probes.map((word, bit) => ({ ...word, bit })).filter(({ isCommon }) => isCommon);
   const few = common.slice(0, PAIRED);
   const groups = few.flatMap((word, index) => few.slice(index + 1).map((other) => [word, other]));
@@ -149,7 +138,8 @@ function cross(found: Found, probes: readonly Probe[], scope: Scope): void {
     const rarest = Math.min(...group.map(({ having }) => having));
     const expression = group.map((word) => `(${word.expression})`).join(" AND ");
     const bits = group.reduce((sum, { bit }) => sum | (1 << bit), 0);
-    found.add(expression, bits, CROSSED_TEXTS, floorFor(rarest, CROSSED / groups.length, scope));
+    const floor = floorFor(rarest, CROSSED / groups.length, scope);
+    found.add(matching(db, expression + scope.expression, floor, CROSSED_TEXTS), bits);
   }
 }
 
@@ -160,12 +150,10 @@ export async function promising(
   scope: Scope,
   { limit, pause }: { limit: number; pause: () => Promise<void> },
 ): Promise<number[]> {
-  const found = new Found(db, scope);
-  for (const [bit, word] of probes.entries()) {
-    found.add(`(${word.expression})`, 1 << bit, NEWEST, word.floor);
-    await pause();
-  }
-  cross(found, probes, scope);
+  const found = new Found();
+  for (const [bit, { newest }] of probes.entries()) found.add(newest, 1 << bit);
+  await pause();
+  cross(db, found, probes, scope);
   await pause();
   const weightOf = (bits: number): number =>
     probes.reduce((sum, { weight }, bit) => (bits & (1 << bit) ? sum + weight : sum), 0);

@@ -9,7 +9,7 @@ import { indexSome, markMerged, markUnmerged, mergeIndex, pendingSize } from "./
 import type { Db } from "./db.ts";
 import { finishScrub, forget } from "./delete.ts";
 import { Gate } from "./gate.ts";
-import { connect } from "./open.ts";
+import { connect, WORKER_CACHE_KB } from "./open.ts";
 import { prepareRest } from "./prepare.ts";
 import type { Ask, Request, SentBatch, Start, Tasks } from "./tasks.ts";
 import { verifyDatabase } from "./verify.ts";
@@ -137,7 +137,7 @@ export class StoreWorker {
 
   #open(): Db {
     if (this.#db) return this.#db;
-    const db = connect(this.#file);
+    const db = connect(this.#file, WORKER_CACHE_KB);
     db.inTurn = (write) => this.#gate.yielding(write);
     this.#db = db;
     return db;
