@@ -65,12 +65,12 @@ export function makePlace(url: string): Place {
 }
 
 /** Points a home at an endpoint; its one model has a window that keeps a compaction coming now and then. */
-export function configure(home: string, baseUrl: string): void {
+export function configure(home: string, baseUrl: string, contextEngine = "lossless"): void {
   const model = { id: "model", contextWindow: 64_000, maxTokens: 4_000 };
   const config = {
     models: { providers: { bench: { api: "openai-completions", baseUrl, models: [model] } } },
     agents: { defaults: { model: "bench/model", permission: { mode: "auto" } } },
-    plugins: { slots: { contextEngine: "lossless" } },
+    plugins: { slots: { contextEngine } },
   };
   writeFileSync(join(home, "pagurus.json"), JSON.stringify(config), { mode: 0o600 });
 }

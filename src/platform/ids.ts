@@ -7,9 +7,18 @@ function base36(value: number, width: number): string {
   return value.toString(36).padStart(width, "0");
 }
 
+/** Random bytes are fetched for many ids at once: to ask for four takes as long as to ask for all of these. */
+const pool = { bytes: Buffer.alloc(0), used: 0 };
+const POOL_BYTES = 4_096;
+
 function randomText(length: number): string {
+  if (pool.used + length > pool.bytes.length) {
+    pool.bytes = randomBytes(POOL_BYTES);
+    pool.used = 0;
+  }
   let text = "";
-  for (const byte of randomBytes(length)) text += ALPHABET[byte % 36];
+  for (const byte of pool.bytes.subarray(pool.used, pool.used + length)) text += ALPHABET[byte % 36];
+  pool.used += length;
   return text;
 }
 

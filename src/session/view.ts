@@ -154,7 +154,16 @@ export class SessionView {
     let name = row.name;
     for (const { content } of pending)
       if ("entry" in content && content.entry.type === "session_info") name = content.entry.name ?? name;
+    // Asked of the index only where it is read: most callers want to know which session this is.
+    let standing: Standing | undefined;
+    const stand = (): Standing => (standing ??= this.#standing(row));
     return {
+      get current() {
+        return stand().current;
+      },
+      get generation() {
+        return stand().generation;
+      },
       sessionKey: row.key,
       sessionId: row.id,
       file: this.file,
@@ -164,7 +173,6 @@ export class SessionView {
       entryCount: row.entries + pending.length,
       bytes: this.#size,
       ...(name === null ? {} : { name }),
-      ...this.#standing(row),
     };
   }
 

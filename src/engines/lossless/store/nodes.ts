@@ -181,11 +181,17 @@ export function getFrontier(db: Db, sessionId: string): Frontier {
       "SELECT n.id FROM frontier_nodes f JOIN nodes n ON n.num = f.node WHERE f.session = ? ORDER BY f.ordinal",
       session.num,
     );
+    const text = row?.details ?? null;
+    let details: unknown;
     return {
       version: row?.version ?? 0,
       nodeIds: nodes.map(({ id }) => id),
       firstKeptEntryId: row?.first_kept ?? null,
-      ...parsed(row?.details ?? null),
+      // Long: read only by those who want it.
+      get details(): unknown {
+        if (text !== null) details ??= JSON.parse(text);
+        return details;
+      },
     };
   });
 }
