@@ -181,18 +181,16 @@ export function getFrontier(db: Db, sessionId: string): Frontier {
       "SELECT n.id FROM frontier_nodes f JOIN nodes n ON n.num = f.node WHERE f.session = ? ORDER BY f.ordinal",
       session.num,
     );
-    const text = row?.details ?? null;
-    let details: unknown;
-    return {
+    const frontier: Frontier = {
       version: row?.version ?? 0,
       nodeIds: nodes.map(({ id }) => id),
       firstKeptEntryId: row?.first_kept ?? null,
-      // Long: read only by those who want it.
-      get details(): unknown {
-        if (text !== null) details ??= JSON.parse(text);
-        return details;
-      },
     };
+    const text = row?.details ?? null;
+    let details: unknown;
+    // Long: read only for those who want it.
+    const get = (): unknown => (details ??= JSON.parse(text ?? "null"));
+    return text === null ? frontier : Object.defineProperty(frontier, "details", { get, enumerable: true });
   });
 }
 
