@@ -13,5 +13,12 @@ export function textOf(message: AgentMessage): string {
 }
 
 export function callsOf(message: AssistantMessage): ToolCallPart[] {
-  return message.content.filter((part) => part.type === "toolCall");
+  return message.content
+    .filter((part) => part.type === "toolCall")
+    .map((call) => (isObject(call.arguments) ? call : { ...call, arguments: {} }));
+}
+
+/** A transcript of another program may have a call without arguments. */
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
 }
