@@ -18,6 +18,10 @@ const HEADING_TOKENS = 6;
 /** The shortest that a longer answer is made, characters. */
 const LEAST_ANSWER_CHARS = 80;
 
+/** Newest messages of the user that say what the work is about, and how much of their room those before the last take. */
+const RECENT_ASKS = 3;
+const RECENT_SHARE = 0.5;
+
 export type Messages = ReadonlyMap<string, AgentMessage>;
 
 /** Words of an entry; empty where it is not known. */
@@ -81,8 +85,8 @@ export function usersPart(messages: Messages, ids: readonly string[]): string {
 }
 
 /**
- * Which user messages stay word for word: all while they are within `most`, else the newest, then constraints, then
- * the rest, within `budget`.
+ * Which user messages stay word for word: all while they are within `most`, else the newest, then (within a share) the
+ * ones before it, then constraints, then the rest, within `budget`.
  */
 export function chooseUsers(
   ids: readonly string[],
@@ -98,11 +102,14 @@ export function chooseUsers(
   const total = known.reduce((sum, { cost }) => sum + cost, 0);
   if (total <= most) return { shown: known.map(({ id }) => id), gone: [] };
   const newest = known.at(-1);
+  const recent = known.slice(-RECENT_ASKS).toReversed();
   const ranked = known.toSorted((a, b) => b.weight - a.weight || b.index - a.index);
   const shown = new Set<string>();
   let left = budget;
-  for (const item of newest ? [newest, ...ranked] : ranked) {
+  for (const item of [...recent, ...ranked]) {
     if (shown.has(item.id) || item.cost > left) continue;
+    // Of the recent ones only the newest may leave little for what binds.
+    if (item !== newest && recent.includes(item) && left - item.cost < budget * (1 - RECENT_SHARE)) continue;
     shown.add(item.id);
     left -= item.cost;
   }

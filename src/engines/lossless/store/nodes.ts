@@ -196,7 +196,7 @@ export function getFrontier(db: Db, sessionId: string): Frontier {
 
 /**
  * Compare and swap: false when the frontier is not the expected version any more. Nodes that enter become
- * `published`, those that leave and stand in no other frontier `replaced`. Throws `session_not_found`,
+ * `published`, those that leave and stand in no other frontier, and those that were condensed, `replaced`. Throws `session_not_found`,
  * `entry_not_found` for an unknown node.
  */
 export function publishFrontier(
@@ -231,6 +231,12 @@ export function publishFrontier(
         node,
       );
     }
+    // What was condensed is no longer ready for anything: else the next ones look through more of them each time.
+    db.run(
+      `UPDATE nodes SET state = 'replaced' WHERE session = ? AND state = 'prepared'
+       AND EXISTS (SELECT 1 FROM node_children WHERE child = nodes.num)`,
+      session.num,
+    );
     db.run(
       `INSERT INTO frontiers (session, version, first_kept, details) VALUES (?, ?, ?, ?)
        ON CONFLICT (session) DO UPDATE
