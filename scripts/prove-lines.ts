@@ -94,6 +94,29 @@ export const PROOFS: Record<string, Proof> = {
     claim: "The lint fails on a forbidden import, a file that is too long, a logged prompt.",
     steps: [tests("planted violations", "test/lint/planted.process.test.ts")],
   },
+  "codex.2": {
+    claim:
+      "On Codex the model sees the engine's context and the live turn, nothing twice, nothing missing, in each seam.",
+    steps: [tests("thread", "test/real/codex/epochs"), tests("projection", "test/real/codex/projection")],
+  },
+  "codex.4": {
+    claim: "A session goes from runtime to runtime, and each sees the whole conversation once.",
+    steps: [tests("switching", "test/real/codex/switch")],
+  },
+  "codex.5": {
+    claim: "Whatever happens to Codex or its endpoint, the session goes on, and no process is left behind.",
+    steps: [
+      tests("faults in turns", "test/real/codex/during"),
+      tests("the process", "test/real/codex/process"),
+    ],
+  },
+  "codex.6": {
+    claim: "Within an epoch each request begins with the one before it, on one thread.",
+    steps: [
+      tests("prefixes", "test/real/codex/turns"),
+      tests("additional context", "test/real/codex/fragments"),
+    ],
+  },
   "lossless.1": {
     claim:
       "The lossless engine is fast and small at long histories: assembling, taking in, finding, adopting, waiting.",

@@ -19,7 +19,9 @@ async function prove(name: string): Promise<boolean> {
     return false;
   }
   console.log(`== ${name}: ${proof.claim}`);
-  const env = { ...process.env, PAGURUS_PROVE: "1" };
+  // The proofs of a harness run against its real program.
+  const real = name.startsWith("codex.") ? { PAGURUS_REAL: "1" } : {};
+  const env = { ...process.env, ...real, PAGURUS_PROVE: "1" };
   let ok = true;
   for (const { title, args } of proof.steps) {
     console.log(`-- ${title}: node ${args.join(" ")}`);

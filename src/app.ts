@@ -19,6 +19,7 @@ import { completeOnce } from "./model/complete.ts";
 import { defaultModel } from "./model/discover.ts";
 import { factsAssumed, resolveModel } from "./model/resolve.ts";
 import { streamModel } from "./model/stream.ts";
+import type { ResolvedModel } from "./model/types.ts";
 import { orAborted, withDeadline } from "./platform/deadline.ts";
 import { IdSource } from "./platform/ids.ts";
 import { createFileLogger, type Logger } from "./platform/log.ts";
@@ -26,6 +27,7 @@ import { buildMemorySystemPromptAddition } from "./plugin/engine-frame.ts";
 import { loadPlugins } from "./plugin/load.ts";
 import { PluginRegistry } from "./plugin/registry.ts";
 import { createEmbeddedHarness } from "./runtimes/embedded/harness.ts";
+import { createCodexHarness, readCodexSettings } from "./runtimes/codex/harness.ts";
 import { openReceiptLog, receiptFile } from "./session/receipts.ts";
 import { createAgentHost } from "./turn/agent-host.ts";
 import { TurnChannel } from "./turn/channel.ts";
@@ -140,6 +142,18 @@ class Host implements Pagurus {
         createEmbeddedHarness((model, request) =>
           streamModel(resolveModel(model.ref, config, this.#env), request),
         ),
+      );
+    });
+    await registry.register("codex", (api) => {
+      const settings = readCodexSettings(api.pluginConfig);
+      api.registerAgentHarness(
+        createCodexHarness({
+          ...settings,
+          env: this.#env,
+          home: this.#home,
+          endpoint: (model) => servedAt(resolveModel(model.ref, config, this.#env)),
+          log: this.#logger,
+        }),
       );
     });
     if (engines || harnesses) {
@@ -379,6 +393,18 @@ class Host implements Pagurus {
       return { text, provider, model: id, agentId, stopReason, ...(usage ? { usage } : {}) };
     };
   }
+}
+
+/** Endpoint and credentials of a model, for a runtime that calls it itself. */
+function servedAt({ baseUrl, headers, apiKey }: ResolvedModel): {
+  baseUrl: string;
+  headers: Record<string, string>;
+} {
+  const key = apiKey?.reveal();
+  return {
+    baseUrl,
+    headers: { ...headers.reveal(), ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) },
+  };
 }
 
 function bothOf(closing: AbortSignal, asked: AbortSignal | undefined): AbortSignal {

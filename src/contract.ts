@@ -7,6 +7,7 @@ export type * from "./contract/engine.ts";
 export type * from "./contract/engine-params.ts";
 export type * from "./contract/engine-compaction.ts";
 export type * from "./contract/events.ts";
+export type * from "./contract/fragment.ts";
 export type * from "./contract/harness.ts";
 export type { HookContext, HookHandler, HookMap, HookName, SessionBeforeCompact } from "./contract/hooks.ts";
 export type * from "./contract/host.ts";

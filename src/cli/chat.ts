@@ -7,6 +7,7 @@ import { terminalSafe } from "../command/layout.ts";
 import { isCommand, runCommand } from "../command/run-command.ts";
 import { statusConcerns } from "../command/status-text.ts";
 import { ChatScreen } from "./chat-screen.ts";
+import { readAdditionalContext } from "./additional-context.ts";
 import { printLine, styleFor, withPagurus, type Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_INTERRUPTED, exitCodeFor, printFailure, reportFailure } from "./failure.ts";
 import { followTurn } from "./run.ts";
@@ -29,6 +30,8 @@ class Chat {
   readonly #inputs: string[] = [];
   #wake: (() => void) | undefined;
   #turn: TurnRun | undefined;
+  /** What goes along with each input of the turn. */
+  #context: ReturnType<typeof readAdditionalContext> = {};
   /** Of the turn or command that is under way. */
   #working: AbortController | undefined;
   #ended = false;
@@ -92,7 +95,7 @@ class Chat {
     const turn = this.screen.interactive ? this.#turn : undefined;
     if (turn && text.trim() !== "") {
       if (isCommand(text)) this.#note(`${text.split(/\s/)[0] ?? ""} runs when the turn has ended`);
-      else if (turn.steer(unescaped(text))) return;
+      else if (turn.steer(unescaped(text), this.#context)) return;
     }
     this.#inputs.push(text);
     this.#wake?.();
@@ -178,7 +181,8 @@ class Chat {
       quiet: () => this.screen.busy,
       notifyCompactions: this.#notifyCompactions,
     });
-    const turn = pagurus.run({ ...requestOf(this.#options, this.#cwd), ...input, signal });
+    this.#context = readAdditionalContext(this.#cli, this.#options);
+    const turn = pagurus.run({ ...requestOf(this.#options, this.#cwd), ...input, ...this.#context, signal });
     this.#turn = turn;
     try {
       const end = await followTurn(turn, (event) => output.show(event));
@@ -200,6 +204,8 @@ class Chat {
 /** `pagurus chat`. */
 export async function chat(cli: Cli, options: TurnOptions): Promise<number> {
   const session = new Chat(cli, options, workspace(cli, options.cwd));
+  // Wrong options are refused at the door, not at the first input.
+  readAdditionalContext(cli, options);
   const stop = cli.onInterrupt(() => session.interrupt());
   try {
     return await withPagurus(cli, (pagurus) => session.talk(pagurus), asking(session.screen.permission()));

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
+import { addContextOptions } from "./additional-context.ts";
 import type { Act, Cli } from "./cli.ts";
 import type { RunOptions, TurnOptions } from "./turn-request.ts";
 
@@ -15,12 +16,14 @@ Examples:
   $ pagurus run "Describe it" --image shot.png --model openai/gpt-5
   $ pagurus run "Fix the failing test" --permission auto --json
   $ pagurus run "Read all of docs" --max-cost 0.50
+  $ pagurus run "What fails?" --context branch=main --untrusted tab="Active tab: CI failures"
 
 Exit codes: 0 done, 1 the turn failed, 2 bad usage or configuration, 130 interrupted.`;
 
 const CHAT_EXAMPLES = `
 Ctrl-C aborts a running turn; with none running it leaves. What you type while a turn runs joins it before its next
-model call. A line that ends with a backslash goes on in the next one. /help lists the commands of a chat.
+model call. --context, --context-file and --untrusted go along with each input; what did not change is not
+sent twice. A line that ends with a backslash goes on in the next one. /help lists the commands of a chat.
 
 Examples:
   $ pagurus chat
@@ -36,6 +39,10 @@ function dollars(text: string): number {
 }
 
 function turnOptions(command: Command): Command {
+  return addContextOptions(plainOptions(command));
+}
+
+function plainOptions(command: Command): Command {
   return command
     .option("-s, --session <key>", "conversation to continue or start (default: main)")
     .option("-a, --agent <id>", "agent of the configuration (default: main)")

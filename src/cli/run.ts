@@ -1,6 +1,7 @@
 import type { TurnEvent } from "../contract/events.ts";
 import type { Pagurus } from "../contract/host.ts";
 import type { RunRequest, TurnRun } from "../contract/run.ts";
+import { readAdditionalContext } from "./additional-context.ts";
 import { printLine, withPagurus, type Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_INTERRUPTED, exitCodeFor, printFailure } from "./failure.ts";
 import { HeldOutput } from "./held-output.ts";
@@ -83,6 +84,7 @@ async function playText(
 /** `pagurus run`. The first interrupt aborts the turn, the second leaves at once. Throws when refused at the door. */
 export async function run(cli: Cli, argument: string | undefined, options: RunOptions): Promise<number> {
   const cwd = workspace(cli, options.cwd);
+  const context = readAdditionalContext(cli, options);
   const prompt = await readPrompt(cli, argument);
   const input = await attach(cli, prompt, { cwd, images: options.image });
   if (argument !== undefined && argument !== "-") input.parts.push(...(await pipedPart(cli)));
@@ -99,6 +101,7 @@ export async function run(cli: Cli, argument: string | undefined, options: RunOp
       ...requestOf(options, cwd),
       ...(options.heartbeat === true ? { heartbeat: true } : {}),
       ...input,
+      ...context,
       signal: controller.signal,
     };
     const held = new HeldOutput();

@@ -3,11 +3,12 @@ import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import type { PagurusOptions } from "../contract/host.ts";
 import type { InputPart, RunRequest } from "../contract/run.ts";
+import type { ContextOptions } from "./additional-context.ts";
 import { type Cli, printLine, sessionOf, type SessionOptions } from "./cli.ts";
 import { usageError } from "./failure.ts";
 
 /** Options of `run` and `chat`, as the command line gives them. */
-export interface TurnOptions extends SessionOptions {
+export interface TurnOptions extends SessionOptions, ContextOptions {
   model?: string;
   runtime?: string;
   cwd?: string;

@@ -19,6 +19,7 @@ import type {
 import type { ModelInfo } from "../contract/model.ts";
 import { summaryPieces } from "../compaction/summary-pieces.ts";
 import { readSummary } from "../contract/summary.ts";
+import { takesDeveloper } from "./developer-role.ts";
 import { mergeUserMessages } from "./merge-users.ts";
 import { signedThinking, toolCallOptions } from "./signatures.ts";
 
@@ -145,6 +146,11 @@ class PromptWriter {
   }
 
   #user(message: UserMessage): void {
+    const { content: said, fragment } = message;
+    if (fragment?.kind === "application" && typeof said === "string" && takesDeveloper(this.#info)) {
+      this.push({ role: "system", content: said });
+      return;
+    }
     if (hasMarks(this.#info) && typeof message.content === "string" && this.#summary(message.content)) return;
     const parts: (TextPart | ImagePart)[] =
       typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;

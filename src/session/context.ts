@@ -3,7 +3,8 @@
  * the writer appends; the message objects stay the same, so that what is known about one (its tokens) is kept.
  */
 import type { AgentMessage } from "../contract/message.ts";
-import type { ContextSlice } from "../contract/writer.ts";
+import { FRAGMENT_ENTRY, FRAGMENT_SET_ENTRY } from "../contract/fragment.ts";
+import type { ContextNote, ContextSlice } from "../contract/writer.ts";
 import { renderSummary } from "../contract/summary.ts";
 import type { CompactionEntry, TranscriptEntry } from "../contract/transcript.ts";
 import { clip } from "./tree.ts";
@@ -37,6 +38,7 @@ interface Item {
   length: number;
   turnId: string | undefined;
   message: AgentMessage | undefined;
+  note: Pick<ContextNote, "customType" | "data"> | undefined;
   supersedes: string | undefined;
   /** True when it stands at another entry's place, not at its own; looked up once. */
   moved: boolean | undefined;
@@ -46,6 +48,8 @@ interface Item {
 interface Head {
   summary: AgentMessage;
   input: AgentMessage | undefined;
+  /** Turn of the input. */
+  turnId: string | undefined;
 }
 
 export class ContextWindow {
@@ -85,14 +89,14 @@ export class ContextWindow {
       items = this.#load(maxBytes);
       start = this.#startOf(items, maxBytes) ?? 0;
     }
-    const messages = this.#messages(items, start);
+    const { messages, notes } = this.#messages(items, start);
     const complete = start === 0 && this.#whole;
     if (start > 0 && this.#bytes > 4 * maxBytes && this.#bytes > SLACK_BYTES) {
       this.#items = items.slice(start - 1);
       this.#bytes = this.#items.reduce((sum, item) => sum + item.length, 0);
       this.#whole = false;
     }
-    return { messages, complete };
+    return { messages, complete, ...(notes.length === 0 ? {} : { notes }) };
   }
 
   /** Index of the first item of a slice; undefined when the window does not reach back far enough. */
@@ -149,7 +153,7 @@ export class ContextWindow {
       entry.splitTurnInputId === undefined ? undefined : this.#view.findInput(entry.splitTurnInputId);
     // An input that is kept anyway is not said twice.
     const input = place && place.offset < floor ? this.#view.readNewest(place) : undefined;
-    return { summary, input: input && entryMessage(input, this.#cache) };
+    return { summary, input: input && entryMessage(input, this.#cache), turnId: input?.turnId };
   }
 
   #item(entry: TranscriptEntry, length: number): Item {
@@ -158,12 +162,13 @@ export class ContextWindow {
       length,
       turnId: entry.turnId,
       message: entryMessage(entry, this.#cache),
+      note: entryNote(entry),
       supersedes: entry.type === "message" ? entry.supersedes : undefined,
       moved: undefined,
     };
   }
 
-  #messages(items: readonly Item[], start: number): AgentMessage[] {
+  #messages(items: readonly Item[], start: number): { messages: AgentMessage[]; notes: ContextNote[] } {
     const replacements = new Map<string, Item>();
     for (const item of items) if (item.supersedes !== undefined) replacements.set(item.supersedes, item);
     const newest = (item: Item): AgentMessage | undefined => {
@@ -178,18 +183,23 @@ export class ContextWindow {
       }
     };
     const messages: AgentMessage[] = [];
-    const add = (message: AgentMessage | undefined): void => {
-      if (message) messages.push(message);
+    const shown = items.slice(start);
+    const notes = shown.some(({ note }) => note !== undefined) ? new NotePlaces() : undefined;
+    const add = (message: AgentMessage | undefined, turnId: string | undefined): void => {
+      if (!message) return;
+      messages.push(message);
+      notes?.passed(message, turnId);
     };
     if (this.#head) {
-      add(this.#head.input);
+      add(this.#head.input, this.#head.turnId);
       messages.push(this.#head.summary);
     }
-    for (const item of items.slice(start)) {
+    for (const item of shown) {
+      if (item.note) notes?.add(item.id, item.note, item.turnId);
       if (this.#isMoved(item)) continue;
-      add(newest(item));
+      add(newest(item), item.turnId);
     }
-    return messages;
+    return { messages, notes: notes?.found() ?? [] };
   }
 
   /** A turn starts where the turn id changes; without ids, at a user's message. */
@@ -208,6 +218,45 @@ export class ContextWindow {
   #standsElsewhere(id: string): boolean {
     const place = this.#view.find(id);
     return place !== undefined && this.#view.tree.onPath(place.offset);
+  }
+}
+
+function entryNote(entry: TranscriptEntry): Item["note"] {
+  if (entry.type !== "custom") return undefined;
+  const { customType, data } = entry;
+  return customType === FRAGMENT_ENTRY || customType === FRAGMENT_SET_ENTRY
+    ? { customType, data }
+    : undefined;
+}
+
+/** Finds the messages that notes stand before, in one pass over the path. */
+class NotePlaces {
+  readonly #notes: { note: ContextNote; turnId: string | undefined }[] = [];
+  /** Those that no message has followed yet begin here. */
+  #open = 0;
+  /** The first user's message of each turn. */
+  readonly #inputs = new Map<string, string>();
+
+  add(entryId: string, note: Pick<ContextNote, "customType" | "data">, turnId: string | undefined): void {
+    this.#notes.push({ note: { entryId, ...note }, turnId });
+  }
+
+  passed({ entryId, role }: AgentMessage, turnId: string | undefined): void {
+    if (entryId === undefined) return;
+    if (role === "user" && turnId !== undefined && !this.#inputs.has(turnId))
+      this.#inputs.set(turnId, entryId);
+    if (role === "toolResult") return;
+    for (; this.#open < this.#notes.length; this.#open += 1) {
+      const open = this.#notes[this.#open];
+      if (open) open.note.nextEntryId = entryId;
+    }
+  }
+
+  found(): ContextNote[] {
+    return this.#notes.map(({ note, turnId }) => {
+      const inputEntryId = turnId === undefined ? undefined : this.#inputs.get(turnId);
+      return inputEntryId === undefined ? note : { ...note, inputEntryId };
+    });
   }
 }
 

@@ -9,6 +9,8 @@ export interface SessionPaths {
   /** JSON lines naming offset and length of unreadable lines; their bytes stay in the transcript. */
   quarantine: string;
   receipts: string;
+  /** Native threads of runtimes that the session goes on in. */
+  bindings: string;
   /** The session key where it is not the one in the header (an import under another key). */
   key: string;
 }
@@ -23,6 +25,7 @@ export function sessionPaths(folder: string, sessionId: string): SessionPaths {
     torn: `${base}.jsonl.torn`,
     quarantine: `${base}.jsonl.quarantine`,
     receipts: `${base}.receipts.jsonl`,
+    bindings: `${base}.bindings.json`,
     key: `${base}.key`,
   };
 }

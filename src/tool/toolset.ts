@@ -35,6 +35,8 @@ export interface ToolSetOptions {
   remembered?: PermissionRule[] | undefined;
   extra?: readonly ExtraTool[] | undefined;
   context: { sessionKey: string; sessionId: string };
+  /** Tools that the runtime has as its own: they are not offered and cannot be called. */
+  native?: readonly string[] | undefined;
   onOutput?: ((toolCallId: string, chunk: string) => void) | undefined;
   /** A throw blocks the call. */
   beforeCall?:
@@ -171,6 +173,27 @@ async function prepareCall(
   return { params: checked.params, run: (context) => plan.run(context) };
 }
 
+/** Why a call that the runtime itself is about to make must not be made. */
+async function refusalOf(
+  frame: CallFrame,
+  tool: HostTool,
+  call: ToolCallPart,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    const prepared = await prepareCall(frame, tool, call, signal);
+    if ("params" in prepared) {
+      if (canonicalJson(prepared.params) === canonicalJson(call.arguments)) return undefined;
+      return "A hook would change this call, which the runtime makes itself; make it as the hook wants it.";
+    }
+    return prepared.content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+  } catch (error) {
+    return failureOf(error, tool.name, signal)
+      .content.map((part) => (part.type === "text" ? part.text : ""))
+      .join("\n");
+  }
+}
+
 function failureOf(error: unknown, toolName: string, signal: AbortSignal): ToolOutcome {
   if (signal.aborted) return failedOutcome("Aborted before the tool had finished.", { aborted: true });
   if (error instanceof ToolError) return failedOutcome(error.message);
@@ -250,11 +273,9 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { readonly san
       env: options.env ?? process.env,
     }));
   const tools = collectTools(options, sandbox);
-  const specs = [...tools.values()].map(({ name, description, parameters }) => ({
-    name,
-    description,
-    parameters,
-  }));
+  const native = new Set(options.native);
+  const offered = [...tools.values()].filter(({ name }) => !native.has(name));
+  const specs = offered.map(({ name, description, parameters }) => ({ name, description, parameters }));
   const frame: CallFrame = {
     options,
     workspace,
@@ -270,11 +291,17 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { readonly san
     async call(call, signal) {
       const broken = unreadable(call);
       if (broken) return broken;
-      const tool = tools.get(call.name);
+      const tool = native.has(call.name) ? undefined : tools.get(call.name);
       if (!tool) {
-        return failedOutcome(`There is no tool "${call.name}". Tools: ${[...tools.keys()].join(", ")}.`);
+        const names = specs.map(({ name }) => name).join(", ");
+        return failedOutcome(`There is no tool "${call.name}". Tools: ${names}.`);
       }
       return await callTool(frame, tool, call, signal);
+    },
+    async permits(call, signal) {
+      const tool = tools.get(call.name);
+      if (!tool) return `There is no rule for "${call.name}".`;
+      return refusalOf(frame, tool, call, signal);
     },
   };
 }

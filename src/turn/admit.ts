@@ -9,6 +9,8 @@ import { PagurusError } from "../contract/errors.ts";
 import type { RunRequest } from "../contract/run.ts";
 import { orAborted } from "../platform/deadline.ts";
 import { checkHostRequirements } from "./engine-slot.ts";
+import { takeBlockedContext } from "./fragments/blocked.ts";
+import { contextEntries } from "./fragments/merge.ts";
 import { inputBlocked } from "./gate.ts";
 import { runtimeCompacts } from "./gauge.ts";
 import { CostGate, costLimits } from "./cost.ts";
@@ -56,7 +58,10 @@ export async function admit(
   // Before the session is touched: a blocked input leaves no trace in it.
   const ids = { sessionKey, sessionId: undefined, turnId };
   const blocked = await inputBlocked(host, request.prompt, ids, hooks);
-  if (blocked !== undefined) throw new PagurusError("prompt_blocked", `The input was blocked: ${blocked}`);
+  if (blocked !== undefined) {
+    takeBlockedContext(host, request, { sessionKey, cwd, model, guard });
+    throw new PagurusError("prompt_blocked", `The input was blocked: ${blocked}`);
+  }
   if (signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted before it started.");
   const writer = host.store.openWriter(sessionKey, { cwd, create: true, deadlineMs: LOCK_WAIT_MS });
   try {
@@ -109,6 +114,7 @@ function checkInput(request: RunRequest, cwd: string): void {
       `The working folder ${cwd} does not exist; name an existing one with --cwd.`,
     );
   }
+  contextEntries(request.additionalContext);
   if (request.prompt.trim() === "" && (request.parts ?? []).length === 0) {
     throw new PagurusError(
       "usage_invalid",

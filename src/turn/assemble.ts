@@ -16,11 +16,13 @@ import { ENTRY_TOOL, type ToolSpec } from "../contract/tool.ts";
 import { repairPairs } from "../compaction/pairing.ts";
 import { trimToolResult } from "../compaction/trim.ts";
 import type { Calibration } from "../tokens/calibration.ts";
+import { takesDeveloper } from "../model/developer-role.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { messageTokens } from "../tokens/messages.ts";
 import { checkAssembleResult } from "./answer-checks.ts";
 import { fitHistory } from "./budget.ts";
 import type { EngineCallBase } from "./engine-context.ts";
+import { fragmentsOf, isFragment, placeFragments } from "./fragments/place.ts";
 import type { Guard } from "./guard.ts";
 import { joinLive, placeVolatile, splitLive } from "./live.ts";
 import { receiptParts, type SystemPiece } from "./receipt-parts.ts";
@@ -49,6 +51,11 @@ export interface AssemblerOptions {
   pending(): AgentMessage[];
   /** Live messages that no entry of the session holds, in order. */
   volatile(): readonly VolatileMessage[];
+  /**
+   * Told of a context that may lack fragments which earlier ones held; true when it injected some again, which the
+   * slice then has. Absent: nothing is injected.
+   */
+  settleFragments?(sent: readonly AgentMessage[]): boolean;
   base(): EngineCallBase;
   /** The run's own threshold check may compact inside the turn. */
   inAttempt: boolean;
@@ -86,7 +93,7 @@ interface Answer {
 }
 
 interface Joined extends Answer {
-  /** Valid, trimmed, live turn last. */
+  /** Valid, trimmed, fragments in their place, live turn last. */
   sent: AgentMessage[];
   /** Messages of `sent` before the live turn. */
   historyCount: number;
@@ -112,6 +119,8 @@ export class Assembler {
   /** Contexts of this turn so far, and the tokens of the newest. */
   #assembled = 0;
   #lastTokens: number | undefined;
+  /** Epoch of the context whose fragments were settled; undefined while that has to be done. */
+  #settledEpoch: string | undefined;
   #saidLeftOut = false;
   #saidImages = false;
 
@@ -202,6 +211,7 @@ export class Assembler {
       this.#compactedIn = lane;
       this.#refusedAt.clear();
       this.#kept = undefined;
+      this.#settledEpoch = undefined;
       this.#calls = 0;
     }
     return compacted;
@@ -210,7 +220,12 @@ export class Assembler {
   async #join(slice: ContextSlice): Promise<Joined> {
     const { history, live } = this.#split(slice);
     const answer = await this.#ask(history, live);
-    return this.#measure(answer, live);
+    const joined = this.#measure(answer, live, slice);
+    const epoch = `epoch ${answer.result?.contextProjection?.epoch ?? ""}`;
+    if (epoch === this.#settledEpoch) return joined;
+    this.#settledEpoch = epoch;
+    const injected = this.#options.settleFragments?.(joined.sent) === true;
+    return injected ? this.#measure(answer, live, this.#options.slice()) : joined;
   }
 
   /** History and live turn, the latter with what no entry holds. */
@@ -263,14 +278,20 @@ export class Assembler {
     };
   }
 
-  #measure(answer: Answer, live: readonly AgentMessage[], known?: Joined["trims"]): Joined {
+  #measure(
+    answer: Answer,
+    live: readonly AgentMessage[],
+    slice: ContextSlice,
+    known?: Joined["trims"],
+  ): Joined {
     const trims: Joined["trims"] = new Map(known);
-    const sent = repairPairs(joinLive(answer.messages, live, answer.prompt)).map((message) => {
+    const said = repairPairs(joinLive(answer.messages, live, answer.prompt)).map((message) => {
       if (message.role !== "toolResult") return message;
       const { message: short, trimmed } = this.#trim(message);
       if (trimmed) trims.set(short, trimmed);
       return short;
     });
+    const sent = placeFragments(said, fragmentsOf(slice));
     const addition = answer.result?.systemPromptAddition;
     const raw = sent.reduce(
       (sum, message) => sum + messageTokens(message),
@@ -323,7 +344,8 @@ export class Assembler {
     const calibration = this.#options.calibration();
     const tokens = (message: AgentMessage): number => calibration.apply(messageTokens(message));
     const { history, live } = this.#split(slice);
-    const liveTokens = live.reduce((sum, message) => sum + tokens(message), 0);
+    const fragments = joined.sent.filter((message) => isFragment(message));
+    const liveTokens = [...live, ...fragments].reduce((sum, message) => sum + tokens(message), 0);
     const room = tokenBudget - liveTokens;
     if (room < 0 && liveTokens > model.contextWindow) {
       throw new PagurusError(
@@ -331,11 +353,12 @@ export class Assembler {
         `The current turn alone has about ${Math.ceil(liveTokens)} tokens and ${model.ref} takes ${model.contextWindow}; send less at once, or choose a model with a larger window.`,
       );
     }
-    const source = joined.result ? joined.sent.slice(0, joined.historyCount) : history;
+    const sent = joined.sent.slice(0, joined.historyCount).filter((message) => !isFragment(message));
+    const source = joined.result ? sent : history;
     const kept = fitHistory(source, Math.max(0, room), tokens);
     // Nothing to leave out: the live turn alone is over the budget, and the provider is the judge of it.
     if (kept.length === source.length) return joined;
-    const fitted = this.#measure({ ...joined, messages: kept }, live, joined.trims);
+    const fitted = this.#measure({ ...joined, messages: kept }, live, this.#options.slice(), joined.trims);
     return this.#leftOut(
       fitted,
       `the oldest messages: of about ${joined.tokens} tokens the budget takes ${tokenBudget}`,
@@ -385,6 +408,7 @@ export class Assembler {
       messages: joined.sent,
       historyCount,
       trims: joined.trims,
+      developerRole: takesDeveloper(this.#options.model),
     });
     return {
       system: pieces.map((piece) => piece.text).join("\n\n"),

@@ -1,12 +1,20 @@
 import { PagurusError } from "../contract/errors.ts";
 import type { TurnEvent } from "../contract/events.ts";
+import type { AdditionalContext } from "../contract/fragment.ts";
 import type { TurnRun } from "../contract/run.ts";
+import { contextEntries } from "./fragments/merge.ts";
+
+/** Input that joins a running turn. */
+export interface Steering {
+  text: string;
+  additionalContext: AdditionalContext | null;
+}
 
 /** What the rooms of a turn see of the caller: where events go, what steers, what stops. */
 export interface TurnPort {
   emit(event: TurnEvent): void;
-  /** Takes the steering texts that have arrived. */
-  takeSteering(): string[];
+  /** Takes the steering that has arrived. */
+  takeSteering(): Steering[];
   readonly signal: AbortSignal;
 }
 
@@ -17,7 +25,7 @@ export interface TurnPort {
 export class TurnChannel implements TurnPort {
   /** Events that were not read yet. */
   #events: TurnEvent[] = [];
-  readonly #steering: string[] = [];
+  readonly #steering: Steering[] = [];
   readonly #controller = new AbortController();
   readonly #givenUp = Promise.withResolvers<void>();
   #wake: (() => void) | undefined;
@@ -56,7 +64,7 @@ export class TurnChannel implements TurnPort {
     });
   }
 
-  takeSteering(): string[] {
+  takeSteering(): Steering[] {
     return this.#steering.splice(0);
   }
 
@@ -90,8 +98,9 @@ export class TurnChannel implements TurnPort {
       .finally(() => this.end());
     finished.catch(() => undefined);
     return {
-      steer: (text) => {
-        if (this.#open) this.#steering.push(text);
+      steer: (text, options) => {
+        const steering = checkedSteering(text, options?.additionalContext);
+        if (this.#open) this.#steering.push(steering);
         this.#steered?.();
         return this.#open;
       },
@@ -132,4 +141,13 @@ export class TurnChannel implements TurnPort {
     }
     return undefined;
   }
+}
+
+/** Throws `usage_invalid`. */
+function checkedSteering(text: string, given: AdditionalContext | null | undefined): Steering {
+  if (text.trim() === "")
+    throw new PagurusError("usage_invalid", "The input to the running turn is empty; give a text.");
+  const entries = contextEntries(given);
+  // A copy: what the caller changes afterwards is none of this input.
+  return { text, additionalContext: entries.length === 0 ? null : Object.fromEntries(entries) };
 }

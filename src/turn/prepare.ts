@@ -154,6 +154,7 @@ function turnTools(admission: Admission, own: readonly ExtraTool[]): ToolSet {
     ...(host.askPermission ? { ask: host.askPermission } : {}),
     remember: (rule) => host.rememberPermission(rule),
     extra: [...host.pluginTools, ...own],
+    native: admission.harness.nativeTools,
     remembered: host.remembered,
     context: { sessionKey, sessionId: writer.record.sessionId },
     env: host.env,

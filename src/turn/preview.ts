@@ -68,7 +68,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
       signal,
       pending: () => [],
       volatile: () => waiting.map(({ message }) => ({ message, after: PREVIEW_ENTRY })),
-      slice: () => ({ messages: [...held.messages, input], complete: held.complete }),
+      slice: () => ({ ...held, messages: [...held.messages, input] }),
       base: () => context.base(),
       inAttempt: false,
       promptHooks: readPromptHooks({

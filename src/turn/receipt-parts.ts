@@ -3,6 +3,7 @@ import type { AgentMessage } from "../contract/message.ts";
 import type { PartSource, ReceiptPart } from "../contract/receipt.ts";
 import type { ToolSpec } from "../contract/tool.ts";
 import { readSummary } from "../contract/summary.ts";
+import { isFragment } from "./fragments/place.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { messageTokens } from "../tokens/messages.ts";
 
@@ -42,6 +43,7 @@ function measure(message: AgentMessage): Measure {
 
 /** The fields that can reach a model, in a fixed order. */
 function sentFields(message: AgentMessage): unknown[] {
+  if (isFragment(message)) return [message.role, message.content, message.fragment.kind];
   if (message.role === "toolResult")
     return [message.role, message.toolCallId, message.toolName, message.content, message.isError];
   return [message.role, message.content];
@@ -55,6 +57,8 @@ export interface PartsInput {
   historyCount: number;
   /** Results that were shortened for this request. */
   trims: ReadonlyMap<AgentMessage, { fromBytes: number; toBytes: number }>;
+  /** The model has a role for what the developer says inside a conversation. */
+  developerRole: boolean;
 }
 
 /** The parts of one request in the order the model sees them. */
@@ -79,7 +83,7 @@ export function receiptParts(input: PartsInput): { parts: ReceiptPart[]; liveFro
     const trimmed = input.trims.get(message);
     parts.push({
       source: messageSource(message, index >= input.historyCount),
-      role: message.role,
+      role: input.developerRole && isDeveloper(message) ? "system" : message.role,
       ...(message.entryId === undefined ? {} : { entryId: message.entryId }),
       tokens: messageTokens(message),
       ...measure(message),
@@ -89,7 +93,12 @@ export function receiptParts(input: PartsInput): { parts: ReceiptPart[]; liveFro
   return { parts, liveFrom };
 }
 
+function isDeveloper(message: AgentMessage): boolean {
+  return isFragment(message) && message.fragment.kind === "application";
+}
+
 function messageSource(message: AgentMessage, live: boolean): PartSource {
+  if (isFragment(message)) return "fragment";
   if (message.role === "user") {
     const first = typeof message.content === "string" ? message.content : message.content[0];
     const text = typeof first === "string" ? first : first?.type === "text" ? first.text : "";

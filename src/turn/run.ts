@@ -1,11 +1,15 @@
 /** Fourth room: the harness runs the turn; what it needs of the host reaches it through the `HarnessTurn` made here. */
 import type { TurnEvent } from "../contract/events.ts";
-import { PagurusError } from "../contract/errors.ts";
+import { DEFAULT_CONTEXT_ENGINE } from "../config/defaults.ts";
+import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import { orAborted } from "../platform/deadline.ts";
-import type { HarnessTurn, HarnessTurnResult } from "../contract/harness.ts";
+import type { HarnessTurn, HarnessTurnResult, SteeringMessage } from "../contract/harness.ts";
 import type { Usage, UserMessage } from "../contract/message.ts";
 import type { Receipt } from "../contract/receipt.ts";
+import { readBinding, writeBinding } from "../session/bindings.ts";
 import type { Assembler, Assembly } from "./assemble.ts";
+import type { Steering } from "./channel.ts";
+import type { TurnFragments } from "./fragments/turn-fragments.ts";
 import { sharedPrefix } from "./receipt-parts.ts";
 import { nextRequest, type ReceiptSink } from "./receipt-sink.ts";
 import type { Allowance } from "./cost.ts";
@@ -25,7 +29,8 @@ export interface RunInput {
   receipts: ReceiptSink;
   /** Input as recorded, with its entry id. */
   input: HarnessTurn["input"];
-  takeSteering(): string[];
+  fragments: TurnFragments;
+  takeSteering(): Steering[];
   closeInputs(): boolean;
   hasSteering(): boolean;
   /** Resolves when steering has arrived, or the turn's inputs are closed. */
@@ -58,7 +63,10 @@ export async function runHarness(run: RunInput): Promise<HarnessTurnResult> {
   } finally {
     end.reached = true;
     // What was accepted is written down, also when nothing answers it any more.
-    for (const text of run.takeSteering()) recordSteering(run, text);
+    for (const steering of run.takeSteering()) {
+      takeContext(run, steering);
+      recordSteering(run, steering.text);
+    }
     run.closeInputs();
   }
 }
@@ -122,7 +130,10 @@ function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
     maxSteps: host.settings.maxSteps,
     ...(thinking === undefined ? {} : { thinking }),
     tools: prepared.tools,
-    fragments: [],
+    get fragments() {
+      return run.fragments.injected;
+    },
+    additionalContext: admission.request.additionalContext ?? null,
     assemble: async (request) => {
       const assembly = await assembler.assemble(request);
       allowance.done();
@@ -136,7 +147,12 @@ function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
       run.onAssembled(assembly.estimatedTokens);
       return { ...assembly, ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) };
     },
+    permissionMode: admission.request.permission ?? host.settings.permission.mode ?? "ask",
+    engine: engineFacts(admission),
     takeInputs: () => takeInputs(run),
+    inputArrives: () => run.steeringArrives(),
+    ...bindingAccess(admission),
+    degrade: (stage, reason) => admission.guard.degrade(stage, reason),
     emit: (event) => {
       if (!end.reached) forward(run, event);
       return Promise.resolve();
@@ -149,15 +165,43 @@ function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
   };
 }
 
+function engineFacts({ engine }: Admission): HarnessTurn["engine"] {
+  const { id, ownsCompaction = false } = engine.info;
+  return { id, governs: id !== DEFAULT_CONTEXT_ENGINE, ownsCompaction };
+}
+
+function bindingAccess(admission: Admission): Pick<HarnessTurn, "binding" | "bind"> {
+  const { harness, guard } = admission;
+  return {
+    binding: () => {
+      try {
+        return readBinding(admission.writer.record, harness.id);
+      } catch (error) {
+        guard.degrade("transcript", toPagurusError(error).message);
+        return undefined;
+      }
+    },
+    bind: (binding) => {
+      try {
+        writeBinding(admission.writer.record, harness.id, binding);
+      } catch (error) {
+        guard.degrade("transcript", toPagurusError(error).message);
+      }
+    },
+  };
+}
+
 /** Steering goes through the same gate as a prompt. */
-async function takeInputs(run: RunInput): Promise<UserMessage[]> {
+async function takeInputs(run: RunInput): Promise<SteeringMessage[]> {
   const { host, sessionKey, turnId, writer, guard, signal, emit } = run.admission;
-  const taken: UserMessage[] = await run.results.take(writer.leafId ?? undefined);
-  for (const text of run.takeSteering()) {
+  const taken: SteeringMessage[] = await run.results.take(writer.leafId ?? undefined);
+  for (const steering of run.takeSteering()) {
+    const { text, additionalContext } = steering;
+    takeContext(run, steering);
     const ids = { sessionKey, sessionId: writer.record.sessionId, turnId };
     const onFailure = (reason: string): void => guard.degrade("hook", reason);
     const blocked = await inputBlocked(host, text, ids, { signal, logger: host.logger, onFailure });
-    if (blocked === undefined) taken.push(recordSteering(run, text));
+    if (blocked === undefined) taken.push({ ...recordSteering(run, text), additionalContext });
     else
       emit({
         type: "notice",
@@ -166,6 +210,16 @@ async function takeInputs(run: RunInput): Promise<UserMessage[]> {
       });
   }
   return taken;
+}
+
+/** No hook is asked about it, and a hook that blocks the text leaves it: as Codex does. */
+function takeContext({ fragments, recorder, admission }: RunInput, { additionalContext }: Steering): void {
+  if (recorder.failure) return;
+  try {
+    fragments.merge(additionalContext, "steering");
+  } catch (error) {
+    admission.guard.degrade("transcript", toPagurusError(error).message);
+  }
 }
 
 function recordSteering(run: RunInput, text: string): UserMessage {

@@ -28,6 +28,7 @@ export function turnAssembler(state: TurnState): Assembler {
     calibration: () => host.calibration(admission.writer.record.sessionId, model.ref),
     signal,
     slice: () => state.slice(),
+    settleFragments: (sent) => recorder.failure === undefined && state.fragments.settle(sent),
     pending: () => [...admission.writer.unfinalizedTurns()].flatMap((turn) => turn.messages),
     volatile: () => state.results.messages,
     base: () => context.base(),

@@ -4,6 +4,7 @@ import type { ContextSlice } from "../contract/writer.ts";
 import { builtInCompaction } from "../compaction/built-in.ts";
 import { messagesTokens } from "../tokens/messages.ts";
 import { readContext } from "./context-slice.ts";
+import { TurnFragments } from "./fragments/turn-fragments.ts";
 import { EngineContext } from "./engine-context.ts";
 import type { LaneScope } from "./lanes/scope.ts";
 import type { Prepared } from "./prepare.ts";
@@ -30,6 +31,7 @@ export class TurnState {
   readonly recorder: Recorder;
   readonly context: EngineContext;
   readonly results: SubagentResults;
+  readonly fragments: TurnFragments;
   /** Of all model calls of the turn, those of its engine included. */
   usage: Usage = NO_USAGE;
   /** Estimate of the newest request's context, and how many of the turn's messages it held; undefined before one. */
@@ -55,6 +57,11 @@ export class TurnState {
     this.results = new SubagentResults(host.subagents, sessionKey, guard, (childSessionKey) =>
       this.recorder.note("pagurus.subagent_result", { childSessionKey }),
     );
+    this.fragments = new TurnFragments({
+      turnId,
+      writer: () => admission.writer,
+      slice: () => this.slice(),
+    });
     this.context = this.#engineContext();
     guard.frame = () => this.#frame();
     this.context.noteUsage(lastUsageOf(receipts, model));

@@ -84,8 +84,12 @@ async function execute(admission: Admission, channel: TurnChannel, deadline: Abo
   const caughtUp = await open(admission, state.settleInput(history, []));
   noteModel(admission, history);
 
+  const leafBefore = admission.writer.leafId;
+  state.fragments.merge(admission.request.additionalContext, "input");
   const input = state.recorder.message(prepared.input) as HarnessTurn["input"];
   if (state.recorder.failure) throw state.recorder.failure;
+  // What stands before the input belongs to it, also when the input is taken back.
+  state.recorder.leafBefore = leafBefore;
   emit({ type: "message", message: input });
 
   const outcome = await drive(state, channel, input);
@@ -121,6 +125,7 @@ async function drive(
       receipts,
       input,
       results,
+      fragments: state.fragments,
       takeSteering: () => channel.takeSteering(),
       closeInputs: () => channel.closeInputs(),
       hasSteering: () => channel.hasSteering(),

@@ -3,7 +3,8 @@
  * store; all that it needs of them is in the turn it is handed. Source: the design's "The way of a turn".
  */
 import type { HostCapability } from "./engine.ts";
-import type { TurnEvent } from "./events.ts";
+import type { Stage, TurnEvent } from "./events.ts";
+import type { AdditionalContext, Fragment } from "./fragment.ts";
 import type { AgentMessage, ImagePart, TextPart, Usage, UserMessage } from "./message.ts";
 import type { ModelInfo } from "./model.ts";
 import type { ReceiptPart, Seam } from "./receipt.ts";
@@ -14,7 +15,7 @@ export interface AssembledContext {
     system: string;
     /** History and live turn as they are to be sent. */
     messages: AgentMessage[];
-    /** How many of `messages` stand before the live turn. */
+    /** How many of `messages` stand before the live turn's input; the input's fragments are the last of them. */
     historyCount: number;
     estimatedTokens: number;
     /** Most output tokens that a cost limit pays for; absent without one. */
@@ -28,6 +29,16 @@ export interface AssembledContext {
     /** Why this is the plain history and not the engine's answer; absent when it is. */
     degraded?: string;
 }
+/** Which native thread of a runtime a session goes on in. Plain JSON; kept with the session, never shown to a model. */
+export interface HarnessBinding {
+    nativeId: string;
+    /** What the runtime needs to know of the thread besides, such as what it holds. */
+    state: Readonly<Record<string, unknown>>;
+}
+/** Steering input with the set that came with it, which takes the place of the one before; null where none came. */
+export type SteeringMessage = UserMessage & {
+    additionalContext?: AdditionalContext | null;
+};
 export interface HarnessTurn {
     readonly sessionKey: string;
     readonly sessionId: string;
@@ -46,11 +57,25 @@ export interface HarnessTurn {
     readonly maxSteps: number;
     readonly thinking?: "off" | "low" | "medium" | "high";
     readonly tools: ToolSet;
-    /** Fragments (`additionalContext`) that the model has to see before the input; empty where there are none. */
-    readonly fragments: readonly {
-        role: "user" | "system";
-        text: string;
-    }[];
+    /** What the user lets tools do; `tools.permits` decides each call. */
+    readonly permissionMode: "ask" | "deny" | "auto" | "read-only";
+    /**
+     * `governs`: false where the slot has the engine that hands on what it is given, so that a runtime keeps its own
+     * ways with the context.
+     */
+    readonly engine: {
+        id: string;
+        governs: boolean;
+        ownsCompaction: boolean;
+    };
+    /**
+     * Fragments that this turn injects, in order, so far: those of the input from the start on, those of a steering text
+     * once `takeInputs` has answered, and after `assemble` those that a compaction had taken from the model's sight.
+     * Assembled contexts hold them at their place; this is for a runtime that hands them to a thread by itself.
+     */
+    readonly fragments: readonly Fragment[];
+    /** The turn's whole set, as the caller gave it, for a runtime that de-duplicates by itself; null where there is none. */
+    readonly additionalContext: AdditionalContext | null;
     /**
      * Runs the engine behind the failure policy. Call it at the runtime's seam, before each model call (or each
      * turn of a thread). With `overflow` the provider has just refused the context as too long: the host compacts
@@ -62,9 +87,17 @@ export interface HarnessTurn {
         };
     }): Promise<AssembledContext>;
     /** Steering input that has arrived since the last call; already in the transcript. */
-    takeInputs(): Promise<UserMessage[]>;
+    takeInputs(): Promise<SteeringMessage[]>;
+    /** Resolves when steering has arrived, or no input joins the turn any more. One caller at a time. */
+    inputArrives(): Promise<void>;
     /** Reports progress. Awaiting a `message` event means that the entry is written. Never throws. */
     emit(event: TurnEvent): Promise<void>;
+    /** The session's thread in this runtime, where it has one. */
+    binding(): HarnessBinding | undefined;
+    /** Keeps or (undefined) forgets it, durably. A failure is a degradation; never throws. */
+    bind(binding: HarnessBinding | undefined): void;
+    /** Something did not go as the engine or the user wants it, and the turn goes on. */
+    degrade(stage: Stage, reason: string): void;
     /** Tells what a model request held, once it is sent, and its usage, once known. */
     receipt(request: {
         parts?: ReceiptPart[];
@@ -75,11 +108,6 @@ export interface HarnessTurn {
 export interface HarnessTurnResult {
     stopReason: "stop" | "aborted" | "length" | "max_steps" | "yielded";
     usage: Usage;
-    /** Native thread of the turn, where the runtime has one. */
-    binding?: {
-        nativeId: string;
-        epoch?: string;
-    };
 }
 export type SupportResult = {
     supported: true;
@@ -101,6 +129,8 @@ export interface AgentHarness {
     };
     readonly seam: Seam;
     readonly capabilities: readonly HostCapability[];
+    /** Tools of the host that the runtime has as its own: they are not offered, and rule what its own may do. */
+    readonly nativeTools?: readonly string[];
     supports(model: ModelInfo): SupportResult;
     /** Runs one turn. Throws `PagurusError`; anything else is reported as `runtime_failed`. */
     runTurn(turn: HarnessTurn): Promise<HarnessTurnResult>;

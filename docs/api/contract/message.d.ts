@@ -50,6 +50,14 @@ interface MessageBase {
 export interface UserMessage extends MessageBase {
     role: "user";
     content: string | (TextPart | ImagePart)[];
+    /**
+     * Set by the host on a fragment of additional context (+): no user's words, and for `application` the developer's.
+     * Only in assembled contexts; no entry and no engine has it.
+     */
+    fragment?: {
+        key: string;
+        kind: "untrusted" | "application";
+    };
 }
 export interface AssistantMessage extends MessageBase {
     role: "assistant";

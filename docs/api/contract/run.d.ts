@@ -1,5 +1,6 @@
 /** What a caller asks of the host for one turn, and the handle on a running one. */
 import type { TurnEvent } from "./events.ts";
+import type { AdditionalContext } from "./fragment.ts";
 export interface PermissionQuestion {
     toolName: string;
     /** What would happen, for a person: a command line, a path. */
@@ -35,6 +36,11 @@ export interface RunRequest {
     cwd?: string;
     permission?: "ask" | "deny" | "auto" | "read-only";
     heartbeat?: boolean;
+    /**
+     * Hidden context that stands before the input, as a complete set: what it holds anew is shown to the model, what it
+     * leaves out is forgotten. Absent, null and {} forget all.
+     */
+    additionalContext?: AdditionalContext | null;
     /** Most that the turn may cost, US dollars; a request that would exceed it is not sent (`cost_limit`). */
     maxCost?: number;
     signal?: AbortSignal;
@@ -44,9 +50,16 @@ export interface RunRequest {
  * throws `usage_invalid`. A run that nobody iterates over goes to its end.
  */
 export interface TurnRun extends AsyncIterable<TurnEvent> {
-    /** Joins the turn before its next model call. False when the turn has ended. */
-    steer(text: string): boolean;
+    /**
+     * Joins the turn before its next model call. False when the turn has ended. Its `additionalContext` takes the place
+     * of the turn's, as a complete set; left out, it forgets all. Throws `usage_invalid` when the text is empty; then
+     * nothing is taken.
+     */
+    steer(text: string, options?: SteerOptions): boolean;
     abort(): void;
+}
+export interface SteerOptions {
+    additionalContext?: AdditionalContext | null;
 }
 export interface SpawnRequest {
     /** The task, as the child's input. */

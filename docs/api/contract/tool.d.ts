@@ -22,6 +22,11 @@ export interface ToolSet {
     readonly fingerprint: string;
     /** Runs hooks, permission and the tool. Never throws: a failure is an outcome with `isError`. */
     call(call: ToolCallPart, signal: AbortSignal): Promise<ToolOutcome>;
+    /**
+     * Hooks and permission for a call that the runtime executes itself, as if the host's tool of that name were called:
+     * why it must not run, or undefined. A hook that would rewrite it refuses it. Never throws.
+     */
+    permits(call: ToolCallPart, signal: AbortSignal): Promise<string | undefined>;
 }
 /** (+) Name of the tool by which a model reads an entry of the session in full, where the engine offers one. */
 export declare const ENTRY_TOOL = "context_expand";

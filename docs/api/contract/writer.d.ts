@@ -30,6 +30,18 @@ export interface ContextSlice {
     messages: AgentMessage[];
     /** False when older messages exist that no summary stands for. */
     complete: boolean;
+    /** Entries of additional context (`fragment.ts`) among the messages, in order; absent where there are none. */
+    notes?: readonly ContextNote[];
+}
+/** An entry that the host places between messages. */
+export interface ContextNote {
+    entryId: string;
+    customType: string;
+    data: unknown;
+    /** The message that follows; absent at the end. Never a tool result, which belongs to its call. */
+    nextEntryId?: string;
+    /** Input of the entry's turn; absent where the slice does not hold it. */
+    inputEntryId?: string;
 }
 /** A turn that the engine has not taken. */
 export interface UnfinalizedTurn {

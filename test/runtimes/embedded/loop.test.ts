@@ -61,8 +61,16 @@ function turnOf(
       call: (_call, signal) =>
         options.call?.(signal) ??
         Promise.resolve({ content: [{ type: "text", text: "ok" }], isError: false }),
+      permits: () => Promise.resolve(undefined),
     },
+    permissionMode: "auto",
+    engine: { id: "legacy", governs: false, ownsCompaction: false },
+    inputArrives: () => Promise.resolve(),
+    binding: () => undefined,
+    bind: () => undefined,
+    degrade: () => undefined,
     fragments: [],
+    additionalContext: null,
     assemble: (request) => {
       if (request?.overflow) play.overflows += 1;
       if (play.overflows > 1) return Promise.reject(new PagurusError("context_overflow", "Twice."));

@@ -1,0 +1,66 @@
+/**
+ * `npm run setup:real`: installs the harness programs that `test/real/package.json` pins, beside it, from the npm
+ * registry alone, and prints their versions. Does nothing where they are installed already.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT, runCommand } from "./command.ts";
+
+const FOLDER = join(ROOT, "test/real");
+const DEADLINE_MS = 10 * 60_000;
+const VERSION_DEADLINE_MS = 30_000;
+
+function versionIn(manifest: string): string | undefined {
+  if (!existsSync(manifest)) return undefined;
+  return (JSON.parse(readFileSync(manifest, "utf8")) as { version?: string }).version;
+}
+
+function pins(): [name: string, version: string][] {
+  const manifest = JSON.parse(readFileSync(join(FOLDER, "package.json"), "utf8")) as {
+    dependencies: Record<string, string>;
+  };
+  return Object.entries(manifest.dependencies);
+}
+
+function missing(): string[] {
+  return pins()
+    .filter(([name, version]) => versionIn(join(FOLDER, "node_modules", name, "package.json")) !== version)
+    .map(([name, version]) => `${name} ${version}`);
+}
+
+/** What the installed program says of itself; undefined when it does not run. */
+async function codexVersion(): Promise<string | undefined> {
+  const program = join(FOLDER, "node_modules/.bin/codex");
+  if (!existsSync(program)) return undefined;
+  const { code, stdout } = await runCommand(program, ["--version"], { deadlineMs: VERSION_DEADLINE_MS });
+  return code === 0 ? stdout.trim() : undefined;
+}
+
+async function install(): Promise<void> {
+  const flags = ["--ignore-scripts", "--no-audit", "--no-fund"];
+  const { code } = await runCommand("npm", ["ci", ...flags], {
+    cwd: FOLDER,
+    output: "inherit",
+    deadlineMs: DEADLINE_MS,
+  });
+  if (code !== 0) throw new Error(`npm ci in test/real ended with code ${code}.`);
+}
+
+async function main(): Promise<void> {
+  // The platform's part of Codex is an optional package: npm can succeed without it, so the program itself is asked.
+  if (missing().length > 0 || (await codexVersion()) === undefined) await install();
+  const still = missing();
+  if (still.length > 0) throw new Error(`npm ci in test/real did not install ${still.join(", ")}.`);
+  const version = await codexVersion();
+  if (version === undefined)
+    throw new Error("The installed Codex does not run here; has npm left out its optional packages?");
+  for (const [name, pinned] of pins()) console.log(`${name} ${pinned}`);
+  console.log(version);
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(`setup:real: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,235 @@
+/** A program that speaks over its standard input and output, in a process group of its own. */
+import type { ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
+import { PagurusError } from "../contract/errors.ts";
+import { killGroup, spawnGroup } from "../platform/process-group.ts";
+
+export interface RpcChildOptions {
+  command: string;
+  args: readonly string[];
+  env: Readonly<Record<string, string | undefined>>;
+  cwd?: string | undefined;
+  /** What the program is, for sentences: "Codex". */
+  label: string;
+}
+
+/** How long each step of an ending may take before the next, harder one, ms. */
+export interface EndDeadlines {
+  /** After the end of its standard input. */
+  eofMs: number;
+  /** After SIGTERM to the group. */
+  termMs: number;
+  /** After SIGKILL to the group. */
+  killMs: number;
+}
+
+const END_DEADLINES: EndDeadlines = { eofMs: 1_500, termMs: 1_500, killMs: 2_000 };
+/** For what is still in the pipe when the child has ended, ms. */
+const DRAIN_MS = 50;
+/** How long the end of the output may come before the end of the child, ms. */
+const EXIT_AFTER_OUTPUT_MS = 500;
+/** Characters kept of standard error: the end, for sentences. */
+const STDERR_CHARACTERS = 4_096;
+const SENTENCE_CHARACTERS = 300;
+
+/** In the environment of all that a child starts: by it they are found when the child could not end them itself. */
+const MARK = "PAGURUS_CHILD";
+
+interface Pipes {
+  stdin: Writable;
+  stdout: Readable;
+  stderr: Readable;
+}
+
+export class RpcChild {
+  /** Resolves with the reason when the child has ended and its last output was read; never rejects. */
+  readonly exited: Promise<PagurusError>;
+  readonly pid: number;
+  readonly input: Readable;
+  readonly output: Writable;
+  readonly #child: ChildProcess;
+  readonly #label: string;
+  #stderr = "";
+  #reason: PagurusError | undefined;
+  #ending: Promise<void> | undefined;
+
+  /** Throws `runtime_failed` when the program cannot be started. */
+  static async start(options: RpcChildOptions): Promise<RpcChild> {
+    const mark = `${MARK}=${randomUUID()}`;
+    const child = spawnGroup(options.command, options.args, {
+      env: { ...options.env, [MARK]: mark.slice(MARK.length + 1) },
+      stdio: ["pipe", "pipe", "pipe"],
+      windowsHide: true,
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    });
+    await new Promise<void>((resolve, reject) => {
+      child.once("spawn", resolve);
+      child.once("error", (error) =>
+        reject(
+          new PagurusError("runtime_failed", `${options.label} could not be started: ${error.message}.`, {
+            cause: error,
+            details: { command: options.command },
+          }),
+        ),
+      );
+    });
+    const { stdin, stdout, stderr } = child;
+    if (!stdin || !stdout || !stderr)
+      throw new PagurusError("internal", `${options.label} was started without pipes.`);
+    return new RpcChild(child, { stdin, stdout, stderr }, options.label, mark);
+  }
+
+  private constructor(child: ChildProcess, pipes: Pipes, label: string, mark: string) {
+    this.#child = child;
+    this.#label = label;
+    this.pid = child.pid ?? 0;
+    this.input = pipes.stdout;
+    this.output = pipes.stdin;
+    // A signal that cannot be sent is told as an error; the exit tells the rest.
+    child.on("error", () => undefined);
+    const decoder = new TextDecoder("utf-8");
+    pipes.stderr.on("data", (chunk: Buffer) => {
+      this.#stderr = (this.#stderr + decoder.decode(chunk, { stream: true })).slice(-STDERR_CHARACTERS);
+    });
+    pipes.stderr.on("error", () => undefined);
+    // Ended by the end of its standard input at the latest; this is for one that no longer looks.
+    const onHostExit = (): void => killGroup(child, "SIGKILL");
+    process.once("exit", onHostExit);
+    this.exited = new Promise((resolve) => {
+      child.once("exit", (code, signal) => {
+        // What it started must not outlive it, and would keep the pipes open.
+        killGroup(child, "SIGKILL");
+        // One that ended in order has ended its commands; what they detached on purpose goes on, as without us.
+        if (code !== 0) killMarked(mark);
+        process.off("exit", onHostExit);
+        const reason = (this.#reason = this.#reasonOf(code, signal));
+        if (pipes.stdout.readableEnded) return resolve(reason);
+        const timer = setTimeout(() => resolve(reason), DRAIN_MS);
+        pipes.stdout.once("end", () => {
+          clearTimeout(timer);
+          resolve(reason);
+        });
+      });
+    });
+  }
+
+  /** False as soon as it has ended or was told to. */
+  get isAlive(): boolean {
+    return !this.#reason && !this.#ending;
+  }
+
+  /** The last words on standard error, in one line, for an error's sentence; empty when there were none. */
+  lastWords(): string {
+    // oxlint-disable-next-line no-control-regex -- terminal colours
+    const plain = this.#stderr.replaceAll(/\u001b\[[0-9;]*m/g, "").trim();
+    return plain.split("\n").slice(-3).join(" ").replaceAll(/\s+/g, " ").slice(-SENTENCE_CHARACTERS);
+  }
+
+  /** Why it ended its output: its exit, or that it goes on without one. */
+  reasonOfEnd(): Promise<PagurusError> {
+    const { promise, resolve } = Promise.withResolvers<PagurusError>();
+    const sentence = `${this.#label} ended its output without ending itself.`;
+    const giveUp = (): void => resolve(new PagurusError("runtime_failed", sentence));
+    const timer = setTimeout(giveUp, EXIT_AFTER_OUTPUT_MS).unref();
+    void this.exited.then((reason) => {
+      clearTimeout(timer);
+      resolve(reason);
+    });
+    return promise;
+  }
+
+  /**
+   * Ends the child and all of its group: the end of its input, then SIGTERM, then SIGKILL. Resolves when nothing of
+   * the group is left, or the last deadline has passed.
+   */
+  end(deadlines: EndDeadlines = END_DEADLINES): Promise<void> {
+    this.#ending ??= this.#end(deadlines);
+    return this.#ending;
+  }
+
+  async #end(deadlines: EndDeadlines): Promise<void> {
+    this.output.end();
+    const gone = (): boolean => this.#reason !== undefined && !groupIsAlive(this.pid);
+    if (!(await until(gone, deadlines.eofMs))) {
+      killGroup(this.#child, "SIGTERM");
+      if (!(await until(gone, deadlines.termMs))) {
+        killGroup(this.#child, "SIGKILL");
+        await until(gone, deadlines.killMs);
+      }
+    }
+    for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream?.destroy();
+  }
+
+  #reasonOf(code: number | null, signal: string | null): PagurusError {
+    const how = signal === null ? `with code ${code ?? "unknown"}` : `by ${signal}`;
+    const words = this.lastWords();
+    const said = words === "" ? "" : `; its last words were: ${words}`;
+    return new PagurusError("runtime_failed", `${this.#label} ended ${how}${said}.`, {
+      details: { pid: this.pid, code, signal },
+    });
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Looks again after ever longer pauses; false when the deadline passed. */
+async function until(holds: () => boolean, deadlineMs: number): Promise<boolean> {
+  const end = performance.now() + deadlineMs;
+  for (let step = 1; !holds(); step = Math.min(20, step * 2)) {
+    if (performance.now() > end) return false;
+    await pause(step);
+  }
+  return true;
+}
+
+/**
+ * Kills what an ended child has started in sessions of their own, where /proc tells: commands that harnesses run are
+ * in no group of ours. A process that cleared its environment is not found.
+ */
+function killMarked(mark: string): void {
+  if (process.platform !== "linux") return;
+  for (const pid of processes()) {
+    try {
+      if (!readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(mark)) continue;
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended in between, or is another user's.
+      continue;
+    }
+  }
+}
+
+function processes(): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+}
+
+function groupIsAlive(group: number): boolean {
+  try {
+    process.kill(-group, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+  return !onlyZombies(group);
+}
+
+/** Dead processes stay in their group until their parent looks at them; where /proc tells, they do not count. */
+function onlyZombies(group: number): boolean {
+  if (process.platform !== "linux") return false;
+  for (const pid of processes()) {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+      const [state, , owner] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      if (Number(owner) === group && state !== "Z" && state !== "X") return false;
+    } catch {
+      // It has ended in between.
+      continue;
+    }
+  }
+  return true;
+}

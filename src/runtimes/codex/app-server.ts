@@ -1,0 +1,283 @@
+/** The `codex app-server` child of a host: one for all sessions, started when it is first needed. */
+import { PagurusError } from "../../contract/errors.ts";
+import { orAborted } from "../../platform/deadline.ts";
+import { RpcChild } from "../../rpc/child.ts";
+import { METHOD_NOT_FOUND, RpcError, RpcPeer, type RpcRequestOptions } from "../../rpc/peer.ts";
+import { findCodex, type FoundCodex } from "./find.ts";
+import { QUIET_ARGUMENTS } from "./network.ts";
+import type { CurrentTimeReadResponse, InitializeParams, InitializeResponse } from "./protocol.ts";
+import { CODEX_VERSION, versionOfUserAgent } from "./version.ts";
+
+/** From the start of the process to its answer to `initialize`, ms; the measured median is 214. */
+const START_DEADLINE_MS = 30_000;
+/** How long the output is still read after the child has ended, ms. */
+const OPEN_OUTPUT_MS = 100;
+
+/** Notifications of no thread that the user should know of. */
+const WARNINGS = new Set(["configWarning", "warning"]);
+const WARNING_CHARACTERS = 500;
+
+/** What a thread tells; none of these may throw, and one that does is warned of. */
+export interface ThreadListener {
+  /** All notifications whose `params.threadId` is the thread, in the order of the wire. */
+  notification(method: string, params: unknown): void;
+  /** Server requests of the thread; with several listeners the newest answers. What it throws Codex gets as an error. */
+  request(method: string, params: unknown): Promise<unknown>;
+  /** The child ended; nothing comes after it. */
+  closed(error: PagurusError): void;
+}
+
+export interface AppServer {
+  /** Codex's version, "0.169.0"; "unknown" when its user agent names none. */
+  readonly version: string;
+  readonly pid: number;
+  readonly codexHome: string;
+  readonly isAlive: boolean;
+  /** Rejects as `RpcPeer.request` does; at once with `runtime_failed` when the child is gone. */
+  request<T = unknown>(method: string, params: unknown, options?: RpcRequestOptions): Promise<T>;
+  /**
+   * Called synchronously after the answer to `thread/start` or `thread/resume`, it misses nothing that follows the
+   * answer. The returned function ends the listening.
+   */
+  listen(threadId: string, listener: ThreadListener): () => void;
+}
+
+export interface AppServersOptions {
+  /** The child's environment; credentials reach Codex by it, never by its arguments. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** Configured path or name of the binary; else found. */
+  command?: string | undefined;
+  /** Pagurus' own version, told to Codex. */
+  clientVersion: string;
+  /** Resolves `@openai/codex` of the user's install from here. */
+  from?: string | undefined;
+  warn?(sentence: string, details?: Record<string, unknown>): void;
+}
+
+type Warn = NonNullable<AppServersOptions["warn"]>;
+
+/** The one child of a host: started lazily, and again after it ended. */
+export class AppServers {
+  readonly #options: AppServersOptions;
+  #current: Promise<CodexAppServer> | undefined;
+  /** Every child that was started and may not be gone yet. */
+  readonly #servers = new Set<CodexAppServer>();
+  #disposed = false;
+
+  constructor(options: AppServersOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The running child, started if need be. Throws `runtime_failed` when the program is missing (with how to install
+   * it) or does not start, `turn_aborted` on the signal; a start that others wait for goes on.
+   */
+  async get(signal?: AbortSignal): Promise<AppServer> {
+    for (;;) {
+      const current = (this.#current ??= this.#start());
+      const server = await (signal ? orAborted(current, signal) : current);
+      if (server.isAlive) return server;
+      // It ended since; whoever comes first starts the next.
+      if (this.#current === current) this.#current = undefined;
+    }
+  }
+
+  /** Whether a binary can be found, without starting it. */
+  find(): FoundCodex | { reason: string } {
+    return findCodex(this.#options);
+  }
+
+  /**
+   * Ends the child with its whole process group; open requests are rejected. Nothing can be started afterwards.
+   * Resolves when nothing of the group is left or the deadlines for that have passed.
+   */
+  async dispose(): Promise<void> {
+    this.#disposed = true;
+    const starting = this.#current;
+    this.#current = undefined;
+    const reason = new PagurusError("runtime_failed", "Codex was ended together with its host.");
+    await Promise.all([...this.#servers].map((server) => server.end(reason)));
+    // One that was just being started sees that it is not wanted any more, and ends its child itself.
+    await starting?.catch(() => undefined);
+  }
+
+  #start(): Promise<CodexAppServer> {
+    const started = this.#launch();
+    // A start that failed is tried again by the next who asks.
+    started.catch(() => {
+      if (this.#current === started) this.#current = undefined;
+    });
+    return started;
+  }
+
+  async #launch(): Promise<CodexAppServer> {
+    if (this.#disposed)
+      throw new PagurusError("runtime_failed", "Codex was asked for after the host had ended it.");
+    const found = this.find();
+    if ("reason" in found) throw new PagurusError("runtime_failed", found.reason);
+    const child = await RpcChild.start({
+      command: found.command,
+      args: [...found.args, "app-server", ...QUIET_ARGUMENTS],
+      env: this.#options.env,
+      label: "Codex",
+    });
+    const warn: Warn = (sentence, details) => this.#options.warn?.(sentence, details);
+    const server = new CodexAppServer(child, warn);
+    this.#servers.add(server);
+    void child.exited.then(() => child.end()).then(() => this.#servers.delete(server));
+    try {
+      if (this.#disposed) throw new PagurusError("runtime_failed", "its host was ended meanwhile.");
+      await server.introduce(this.#options.clientVersion);
+      return server;
+    } catch (error) {
+      const failure = startFailed(error, found.command);
+      await server.end(failure);
+      throw failure;
+    }
+  }
+}
+
+function startFailed(error: unknown, command: string): PagurusError {
+  const why = error instanceof Error ? error.message : String(error);
+  return new PagurusError("runtime_failed", `Codex did not start (\`${command} app-server\`): ${why}`, {
+    cause: error,
+    details: { command },
+  });
+}
+
+class CodexAppServer implements AppServer {
+  version = "unknown";
+  codexHome = "";
+  readonly #child: RpcChild;
+  readonly #peer: RpcPeer;
+  readonly #warn: Warn;
+  readonly #listeners = new Map<string, ThreadListener[]>();
+  #closed: PagurusError | undefined;
+
+  constructor(child: RpcChild, warn: Warn) {
+    this.#child = child;
+    this.#warn = warn;
+    this.#peer = new RpcPeer(child, {
+      notification: (method, params) => this.#notified(method, params),
+      request: (method, params) => this.#asked(method, params),
+      ended: () => child.reasonOfEnd(),
+      skipped: (count) => {
+        // Once is enough: a program that prints to its output may do so without end.
+        if (count === 1) this.#warn("Codex wrote a line that is no message; such lines are skipped.");
+      },
+      problem: (error) => this.#warn("A listener of a Codex thread failed.", { error: String(error) }),
+    });
+    // The end of the output closes the connection, behind all that was said before it. Something that the child
+    // started may hold the output open.
+    void child.exited.then((reason) => setTimeout(() => this.#peer.close(reason), OPEN_OUTPUT_MS).unref());
+    void this.#peer.closed.then((reason) => this.#ended(reason));
+  }
+
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  get isAlive(): boolean {
+    return this.#child.isAlive && !this.#closed;
+  }
+
+  request<T = unknown>(method: string, params: unknown, options?: RpcRequestOptions): Promise<T> {
+    return this.#peer.request(method, params, options) as Promise<T>;
+  }
+
+  listen(threadId: string, listener: ThreadListener): () => void {
+    const closed = this.#closed;
+    if (closed) {
+      queueMicrotask(() => listener.closed(closed));
+      return () => undefined;
+    }
+    this.#listeners.set(threadId, [...(this.#listeners.get(threadId) ?? []), listener]);
+    return () => {
+      const rest = (this.#listeners.get(threadId) ?? []).filter((each) => each !== listener);
+      if (rest.length > 0) this.#listeners.set(threadId, rest);
+      else this.#listeners.delete(threadId);
+    };
+  }
+
+  /** The handshake. Rejects as requests do. */
+  async introduce(clientVersion: string): Promise<void> {
+    const params: InitializeParams = {
+      clientInfo: { name: "pagurus", title: "Pagurus", version: clientVersion },
+      capabilities: { experimentalApi: true, requestAttestation: false },
+    };
+    const answer = await this.request<Partial<InitializeResponse>>("initialize", params, {
+      deadlineMs: START_DEADLINE_MS,
+    });
+    this.#peer.notify("initialized");
+    if (typeof answer.codexHome === "string") this.codexHome = answer.codexHome;
+    const version = typeof answer.userAgent === "string" ? versionOfUserAgent(answer.userAgent) : undefined;
+    this.version = version ?? "unknown";
+    if (version === CODEX_VERSION) return;
+    this.#warn(
+      `Codex ${this.version} runs, and Pagurus was made for ${CODEX_VERSION}; if turns fail, install that version.`,
+      { running: this.version, expected: CODEX_VERSION },
+    );
+  }
+
+  /** Rejects what is open with the reason, then ends the child and its group. */
+  end(reason: PagurusError): Promise<void> {
+    this.#peer.close(reason);
+    return this.#child.end();
+  }
+
+  #notified(method: string, params: unknown): void {
+    const thread = threadOf(params);
+    if (thread === undefined) {
+      if (WARNINGS.has(method)) this.#warn("Codex warns about its set-up.", warningOf(params));
+      return;
+    }
+    for (const listener of this.#listeners.get(thread) ?? [])
+      this.#guarded(() => listener.notification(method, params));
+  }
+
+  async #asked(method: string, params: unknown): Promise<unknown> {
+    // The same for every thread, and asked of threads that nobody listens to as well.
+    if (method === "currentTime/read")
+      return { currentTimeAt: Math.floor(Date.now() / 1000) } satisfies CurrentTimeReadResponse;
+    const thread = threadOf(params);
+    const listener = thread === undefined ? undefined : this.#listeners.get(thread)?.at(-1);
+    if (listener) return listener.request(method, params);
+    throw new RpcError(
+      thread === undefined
+        ? `Pagurus does not answer \`${method}\`.`
+        : `Pagurus runs no turn on the thread that \`${method}\` names.`,
+      METHOD_NOT_FOUND,
+    );
+  }
+
+  #ended(reason: PagurusError): void {
+    this.#closed = reason;
+    const listeners = [...this.#listeners.values()].flat();
+    this.#listeners.clear();
+    for (const listener of listeners) this.#guarded(() => listener.closed(reason));
+    // The connection may have ended before the child: a line too long, an output closed.
+    void this.#child.end();
+  }
+
+  #guarded(tell: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      this.#warn("A listener of a Codex thread failed.", { error: String(error) });
+    }
+  }
+}
+
+function warningOf(params: unknown): Record<string, unknown> {
+  const fields = typeof params === "object" && params !== null ? Object.entries(params) : [];
+  const texts = fields.filter((field): field is [string, string] => typeof field[1] === "string");
+  return Object.fromEntries(texts.map(([name, text]) => [name, text.slice(0, WARNING_CHARACTERS)]));
+}
+
+/** The thread that a notification or request names; the approval requests of the first protocol call it otherwise. */
+function threadOf(params: unknown): string | undefined {
+  if (typeof params !== "object" || params === null) return undefined;
+  const { threadId, conversationId } = params as Record<string, unknown>;
+  if (typeof threadId === "string") return threadId;
+  return typeof conversationId === "string" ? conversationId : undefined;
+}

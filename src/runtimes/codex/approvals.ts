@@ -1,0 +1,86 @@
+/**
+ * Requests that Codex sends to the host in a turn: calls of the host's tools, and whether its own tools may do what they
+ * are about to do, which the host's hooks and permission rules decide.
+ */
+import type { HarnessTurn } from "../../contract/harness.ts";
+import type { ImagePart, TextPart } from "../../contract/message.ts";
+
+/** The file changes that an item of Codex has announced, by item id. */
+export type AnnouncedChanges = ReadonlyMap<string, readonly { path: string; diff: string }[]>;
+
+type Params = Readonly<Record<string, unknown>>;
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** What a shell was asked to run, without the shell. */
+export function bareCommand(command: string): string {
+  const match = /^\S*\/?(?:bash|sh|zsh) -l?c '([\s\S]*)'$/.exec(command);
+  return match?.[1] === undefined ? command : match[1].replaceAll(`'"'"'`, "'").replaceAll(`'\\''`, "'");
+}
+
+function contentItem(part: TextPart | ImagePart): object {
+  return part.type === "text"
+    ? { type: "inputText", text: part.text }
+    : { type: "inputImage", imageUrl: `data:${part.mimeType};base64,${part.data}` };
+}
+
+async function callTool(turn: HarnessTurn, params: Params): Promise<object> {
+  const { callId, tool, arguments: given } = params;
+  const values = typeof given === "object" && given !== null && !Array.isArray(given) ? given : {};
+  const call = {
+    type: "toolCall" as const,
+    id: text(callId),
+    name: text(tool),
+    arguments: values as Record<string, unknown>,
+  };
+  const { content, isError } = await turn.tools.call(call, turn.signal);
+  // Codex does not tell the model that a call failed: the words have to.
+  const said =
+    isError && !content.some((part) => part.type === "text" && /fail|error|denied|block/i.test(part.text));
+  const parts = said ? [{ type: "text" as const, text: "The call failed." }, ...content] : content;
+  return { contentItems: parts.map(contentItem), success: !isError };
+}
+
+async function decide(turn: HarnessTurn, id: string, name: string, given: Params): Promise<object> {
+  const call = { type: "toolCall" as const, id, name, arguments: given };
+  const refusal = await turn.tools.permits(call, turn.signal);
+  if (turn.signal.aborted) return { decision: "cancel" };
+  return { decision: refusal === undefined ? "accept" : "decline" };
+}
+
+async function decideChanges(
+  turn: HarnessTurn,
+  params: Params,
+  announced: AnnouncedChanges,
+): Promise<object> {
+  const id = text(params["itemId"]);
+  // What was not announced cannot be judged.
+  for (const { path, diff } of announced.get(id) ?? [{ path: "", diff: "" }]) {
+    const answer = (await decide(turn, id, "write", { path, content: diff })) as { decision: string };
+    if (answer.decision !== "accept") return answer;
+  }
+  return { decision: "accept" };
+}
+
+/** Undefined where Codex asks for something that the host does not do. */
+export function answerRequest(
+  turn: HarnessTurn,
+  method: string,
+  params: Params,
+  announced: AnnouncedChanges,
+): Promise<object> | undefined {
+  switch (method) {
+    case "item/tool/call":
+      return callTool(turn, params);
+    case "item/commandExecution/requestApproval":
+      return decide(turn, text(params["itemId"]), "shell", { command: bareCommand(text(params["command"])) });
+    case "item/fileChange/requestApproval":
+      return decideChanges(turn, params, announced);
+    case "item/permissions/requestApproval":
+      return Promise.resolve({ permissions: {}, scope: "turn" });
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,71 @@
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, dirname, join, resolve } from "node:path";
+
+const PACKAGE = "@openai/codex";
+const HOW_TO_INSTALL = `install it with \`npm install -g ${PACKAGE}\``;
+
+export interface FoundCodex {
+  command: string;
+  /** Stand before `app-server`. */
+  args: string[];
+}
+
+export interface FindCodexOptions {
+  env: Readonly<Record<string, string | undefined>>;
+  /** A path, or a name to look for on PATH. */
+  command?: string | undefined;
+  /** Folder, file or file URL whose `node_modules` are looked through last. Default: the host's own. */
+  from?: string | undefined;
+}
+
+/** Where the Codex program is: as configured, else on PATH, else in the npm package beside the host. Starts nothing. */
+export function findCodex(options: FindCodexOptions): FoundCodex | { reason: string } {
+  const { command, env } = options;
+  if (command !== undefined && command !== "") {
+    const found = /[/\\]/.test(command) ? executable(resolve(command)) : onPath(command, env);
+    if (found) return { command: found, args: [] };
+    return {
+      reason: `The configured Codex program \`${command}\` is not there; correct it or ${HOW_TO_INSTALL}.`,
+    };
+  }
+  const found = onPath("codex", env);
+  if (found) return { command: found, args: [] };
+  const script = inPackage(options.from ?? import.meta.url);
+  if (script !== undefined) return { command: process.execPath, args: [script] };
+  return { reason: `Codex was found neither on PATH nor as the package ${PACKAGE}; ${HOW_TO_INSTALL}.` };
+}
+
+function onPath(name: string, env: FindCodexOptions["env"]): string | undefined {
+  const names = process.platform === "win32" ? [`${name}.exe`, name] : [name];
+  const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter);
+  for (const folder of folders) {
+    if (folder === "") continue;
+    for (const each of names) {
+      const found = executable(join(folder, each));
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
+
+function executable(path: string): string | undefined {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile() ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function inPackage(from: string): string | undefined {
+  try {
+    const base = from.startsWith("file:") ? from : join(resolve(from), "host.js");
+    const manifest = createRequire(base).resolve(`${PACKAGE}/package.json`);
+    const { bin } = JSON.parse(readFileSync(manifest, "utf8")) as { bin?: string | Record<string, string> };
+    const script = typeof bin === "string" ? bin : bin?.["codex"];
+    return script === undefined ? undefined : join(dirname(manifest), script);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,18 @@
+/** What the host gives the runtime. */
+import type { ModelInfo } from "../../contract/model.ts";
+import type { Endpoint } from "./thread.ts";
+
+export interface CodexOptions {
+  env: Readonly<Record<string, string | undefined>>;
+  /** The host's folder; what the runtime keeps lies below it. */
+  home: string;
+  /** Configured path or name of the binary. */
+  command?: string | undefined;
+  /** Where the model is served; undefined where Codex's own login is to be used. Throws what resolving a model throws. */
+  endpoint(model: ModelInfo): Endpoint | undefined;
+  sandbox?: "workspace-write" | "danger-full-access" | undefined;
+  log: {
+    debug(line: string, fields: Record<string, unknown>): void;
+    warn(line: string, fields: Record<string, unknown>): void;
+  };
+}

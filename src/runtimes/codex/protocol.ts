@@ -1,0 +1,19 @@
+/**
+ * The types of Codex's app-server protocol that this runtime uses. They are generated from the pinned program:
+ * `node scripts/codex-protocol.ts` writes what is named here, and all that it needs, into `protocol/generated`.
+ */
+export type { CurrentTimeReadResponse } from "./protocol/generated/v2/CurrentTimeReadResponse.ts";
+export type { DynamicToolCallResponse } from "./protocol/generated/v2/DynamicToolCallResponse.ts";
+export type { DynamicToolSpec } from "./protocol/generated/v2/DynamicToolSpec.ts";
+export type { InitializeParams } from "./protocol/generated/InitializeParams.ts";
+export type { InitializeResponse } from "./protocol/generated/InitializeResponse.ts";
+export type { JsonValue } from "./protocol/generated/serde_json/JsonValue.ts";
+export type { ThreadArchiveParams } from "./protocol/generated/v2/ThreadArchiveParams.ts";
+export type { ThreadInjectItemsParams } from "./protocol/generated/v2/ThreadInjectItemsParams.ts";
+export type { ThreadStartParams } from "./protocol/generated/v2/ThreadStartParams.ts";
+export type { ThreadStartResponse } from "./protocol/generated/v2/ThreadStartResponse.ts";
+export type { TurnInterruptParams } from "./protocol/generated/v2/TurnInterruptParams.ts";
+export type { TurnStartParams } from "./protocol/generated/v2/TurnStartParams.ts";
+export type { TurnStartResponse } from "./protocol/generated/v2/TurnStartResponse.ts";
+export type { TurnSteerParams } from "./protocol/generated/v2/TurnSteerParams.ts";
+export type { UserInput } from "./protocol/generated/v2/UserInput.ts";

@@ -1,0 +1,202 @@
+/**
+ * Native threads: how one is made for a context, and what it holds. Within an epoch a thread only grows: each turn finds
+ * it holding what the last one left, and adds what the thread lacks. Source: the design, "Codex", seam `thread`.
+ */
+import { createHash } from "node:crypto";
+import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+import type { ToolSpec } from "../../contract/tool.ts";
+import type { DynamicToolSpec, JsonValue, ThreadStartParams } from "./protocol.ts";
+
+function hashOf(...parts: readonly string[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
+}
+
+/** What a message is, for a thread: its words and calls, not how the host keeps it. A result is its call's. */
+function keyOf(message: AgentMessage): string {
+  if (message.role === "toolResult") return `result ${message.toolCallId}`;
+  if (typeof message.content === "string") return `${message.role} ${message.content.trim()}`;
+  const parts: string[] = [];
+  for (const part of message.content) {
+    if (part.type === "text") parts.push(part.text);
+    else if (part.type === "toolCall") parts.push(`call ${part.id}`);
+    else if (part.type === "image") parts.push(`image ${hashOf(part.data)}`);
+  }
+  return `${message.role} ${parts.join("\n").trim()}`;
+}
+
+/** How many messages a thread holds of the assembled context, and their hash in order, which later ones extend. */
+export interface Held {
+  count: number;
+  hash: string;
+}
+
+export const NOTHING_HELD: Held = { count: 0, hash: "" };
+
+export function extended({ count, hash }: Held, messages: readonly AgentMessage[]): Held {
+  return {
+    count: count + messages.length,
+    hash: messages.reduce((before, message) => hashOf(before, keyOf(message)), hash),
+  };
+}
+
+/** What must be the same for a thread to go on. */
+export interface ThreadIdentity {
+  epoch: string | undefined;
+  fingerprint: string | undefined;
+  /** Hashes: of the tool catalog alone, never of engine output; of the developer instructions; of model and endpoint. */
+  tools: string;
+  instructions: string;
+  model: string;
+}
+
+/** The binding's state, as it is kept with the session. */
+export interface ThreadState extends ThreadIdentity {
+  /** What comes behind it in a context is new to the thread. */
+  held: Held;
+  /** Set while a turn runs: what the thread holds is not known if it is found so. */
+  openTurn?: string;
+}
+
+export function identityOf(
+  turn: HarnessTurn,
+  context: Pick<AssembledContext, "system" | "projection">,
+  endpoint: string,
+): ThreadIdentity {
+  return {
+    epoch: context.projection?.epoch,
+    fingerprint: context.projection?.fingerprint,
+    tools: turn.tools.fingerprint,
+    instructions: hashOf(context.system),
+    model: hashOf(turn.model.ref, endpoint),
+  };
+}
+
+function readState(binding: HarnessBinding): ThreadState | undefined {
+  const { count, hash } = (binding.state["held"] ?? {}) as Partial<Held>;
+  if (typeof count !== "number" || typeof hash !== "string") return undefined;
+  return binding.state as unknown as ThreadState;
+}
+
+export type Standing =
+  /** The bound thread goes on; `delta` is what it lacks of the history. */
+  | { bound: true; nativeId: string; identity: ThreadIdentity; held: Held; delta: AgentMessage[] }
+  /** Why a new thread is due. */
+  | { bound: false; reason: string };
+
+const DIFFERENCES: readonly (readonly [keyof ThreadIdentity, string])[] = [
+  ["model", "another model or endpoint"],
+  ["tools", "another tool catalog"],
+  ["epoch", "another epoch"],
+  ["fingerprint", "another fingerprint of the context"],
+  ["instructions", "other developer instructions"],
+];
+
+/** Whether the session's thread can go on with a context whose history is `history`. */
+export function standingOf(
+  binding: HarnessBinding | undefined,
+  identity: ThreadIdentity,
+  history: readonly AgentMessage[],
+): Standing {
+  if (!binding) return { bound: false, reason: "no thread is bound" };
+  const state = readState(binding);
+  if (!state) return { bound: false, reason: "the binding cannot be read" };
+  if (state.openTurn !== undefined)
+    return { bound: false, reason: "a turn on the thread did not end as it should" };
+  for (const [field, reason] of DIFFERENCES)
+    if (state[field] !== identity[field]) return { bound: false, reason };
+  const { held } = state;
+  if (history.length < held.count || extended(NOTHING_HELD, history.slice(0, held.count)).hash !== held.hash)
+    return { bound: false, reason: "the history is not what the thread holds" };
+  const delta = history.slice(held.count);
+  return { bound: true, nativeId: binding.nativeId, identity, held: extended(held, delta), delta };
+}
+
+/** The same where the engine could not be asked: the thread goes on as it is, whatever the plain history says. */
+export function unassembledStanding(binding: HarnessBinding | undefined, identity: ThreadIdentity): Standing {
+  const state = binding && readState(binding);
+  if (!binding || !state || state.openTurn !== undefined)
+    return { bound: false, reason: "no thread is bound" };
+  if (state.model !== identity.model || state.tools !== identity.tools)
+    return { bound: false, reason: "another model or tool catalog" };
+  const { held, epoch, fingerprint, tools, instructions, model } = state;
+  return {
+    bound: true,
+    nativeId: binding.nativeId,
+    identity: { epoch, fingerprint, tools, instructions, model },
+    held,
+    delta: [],
+  };
+}
+
+/** While a turn runs on the thread. */
+export function openBinding(nativeId: string, identity: ThreadIdentity, turnId: string): HarnessBinding {
+  return { nativeId, state: { ...identity, held: NOTHING_HELD, openTurn: turnId } };
+}
+
+/** After a turn that left the thread holding exactly these messages. */
+export function closedBinding(nativeId: string, identity: ThreadIdentity, held: Held): HarnessBinding {
+  return { nativeId, state: { ...identity, held } };
+}
+
+/** Where the model of a turn is served, as a provider of Codex. */
+export interface Endpoint {
+  baseUrl: string;
+  headers: Record<string, string>;
+}
+
+const PROVIDER_ID = "pagurus";
+/** As our own loop does it; Codex's defaults keep a user waiting for half a minute. */
+const MOST_RETRIES = 3;
+
+export interface ThreadSettings {
+  endpoint: Endpoint | undefined;
+  /** File of a model catalog under which Codex does not compact by itself; absent where it keeps its own ways. */
+  catalogFile: string | undefined;
+  developerInstructions: string;
+  sandbox: "read-only" | "workspace-write" | "danger-full-access";
+  ephemeral: boolean;
+}
+
+function dynamicTools(specs: readonly ToolSpec[]): DynamicToolSpec[] {
+  return specs.map(({ name, description, parameters }) => ({
+    type: "function",
+    name,
+    description,
+    inputSchema: parameters as JsonValue,
+  }));
+}
+
+function threadConfig({ endpoint, catalogFile }: ThreadSettings): { [key: string]: JsonValue } {
+  const provider: JsonValue | undefined = endpoint && {
+    name: PROVIDER_ID,
+    base_url: endpoint.baseUrl,
+    wire_api: "responses",
+    http_headers: endpoint.headers,
+    request_max_retries: MOST_RETRIES,
+    stream_max_retries: MOST_RETRIES,
+  };
+  return {
+    // The host's instructions hold the project's own files already.
+    project_doc_max_bytes: 0,
+    ...(provider ? { model_providers: { [PROVIDER_ID]: provider } } : {}),
+    ...(catalogFile === undefined ? {} : { model_catalog_json: catalogFile }),
+  };
+}
+
+/** Approval policy `untrusted`: whatever is not known to be harmless is asked for, and the host decides. */
+export function startParams(turn: HarnessTurn, settings: ThreadSettings): ThreadStartParams {
+  const { endpoint, sandbox, developerInstructions, ephemeral } = settings;
+  return {
+    model: turn.model.id,
+    ...(endpoint ? { modelProvider: PROVIDER_ID } : {}),
+    cwd: turn.cwd,
+    approvalPolicy: "untrusted",
+    sandbox,
+    config: threadConfig(settings),
+    developerInstructions,
+    ephemeral,
+    experimentalRawEvents: true,
+    dynamicTools: dynamicTools(turn.tools.specs),
+  };
+}

@@ -1,0 +1,7 @@
+/** The version that the protocol types were generated from and that our tests run against. */
+export const CODEX_VERSION = "0.169.0";
+
+/** The version in the user agent that `initialize` answers: `<client>/<version> (…)`. */
+export function versionOfUserAgent(userAgent: string): string | undefined {
+  return /^[^/]*\/(\d+\.\d+\.\d+\S*)/.exec(userAgent)?.[1];
+}

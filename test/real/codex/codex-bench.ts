@@ -1,0 +1,150 @@
+/** A host whose turns the real Codex executes, against a local endpoint that speaks the Responses API. */
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createPagurus } from "../../../src/app.ts";
+import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
+import type { RunRequest } from "../../../src/contract/run.ts";
+import {
+  startServer,
+  type ModelServer,
+  type RecordedRequest,
+  type ReplyScript,
+} from "../../servers/server.ts";
+import { codexBinary } from "../codex-binary.ts";
+
+export interface CodexHostOptions {
+  /** Default: `lossless`. */
+  slot?: string;
+  engine?: ContextEngine;
+  modelId?: string;
+  contextWindow?: number;
+  runtime?: string;
+  /** Entries of `plugins.entries` beside Codex's. */
+  plugins?: Record<string, unknown>;
+  more?: Partial<PagurusOptions>;
+}
+
+/** An item of a request's `input` that is no instruction of Codex, in the words of a line. */
+export type Line = string;
+
+const OWN = /^<(?:environment_context|skills_instructions|permissions|collaboration_mode|multi_agent)/;
+
+export class CodexBench {
+  readonly root = mkdtempSync(join(tmpdir(), "pagurus-codex-"));
+  readonly server: ModelServer;
+  readonly #hosts: Pagurus[] = [];
+
+  constructor(server: ModelServer) {
+    this.server = server;
+    mkdirSync(join(this.root, "work"));
+    mkdirSync(join(this.root, "codex"));
+  }
+
+  static async with(script: ReplyScript): Promise<CodexBench> {
+    return new CodexBench(await startServer({ protocol: "openai-responses", script }));
+  }
+
+  get cwd(): string {
+    return join(this.root, "work");
+  }
+
+  async host(options: CodexHostOptions = {}): Promise<Pagurus> {
+    const { slot = "lossless", engine, modelId = "unknown-model", contextWindow = 200_000, more } = options;
+    const runtime = options.runtime ?? "codex";
+    const made = await createPagurus({
+      home: join(this.root, "home"),
+      env: {
+        PATH: process.env["PATH"],
+        HOME: this.root,
+        CODEX_HOME: join(this.root, "codex"),
+        PAGURUS_NO_PROBE: "1",
+      },
+      ...(engine ? { engines: { [engine.info.id]: () => engine } } : {}),
+      config: {
+        models: {
+          providers: {
+            local: {
+              api: "openai-responses",
+              baseUrl: this.server.url,
+              apiKey: "test-key",
+              models: [{ id: modelId, contextWindow, maxTokens: 4_000 }],
+            },
+          },
+        },
+        agents: {
+          defaults: {
+            model: `local/${modelId}`,
+            permission: { mode: "auto" },
+            models: { [`local/${modelId}`]: { agentRuntime: { id: runtime } } },
+          },
+        },
+        plugins: {
+          slots: { contextEngine: engine?.info.id ?? slot },
+          entries: {
+            ...options.plugins,
+            codex: { config: { command: codexBinary(), sandbox: "danger-full-access" } },
+          },
+        },
+        logging: { level: "debug" },
+      },
+      ...more,
+    });
+    this.#hosts.push(made);
+    return made;
+  }
+
+  /** A turn that has to complete; all its events. */
+  async ask(pagurus: Pagurus, prompt: string, more: Partial<RunRequest> = {}): Promise<TurnEvent[]> {
+    const events: TurnEvent[] = [];
+    for await (const event of pagurus.run({ prompt, cwd: this.cwd, ...more })) events.push(event);
+    const last = events.at(-1);
+    assert.equal(last?.type, "turn.completed", JSON.stringify(last));
+    return events;
+  }
+
+  request(index: number): RecordedRequest {
+    const request = this.server.requests.at(index);
+    assert.ok(request, `request ${index}`);
+    return request;
+  }
+
+  async end(): Promise<void> {
+    for (const host of this.#hosts) await host.close();
+    await this.server.close();
+    rmSync(this.root, { recursive: true, force: true });
+  }
+}
+
+type Item = Record<string, unknown>;
+
+function words(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (!Array.isArray(value)) return "";
+  return (value as Item[]).map((part) => (typeof part["text"] === "string" ? part["text"] : "")).join("");
+}
+
+/** The conversation that a request shows, a line an item; Codex's own instructions and environment left out. */
+export function conversation(request: RecordedRequest): Line[] {
+  const input = request.body["input"] as Item[];
+  return input.flatMap((item): Line[] => {
+    const { type, role } = item;
+    if (type === "function_call") return [`call ${String(item["name"])} ${String(item["call_id"])}`];
+    if (type === "function_call_output")
+      return [`result ${String(item["call_id"])} ${words(item["output"])}`];
+    if (type !== "message" || role === "developer") return [];
+    const said = words(item["content"]);
+    return OWN.test(said) ? [] : [`${String(role)}: ${said}`];
+  });
+}
+
+/** Developer messages in their order. */
+export function developerTexts(request: RecordedRequest): string[] {
+  const input = request.body["input"] as Item[];
+  return input
+    .filter(({ type, role }) => type === "message" && role === "developer")
+    .map(({ content }) => words(content));
+}

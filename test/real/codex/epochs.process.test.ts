@@ -1,0 +1,138 @@
+/**
+ * Line "model-visible": after each turn what the endpoint was asked is what the engine assembled and the live turn,
+ * through several compactions, on one thread an epoch.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { AssembleResult } from "../../../src/contract/engine-params.ts";
+import type { ContextEngine, EngineFactoryContext } from "../../../src/contract/engine.ts";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import { createLosslessEngine } from "../../../src/engines/lossless/engine.ts";
+import type { RecordedRequest } from "../../servers/server.ts";
+import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
+
+const FULL = process.env["PAGURUS_PROVE"] === "1";
+const TURNS = FULL ? 100 : 24;
+const LONG_TURN = 10;
+const ROUNDS = FULL ? 150 : 20;
+
+/** The engine of the slot, with what it answered last. */
+class Spy {
+  last: AssembleResult | undefined;
+
+  make(context: EngineFactoryContext): ContextEngine {
+    const engine = createLosslessEngine(context);
+    return {
+      ...engine,
+      info: { ...engine.info, id: "spy" },
+      assemble: async (params) => {
+        const answer = await engine.assemble(params);
+        this.last = answer;
+        return answer;
+      },
+    };
+  }
+}
+
+function text(message: AgentMessage): string {
+  if (typeof message.content === "string") return message.content;
+  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+function linesOf(messages: readonly AgentMessage[]): string[] {
+  return messages.flatMap((message): string[] => {
+    if (message.role === "user") return [`user: ${text(message)}`];
+    if (message.role === "toolResult") return [`result ${message.toolCallId} ${text(message)}`];
+    return message.content.flatMap((part): string[] => {
+      if (part.type === "text") return [`assistant: ${part.text}`];
+      return part.type === "toolCall" ? [`call ${part.name} ${part.id}`] : [];
+    });
+  });
+}
+
+const MORE =
+  "The keeper of the quay wrote down which ships had come, and when they were to leave again. ".repeat(6);
+
+for (const modelId of ["unknown-model", "gpt-6-sol"])
+  describe(`${TURNS} turns of ${modelId} on Codex through compactions of the engine`, () => {
+    it("show the model the engine's context and the live turn, nothing twice, nothing missing", async () => {
+      let rounds = 0;
+      let turn = 0;
+      const bench = await CodexBench.with((request, index) => {
+        if (!isMain(request)) return { text: "## Goal\n- The berths are looked after." };
+        const wanted = turn === LONG_TURN ? ROUNDS : turn % 3;
+        if (rounds >= wanted) return { text: `Answer of ${turn}. ${MORE}` };
+        rounds += 1;
+        const call = {
+          id: `call_${index}`,
+          name: "exec_command",
+          arguments: { cmd: `echo ${turn} ${rounds}` },
+        };
+        return { text: `Round ${rounds} of ${turn}. ${MORE}`, toolCalls: [call] };
+      });
+      const spy = new Spy();
+      try {
+        const pagurus = await bench.host({
+          modelId,
+          contextWindow: 40_000,
+          slot: "spy",
+          more: { engines: { spy: (context) => spy.make(context) } },
+          plugins: { lossless: { config: { trigger: 9_000, headTokens: 1_500, tailTokens: 2_000 } } },
+        });
+        let epoch: string | undefined;
+        const epochs = new Set<string>();
+        let newThreads = 0;
+        let key: unknown;
+        for (turn = 0; turn < TURNS; turn += 1) {
+          rounds = 0;
+          const from = bench.server.requests.length;
+          const prompt = `Request ${turn}: look after berth ${turn}. ${MORE}`;
+          await bench.ask(pagurus, prompt);
+          const requests = bench.server.requests.slice(from).filter(isMain);
+          const [first] = requests;
+          assert.ok(first && spy.last);
+          assert.deepEqual(
+            conversation(first),
+            [...linesOf(withoutInput(spy.last.messages, prompt)), `user: ${prompt}`],
+            `turn ${turn}`,
+          );
+          assertGrows(requests);
+          const instructions = developerTexts(first).filter((said) => said.includes("Working folder:"));
+          assert.equal(instructions.length, 1, "one copy of the developer instructions");
+          const now = spy.last.contextProjection?.epoch ?? "";
+          epochs.add(now);
+          const isNew = first.body["prompt_cache_key"] !== key;
+          if (isNew) newThreads += 1;
+          else assert.equal(now, epoch, "a thread is one epoch");
+          key = first.body["prompt_cache_key"];
+          epoch = now;
+        }
+        assert.ok(epochs.size >= (FULL ? 5 : 3), `${epochs.size} epochs`);
+        assert.equal(newThreads, epochs.size, "no more threads than epochs");
+      } finally {
+        await bench.end();
+      }
+    });
+  });
+
+/** A request of the turn: the engine's own summaries come from the host, Codex's compactions say that they are. */
+function isMain({ headers }: RecordedRequest): boolean {
+  const about = headers["x-codex-turn-metadata"];
+  return about !== undefined && !String(about).includes('"request_kind":"compaction"');
+}
+
+/** The host puts the input behind what the engine answers. */
+function withoutInput(messages: readonly AgentMessage[], prompt: string): AgentMessage[] {
+  const last = messages.at(-1);
+  return last?.role === "user" && text(last) === prompt ? messages.slice(0, -1) : [...messages];
+}
+
+function assertGrows(requests: readonly RecordedRequest[]): void {
+  for (const [index, request] of requests.entries()) {
+    const before = requests[index - 1];
+    if (!before) continue;
+    const [old, now] = [before, request].map(({ body }) => body["input"] as unknown[]);
+    assert.deepEqual(now?.slice(0, old?.length), old, `request ${index} of the turn`);
+    assert.deepEqual(request.body["tools"], before.body["tools"]);
+  }
+}

@@ -1,0 +1,82 @@
+/** Seam `projection`: the specified text around the prompt, on a thread that tells nothing twice. */
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/codex/projection.ts";
+import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
+
+/** An engine that names no epochs and keeps nothing but what it is given. */
+function plainEngine(calls: string[], assembled: AgentMessage[][]): ContextEngine {
+  return {
+    info: { id: "plain", name: "Plain" },
+    bootstrap: async () => {
+      calls.push("bootstrap");
+      return { bootstrapped: true };
+    },
+    ingest: async () => ({ ingested: true }),
+    assemble: async ({ messages, prompt, availableTools }) => {
+      calls.push(`assemble ${prompt} ${availableTools?.has("shell")} ${availableTools?.has("web_fetch")}`);
+      assembled.push([...messages]);
+      return { messages, estimatedTokens: 10, systemPromptAddition: `Addition ${assembled.length}.` };
+    },
+    afterTurn: async ({ messages, prePromptMessageCount }) => {
+      calls.push(`afterTurn ${messages.length} ${prePromptMessageCount}`);
+    },
+    maintain: async () => {
+      calls.push("maintain");
+      return { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
+    },
+    compact: async () => ({ ok: true, compacted: false }),
+  };
+}
+
+describe("an engine without epochs on Codex", () => {
+  let bench: CodexBench;
+  afterEach(() => bench.end());
+
+  it("has its context told as text before the prompt, once, with its addition in the developer instructions", async () => {
+    bench = await CodexBench.with((_request, index) =>
+      index === 0
+        ? {
+            text: "I look.",
+            toolCalls: [{ id: "c1", name: "exec_command", arguments: { cmd: "echo harbour" } }],
+          }
+        : { text: `Answer ${index}.` },
+    );
+    const calls: string[] = [];
+    const assembled: AgentMessage[][] = [];
+    const pagurus = await bench.host({ engine: plainEngine(calls, assembled) });
+    const events = await bench.ask(pagurus, "First?");
+    assert.ok(
+      events.every((event) => event.type !== "context.degraded"),
+      JSON.stringify(events),
+    );
+    await bench.ask(pagurus, "Second?");
+    const lines = conversation(bench.request(2));
+    const expected = projectContextEngineAssemblyForCodex({
+      assembledMessages: assembled[1] ?? [],
+      originalHistoryMessages: assembled[1] ?? [],
+      prompt: "Second?",
+    }).promptText;
+    assert.deepEqual(lines, [`user: ${expected}`]);
+    assert.equal(expected.split("First?").length, 2, "the past is told once");
+    assert.match(
+      expected,
+      /^Pagurus assembled context for this turn:\n\n<conversation_context>\n\[user\]\nFirst\?/,
+    );
+    assert.ok(expected.endsWith("</conversation_context>\n\nCurrent user request:\nSecond?"));
+    const instructions = developerTexts(bench.request(2)).filter((text) => text.includes("Addition"));
+    assert.equal(instructions.length, 1);
+    assert.match(instructions[0] ?? "", /Addition 2\./);
+    assert.doesNotMatch(instructions[0] ?? "", /Addition 1\./);
+    assert.deepEqual(calls, [
+      "assemble First? false true",
+      "afterTurn 4 0",
+      "maintain",
+      "assemble Second? false true",
+      "afterTurn 6 4",
+      "maintain",
+    ]);
+  });
+});
