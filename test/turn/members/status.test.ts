@@ -18,6 +18,7 @@ describe("what an engine says in the status", () => {
       epoch: { id: "ep1", tokens: 1_200, firstKeptEntryId: "e7" },
       trigger: 50_000,
       debts: { count: 3, attempts: 2, nextAt: "2026-01-02T03:04:05.000Z", errorCode: "model_timeout" },
+      notes: ["A drawer was set aside; empty it."],
     });
     const pagurus = await bench.start({ engine: engineOf(asked, { status }) });
     await bench.ask(pagurus, "One");
@@ -27,6 +28,7 @@ describe("what an engine says in the status", () => {
     assert.equal(sessionKey, "main");
     assert.equal(tokenBudget, report.context.budget);
     const text = statusText(report);
+    assert.match(text, /^Note: +A drawer was set aside; empty it\.$/m);
     assert.match(text, /^ +epoch ep1: 1,200 tokens stand before entry e7; its trigger is 50,000 tokens$/m);
     assert.match(
       text,
