@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import { toHistoryItems } from "../../../src/runtimes/codex/items.ts";
+import { TurnMirror, type RawItem } from "../../../src/runtimes/codex/mirror.ts";
+
+function mirrored(work: (mirror: TurnMirror) => void): string[] {
+  const lines: string[] = [];
+  const mirror = new TurnMirror({ provider: "p", model: "m" }, (message) => lines.push(lineOf(message)));
+  work(mirror);
+  return lines;
+}
+
+function lineOf(message: AgentMessage): string {
+  if (typeof message.content === "string") return message.content;
+  const parts = message.content.map((part) => {
+    if (part.type === "text") return part.text;
+    if (part.type === "thinking") return `(${part.thinking})`;
+    return part.type === "toolCall" ? `${part.name} ${part.id} ${JSON.stringify(part.arguments)}` : "image";
+  });
+  const about =
+    message.role === "toolResult" ? ` ${message.toolCallId}${message.isError ? " failed" : ""}` : "";
+  return `${message.role}${about}: ${parts.join(" | ")}`;
+}
+
+const said = (id: string, text: string): RawItem => ({
+  type: "message",
+  role: "assistant",
+  id,
+  content: [{ type: "output_text", text }],
+});
+const call = (id: string, name: string, given: string): RawItem => ({
+  type: "function_call",
+  call_id: id,
+  name,
+  arguments: given,
+});
+const output = (id: string, text: string): RawItem => ({
+  type: "function_call_output",
+  call_id: id,
+  output: text,
+});
+
+test("an answer is one message with its thoughts, words and calls; each result is one of its own", () => {
+  const lines = mirrored((mirror) => {
+    mirror.item({ type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }] });
+    mirror.item(said("m1", "I look."));
+    mirror.item(call("c1", "exec_command", '{"cmd":"ls"}'));
+    mirror.item({ type: "custom_tool_call", call_id: "c2", name: "apply_patch", input: "*** Begin" });
+    mirror.response({ input: 1, output: 1, totalTokens: 2 });
+    mirror.failed("c2");
+    mirror.item(output("c1", "a b"));
+    mirror.item({ type: "custom_tool_call_output", call_id: "c2", output: "no such file" });
+    mirror.item(said("m2", "Done."));
+    mirror.response(undefined);
+    mirror.end("stop");
+  });
+  assert.deepEqual(lines, [
+    'assistant: (Hm.) | I look. | exec_command c1 {"cmd":"ls"} | apply_patch c2 {"input":"*** Begin"}',
+    "toolResult c1: a b",
+    "toolResult c2 failed: no such file",
+    "assistant: Done.",
+  ]);
+});
+
+test("instructions, what the user said, and fragments in the form of a tool's output are no work of the agent", () => {
+  const lines = mirrored((mirror) => {
+    for (const role of ["developer", "user"])
+      mirror.item({ type: "message", role, content: [{ text: "words" }] });
+    mirror.item({ type: "function_call_output", name: "tab", namespace: "agent", output: "the harbour" });
+    mirror.end("stop");
+  });
+  assert.deepEqual(lines, []);
+});
+
+test("a turn that is cut off keeps what had streamed, and closes calls that nothing answered", () => {
+  const lines = mirrored((mirror) => {
+    mirror.item(call("c1", "exec_command", "{not json"));
+    mirror.delta("m1", "Half ");
+    mirror.delta("m1", "of it");
+    mirror.end("aborted");
+  });
+  assert.deepEqual(lines, [
+    'assistant: exec_command c1 {"input":"{not json"} | Half of it',
+    "toolResult c1 failed: The turn ended before this tool call finished; its outcome is unknown.",
+  ]);
+});
+
+test("words that were said before input joined are told once, also where Codex goes on with the answer", () => {
+  const lines = mirrored((mirror) => {
+    mirror.delta("m1", "One, ");
+    mirror.split();
+    mirror.item(said("m1", "One, two."));
+    mirror.response(undefined);
+  });
+  assert.deepEqual(lines, ["assistant: One, ", "assistant: two."]);
+});
+
+test("what is mirrored becomes the same items again; a result that is too long names what was left out", () => {
+  const messages: AgentMessage[] = [];
+  const mirror = new TurnMirror({ provider: "p", model: "m" }, (message) => messages.push(message));
+  mirror.item(said("m1", "I look."));
+  mirror.item(call("c1", "exec_command", '{"cmd":"ls"}'));
+  mirror.item(output("c1", "a b"));
+  const { items, shortened } = toHistoryItems(messages);
+  assert.deepEqual(items, [
+    { type: "message", role: "assistant", content: [{ type: "output_text", text: "I look." }] },
+    { type: "function_call", name: "exec_command", arguments: '{"cmd":"ls"}', call_id: "c1" },
+    { type: "function_call_output", call_id: "c1", output: "a b" },
+  ]);
+  assert.deepEqual(shortened, []);
+  const long: AgentMessage = {
+    role: "toolResult",
+    toolCallId: "c9",
+    toolName: "read",
+    content: [{ type: "text", text: "x".repeat(60_000) }],
+    isError: false,
+    entryId: "e9",
+  };
+  const cut = toHistoryItems([long]);
+  assert.deepEqual(cut.shortened, ["e9"]);
+  const [item] = cut.items;
+  assert.ok(item?.type === "function_call_output" && typeof item.output === "string");
+  assert.ok(item.output.length < 48_000);
+  assert.match(
+    item.output,
+    /\[20000 characters left out here; the whole is entry e9, read it with context_expand\]/,
+  );
+});
