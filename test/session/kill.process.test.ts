@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { entriesOf, openStore, sayTurn, seeded, temporaryFolder } from "./fixtures.ts";
 
-const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 25;
+const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 14;
 const CHILD = join(import.meta.dirname, "writer.child.ts");
 
 interface Report {

@@ -8,7 +8,7 @@ import { setTimeout } from "node:timers/promises";
 import type { SessionReader } from "../../src/contract/writer.ts";
 import { collect, openStore, seeded, temporaryFolder, textOf } from "./fixtures.ts";
 
-const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 36;
+const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 18;
 const CHILD = join(import.meta.dirname, "rewrite.child.ts");
 
 interface Report {

@@ -8,7 +8,7 @@ import { startServer, type ReplyStep } from "../servers/server.ts";
 import { makeSetting, modelConfig, run, start, type Setting } from "./setting.ts";
 import { readBody } from "./wire-bodies.ts";
 
-const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 12;
+const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 8;
 
 /** Seeded: the same moments in every run. */
 function random(seed: number): () => number {

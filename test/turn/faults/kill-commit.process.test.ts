@@ -4,7 +4,7 @@ import { KillBench, random, type EngineConfig } from "./kill-bench.ts";
 import type { WireBody } from "../wire-bodies.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 
-const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 25 : 4;
+const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 25 : 2;
 
 /** A tool round, then an answer. */
 function script(body: WireBody): ReplyStep {

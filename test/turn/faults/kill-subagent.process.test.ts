@@ -5,7 +5,7 @@ import type { ReplyStep } from "../../servers/server.ts";
 import type { WireBody } from "../wire-bodies.ts";
 import { KillBench, random } from "./kill-bench.ts";
 
-const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 60 : 10;
+const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 60 : 6;
 const POINTS = ["prepare", "running", "tell", "ended", "any"] as const;
 
 /** A parent that starts one child, and children that can be held. */

@@ -7,8 +7,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FULL, soundRun } from "./sound.ts";
 
-const TURNS = FULL ? 2_000 : 700;
-const FEWEST = FULL ? 30 : 10;
+const TURNS = FULL ? 2_000 : 350;
+const FEWEST = FULL ? 30 : 4;
 const timeout = 400_000;
 
 test(
