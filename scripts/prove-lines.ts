@@ -94,10 +94,21 @@ export const PROOFS: Record<string, Proof> = {
     claim: "The lint fails on a forbidden import, a file that is too long, a logged prompt.",
     steps: [tests("planted violations", "test/lint/planted.process.test.ts")],
   },
+  "codex.1": {
+    claim: "The specification of the harness port holds, line by line (docs/architecture/codex.md).",
+    steps: [
+      tests("engine lifecycle on the real program", "test/real/codex/projection", "test/real/codex/fragments"),
+      tests("projection, threads, mirror", "test/runtimes/codex/"),
+    ],
+  },
   "codex.2": {
     claim:
       "On Codex the model sees the engine's context and the live turn, nothing twice, nothing missing, in each seam.",
     steps: [tests("thread", "test/real/codex/epochs"), tests("projection", "test/real/codex/projection")],
+  },
+  "codex.3": {
+    claim: "Additional context is shown by our own loop as the real Codex shows it.",
+    steps: [tests("differential", "test/real/codex/differential")],
   },
   "codex.4": {
     claim: "A session goes from runtime to runtime, and each sees the whole conversation once.",

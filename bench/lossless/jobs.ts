@@ -4,6 +4,8 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import type { MessageEntry, TranscriptCursor, TranscriptEntry } from "../../src/contract/transcript.ts";
+import { isUnmerged } from "../../src/engines/lossless/store/backlog.ts";
+import { connect } from "../../src/engines/lossless/store/open.ts";
 import { openLosslessStore, type LosslessStore } from "../../src/engines/lossless/store/store.ts";
 import { mulberry32 } from "../generate.ts";
 import { entries, plantedWord, PLANT_EVERY, type Language } from "./corpus.ts";
@@ -115,8 +117,18 @@ async function fill({ folder, count, language = "latin" }: Job): Promise<Figures
     },
     get: async () => undefined,
   });
+  const adopted = performance.now();
+  await merged(store.file);
+  const mergeMs = performance.now() - adopted;
   await store.close();
-  return { file: databaseBytes(folder) };
+  return { file: databaseBytes(folder), mergeMs };
+}
+
+/** The index is merged in pauses behind the adoption; a host that goes on comes to that state by itself. */
+async function merged(file: string): Promise<void> {
+  const db = connect(file);
+  while (isUnmerged(db)) await new Promise((resolve) => setTimeout(resolve, 200));
+  db.close();
 }
 
 /** The word that only one turn says. */

@@ -36,6 +36,8 @@ export interface ContextPreview {
 /** What `/compact` has done. Tokens are estimates. */
 export interface CompactionReport {
   compacted: boolean;
+  /** What the runtime did with its own thread besides, as `<runtime>NativeCompaction: {compacted, reason?}`. */
+  details?: Record<string, unknown>;
   /** Why not. */
   reason?: string;
   tokensBefore?: number;

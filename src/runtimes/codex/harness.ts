@@ -73,6 +73,12 @@ export function createCodexHarness(options: CodexOptions): AgentHarness {
       loaded ??= load(options);
       return (await loaded).runner.run(turn);
     },
+    // The engine's compaction is an epoch, and an epoch is a thread.
+    compact: () =>
+      Promise.resolve({
+        compacted: false,
+        reason: "the next turn begins a new thread from the engine's context",
+      }),
     dispose: async () => {
       await (await loaded)?.servers.dispose();
     },

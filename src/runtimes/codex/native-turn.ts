@@ -89,8 +89,8 @@ export class NativeTurn implements ThreadListener {
   compacted = false;
   /** Of the newest answer of the model. */
   usage: Usage | undefined;
-  /** Answers of the model that are complete. */
-  responses = 0;
+  /** Resolves when the model has answered more often than the turn allows. */
+  readonly exceeded: Promise<"exceeded">;
   /** Set by the answer to `turn/start`. */
   nativeTurnId: string | undefined;
   readonly #turn: HarnessTurn;
@@ -98,11 +98,14 @@ export class NativeTurn implements ThreadListener {
   readonly #changes = new Map<string, { path: string; diff: string }[]>();
   readonly #end = Promise.withResolvers<NativeEnd>();
   #written: Promise<void> = Promise.resolve();
+  readonly #exceeds = Promise.withResolvers<"exceeded">();
+  #responses = 0;
   #tokensBefore = 0;
 
   constructor(turn: HarnessTurn) {
     this.#turn = turn;
     this.ended = this.#end.promise;
+    this.exceeded = this.#exceeds.promise;
     // A failure that nobody waits for yet is told where it is awaited.
     this.ended.catch(() => undefined);
     const { provider, id: model } = turn.model;
@@ -221,7 +224,8 @@ export class NativeTurn implements ThreadListener {
   }
 
   #response(usage: Usage | undefined): void {
-    this.responses += 1;
+    this.#responses += 1;
+    if (this.#responses > this.#turn.maxSteps) this.#exceeds.resolve("exceeded");
     this.#mirror.response(usage);
     if (!usage) return;
     this.usage = usage;

@@ -348,11 +348,12 @@ export class TurnRunner {
     const aborted = abortOf(turn.signal);
     while (!isOver) {
       const arrives = turn.inputArrives().then(() => "input" as const);
-      const what = await Promise.race([over, aborted, arrives]);
-      if (what === "aborted" || native.responses > turn.maxSteps) return this.#interrupt(bound, native);
+      const what = await Promise.race([over, aborted, native.exceeded, arrives]);
+      if (what === "aborted" || what === "exceeded") return this.#interrupt(bound, native);
       if (what === "input" && !isOver && !(await this.#steer(turn, bound, native))) break;
     }
-    return Promise.race([over, aborted.then(() => this.#interrupt(bound, native))]);
+    const stopped = Promise.race([aborted, native.exceeded]);
+    return Promise.race([over, stopped.then(() => this.#interrupt(bound, native))]);
   }
 
   /** False where nothing more can come. */

@@ -1,7 +1,8 @@
 import { builtInCompaction } from "../../compaction/built-in.ts";
-import { PagurusError } from "../../contract/errors.ts";
+import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { TurnEvent } from "../../contract/events.ts";
 import type { CompactionReport } from "../../contract/host.ts";
+import { readBinding } from "../../session/bindings.ts";
 import { checkCompactionOwner } from "../admit.ts";
 import { readContext } from "../context-slice.ts";
 import { CostGate, costLimits } from "../cost.ts";
@@ -77,8 +78,10 @@ export async function compactManually(
       const data = { stage, reason: why, engineId };
       session.writer.append({ type: "custom", customType: "pagurus.degraded", data });
     }
+    const native = compacted ? await nativeCompaction(scope) : undefined;
     return {
       compacted,
+      ...(native === undefined ? {} : { details: { [`${harness.id}NativeCompaction`]: native } }),
       ...(reason === undefined ? {} : { reason }),
       ...(tokensBefore === undefined ? {} : { tokensBefore }),
       ...(tokensAfter === undefined ? {} : { tokensAfter }),
@@ -86,6 +89,23 @@ export async function compactManually(
     };
   } finally {
     session.close();
+  }
+}
+
+/** Longest wait for a runtime's own compaction, ms. */
+const NATIVE_MS = 60_000;
+
+/**
+ * What the runtime does with the session's thread once the engine has compacted; a failure of it fails nothing. Source:
+ * harness port, "8. Compaction policy".
+ */
+async function nativeCompaction({ harness, session, signal }: LaneScope): Promise<unknown> {
+  try {
+    const binding = readBinding(session.writer.record, harness.id);
+    if (!binding || !harness.compact) return undefined;
+    return await harness.compact(binding, AbortSignal.any([signal, AbortSignal.timeout(NATIVE_MS)]));
+  } catch (error) {
+    return { compacted: false, reason: toPagurusError(error).message };
   }
 }
 

@@ -23,6 +23,7 @@ export interface CodexHostOptions {
   modelId?: string;
   contextWindow?: number;
   runtime?: string;
+  maxSteps?: number;
   /** Entries of `plugins.entries` beside Codex's. */
   plugins?: Record<string, unknown>;
   more?: Partial<PagurusOptions>;
@@ -79,6 +80,7 @@ export class CodexBench {
           defaults: {
             model: `local/${modelId}`,
             permission: { mode: "auto" },
+            ...(options.maxSteps === undefined ? {} : { maxSteps: options.maxSteps }),
             models: { [`local/${modelId}`]: { agentRuntime: { id: runtime } } },
           },
         },

@@ -59,6 +59,17 @@ describe("while a turn runs on Codex", () => {
     ]);
   });
 
+  it("a turn that calls tools for ever ends after the steps that it has", async () => {
+    bench = await CodexBench.with((_request, index) => ({
+      toolCalls: [{ id: `call_${index}`, name: "exec_command", arguments: { cmd: "true" } }],
+    }));
+    const pagurus = await bench.host({ maxSteps: 3 });
+    const events = await turn(pagurus, "Begin.", () => undefined);
+    const last = events.at(-1);
+    assert.ok(last?.type === "turn.completed" && last.stopReason === "max_steps", JSON.stringify(last));
+    assert.ok(bench.server.requests.length <= 6, `${bench.server.requests.length} requests`);
+  });
+
   it("an abort returns at once and keeps what had arrived", async () => {
     bench = await CodexBench.with((_request, index) =>
       index === 0

@@ -42,8 +42,14 @@ describe("additional context on Codex", () => {
     await bench.ask(pagurus, "Two?");
     await bench.ask(pagurus, "Three?", { additionalContext: SET });
     assert.deepEqual(seen(bench.request(2)), { task: 2, tab: 2 });
-    const { compacted } = await pagurus.compact({ sessionKey: "main" });
+    const { compacted, details } = await pagurus.compact({ sessionKey: "main" });
     assert.ok(compacted);
+    assert.deepEqual(details, {
+      codexNativeCompaction: {
+        compacted: false,
+        reason: "the next turn begins a new thread from the engine's context",
+      },
+    });
     await bench.ask(pagurus, "Four?", { additionalContext: SET });
     const last = bench.request(-1);
     assert.notEqual(last.body["prompt_cache_key"], bench.request(0).body["prompt_cache_key"]);

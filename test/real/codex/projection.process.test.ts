@@ -79,4 +79,86 @@ describe("an engine without epochs on Codex", () => {
       "maintain",
     ]);
   });
+
+  it("is bootstrapped for a session that exists, and asked with all that a turn has", async () => {
+    bench = await CodexBench.with((_request, index) => ({ text: `Answer ${index}.` }));
+    const calls: string[] = [];
+    const first = await bench.host({ engine: plainEngine(calls, []) });
+    await bench.ask(first, "First?");
+    await first.close();
+    calls.length = 0;
+    const asked: Parameters<ContextEngine["assemble"]>[0][] = [];
+    const engine = plainEngine(calls, []);
+    const { assemble } = engine;
+    const pagurus = await bench.host({
+      engine: {
+        ...engine,
+        assemble: (params) => {
+          asked.push(params);
+          return assemble(params);
+        },
+      },
+    });
+    await bench.ask(pagurus, "Second?");
+    assert.equal(calls[0], "bootstrap");
+    const [params] = asked;
+    assert.equal(params?.prompt, "Second?");
+    assert.equal(params.model, "unknown-model");
+    assert.equal(params.citationsMode, "auto");
+    assert.ok((params.tokenBudget ?? 0) > 100_000);
+    assert.deepEqual(
+      params.messages.map(({ role }) => role),
+      ["user", "assistant"],
+    );
+    assert.equal(params.runtimeContext?.agentHarnessId, "codex");
+  });
+
+  it("without afterTurn is given the turn's messages as a batch, or one by one", async () => {
+    for (const kind of ["batch", "single"] as const) {
+      bench = await CodexBench.with(() => ({ text: "Answer." }));
+      const calls: string[] = [];
+      const { afterTurn: _, ...engine } = plainEngine(calls, []);
+      const taken: string[] = [];
+      const pagurus = await bench.host({
+        engine: {
+          ...engine,
+          ingest: async ({ message }) => {
+            taken.push(message.role);
+            return { ingested: true };
+          },
+          ...(kind === "single"
+            ? {}
+            : {
+                ingestBatch: async ({ messages }) => {
+                  taken.push(...messages.map(({ role }) => `batch ${role}`));
+                  return { ingestedCount: messages.length };
+                },
+              }),
+        },
+      });
+      await bench.ask(pagurus, "First?");
+      const mark = kind === "batch" ? "batch " : "";
+      assert.deepEqual(taken, [`${mark}user`, `${mark}assistant`]);
+      if (kind === "batch") await bench.end();
+    }
+  });
+
+  it("is not asked to maintain after a turn that failed or was aborted", async () => {
+    bench = await CodexBench.with((_request, index) =>
+      index === 0
+        ? { status: 400 }
+        : { text: "A long answer that never ends.", hangAfterChunks: 8, chunkSize: 6 },
+    );
+    const calls: string[] = [];
+    const pagurus = await bench.host({ engine: plainEngine(calls, []) });
+    for await (const event of pagurus.run({ prompt: "First?", cwd: bench.cwd }))
+      assert.notEqual(event.type, "turn.completed");
+    const run = pagurus.run({ prompt: "Second?", cwd: bench.cwd });
+    for await (const event of run) if (event.type === "text.delta") run.abort();
+    assert.equal(calls.filter((call) => call === "maintain").length, 0);
+    assert.ok(
+      calls.some((call) => call.startsWith("afterTurn")),
+      "what was said is taken",
+    );
+  });
 });
