@@ -97,7 +97,11 @@ export const PROOFS: Record<string, Proof> = {
   "codex.1": {
     claim: "The specification of the harness port holds, line by line (docs/architecture/codex.md).",
     steps: [
-      tests("engine lifecycle on the real program", "test/real/codex/projection", "test/real/codex/fragments"),
+      tests(
+        "engine lifecycle on the real program",
+        "test/real/codex/projection",
+        "test/real/codex/fragments",
+      ),
       tests("projection, threads, mirror", "test/runtimes/codex/"),
     ],
   },
