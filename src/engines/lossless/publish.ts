@@ -67,7 +67,7 @@ export function preparedFrom(
   before: number,
 ): SummaryNode[] {
   const byStart = new Map<string, SummaryNode>();
-  for (const node of store.nodes(sessionId, { depth: 0, state: "prepared" })) {
+  for (const node of store.nodes(sessionId, { depth: 0, state: "prepared", condensed: false })) {
     if (isGap(node)) continue;
     const known = byStart.get(node.firstEntryId);
     if (!known || isBetter(node, known)) byStart.set(node.firstEntryId, node);

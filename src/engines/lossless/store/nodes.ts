@@ -120,14 +120,16 @@ export function nodeAt(db: Db, num: number): SummaryNode | undefined {
 export function nodesOf(
   db: Db,
   sessionId: string,
-  filter: { state?: NodeState; depth?: number } = {},
+  filter: { state?: NodeState; depth?: number; condensed?: false } = {},
 ): SummaryNode[] {
   const session = requireSession(db, sessionId);
   const rows = db.all<NodeRow>(
-    `${SELECT} WHERE n.session = ? AND (?2 IS NULL OR n.state = ?2) AND (?3 IS NULL OR n.depth = ?3) ORDER BY n.num`,
+    `${SELECT} WHERE n.session = ? AND (?2 IS NULL OR n.state = ?2) AND (?3 IS NULL OR n.depth = ?3)
+     AND (?4 IS NULL OR NOT EXISTS (SELECT 1 FROM node_children WHERE child = n.num)) ORDER BY n.num`,
     session.num,
     filter.state ?? null,
     filter.depth ?? null,
+    filter.condensed === false ? 1 : null,
   );
   return rows.map((row) => nodeOf(db, row));
 }
@@ -196,7 +198,7 @@ export function getFrontier(db: Db, sessionId: string): Frontier {
 
 /**
  * Compare and swap: false when the frontier is not the expected version any more. Nodes that enter become
- * `published`, those that leave and stand in no other frontier, and those that were condensed, `replaced`. Throws `session_not_found`,
+ * `published`, those that leave and stand in no other frontier `replaced`. Throws `session_not_found`,
  * `entry_not_found` for an unknown node.
  */
 export function publishFrontier(
@@ -231,12 +233,6 @@ export function publishFrontier(
         node,
       );
     }
-    // What was condensed is no longer ready for anything: else the next ones look through more of them each time.
-    db.run(
-      `UPDATE nodes SET state = 'replaced' WHERE session = ? AND state = 'prepared'
-       AND EXISTS (SELECT 1 FROM node_children WHERE child = nodes.num)`,
-      session.num,
-    );
     db.run(
       `INSERT INTO frontiers (session, version, first_kept, details) VALUES (?, ?, ?, ?)
        ON CONFLICT (session) DO UPDATE

@@ -258,7 +258,10 @@ export class LosslessStore {
   }
 
   /** Nodes made in a session, in the order of making. */
-  nodes(sessionId: string, filter: { state?: NodeState; depth?: number } = {}): SummaryNode[] {
+  nodes(
+    sessionId: string,
+    filter: { state?: NodeState; depth?: number; condensed?: false } = {},
+  ): SummaryNode[] {
     return nodes.nodesOf(this.#db, sessionId, filter);
   }
 
