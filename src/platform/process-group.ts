@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 /** Starts a child as the leader of its own process group, so that it can be ended with all its children. */
 export function spawnGroup(
@@ -47,4 +47,37 @@ export function processIsAlive(pid: number): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
+}
+
+/** Ids of all processes; none where there is no `/proc` to tell. */
+export function processIds(): number[] {
+  try {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** Dead processes stay in their group until their parent looks at them; where /proc tells, they do not count. */
+function onlyZombies(group: number): boolean {
+  if (process.platform !== "linux") return false;
+  const pids = processIds();
+  if (pids.length === 0) return false;
+  return pids.every((pid) => {
+    const [state, , owner] = processStat(pid) ?? [];
+    return Number(owner) !== group || state === "Z" || state === "X";
+  });
+}
+
+/** Whether a process of a child's group is left that does or holds anything. */
+export function groupIsAlive({ pid }: ChildProcess): boolean {
+  if (pid === undefined) return false;
+  try {
+    process.kill(-pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+  return !onlyZombies(pid);
 }

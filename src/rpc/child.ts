@@ -1,10 +1,10 @@
 /** A program that speaks over its standard input and output, in a process group of its own. */
 import type { ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { PagurusError } from "../contract/errors.ts";
-import { killGroup, spawnGroup } from "../platform/process-group.ts";
+import { groupIsAlive, killGroup, processIds, spawnGroup } from "../platform/process-group.ts";
 
 export interface RpcChildOptions {
   command: string;
@@ -151,7 +151,7 @@ export class RpcChild {
 
   async #end(deadlines: EndDeadlines): Promise<void> {
     this.output.end();
-    const gone = (): boolean => this.#reason !== undefined && !groupIsAlive(this.pid);
+    const gone = (): boolean => this.#reason !== undefined && !groupIsAlive(this.#child);
     if (!(await until(gone, deadlines.eofMs))) {
       killGroup(this.#child, "SIGTERM");
       if (!(await until(gone, deadlines.termMs))) {
@@ -192,7 +192,7 @@ async function until(holds: () => boolean, deadlineMs: number): Promise<boolean>
  */
 function killMarked(mark: string): void {
   if (process.platform !== "linux") return;
-  for (const pid of processes()) {
+  for (const pid of processIds()) {
     try {
       if (!readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(mark)) continue;
       process.kill(pid, "SIGKILL");
@@ -201,35 +201,4 @@ function killMarked(mark: string): void {
       continue;
     }
   }
-}
-
-function processes(): number[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number);
-}
-
-function groupIsAlive(group: number): boolean {
-  try {
-    process.kill(-group, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-  return !onlyZombies(group);
-}
-
-/** Dead processes stay in their group until their parent looks at them; where /proc tells, they do not count. */
-function onlyZombies(group: number): boolean {
-  if (process.platform !== "linux") return false;
-  for (const pid of processes()) {
-    try {
-      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-      const [state, , owner] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      if (Number(owner) === group && state !== "Z" && state !== "X") return false;
-    } catch {
-      // It has ended in between.
-      continue;
-    }
-  }
-  return true;
 }

@@ -1,7 +1,6 @@
 /** Runs one command in its own process group; whatever happens, the group is gone when it returns. */
 import type { ChildProcess } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
-import { killGroup, spawnGroup } from "../platform/process-group.ts";
+import { groupIsAlive, killGroup, spawnGroup } from "../platform/process-group.ts";
 import { HeadTail } from "./head-tail.ts";
 
 export interface ShellRun {
@@ -45,38 +44,6 @@ const WATCHED = '( { read -r _ <&3; kill -s KILL 0; } >/dev/null 2>&1 & ); exec 
 
 function watched(command: readonly string[]): readonly string[] {
   return process.platform === "win32" ? command : ["/bin/sh", "-c", WATCHED, "sh", ...command];
-}
-
-/** Dead processes stay in their group until their parent looks at them; where /proc tells, they do not count. */
-function onlyZombies(group: number): boolean {
-  let names: string[];
-  try {
-    names = readdirSync("/proc");
-  } catch {
-    return false;
-  }
-  for (const name of names) {
-    if (!/^\d+$/.test(name)) continue;
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, "utf8");
-      const [state, , pgrp] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      if (Number(pgrp) === group && state !== "Z" && state !== "X") return false;
-    } catch {
-      // It has ended in between.
-      continue;
-    }
-  }
-  return process.platform === "linux";
-}
-
-function groupIsAlive(child: ChildProcess): boolean {
-  if (child.pid === undefined) return false;
-  try {
-    process.kill(-child.pid, 0);
-    return !onlyZombies(child.pid);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }
 
 /** Ends the group politely, then for good. Resolves when no process of it is left, or cannot be ended. */
