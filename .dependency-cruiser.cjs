@@ -9,7 +9,7 @@ const only = (room, allowed) => ({
 });
 
 const ROOMS =
-  "contract platform tokens rpc config session compaction model tool engines memories runtimes plugin turn doctor command gateway testkit cli plugin-sdk".split(
+  "contract platform tokens responses rpc config session compaction model tool engines memories runtimes plugin turn doctor command gateway testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -18,9 +18,10 @@ module.exports = {
     only("contract", []),
     only("platform", ["contract"]),
     only("tokens", ["contract"]),
+    only("responses", ["contract"]),
     only("rpc", ["contract", "platform"]),
     only("config", ["contract", "platform"]),
-    only("session", ["contract", "platform", "tokens"]),
+    only("session", ["contract", "platform", "tokens", "responses"]),
     only("compaction", ["contract", "platform", "tokens"]),
     only("model", ["contract", "platform", "tokens", "config", "compaction"]),
     only("tool", ["contract", "platform", "tokens", "config"]),
@@ -28,7 +29,7 @@ module.exports = {
     only("engines/lossless", ["contract", "platform", "tokens", "compaction"]),
     only("memories/files", ["contract", "platform", "tokens"]),
     only("runtimes/embedded", ["contract", "platform", "tokens", "model", "tool", "compaction"]),
-    only("runtimes/codex", ["contract", "platform", "tokens", "rpc"]),
+    only("runtimes/codex", ["contract", "platform", "tokens", "responses", "rpc"]),
     only("runtimes/claude", ["contract", "platform", "tokens", "rpc"]),
     only("runtimes/acp", ["contract", "platform", "tokens", "rpc"]),
     only("plugin", ["contract", "platform", "config"]),
@@ -62,7 +63,10 @@ module.exports = {
       ...only("cli", []),
       to: {
         path: "^src/",
-        pathNot: ["^src/(cli|contract|platform|config|model|tool|plugin|command|doctor)/", "^src/app\\.ts$"],
+        pathNot: [
+          "^src/(cli|contract|platform|config|model|tool|plugin|command|doctor|testkit)/",
+          "^src/app\\.ts$",
+        ],
       },
     },
     {

@@ -13,6 +13,7 @@ const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
   compaction: () => import("./compaction/bench.ts"),
   context: () => import("./context/bench.ts"),
   lossless: () => import("./lossless/bench.ts"),
+  codex: () => import("./codex/bench.ts"),
 };
 
 function refuse(sentence: string): void {

@@ -93,7 +93,7 @@ async function main(): Promise<void> {
 
 /** The public entries load from outside, as a user's program would load them. */
 async function importEntries(installed: string): Promise<void> {
-  const program = ["pagurus", "pagurus/contract", "pagurus/plugin-sdk"]
+  const program = ["pagurus", "pagurus/contract", "pagurus/plugin-sdk", "pagurus/testkit"]
     .map((entry) => `await import(${JSON.stringify(entry)});`)
     .join("\n");
   writeFileSync(join(installed, "entries.mjs"), program);

@@ -9,6 +9,7 @@ import { checkApiSnapshot } from "./api-snapshot.ts";
 import { checkHouse } from "./check-house.ts";
 import { checkLogs } from "./check-logs.ts";
 import { ROOT, runCommand } from "./command.ts";
+import { checkRuntimesTable } from "./runtimes-table.ts";
 
 interface StepResult {
   ok: boolean;
@@ -18,7 +19,7 @@ interface StepResult {
 
 type Step = (root: string) => Promise<StepResult> | StepResult;
 
-const FOLDERS = ["src", "test", "bench", "scripts", "bin"];
+const FOLDERS = ["src", "test", "bench", "scripts", "bin", "examples"];
 
 function present(root: string): string[] {
   return FOLDERS.filter((folder) => existsSync(join(root, folder)));
@@ -71,6 +72,7 @@ const STEPS: Record<string, Step> = {
   logs: (root) => listed(checkLogs(root).map(({ file, line, what }) => `${file}:${line}: ${what}`)),
   house: (root) => listed(checkHouse(root)),
   api: checkApiSnapshot,
+  runtimes: (root) => checkRuntimesTable(root),
 };
 
 async function main(): Promise<void> {

@@ -100,15 +100,23 @@ export const PROOFS: Record<string, Proof> = {
       tests(
         "engine lifecycle on the real program",
         "test/real/codex/projection",
+        "test/real/codex/turns",
         "test/real/codex/fragments",
+        "test/real/codex/native.",
+        "test/real/codex/native-tools",
+        "test/real/codex/told",
       ),
       tests("projection, threads, mirror", "test/runtimes/codex/"),
+      tests("compaction of a runtime", "test/turn/lanes/native"),
     ],
   },
   "codex.2": {
     claim:
       "On Codex the model sees the engine's context and the live turn, nothing twice, nothing missing, in each seam.",
-    steps: [tests("thread", "test/real/codex/epochs"), tests("projection", "test/real/codex/projection")],
+    steps: [
+      tests("thread and projection", "test/real/codex/epochs"),
+      tests("text", "test/runtimes/codex/projection"),
+    ],
   },
   "codex.3": {
     claim: "Additional context is shown by our own loop as the real Codex shows it.",
@@ -122,6 +130,11 @@ export const PROOFS: Record<string, Proof> = {
     claim: "Whatever happens to Codex or its endpoint, the session goes on, and no process is left behind.",
     steps: [
       tests("faults in turns", "test/real/codex/during"),
+      tests("kill -9 of Codex in each phase", "test/real/codex/faults."),
+      tests("kill -9 of the host in each phase", "test/real/codex/faults-host"),
+      tests("endpoints", "test/real/codex/faults-endpoint"),
+      tests("threads that are gone or held, compactions", "test/real/codex/faults-threads"),
+      tests("versions, programs that are no Codex, logins", "test/real/codex/faults-program"),
       tests("the process", "test/real/codex/process"),
     ],
   },
@@ -129,8 +142,14 @@ export const PROOFS: Record<string, Proof> = {
     claim: "Within an epoch each request begins with the one before it, on one thread.",
     steps: [
       tests("prefixes", "test/real/codex/turns"),
+      tests("after a restart", "test/real/codex/resume"),
       tests("additional context", "test/real/codex/fragments"),
     ],
+  },
+  "codex.7": {
+    claim:
+      "The host adds little to the real Codex: to a turn, to a new epoch, to many sessions on one child.",
+    steps: [bench("codex")],
   },
   "lossless.1": {
     claim:
@@ -182,6 +201,45 @@ export const PROOFS: Record<string, Proof> = {
       ...["turns", "extractive", "one-turn", "back-and-forth"].map((name) =>
         tests(`long runs: ${name}`, `test/engines/lossless/long/${name}`),
       ),
+    ],
+  },
+  "plugins.1": {
+    claim:
+      "Engines that were not written for this host run unmodified: 50 turns with tools, two compactions each. Their folders are named by PAGURUS_FOREIGN_ENGINES (separated as in PATH); the small engines of the tests import and call the same names.",
+    steps: [
+      tests("imports, api, tools and hooks of OpenClaw", "test/plugin/compat"),
+      tests("small engines in the real host", "test/plugin/foreign-engines"),
+      { title: "installed engines", args: ["scripts/foreign-engines.ts"] },
+    ],
+  },
+  "plugins.2": {
+    claim:
+      "Every rule that selects a runtime and every repair of the doctor does what it says; a second --fix changes nothing.",
+    steps: [
+      tests("selection", "test/turn/select/", "test/runtimes/codex/claims.test.ts"),
+      tests("repairs, with configurations before and after", "test/doctor/repair"),
+    ],
+  },
+  "plugins.3": {
+    claim:
+      "The conformance suites pass for the engines and runtimes that come along and for the examples; engines and harnesses that are wrong in one thing are each caught.",
+    steps: [
+      tests("mutants of engines, one a check", "test/testkit/mutants", "test/testkit/named-mutants"),
+      tests("mutants of harnesses, one a check", "test/testkit/harness/"),
+      tests("the engines", "test/testkit/engines.test.ts", "test/engines/lossless/conformance.test.ts"),
+      tests("the examples, at the command line", "test/examples/"),
+      tests("the real Codex", "test/real/codex/conformance"),
+      { title: "docs/conformance.md", args: ["scripts/conformance.ts", "--check"] },
+    ],
+  },
+  "plugins.4": {
+    claim:
+      "Hostile manifests, settings, packages and plugins are refused in one sentence; an install that is killed at any step leaves the old plugin in use.",
+    steps: [
+      tests("manifests from a fuzzer", "test/plugin/manifest.test.ts"),
+      tests("settings and schemas from a fuzzer", "test/plugin/config-check.test.ts"),
+      tests("writers to prototypes, and what else breaks", "test/plugin/hostile.process.test.ts"),
+      tests("links, refusals and kill -9 during installs", "test/plugin/install/"),
     ],
   },
 };

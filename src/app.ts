@@ -17,13 +17,14 @@ import { registerLossless } from "./engines/lossless/register.ts";
 import { createFilesMemory } from "./memories/files/memory.ts";
 import { completeOnce } from "./model/complete.ts";
 import { defaultModel } from "./model/discover.ts";
-import { factsAssumed, resolveModel } from "./model/resolve.ts";
+import { factsAssumed, resolveModel, servedAt } from "./model/resolve.ts";
 import { streamModel } from "./model/stream.ts";
-import type { ResolvedModel } from "./model/types.ts";
 import { orAborted, withDeadline } from "./platform/deadline.ts";
 import { IdSource } from "./platform/ids.ts";
 import { createFileLogger, type Logger } from "./platform/log.ts";
 import { buildMemorySystemPromptAddition } from "./plugin/engine-frame.ts";
+import { offerTranscripts } from "./plugin/compat/transcripts.ts";
+import { pluginState } from "./plugin/listed.ts";
 import { loadPlugins } from "./plugin/load.ts";
 import { PluginRegistry } from "./plugin/registry.ts";
 import { createEmbeddedHarness } from "./runtimes/embedded/harness.ts";
@@ -34,12 +35,16 @@ import { TurnChannel } from "./turn/channel.ts";
 import { deleteSession } from "./turn/delete-session.ts";
 import { runHooks } from "./turn/hooks.ts";
 import { compactManually } from "./turn/lanes/manual.ts";
+import { bindThread, listThreads, nativeStatus } from "./turn/native.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
 import { maintainSession } from "./turn/maintain-session.ts";
+import { transcriptSource } from "./turn/offer-transcripts.ts";
 import { runPluginCommand } from "./turn/plugin-command.ts";
 import { previewContext } from "./turn/preview.ts";
 import { renewSession } from "./turn/renew.ts";
 import type { AgentHost } from "./turn/scope.ts";
+import { steerRunning, stopRunning } from "./turn/running.ts";
+import { explainRuntime, listRuntimes } from "./turn/select/runtimes.ts";
 import { readStatus } from "./turn/status.ts";
 import { runTurn } from "./turn/turn.ts";
 
@@ -85,6 +90,7 @@ class Host implements Pagurus {
   readonly #logger: Logger;
   readonly #work: OpenWork;
   readonly #turnIds = new IdSource();
+  readonly #withdrawTranscripts: () => void;
   #setup: Setup;
   #reloading: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
@@ -99,6 +105,7 @@ class Host implements Pagurus {
     const graces = { graceMs: CLOSE_GRACE_MS, drainMs: MAINTENANCE_GRACE_MS };
     this.#work = new OpenWork({ ...graces, logger: this.#logger });
     this.#setup = this.#newSetup(loaded);
+    this.#withdrawTranscripts = offerTranscripts(transcriptSource(() => this.#setup.agents.values()));
   }
 
   #load(): LoadedConfig {
@@ -145,13 +152,15 @@ class Host implements Pagurus {
       );
     });
     await registry.register("codex", (api) => {
+      // A user who turns the plugin off, in any of the ways to, has no runtime of that name.
+      if (pluginState(config, "codex", "linked") !== "enabled") return;
       const settings = readCodexSettings(api.pluginConfig);
       api.registerAgentHarness(
         createCodexHarness({
           ...settings,
           env: this.#env,
           home: this.#home,
-          endpoint: (model) => servedAt(resolveModel(model.ref, config, this.#env)),
+          endpoint: (model) => servedAt(model, config, this.#env),
           log: this.#logger,
         }),
       );
@@ -163,7 +172,8 @@ class Host implements Pagurus {
       });
     }
     for (const [id, register] of Object.entries(plugins ?? {})) await registry.register(id, register);
-    await loadPlugins(registry, { config, home: this.#home });
+    const agents = { run: this.run.bind(this), deleteSession: this.deleteSession };
+    await loadPlugins(registry, { config, home: this.#home, agents });
   }
 
   reload: Pagurus["reload"] = () => {
@@ -253,6 +263,17 @@ class Host implements Pagurus {
       maintainSession(agent, { ...request, signal: bothOf(closing, request.signal) }),
     );
 
+  readonly native: Pagurus["native"] = {
+    threads: (request) => this.#asked("threads", request, listThreads),
+    bind: (request) => this.#asked("adoption", request, bindThread),
+    status: (request) => this.#asked("native status", request, nativeStatus),
+  };
+
+  readonly running: Pagurus["running"] = {
+    steer: (request) => this.#asked("steering", request, steerRunning),
+    stop: (request) => this.#asked("stop", request, stopRunning),
+  };
+
   commands: Pagurus["commands"] = () =>
     this.#setup.registry.commands.map(({ name, usage, summary }) => ({ name, usage, summary }));
 
@@ -263,6 +284,13 @@ class Host implements Pagurus {
       if (found) return runPluginCommand(agent, found, { ...request, signal: bothOf(closing, signal) });
       throw new PagurusError("usage_invalid", `No plugin has a command /${name}; /help lists the commands.`);
     });
+
+  readonly runtimes: Pagurus["runtimes"] = {
+    list: ({ agentId, ...request } = {}) =>
+      this.#tracked("list of runtimes", agentId, (agent) => listRuntimes(agent, request)),
+    explain: ({ agentId, ...request } = {}) =>
+      this.#tracked("explanation", agentId, (agent) => explainRuntime(agent, request)),
+  };
 
   renew: Pagurus["renew"] = (request) =>
     this.#tracked("renewal", request.agentId, (agent) => renewSession(agent, request));
@@ -280,6 +308,16 @@ class Host implements Pagurus {
       const configWarnings = [...warnings, ...this.#assumed(report.model.ref)];
       return { home: this.#home, configFile: file, configFound: found, configWarnings, ...report };
     });
+
+  #asked<R extends { agentId?: string; signal?: AbortSignal }, T>(
+    kind: string,
+    request: R,
+    work: (agent: AgentHost, request: R & { signal: AbortSignal }) => Promise<T>,
+  ): Promise<T> {
+    return this.#tracked(kind, request.agentId, (agent, closing) =>
+      work(agent, { ...request, signal: bothOf(closing, request.signal) }),
+    );
+  }
 
   /** Work of an agent that closing waits for and that waits for a reload. */
   #tracked<T>(
@@ -313,6 +351,7 @@ class Host implements Pagurus {
     await this.#reloading?.catch(() => undefined);
     await this.#endAgents(this.#setup, () => this.#hook("gateway_stop"));
     await this.#endHarnesses(this.#setup);
+    this.#withdrawTranscripts();
     this.#closed = true;
   }
 
@@ -393,18 +432,6 @@ class Host implements Pagurus {
       return { text, provider, model: id, agentId, stopReason, ...(usage ? { usage } : {}) };
     };
   }
-}
-
-/** Endpoint and credentials of a model, for a runtime that calls it itself. */
-function servedAt({ baseUrl, headers, apiKey }: ResolvedModel): {
-  baseUrl: string;
-  headers: Record<string, string>;
-} {
-  const key = apiKey?.reveal();
-  return {
-    baseUrl,
-    headers: { ...headers.reveal(), ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) },
-  };
 }
 
 function bothOf(closing: AbortSignal, asked: AbortSignal | undefined): AbortSignal {

@@ -1,10 +1,10 @@
 import type { TurnSummary } from "../contract/events.ts";
 import type { Pagurus } from "../contract/host.ts";
 import type { TurnRun } from "../contract/run.ts";
-import type { CommandEffect } from "../command/types.ts";
+import type { CommandContext, CommandEffect } from "../command/types.ts";
 import { turnGauge } from "../command/gauge.ts";
 import { terminalSafe } from "../command/layout.ts";
-import { isCommand, runCommand } from "../command/run-command.ts";
+import { isCommand, runCommand, runsAtOnce } from "../command/run-command.ts";
 import { statusConcerns } from "../command/status-text.ts";
 import { ChatScreen } from "./chat-screen.ts";
 import { readAdditionalContext } from "./additional-context.ts";
@@ -30,6 +30,7 @@ class Chat {
   readonly #inputs: string[] = [];
   #wake: (() => void) | undefined;
   #turn: TurnRun | undefined;
+  #pagurus: Pagurus | undefined;
   /** What goes along with each input of the turn. */
   #context: ReturnType<typeof readAdditionalContext> = {};
   /** Of the turn or command that is under way. */
@@ -55,6 +56,7 @@ class Chat {
   }
 
   async talk(pagurus: Pagurus): Promise<number> {
+    this.#pagurus = pagurus;
     await this.#greet(pagurus);
     while (this.#leaving === undefined && !this.#cli.outputLost()) {
       const input = await this.#next();
@@ -62,7 +64,7 @@ class Chat {
       if (input.trim() === "") continue;
       this.#working = new AbortController();
       try {
-        if (isCommand(input)) await this.#command(pagurus, input, this.#working.signal);
+        if (isCommand(input)) await this.#command(pagurus, input, { signal: this.#working.signal });
         else await this.#runTurn(pagurus, unescaped(input), this.#working.signal);
       } catch (error) {
         this.#failed = reportFailure(this.#cli, error);
@@ -94,11 +96,22 @@ class Chat {
   #line(text: string): void {
     const turn = this.screen.interactive ? this.#turn : undefined;
     if (turn && text.trim() !== "") {
+      if (isCommand(text) && runsAtOnce(text)) return void this.#atOnce(text, turn);
       if (isCommand(text)) this.#note(`${text.split(/\s/)[0] ?? ""} runs when the turn has ended`);
       else if (turn.steer(unescaped(text), this.#context)) return;
     }
     this.#inputs.push(text);
     this.#wake?.();
+  }
+
+  /** A command beside the turn; what it throws is told and changes nothing. */
+  async #atOnce(text: string, turn: TurnRun): Promise<void> {
+    const reach = { steer: (said: string) => turn.steer(said, this.#context), abort: () => turn.abort() };
+    try {
+      if (this.#pagurus) await this.#command(this.#pagurus, text, { turn: reach });
+    } catch (error) {
+      reportFailure(this.#cli, error);
+    }
   }
 
   async #next(): Promise<string | undefined> {
@@ -138,14 +151,18 @@ class Chat {
     if (this.screen.interactive) this.#note("/help lists the commands; Ctrl-C aborts a turn, then leaves.");
   }
 
-  async #command(pagurus: Pagurus, input: string, signal: AbortSignal): Promise<void> {
+  async #command(
+    pagurus: Pagurus,
+    input: string,
+    beside: Pick<CommandContext, "signal" | "turn">,
+  ): Promise<void> {
     const { sessionKey, agentId, model } = requestOf(this.#options, this.#cwd);
     const result = await runCommand(input, {
       pagurus,
       sessionKey,
       agentId,
       cwd: this.#cwd,
-      signal,
+      ...beside,
       note: (text) => this.#note(text),
       checkModel: (ref) => this.#checkModel(ref),
       ...(model === undefined ? {} : { model }),
@@ -169,6 +186,7 @@ class Chat {
 
   #apply(effect: CommandEffect): void {
     if (effect.type === "exit") this.#leaving = this.screen.interactive ? EXIT_DONE : this.#failed;
+    if (effect.type === "session") this.#options.session = effect.sessionKey;
     if (effect.type !== "model") return;
     if (effect.model === undefined) delete this.#options.model;
     else this.#options.model = effect.model;

@@ -22,6 +22,9 @@ export interface CompletionNode {
   files: boolean;
 }
 
+/** `what` is a package's name, a file or a folder. */
+const FILE_ARGUMENTS = new Set(["file", "dir", "what"]);
+
 function takes(flags: string): Takes {
   if (!/[<[]/.test(flags)) return "nothing";
   if (flags.includes("<dir>")) return "folder";
@@ -43,7 +46,7 @@ export function completionTree(command: Command, path = ""): CompletionNode[] {
       choices: option.argChoices ?? [],
     })),
     words: command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
-    files: command.registeredArguments.some((argument) => argument.name() === "file"),
+    files: command.registeredArguments.some((argument) => FILE_ARGUMENTS.has(argument.name())),
   };
   return [node, ...children.flatMap((child) => completionTree(child, `${path} ${child.name()}`.trim()))];
 }

@@ -92,7 +92,7 @@ export async function configValidate(cli: Cli): Promise<number> {
   return EXIT_DONE;
 }
 
-/** The configuration with its models checked as a run would. Throws `config_invalid`. */
+/** The configuration with its models and the settings of plugins checked as a run would. Throws `config_invalid`. */
 async function checkedConfig(cli: Cli): Promise<{ file: string; found: boolean; warnings: string[] }> {
   const { config, file, found, warnings } = loadConfig({ home: resolveHome(cli.env) });
   const { checkModels } = await import("./config-models.ts");
@@ -101,7 +101,15 @@ async function checkedConfig(cli: Cli): Promise<{ file: string; found: boolean; 
   if (first !== undefined) {
     throw new PagurusError("config_invalid", `${file}: ${first}`, { details: { problems: models.problems } });
   }
-  return { file, found, warnings: [...warnings, ...models.warnings] };
+  const { checkPluginSettings } = await import("./config-plugins.ts");
+  const plugins = checkPluginSettings(config, resolveHome(cli.env));
+  const [wrong] = plugins.problems;
+  if (wrong !== undefined) {
+    throw new PagurusError("config_invalid", `${file}: ${wrong}`, {
+      details: { problems: plugins.problems },
+    });
+  }
+  return { file, found, warnings: [...warnings, ...models.warnings, ...plugins.warnings] };
 }
 
 /** `config schema`. */

@@ -4,7 +4,9 @@ import { SLOT_REASONS } from "../config/defaults.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { resolveHome } from "../config/paths.ts";
 import { runDoctor, type DoctorInput } from "../doctor/doctor.ts";
+import { repairConfigFile } from "../doctor/config-repair.ts";
 import type { Finding } from "../doctor/finding.ts";
+import type { RuntimesSeen } from "../doctor/runtimes-check.ts";
 import { discover } from "../model/discover.ts";
 import { silentLogger } from "../platform/log.ts";
 import { loadPlugins } from "../plugin/load.ts";
@@ -33,12 +35,27 @@ function configOf(home: string): LoadedConfig | undefined {
   }
 }
 
-/** Why a run would be refused before it starts, asked of the host itself. */
-async function refusals(cli: Cli): Promise<{ code: string; message: string }[]> {
+interface HostLook {
+  /** Why a run would be refused before it starts. */
+  refused: { code: string; message: string }[];
+  facts?: RuntimesSeen["facts"];
+  why?: string;
+}
+
+/** What the host itself says. */
+async function askHost(cli: Cli): Promise<HostLook> {
   try {
-    return await withPagurus(cli, async (pagurus) => (await pagurus.status({ cwd: cli.cwd })).problems);
+    return await withPagurus(cli, async (pagurus) => {
+      const { problems, Runtime } = await pagurus.status({ cwd: cli.cwd });
+      const facts = await pagurus.runtimes.list({ programs: true }).catch(() => undefined);
+      return {
+        refused: problems,
+        ...(facts ? { facts } : {}),
+        ...(Runtime.why === undefined ? {} : { why: Runtime.why }),
+      };
+    });
   } catch (error) {
-    return [toPagurusError(error)];
+    return { refused: [toPagurusError(error)] };
   }
 }
 
@@ -70,29 +87,47 @@ async function registeredIn(
 
 function print(cli: Cli, findings: readonly Finding[]): void {
   const style = styleFor(cli.stdout, cli.env);
-  for (const { level, check, detail, fix } of findings) {
-    printLine(cli.stdout, `${style(COLOURS[level], MARKS[level])} ${style("dim", check.padEnd(9))}${detail}`);
+  for (const { level, check, detail, fix, place } of findings) {
+    const at = place ? `${place.file}:${place.line}:${place.column}: ` : "";
+    const label = style("dim", check.padEnd(9));
+    printLine(cli.stdout, `${style(COLOURS[level], MARKS[level])} ${label}${at}${detail}`);
     if (fix !== undefined) printLine(cli.stdout, `  ${" ".repeat(9)}→ ${fix}`);
   }
   const number = (level: Finding["level"]): number => findings.filter((one) => one.level === level).length;
   printLine(cli.stdout, `${plural(number("error"), "error")}, ${plural(number("warn"), "warning")}.`);
 }
 
+/** What a rewrite takes out and puts in, before it is written; for a program it is part of the finding. */
+function showDiff(cli: Cli, options: DoctorOptions, diff: readonly string[]): void {
+  if (options.json === true) return;
+  const style = styleFor(cli.stdout, cli.env);
+  for (const line of diff) {
+    const colour = line.startsWith("-") ? "red" : line.startsWith("+") ? "green" : "dim";
+    printLine(cli.stdout, style(colour, line));
+  }
+  printLine(cli.stdout, "");
+}
+
 /** `pagurus doctor`. Exit 1 when there is an error. */
 export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> {
   const home = resolveHome(cli.env);
+  // First, so that everything else is looked at as it is then.
+  const repaired = options.fix === true ? repairConfigFile(home, (diff) => showDiff(cli, options, diff)) : [];
   const loaded = configOf(home);
   // Asking the host would make the home folder, and a check changes nothing.
-  const refused = loaded && existsSync(home) ? await refusals(cli) : [];
+  const look: HostLook = loaded && existsSync(home) ? await askHost(cli) : { refused: [] };
+  const { refused } = look;
   const codes = refused.map(({ code }) => code);
   const registered = loaded && (await registeredIn(loaded, home, codes));
-  const findings = await runDoctor({
+  const found = await runDoctor({
     home,
     env: cli.env,
     fix: options.fix === true,
     findModels: () => discover(loaded?.config ?? {}, cli.env),
     ...(registered ? { registered } : {}),
+    ...(look.facts ? { runtimes: { facts: look.facts, why: look.why, config: loaded?.config } } : {}),
   });
+  const findings = [...repaired, ...found];
   for (const { code, message } of refused) {
     // Found by the doctor's own look at the engines.
     if (code === "engine_unknown") continue;

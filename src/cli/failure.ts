@@ -18,6 +18,8 @@ const USAGE_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   "engine_failed",
   "engine_contract",
   "plugin_failed",
+  "plugin_unknown",
+  "plugin_invalid",
   "runtime_unknown",
   "runtime_unsupported",
   "host_requirement",

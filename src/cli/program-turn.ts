@@ -38,13 +38,14 @@ function dollars(text: string): number {
   return value;
 }
 
-function turnOptions(command: Command): Command {
+/** Options of every command that runs turns; `session` false where something else names the conversation. */
+export function turnOptions(command: Command, { session = true } = {}): Command {
+  if (session) command.option("-s, --session <key>", "conversation to continue or start (default: main)");
   return addContextOptions(plainOptions(command));
 }
 
 function plainOptions(command: Command): Command {
   return command
-    .option("-s, --session <key>", "conversation to continue or start (default: main)")
     .option("-a, --agent <id>", "agent of the configuration (default: main)")
     .option("-m, --model <ref>", "model as provider/model, for this run only")
     .option("--runtime <id>", "agent runtime, for this run only; refused where it cannot run")

@@ -46,6 +46,8 @@ function outcomeSummary(outcome: Of<"tool.completed">["outcome"], limit: number)
     : `${code}${plural(lines, "line")}, ${bytes(Buffer.byteLength(text))}`;
 }
 
+const PLAN_MARKS = { pending: "[ ]", inProgress: "[>]", completed: "[x]" } as const;
+
 /**
  * Events that are not text, for a person; undefined for those that need not be seen. Only the arguments of a call
  * and the words of a result that succeeded are cut to `limit` characters: a message holds what to do at its end.
@@ -60,6 +62,10 @@ function activityLine(event: TurnEvent, style: Style, limit: number): string | u
     }
     case "notice":
       return style("dim", `note: ${whole(event.detail)}`);
+    case "plan.updated":
+      return event.steps
+        .map(({ step, status }) => style("dim", `  ${PLAN_MARKS[status]} ${whole(step)}`))
+        .join("\n");
     case "model.retry":
       return style("yellow", `retry ${event.attempt} in ${count(event.delayMs)} ms: ${whole(event.reason)}`);
     case "steered":

@@ -1,3 +1,4 @@
+import { codexCommand } from "./codex-command.ts";
 import { lookCommands } from "./look-commands.ts";
 import { sessionCommands } from "./session-commands.ts";
 import { say, type CommandContext, type CommandResult, type SlashCommand } from "./types.ts";
@@ -18,7 +19,13 @@ const exit: SlashCommand = {
 };
 
 /** Every slash command, in the order of `/help`. */
-export const SLASH_COMMANDS: readonly SlashCommand[] = [...sessionCommands, ...lookCommands, help, exit];
+export const SLASH_COMMANDS: readonly SlashCommand[] = [
+  ...sessionCommands,
+  ...lookCommands,
+  codexCommand,
+  help,
+  exit,
+];
 
 type Listed = Pick<SlashCommand, "name" | "usage" | "summary">;
 
@@ -39,6 +46,17 @@ function find(name: string): SlashCommand | undefined {
   return SLASH_COMMANDS.find((command) => command.name === name || command.aliases?.includes(name));
 }
 
+/** Whether a line for which `isCommand` is true runs while a turn does. */
+export function runsAtOnce(line: string): boolean {
+  const { name, args } = parsed(line);
+  return find(name)?.atOnce?.(args) === true;
+}
+
+function parsed(line: string): { name: string; args: string } {
+  const match = /^\/(\S+)\s*([\s\S]*)$/.exec(line.trim());
+  return { name: (match?.[1] ?? "").toLowerCase(), args: (match?.[2] ?? "").trim() };
+}
+
 /** Letters that must change to make one word of the other, at most; for the hint after a typing error. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
@@ -55,10 +73,8 @@ function distance(a: string, b: string): number {
 
 /** Runs a line for which `isCommand` is true. Throws what the command throws; an unknown one answers a hint. */
 export async function runCommand(line: string, context: CommandContext): Promise<CommandResult> {
-  const match = /^\/(\S+)\s*([\s\S]*)$/.exec(line.trim());
-  const name = (match?.[1] ?? "").toLowerCase();
+  const { name, args } = parsed(line);
   const command = find(name);
-  const args = (match?.[2] ?? "").trim();
   if (command) return command.run(args, context);
   const { pagurus, sessionKey, agentId, cwd, signal } = context;
   const ofPlugins = pagurus.commands().map((known) => known.name);

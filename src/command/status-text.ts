@@ -30,6 +30,10 @@ function contextLine(context: StatusReport["context"]): string {
   return `${gaugeBar(context, 20)}  ${count(tokens)} of ${count(budget)} tokens, estimated`;
 }
 
+function runtimeLine({ Runtime: { id, rule } }: StatusReport): string {
+  return rule === "" ? id : `${id} (${rule})`;
+}
+
 function engineLine({ engine }: StatusReport): string {
   const effective = engine.effective === engine.selected ? "" : `, effective: ${engine.effective}`;
   const kind = engine.lifecycle === "unknown" ? [] : [`${engine.contract}, ${engine.lifecycle}`];
@@ -133,10 +137,8 @@ export function statusRows(report: StatusReport): StatusRow[] {
     ["Session", sessionLine(report)],
     ["Model", modelLine(report.model)],
     ["Execution", report.Execution],
-    [
-      "Runtime",
-      report.Runtime.rule === "" ? report.Runtime.id : `${report.Runtime.id} (${report.Runtime.rule})`,
-    ],
+    ["Runtime", runtimeLine(report)],
+    ...(report.Runtime.why === undefined ? [] : [["", oneLine(report.Runtime.why, 300)] satisfies StatusRow]),
     ["Engine", engineLine(report)],
     ...engineRows(report),
     ["Memory", memoryLine(report.memory)],

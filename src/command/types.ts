@@ -11,6 +11,8 @@ export interface CommandContext {
   /** Says at once whether a model ref can be used: `problem` refuses it, `warning` is only told. */
   checkModel?(ref: string): Promise<{ problem?: string; warning?: string }>;
   signal?: AbortSignal;
+  /** The turn that runs in this channel; `steer` answers false when it takes no more input. */
+  turn?: { steer(text: string): boolean; abort(): void };
   /** Tells what a command is at, while it takes its time. */
   note?(text: string): void;
 }
@@ -21,6 +23,8 @@ export type CommandEffect =
   | { type: "model"; model?: string }
   /** The key now names another generation. */
   | { type: "renewed"; sessionId: string }
+  /** Go on with this session. */
+  | { type: "session"; sessionKey: string }
   | { type: "exit" };
 
 export interface CommandResult {
@@ -37,6 +41,8 @@ export interface SlashCommand {
   /** Arguments as shown in `/help`; empty when it takes none. */
   usage: string;
   summary: string;
+  /** Whether it runs while a turn does; absent: when the turn has ended. */
+  atOnce?(args: string): boolean;
   /** Throws `PagurusError`; the channel shows its message. */
   run(args: string, context: CommandContext): Promise<CommandResult>;
 }

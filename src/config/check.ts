@@ -1,6 +1,7 @@
 /** Checks a parsed configuration: what is wrong, what is only worth a warning, and what is set aside. */
 import type * as zod from "zod";
 import { formatKeyPath, valueAt } from "./key-path.ts";
+import { AGENT_ID_PATTERN } from "./paths.ts";
 import { configSchema } from "./schema.ts";
 
 type Issue = zod.core.$ZodIssue;
@@ -22,7 +23,7 @@ const SET_ASIDE: readonly { at: RegExp; up: number; why: string }[] = [
   { at: /^models\.providers\.[^.]+\.api$/, up: 1, why: "the provider is not used" },
   { at: /^models\.providers\.[^.]+\.apiKey$/, up: 1, why: "the provider is not used" },
   { at: /^models\.providers\.[^.]+\.models\.\d+\.input\.\d+$/, up: 0, why: "this kind is not used" },
-  { at: /\.agentRuntime\.fallback$/, up: 0, why: "nothing runs in the runtime's place" },
+  { at: /\.agentRuntime\.fallback$/, up: 0, why: "the default holds, embedded" },
   { at: /^logging\.level$/, up: 0, why: "the level stays info" },
 ];
 
@@ -37,6 +38,17 @@ export function checkConfig(value: unknown): CheckResult {
   for (const issue of parsed.error?.issues ?? []) takeIssue(result, value, issue, []);
   result.problems.push(...repeatedAgents(value));
   return result;
+}
+
+/** What another schema found in a part of `root`, told in the same way; `base` leads to that part. */
+export function tellIssues(
+  root: object,
+  issues: readonly Issue[],
+  base: readonly PropertyKey[],
+): { problems: string[]; warnings: string[] } {
+  const result: CheckResult = { problems: [], warnings: [], ignored: [] };
+  for (const issue of issues) takeIssue(result, root, issue, [...base]);
+  return { problems: result.problems, warnings: result.warnings };
 }
 
 function takeIssue(result: CheckResult, root: object, issue: Issue, base: PropertyKey[]): void {
@@ -84,20 +96,38 @@ function mustBe(issue: Issue): string {
     case "invalid_value":
       return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
     case "too_small":
-      return issue.origin === "string" || issue.origin === "array"
-        ? "must not be empty"
-        : `must be ${issue.inclusive === false ? "greater than" : "at least"} ${issue.minimum}`;
+      if (isCounted(issue)) return issue.minimum === 1 ? "must not be empty" : size("at least", issue);
+      return `must be ${issue.inclusive === false ? "greater than" : "at least"} ${issue.minimum}`;
     case "too_big":
-      return `must be at most ${issue.maximum}`;
+      return isCounted(issue)
+        ? size("at most", issue)
+        : `must be ${issue.inclusive === false ? "less than" : "at most"} ${issue.maximum}`;
     case "invalid_format":
-      return issue.format === "url"
-        ? "must be an http or https URL"
-        : 'must be 1 to 64 letters, digits, "-" and "_", starting with a letter or digit';
+      return mustLook(issue);
     case "invalid_union":
       return `must be ${unionChoices(issue.errors)}`;
     default:
       return "must be a valid value";
   }
+}
+
+type Sized = Extract<Issue, { code: "too_small" | "too_big" }>;
+
+function isCounted({ origin }: Sized): boolean {
+  return origin === "string" || origin === "array";
+}
+
+function size(bound: string, issue: Sized): string {
+  const number = issue.code === "too_small" ? issue.minimum : issue.maximum;
+  return `must have ${bound} ${number} ${issue.origin === "string" ? "characters" : "elements"}`;
+}
+
+function mustLook(issue: Extract<Issue, { code: "invalid_format" }>): string {
+  if (issue.format === "url") return "must be an http or https URL";
+  if (issue.format !== "regex") return `must be of the format ${issue.format}`;
+  return issue.pattern === String(AGENT_ID_PATTERN)
+    ? 'must be 1 to 64 letters, digits, "-" and "_", starting with a letter or digit'
+    : `must match ${issue.pattern ?? "the plugin's pattern"}`;
 }
 
 const EXPECTED: Record<string, string> = {
@@ -108,6 +138,7 @@ const EXPECTED: Record<string, string> = {
   array: "a list",
   object: "an object",
   record: "an object",
+  never: "left out",
 };
 
 function unionChoices(branches: readonly Issue[][]): string {
@@ -118,7 +149,11 @@ function unionChoices(branches: readonly Issue[][]): string {
 const MAY_SHOW = new Set(["invalid_value", "too_small", "too_big"]);
 
 function butIs(value: unknown, issue: Issue): string {
-  const showable = MAY_SHOW.has(issue.code) && (typeof value === "string" || typeof value === "number");
+  // A text of the wrong length may be a secret, one that is none of a few words is not.
+  const showable =
+    typeof value === "number"
+      ? MAY_SHOW.has(issue.code)
+      : issue.code === "invalid_value" && typeof value === "string";
   if (value === "") return "is empty";
   // An address can hold a password.
   if (issue.code === "invalid_format") return "is not";

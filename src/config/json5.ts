@@ -31,21 +31,38 @@ export function parseJson5(text: string, file: string): unknown {
   }
 }
 
+export interface Json5Tree {
+  root: JsonValueNode;
+  /** The text that the positions of the tree count in, in code points. */
+  source: string;
+  /** A position of `source` in the text that was parsed. */
+  original(position: number): number;
+}
+
 /**
- * The document with its comments and spaces, and the text that its positions count in: the parser refuses bare
- * keys that are reserved words (`default`), which JSON5 allows, so they are put in quotes. Throws as `parseJson5`.
+ * The document with its comments and spaces. The parser refuses bare keys that are reserved words (`default`), which
+ * JSON5 allows, so `source` has them in quotes. Throws as `parseJson5`.
  */
-export function parseJson5Tree(text: string, file: string): { root: JsonValueNode; source: string } {
+export function parseJson5Tree(text: string, file: string): Json5Tree {
   const { JsonLexer, JsonParser, JsonParseError } = json5Library();
   try {
-    return { root: JsonParser.parse(text), source: text };
+    return { root: JsonParser.parse(text), source: text, original: (position) => position };
   } catch (error) {
     if (error instanceof JsonParseError && error.message.startsWith("Reserved identifier")) {
-      const quoted = JsonLexer.tokenize(text).map(({ type, value }) =>
-        type === "IDENTIFIER" && RESERVED_WORD.test(value) ? `"${value}"` : value,
-      );
+      const quotes: number[] = [];
+      let length = 0;
+      const quoted = JsonLexer.tokenize(text).map(({ type, value }) => {
+        const bare = type === "IDENTIFIER" && RESERVED_WORD.test(value);
+        if (bare) quotes.push(length, length + value.length + 1);
+        length += bare ? value.length + 2 : [...value].length;
+        return bare ? `"${value}"` : value;
+      });
       const source = quoted.join("");
-      if (source !== text) return parseJson5Tree(source, file);
+      if (source !== text) {
+        const original = (position: number): number =>
+          position - quotes.filter((quote) => quote < position).length;
+        return { ...parseJson5Tree(source, file), original };
+      }
     }
     const start = error instanceof JsonParseError ? error.location.start : { line: 1, column: 1 };
     throw new PagurusError(

@@ -15,13 +15,16 @@ const LONGEST_SECONDS = 2_000_000;
  * Names the schema in the marker of validated files, so that a file is checked anew by a new schema. A test
  * compares it with the schema; it prints the value to put here.
  */
-export const SCHEMA_FINGERPRINT = "dca7f4b0a136536f";
+export const SCHEMA_FINGERPRINT = "53fc8ea9b60ab9c5";
 
 function runtimePolicy(z: Zod) {
   return z
     .strictObject({
-      id: z.string().min(1).optional().describe("Agent runtime: embedded, codex, claude-cli, acp."),
-      fallback: z.enum(["none", "embedded"]).optional().describe("What runs when the runtime cannot."),
+      id: z.string().min(1).optional().describe("Agent runtime: auto, embedded, codex, or one of a plugin."),
+      fallback: z
+        .enum(["none", "embedded"])
+        .optional()
+        .describe("With auto: what runs a model that no runtime claims."),
     })
     .describe("Which agent runtime executes the turn.");
 }
@@ -137,6 +140,7 @@ function provider(z: Zod) {
       })
       .optional()
       .describe("US dollars for a million tokens."),
+    agentRuntime: runtimePolicy(z).optional(),
   });
   return z.strictObject({
     api: z
@@ -202,6 +206,8 @@ function buildSchema(z: Zod) {
           .catchall(z.strictObject({ enabled: z.boolean().optional(), config: z.unknown().optional() }))
           .optional(),
         load: z.strictObject({ paths: z.array(z.string().min(1)).optional() }).optional(),
+        allow: z.array(z.string().min(1)).optional().describe("Ids of the only plugins that are loaded."),
+        deny: z.array(z.string().min(1)).optional().describe("Ids of plugins that are never loaded."),
       })
       .optional(),
     memory: z.strictObject({ citations: z.enum(["auto", "on", "off"]).optional() }).optional(),

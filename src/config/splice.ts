@@ -10,7 +10,7 @@ import type {
   JsonValueNode,
 } from "@croct/json5-parser";
 import { PagurusError } from "../contract/errors.ts";
-import { json5Library, parseJson5Tree } from "./json5.ts";
+import { json5Library, parseJson5Tree, type Json5Tree } from "./json5.ts";
 import { formatKeyPath, type KeyPath } from "./key-path.ts";
 import { detectStyle, printKey, printValue, type Style } from "./print.ts";
 
@@ -32,11 +32,12 @@ interface Place {
 
 /** The text with `value` at `path`, missing objects on the way made. Throws `usage_invalid`, `config_invalid`. */
 export function setInText(written: string, file: string, path: KeyPath, value: unknown): string {
-  const { root, source } = parseRoot(written, file);
+  const tree = parseRoot(written, file);
+  const { root, source } = tree;
   const place = locate(root, path);
   const style = detectStyle(source, root);
   const rest = path.slice(place.depth + 1);
-  const text = new TextView([...source]);
+  const text = new TextView(written, tree);
   if (place.item) {
     const target = valueOf(place.item);
     const indent = isBroken(place.container) ? text.lineIndent(place.item.location.start.index) : undefined;
@@ -47,24 +48,44 @@ export function setInText(written: string, file: string, path: KeyPath, value: u
 
 /** The text without the value at `path`; undefined when there is none. Throws `config_invalid`. */
 export function unsetInText(written: string, file: string, path: KeyPath): string | undefined {
-  const { root, source } = parseRoot(written, file);
-  const place = locate(root, path);
+  const tree = parseRoot(written, file);
+  const place = locate(tree.root, path);
   if (!place.item || place.depth !== path.length - 1) return undefined;
-  const text = new TextView([...source]);
+  const text = new TextView(written, tree);
   return text.with(removal(text, place.container, place.item));
 }
 
-class TextView {
-  readonly #chars: readonly string[];
+/**
+ * The text with another key for the value at `path`; undefined when there is none. The value and its comments stay.
+ * Throws `config_invalid`.
+ */
+export function renameInText(written: string, file: string, path: KeyPath, key: string): string | undefined {
+  const tree = parseRoot(written, file);
+  const { item, depth } = locate(tree.root, path);
+  if (!item || depth !== path.length - 1 || !(item instanceof json5Library().JsonPropertyNode))
+    return undefined;
+  const single = [...tree.source][item.key.location.start.index] === "'" && !/['\\]/.test(key);
+  return new TextView(written, tree).with([span(item.key, single ? `'${key}'` : JSON.stringify(key))]);
+}
 
-  constructor(chars: readonly string[]) {
-    this.#chars = chars;
+/** Positions are those of the tree. */
+class TextView {
+  readonly #written: string;
+  readonly #chars: readonly string[];
+  readonly #original: Json5Tree["original"];
+
+  constructor(written: string, { source, original }: Pick<Json5Tree, "source" | "original">) {
+    this.#written = written;
+    this.#chars = [...source];
+    this.#original = original;
   }
 
+  /** The text as it was written, with the cuts made. */
   with(cuts: readonly Cut[]): string {
-    const chars = [...this.#chars];
+    const chars = [...this.#written];
     for (const cut of cuts.toSorted((a, b) => b.start - a.start || b.end - a.end)) {
-      chars.splice(cut.start, cut.end - cut.start, cut.text);
+      const start = this.#original(cut.start);
+      chars.splice(start, this.#original(cut.end) - start, cut.text);
     }
     return chars.join("");
   }
@@ -100,9 +121,10 @@ class TextView {
   }
 }
 
-function parseRoot(written: string, file: string): { root: JsonObjectNode; source: string } {
-  const { root, source } = parseJson5Tree(written, file);
-  if (isObject(root)) return { root, source };
+function parseRoot(written: string, file: string): Json5Tree & { root: JsonObjectNode } {
+  const tree = parseJson5Tree(written, file);
+  const { root } = tree;
+  if (isObject(root)) return { ...tree, root };
   throw new PagurusError("config_invalid", `${file} must hold an object; put its settings in braces.`, {
     details: { file },
   });

@@ -35,10 +35,13 @@ export interface ModelEntryConfig {
   promptCache?: "none" | "automatic" | "marks";
   truncatesSilently?: boolean;
   cost?: ModelCost;
+  agentRuntime?: RuntimePolicy;
 }
 
 export interface RuntimePolicy {
+  /** A runtime's id, which fails closed, or `auto` (default): runtimes claim their models. */
   id?: string;
+  /** With `auto`, what runs a model that no runtime claims: `embedded` (default), or nothing. */
   fallback?: "none" | "embedded";
 }
 
@@ -158,6 +161,10 @@ export interface PagurusConfig {
       [id: string]: PluginEntryConfig;
     };
     load?: { paths?: string[] };
+    /** Ids of the only plugins that are loaded; the bundled ones always are. Absent: all. */
+    allow?: string[];
+    /** Ids of plugins that are never loaded. */
+    deny?: string[];
   };
   memory?: { citations?: "auto" | "on" | "off" };
   logging?: { level?: "debug" | "info" | "warn" | "error" | "silent" };

@@ -1,6 +1,7 @@
 /** Events of a turn, as `run()` yields them and `--json` prints them, one a line. */
 import type { AgentMessage, Usage } from "./message.ts";
 import type { Seam } from "./receipt.ts";
+import type { RuntimeReason } from "./runtimes.ts";
 import type { ToolOutcome } from "./tool.ts";
 
 /** Names of the stages that can degrade; each is also a row of the failure policy in `src/turn/guard.ts`. */
@@ -53,6 +54,8 @@ export interface TurnSummary {
   sessionId: string;
   turnId: string;
   runtime: string;
+  /** Why this runtime. */
+  runtimeReason?: RuntimeReason;
   seam: Seam;
   model: string;
   engine: string;
@@ -61,6 +64,11 @@ export interface TurnSummary {
   degraded: Degradation[];
   context?: ContextGauge;
   cost?: CostSoFar;
+}
+
+export interface PlanStep {
+  step: string;
+  status: "pending" | "inProgress" | "completed";
 }
 
 export type CompactionLane = "queued" | "in-attempt" | "native";
@@ -86,6 +94,10 @@ export type TurnEvent =
   | { type: "model.request"; request: number; tokens: number; sharedTokens: number }
   | { type: "model.retry"; attempt: number; delayMs: number; reason: string }
   | { type: "usage"; usage: Usage }
+  /** The agent's plan as it is now, whole. */
+  | { type: "plan.updated"; explanation?: string; steps: PlanStep[] }
+  /** Unified diff of the files that the turn has changed so far. */
+  | { type: "diff.updated"; diff: string }
   | { type: "steered"; entryId: string }
   | {
       type: "compaction.started";

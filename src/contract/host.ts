@@ -3,8 +3,10 @@ import type { ContextEngineFactory } from "./engine.ts";
 import type { Degradation } from "./events.ts";
 import type { AgentHarness } from "./harness.ts";
 import type { AgentMessage } from "./message.ts";
+import type { NativeThreads, RunningTurns } from "./native.ts";
 import type { PluginCommand, PluginRegister } from "./plugin.ts";
 import type { Receipt } from "./receipt.ts";
+import type { Runtimes } from "./runtimes.ts";
 import type { AskPermission, RunRequest, SpawnedAgent, SpawnRequest, TurnRun } from "./run.ts";
 import type { StatusReport } from "./status.ts";
 import type { SessionStore } from "./store.ts";
@@ -91,6 +93,12 @@ export interface Pagurus {
     cwd?: string;
     signal?: AbortSignal;
   }): Promise<MaintenanceReport>;
+  /** Which runtimes there are, and which one a model runs in. */
+  readonly runtimes: Runtimes;
+  /** Threads that runtimes keep by themselves. */
+  readonly native: NativeThreads;
+  /** Reaches into a turn that somebody else has started. */
+  readonly running: RunningTurns;
   /** Commands of plugins, in the order of registration; a channel's own of the same name go before them. */
   commands(): Omit<PluginCommand, "run">[];
   /** Runs one of them and answers its text. Throws `usage_invalid` for an unknown name, and what the command throws. */

@@ -19,6 +19,8 @@ export interface ModelCost {
 export interface ModelInfo {
   /** `provider/model`. */
   ref: string;
+  /** The ref as it was given, where that is a legacy one (`codex/gpt-5.5`), whose prefix names a runtime. */
+  writtenAs?: string;
   provider: string;
   id: string;
   api: ModelApi;

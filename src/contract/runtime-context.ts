@@ -60,6 +60,8 @@ export interface RuntimeContext {
   allowDeferredCompactionExecution: boolean;
   /** (+) The active path of the session. */
   transcript: TranscriptCursor;
+  /** The session without a path; also where `acceptedHostParams` leaves the parameter of that name out. */
+  sessionTarget?: SessionTarget;
   /** True in `compact` for `/compact`. */
   manualCompaction?: boolean;
 }

@@ -42,7 +42,13 @@ export interface StatusReport {
   model: { ref: string; source: string; contextWindow: number };
   Execution: string;
   /** The id is `unavailable` where none can be chosen. */
-  Runtime: { id: string; rule: string };
+  Runtime: {
+    id: string;
+    /** Where the choice comes from, in words; empty where none can be made. */
+    rule: string;
+    /** Why no other runtime runs the model, where another one is meant to. */
+    why?: string;
+  };
   engine: {
     selected: string;
     /** `unavailable` where the engine cannot be created; contract and lifecycle are `unknown` then. */

@@ -8,12 +8,14 @@ import { checkEngines, type RegisteredParts } from "./engine-check.ts";
 import type { Finding } from "./finding.ts";
 import { checkHome } from "./home-check.ts";
 import { checkPrograms } from "./programs-check.ts";
+import { checkRuntimes, type RuntimesSeen } from "./runtimes-check.ts";
+import { checkSessionPins } from "./session-pins.ts";
 import { checkStore } from "./store-check.ts";
 
 export interface DoctorInput {
   home: string;
   env: Record<string, string | undefined>;
-  /** Repairs what can be repaired without losing anything: file modes. */
+  /** Repairs what can be repaired without losing anything: file modes, a damaged index, pins of sessions. */
   fix?: boolean;
   /** Default: this process's. */
   nodeVersion?: string;
@@ -21,18 +23,22 @@ export interface DoctorInput {
   findModels: () => Promise<readonly { id: string; source: string }[]>;
   /** What is registered; absent when the host could not be started. */
   registered?: RegisteredParts;
+  /** Absent as `registered` is. */
+  runtimes?: RuntimesSeen;
 }
 
 /** Findings in the order of the checks. Never throws: a check that fails is a finding itself. */
 export async function runDoctor(input: DoctorInput): Promise<Finding[]> {
   const checks: [string, () => Finding[] | Promise<Finding[]>][] = [
     ["node", () => [checkNode(input.nodeVersion ?? process.versions.node)]],
-    ["config", () => checkConfigFile(input.home)],
+    ["config", () => checkConfigFile(input.home, input.env)],
     ["home", () => checkHome(input.home, input.fix ?? false)],
-    ["store", () => checkStore(input.home)],
+    ["store", () => checkStore(input.home, input.fix ?? false)],
+    ["store", () => checkSessionPins(input.home, input.fix ?? false)],
     ["engine", () => checkEngines(input.registered)],
     ["models", () => checkModels(input.findModels)],
-    ["programs", () => checkPrograms(input.env)],
+    ["programs", () => checkPrograms(input.env, undefined, programIds(input.runtimes))],
+    ["runtimes", () => checkRuntimes(input.runtimes)],
   ];
   const findings: Finding[] = [];
   for (const [check, run] of checks) {
@@ -47,6 +53,11 @@ export async function runDoctor(input: DoctorInput): Promise<Finding[]> {
     }
   }
   return findings;
+}
+
+/** Runtimes whose programs the host has asked itself. */
+function programIds(runtimes: RuntimesSeen | undefined): string[] {
+  return (runtimes?.facts ?? []).filter(({ program }) => program !== undefined).map(({ id }) => id);
 }
 
 const NODE_MAJOR = 24;

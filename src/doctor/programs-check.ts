@@ -17,12 +17,15 @@ const PROGRAMS: readonly { name: string; without: string; only?: NodeJS.Platform
   { name: "claude", without: "the claude-cli runtime cannot be used" },
 ];
 
-/** Asks each program for its version, all at once. */
+/** Asks each program for its version, all at once; `known` are those that somebody else tells of. */
 export async function checkPrograms(
   env: Record<string, string | undefined>,
   deadlineMs = DEADLINE_MS,
+  known: readonly string[] = [],
 ): Promise<Finding[]> {
-  const here = PROGRAMS.filter(({ only }) => only === undefined || only === process.platform);
+  const here = PROGRAMS.filter(
+    ({ name, only }) => !known.includes(name) && (only === undefined || only === process.platform),
+  );
   return Promise.all(
     here.map(async ({ name, without }): Promise<Finding> => {
       const file = findOnPath(name, env["PATH"]);

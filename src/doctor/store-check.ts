@@ -1,4 +1,13 @@
-import { closeSync, existsSync, openSync, readFileSync, readdirSync, statSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { processIsAlive, processStartTicks } from "../platform/process-group.ts";
@@ -14,34 +23,35 @@ import type { Finding } from "./finding.ts";
 /** Longest first line that is read; a header is a few hundred bytes. */
 const HEADER_MAX_BYTES = 64 * 1024;
 
-/** The transcripts and the index of each agent. Reads heads of files only, and changes nothing. */
-export function checkStore(home: string): Finding[] {
+/** The transcripts and the index of each agent. Reads heads of files only; with `fix`, a damaged index is set aside. */
+export function checkStore(home: string, fix: boolean): Finding[] {
   const agents = join(home, "agents");
   if (!existsSync(agents)) return [{ level: "info", check: "store", detail: "There are no sessions yet." }];
   return readdirSync(agents, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
     .toSorted()
-    .flatMap((agentId) => checkAgent(agentId, join(agents, agentId)));
+    .flatMap((agentId) => checkAgent(agentId, join(agents, agentId), fix));
 }
 
-function checkAgent(agentId: string, folder: string): Finding[] {
+function checkAgent(agentId: string, folder: string, fix: boolean): Finding[] {
   const sessions = join(folder, "sessions");
   const names = existsSync(sessions) ? readdirSync(sessions).toSorted() : [];
   const transcripts = names.filter(isTranscript);
   const index = join(folder, "sessions.db");
   const broken = transcripts.flatMap((name) => checkTranscript(sessions, name, index));
   const setAside = names.flatMap((name) => checkSetAside(agentId, join(sessions, name), name));
-  const locks = names
-    .filter((name) => name.endsWith(".lock"))
-    .flatMap((name) => checkLock(join(sessions, name)));
+  const lockFiles = names.filter((name) => name.endsWith(".lock")).map((name) => join(sessions, name));
+  const locks = lockFiles.flatMap(checkLock);
+  // Whoever holds a lock may be writing to the index.
+  const mayFix = fix && lockFiles.every((file) => deadOwner(file) !== undefined);
   const detail = `Agent ${agentId}: ${transcripts.length - broken.length} of ${transcripts.length} transcripts have a good header.`;
   return [
     { level: broken.length === 0 ? "ok" : "info", check: "store", detail },
     ...broken,
     ...setAside,
     ...locks,
-    ...checkIndex(agentId, index),
+    ...checkIndex(agentId, index, mayFix),
   ];
 }
 
@@ -170,7 +180,7 @@ function deadOwner(file: string): number | undefined {
   }
 }
 
-function checkIndex(agentId: string, file: string): Finding[] {
+function checkIndex(agentId: string, file: string, mayFix: boolean): Finding[] {
   if (!existsSync(file)) return [];
   const { level, problem } = integrity(file);
   if (level === "ok") {
@@ -180,14 +190,24 @@ function checkIndex(agentId: string, file: string): Finding[] {
     const detail = `${file} cannot be checked here (${problem}); sessions are read without it.`;
     return [{ level, check: "store", detail }];
   }
-  return [
-    {
-      level,
-      check: "store",
-      detail: `${file} is damaged (${problem}).`,
-      fix: "Remove it while no Pagurus runs; it is made again from the transcripts, which hold everything.",
-    },
-  ];
+  const detail = `${file} is damaged (${problem})`;
+  if (mayFix) {
+    const aside = setAside(file);
+    const told = `${detail}; it is ${aside} now, and is made again from the transcripts.`;
+    return [{ level: "ok", check: "store", detail: told }];
+  }
+  const how =
+    "Run pagurus doctor --fix while no turn runs: it is made again from the transcripts, which hold everything.";
+  return [{ level, check: "store", detail: `${detail}.`, fix: how }];
+}
+
+/** Gives the damaged index another name, with what belongs to it, and answers that name. */
+function setAside(file: string): string {
+  let aside = `${file}.damaged`;
+  for (let copy = 2; existsSync(aside); copy += 1) aside = `${file}.damaged-${copy}`;
+  renameSync(file, aside);
+  for (const part of ["-wal", "-shm"]) rmSync(file + part, { force: true });
+  return aside;
 }
 
 function integrity(file: string): { level: "ok" | "info" | "warn"; problem: string } {

@@ -1,5 +1,6 @@
 import { PagurusError } from "../contract/errors.ts";
 import type { ModelInfo } from "../contract/model.ts";
+import { readLegacyRef } from "../config/legacy/refs.ts";
 import type { ModelEntryConfig, PagurusConfig, ProviderConfig } from "../config/types.ts";
 import {
   catalogEntry,
@@ -21,22 +22,69 @@ import type { ResolvedModel } from "./types.ts";
  * Throws `model_unknown`, `credential_missing`, `config_invalid`.
  */
 export function resolveModel(ref: string, config: PagurusConfig, env: Env): ResolvedModel {
-  if (ref === OFFLINE_REF) return { info: OFFLINE_MODEL, baseUrl: "", headers: new Secret({}) };
-  const slash = ref.indexOf("/");
-  const providerId = slash < 0 ? "" : ref.slice(0, slash);
-  const id = ref.slice(slash + 1);
-  const configured = config.models?.providers?.[providerId];
-  const known = Object.hasOwn(KNOWN_PROVIDERS, providerId) ? KNOWN_PROVIDERS[providerId] : undefined;
-  if (id === "" || (!configured && !known)) throw unknownModel(ref, config);
-  const info = modelInfo(providerId, id, known, configured);
-  const key = resolveKey(providerId, known, configured, env);
+  const info = describeModel(ref, config);
+  if (info.ref === OFFLINE_REF) return { info, baseUrl: "", headers: new Secret({}) };
+  const { provider } = info;
+  const { configured, known } = providerOf(provider, config);
+  const key = resolveKey(provider, known, configured, env);
   return {
     info,
     baseUrl: baseUrlOf(info, known, configured, env),
-    headers: resolveHeaders(providerId, configured, env),
-    knownIds: knownIds(providerId, configured),
+    headers: resolveHeaders(provider, configured, env),
+    knownIds: knownIds(provider, configured),
     ...(key ? { apiKey: key.secret, keySource: key.source } : {}),
   };
+}
+
+/** What is known of a model, whether or not it can be reached. Throws `model_unknown`, `config_invalid`. */
+export function describeModel(ref: string, config: PagurusConfig): ModelInfo {
+  if (ref === OFFLINE_REF) return OFFLINE_MODEL;
+  const legacy = readLegacyRef(ref, config);
+  if (legacy) return { ...describeModel(legacy.ref, config), writtenAs: ref };
+  const slash = ref.indexOf("/");
+  const providerId = slash < 0 ? "" : ref.slice(0, slash);
+  const id = ref.slice(slash + 1);
+  const { configured, known } = providerOf(providerId, config);
+  if (id === "" || (!configured && !known)) throw unknownModel(ref, config);
+  return modelInfo(providerId, id, known, configured);
+}
+
+function providerOf(
+  id: string,
+  config: PagurusConfig,
+): { configured: ProviderConfig | undefined; known: KnownProvider | undefined } {
+  return {
+    configured: config.models?.providers?.[id],
+    known: Object.hasOwn(KNOWN_PROVIDERS, id) ? KNOWN_PROVIDERS[id] : undefined,
+  };
+}
+
+/** Endpoint and credentials of a model, for a runtime that calls it itself. */
+export interface ServedAt {
+  baseUrl: string;
+  headers: Record<string, string>;
+}
+
+/**
+ * Undefined where a runtime's own login is to be used: the host has no key, and the model is at its provider's own
+ * address. Throws as `resolveModel`.
+ */
+export function servedAt(info: ModelInfo, config: PagurusConfig, env: Env): ServedAt | undefined {
+  try {
+    const { baseUrl, headers, apiKey } = resolveModel(info.ref, config, env);
+    const key = apiKey?.reveal();
+    return {
+      baseUrl,
+      headers: { ...headers.reveal(), ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) },
+    };
+  } catch (error) {
+    const { configured, known } = providerOf(info.provider, config);
+    const missing = error instanceof PagurusError && error.code === "credential_missing";
+    const elsewhere = configured?.apiKey !== undefined || configured?.headers !== undefined;
+    if (!missing || elsewhere || !known) throw error;
+    if (baseUrlOf(info, known, configured, env) === baseUrlOf(info, known, undefined, {})) return undefined;
+    throw error;
+  }
 }
 
 /**
@@ -114,6 +162,6 @@ function modelInfo(
 
 function overrides(entry: ModelEntryConfig | undefined): Partial<ModelDefaults> {
   if (!entry) return {};
-  const { id: _id, name: _name, ...facts } = entry;
+  const { id: _id, name: _name, agentRuntime: _runtime, ...facts } = entry;
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
 }

@@ -83,15 +83,22 @@ export function fsyncDir(path: string): void {
   }
 }
 
-/** Replaces a file as a whole: readers see the old bytes or the new ones, also after a power cut. Mode 0600. */
-export function writeFileAtomic(path: string, data: string | Uint8Array): void {
+/**
+ * Replaces a file as a whole: readers see the old bytes or the new ones. Durable when it returns, unless `synced` is
+ * false: then a power cut may bring the old ones back. Mode 0600.
+ */
+export function writeFileAtomic(
+  path: string,
+  data: string | Uint8Array,
+  { synced = true }: { synced?: boolean } = {},
+): void {
   const temporary = join(dirname(path), `.${basename(path)}.${process.pid}.tmp`);
   const bytes = typeof data === "string" ? Buffer.from(data, "utf8") : data;
   try {
     const fd = openSync(temporary, "w", 0o600);
     try {
       writeAll(fd, bytes);
-      fsyncSync(fd);
+      if (synced) fsyncSync(fd);
     } finally {
       closeSync(fd);
     }
@@ -100,5 +107,5 @@ export function writeFileAtomic(path: string, data: string | Uint8Array): void {
     rmSync(temporary, { force: true });
     throw error;
   }
-  fsyncDir(dirname(path));
+  if (synced) fsyncDir(dirname(path));
 }

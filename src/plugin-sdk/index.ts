@@ -7,6 +7,7 @@ export type * from "../contract/engine.ts";
 export type * from "../contract/engine-params.ts";
 export type * from "../contract/engine-compaction.ts";
 export type * from "../contract/runtime-context.ts";
+export type * from "../contract/runtimes.ts";
 export type * from "../contract/harness.ts";
 export type { HookContext, HookHandler, HookMap, HookName, SessionBeforeCompact } from "../contract/hooks.ts";
 export type * from "../contract/memory.ts";

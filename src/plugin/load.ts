@@ -1,43 +1,92 @@
-/** Loads the plugins that `plugins.load.paths` names. */
-import { pathToFileURL } from "node:url";
+/** Loads the plugins that are installed or that `plugins.load.paths` names. */
+import { join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
 import type { PluginRegister } from "../contract/plugin.ts";
-import { expandPath } from "../config/paths.ts";
 import type { PagurusConfig } from "../config/types.ts";
 import { withDeadline } from "../platform/deadline.ts";
-import { fallbackPluginId, findPluginEntry } from "./entry.ts";
+import { registerForOpenClaw } from "./compat/api.ts";
+import { isForOpenClaw } from "./compat/dialect.ts";
+import { importPlugin } from "./compat/import-plugin.ts";
+import type { AgentRuns } from "./compat/subagent.ts";
+import { assertPluginConfig } from "./config-check.ts";
+import { withIntactIntrinsics } from "./intrinsics.ts";
+import {
+  assertSameId,
+  entryOf,
+  linkedPlugins,
+  listPlugins,
+  readListed,
+  stateOf,
+  type ListedPlugin,
+} from "./listed.ts";
+import { assertNeedsMet } from "./needs.ts";
 import { REGISTER_DEADLINE_MS, type PluginRegistry } from "./registry.ts";
+import { LoadingWatch } from "./watchdog.ts";
 
 /**
- * Imports each plugin and lets it register, in the order of the list. Relative paths start at the home folder,
- * where the configuration file is. A plugin that fails is kept in `registry.failures`. Never throws.
+ * Imports each plugin that is enabled and lets it register, in the order of the list. A plugin that fails is kept in
+ * `registry.failures`. Never throws.
  */
 export async function loadPlugins(
   registry: PluginRegistry,
-  options: { config: PagurusConfig; home: string; deadlineMs?: number },
+  options: { config: PagurusConfig; home: string; deadlineMs?: number; agents?: AgentRuns },
 ): Promise<void> {
-  const { plugins } = options.config;
-  for (const named of plugins?.load?.paths ?? []) {
-    const path = expandPath(named, options.home);
-    let id = fallbackPluginId(path);
+  const { config, home, agents } = options;
+  const watch = new LoadingWatch();
+  const all = listedFor(registry, config, home);
+  for (const listed of all) {
+    const plugin = readListed(listed, all);
+    const { id, entry, path, record } = plugin;
+    // One that is switched off need not even be readable.
+    const state = stateOf(config, plugin);
+    if (state !== "enabled") {
+      registry.leaveOut(id, state);
+      continue;
+    }
+    if (!entry) {
+      registry.fail(id, plugin.error, path);
+      continue;
+    }
     try {
-      const entry = findPluginEntry(path);
-      id = entry.id;
-      if (plugins?.entries?.[id]?.enabled === false) continue;
+      assertSameId(record, entry.id);
+      assertNeedsMet(entry.manifest);
+      assertPluginConfig(entry.manifest, entryOf(config, id)?.config);
       const deadlineMs = options.deadlineMs ?? REGISTER_DEADLINE_MS;
+      watch.begin(id, deadlineMs);
       // A module that waits for something at its top level would hold up the host for good.
-      const loaded: unknown = await withDeadline(() => import(pathToFileURL(entry.module).href), {
-        ms: deadlineMs,
-        label: `Loading the plugin ${id}`,
-      });
-      await registry.register(id, registerOf(loaded, entry.module), {
-        baseDir: entry.folder,
-        path,
-        deadlineMs,
-      });
+      const loaded: unknown = await withIntactIntrinsics(id, () =>
+        withDeadline(() => importPlugin(entry.module, join(home, "cache", "plugins")), {
+          ms: deadlineMs,
+          label: `Loading the plugin ${id}`,
+        }),
+      );
+      const register = registerOf(loaded, entry.module);
+      // Its registering has a deadline of its own.
+      watch.begin(id, deadlineMs);
+      await registry.register(
+        id,
+        isForOpenClaw(entry) ? registerForOpenClaw(register, { ...entry, agents }) : register,
+        {
+          baseDir: entry.folder,
+          path,
+          deadlineMs,
+        },
+      );
     } catch (error) {
       registry.fail(id, error, path);
     }
+    watch.end();
+  }
+  await watch.close();
+}
+
+/** The plugins of the home. A list that cannot be read is a failure: what it would have named may be a gate. */
+function listedFor(registry: PluginRegistry, config: PagurusConfig, home: string): ListedPlugin[] {
+  try {
+    return listPlugins(config, home);
+  } catch (error) {
+    registry.fail("plugins/installs.json", error);
+    return linkedPlugins(config, home);
   }
 }
 

@@ -9,6 +9,7 @@ import type { PluginCommand, PluginRegister, PluginTool } from "../contract/plug
 import type { PagurusConfig } from "../config/types.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import type { Logger } from "../platform/log.ts";
+import { withIntactIntrinsics } from "./intrinsics.ts";
 import { Registration, takenError, type Kind, type Staged } from "./registration.ts";
 
 /** How long a plugin may take to register, ms. */
@@ -51,6 +52,16 @@ export interface RegisteredHook<K extends HookName> {
   handler: HookHandler<K>;
 }
 
+/** The first line of what was thrown, which may be anything. */
+function reasonOf(error: unknown): string {
+  try {
+    const [line = ""] = toPagurusError(error).message.trim().split("\n");
+    return line === "" ? "It failed without a message." : line.slice(0, REASON_MAX_CHARS);
+  } catch {
+    return "It failed with something that cannot be read.";
+  }
+}
+
 export class PluginRegistry {
   readonly #options: RegistryOptions;
   readonly #plugins = new Set<string>();
@@ -62,6 +73,8 @@ export class PluginRegistry {
   readonly #commands = new Map<string, Owned<PluginCommand>>();
   readonly #hooks = new Map<HookName, RegisteredHook<HookName>[]>();
   readonly #failures: PluginFailure[] = [];
+  /** Why each is not loaded, by id. */
+  readonly #leftOut = new Map<string, string>();
 
   constructor(options: RegistryOptions) {
     this.#options = options;
@@ -90,7 +103,9 @@ export class PluginRegistry {
     try {
       this.#checkPluginId(id);
       const ms = options.deadlineMs ?? REGISTER_DEADLINE_MS;
-      await withDeadline(() => register(registration.api), { ms, label: `Registering the plugin ${id}` });
+      await withIntactIntrinsics(id, () =>
+        withDeadline(() => register(registration.api), { ms, label: `Registering the plugin ${id}` }),
+      );
       this.#commit(id, registration.close());
       return undefined;
     } catch (error) {
@@ -101,12 +116,24 @@ export class PluginRegistry {
 
   /** Keeps that a plugin could not be loaded. */
   fail(pluginId: string, error: unknown, path?: string): PluginFailure {
-    const [line = ""] = toPagurusError(error).message.trim().split("\n");
-    const reason = line === "" ? "It failed without a message." : line.slice(0, REASON_MAX_CHARS);
+    const reason = reasonOf(error);
     const failure: PluginFailure = { pluginId, reason, ...(path !== undefined && { path }) };
     this.#failures.push(failure);
     this.#options.logger.error("A plugin could not be registered.", { plugin: pluginId });
     return failure;
+  }
+
+  /** Keeps that a plugin is there and not loaded, for who asks for something of it. */
+  leaveOut(pluginId: string, state: string): void {
+    this.#leftOut.set(pluginId, state);
+  }
+
+  /** One sentence when a plugin of this id is there and not loaded. */
+  whyLeftOut(id: string): string[] {
+    const state = this.#leftOut.get(id);
+    if (state === undefined) return [];
+    const how = state === "disabled" ? `pagurus plugins enable ${id}` : "see plugins.allow and plugins.deny";
+    return [`The plugin ${id} is ${state}: ${how}.`];
   }
 
   get failures(): readonly PluginFailure[] {
@@ -135,9 +162,10 @@ export class PluginRegistry {
     if (found) return found.value;
     const known = this.engineIds;
     const failed = this.#failures.map(({ pluginId, reason }) => ` The plugin ${pluginId} failed: ${reason}`);
+    const off = this.whyLeftOut(id).map((why) => ` ${why}`);
     throw new PagurusError(
       "engine_unknown",
-      `No context engine ${JSON.stringify(id)} is registered (there are: ${known.join(", ") || "none"}); name one of these in plugins.slots.contextEngine, or mend its plugin.${failed.join("")}`,
+      `No context engine ${JSON.stringify(id)} is registered (there are: ${known.join(", ") || "none"}); name one of these in plugins.slots.contextEngine, or mend its plugin.${off.join("")}${failed.join("")}`,
       { details: { id, known, failures: this.#failures.map(({ pluginId }) => pluginId) } },
     );
   }

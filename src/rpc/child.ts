@@ -4,7 +4,13 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { PagurusError } from "../contract/errors.ts";
-import { groupIsAlive, killGroup, processIds, spawnGroup } from "../platform/process-group.ts";
+import {
+  groupIsAlive,
+  killGroup,
+  processIds,
+  processIsAlive,
+  spawnGroup,
+} from "../platform/process-group.ts";
 
 export interface RpcChildOptions {
   command: string;
@@ -33,6 +39,8 @@ const EXIT_AFTER_OUTPUT_MS = 500;
 /** Characters kept of standard error: the end, for sentences. */
 const STDERR_CHARACTERS = 4_096;
 const SENTENCE_CHARACTERS = 300;
+/** Somebody else's doing, which nothing that it wrote before explains. */
+const SENT_SIGNALS: ReadonlySet<string | null> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]);
 
 /** In the environment of all that a child starts: by it they are found when the child could not end them itself. */
 const MARK = "PAGURUS_CHILD";
@@ -115,9 +123,9 @@ export class RpcChild {
     });
   }
 
-  /** False as soon as it has ended or was told to. */
+  /** False as soon as it has ended, also where that was not told yet, or was told to end. */
   get isAlive(): boolean {
-    return !this.#reason && !this.#ending;
+    return !this.#reason && !this.#ending && processIsAlive(this.pid);
   }
 
   /** The last words on standard error, in one line, for an error's sentence; empty when there were none. */
@@ -127,10 +135,10 @@ export class RpcChild {
     return plain.split("\n").slice(-3).join(" ").replaceAll(/\s+/g, " ").slice(-SENTENCE_CHARACTERS);
   }
 
-  /** Why it ended its output: its exit, or that it goes on without one. */
+  /** Why the connection is over: its exit, or that it goes on without one. */
   reasonOfEnd(): Promise<PagurusError> {
     const { promise, resolve } = Promise.withResolvers<PagurusError>();
-    const sentence = `${this.#label} ended its output without ending itself.`;
+    const sentence = `${this.#label} closed the connection without ending itself.`;
     const giveUp = (): void => resolve(new PagurusError("runtime_failed", sentence));
     const timer = setTimeout(giveUp, EXIT_AFTER_OUTPUT_MS).unref();
     void this.exited.then((reason) => {
@@ -164,7 +172,7 @@ export class RpcChild {
 
   #reasonOf(code: number | null, signal: string | null): PagurusError {
     const how = signal === null ? `with code ${code ?? "unknown"}` : `by ${signal}`;
-    const words = this.lastWords();
+    const words = SENT_SIGNALS.has(signal) ? "" : this.lastWords();
     const said = words === "" ? "" : `; its last words were: ${words}`;
     return new PagurusError("runtime_failed", `${this.#label} ended ${how}${said}.`, {
       details: { pid: this.pid, code, signal },

@@ -21,7 +21,7 @@ export interface RpcHandlers {
   notification(method: string, params: unknown): void;
   /** Answers a request of the other side; what it throws is answered as a JSON-RPC error. */
   request(method: string, params: unknown): Promise<unknown>;
-  /** Why the input ended, where the owner of the streams knows more; asked once, before anything is rejected. */
+  /** Why the connection ended, where the owner of the streams knows more; asked once, before anything is rejected. */
   ended?(): Promise<PagurusError>;
   /** A notification handler threw; the connection goes on. */
   problem?(error: unknown): void;
@@ -91,8 +91,9 @@ export class RpcPeer {
     for (const event of ["end", "close", "error"]) this.#input.once(event, this.#onEnd);
     // A broken pipe can be reported more than once, also after the end.
     this.#input.on("error", () => undefined);
-    streams.output.on("error", (error) =>
-      this.close(failed(`The connection broke while writing: ${error.message}.`, error)),
+    streams.output.on(
+      "error",
+      (error) => void this.#finish(failed(`The connection broke while writing: ${error.message}.`, error)),
     );
   }
 
@@ -204,9 +205,9 @@ export class RpcPeer {
     if (!this.#reading) void this.#finish();
   };
 
-  async #finish(): Promise<void> {
+  async #finish(seen = failed("The other side ended the connection.")): Promise<void> {
     const reason = await this.#handlers.ended?.().catch(() => undefined);
-    this.close(reason ?? failed("The other side ended the connection."));
+    this.close(reason ?? seen);
   }
 
   /** True when the line was an answer to a request of ours. */

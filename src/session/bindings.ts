@@ -42,7 +42,10 @@ export function readBinding(record: SessionRecord, runtime: string): HarnessBind
   return read(fileOf(record))[runtime];
 }
 
-/** Undefined forgets it. Durable when it returns. Throws `store_write_failed`. */
+/**
+ * Undefined forgets it. Every process sees it when it returns. It is not synced by itself (a turn writes it twice): what a
+ * power cut takes back goes with the end of the turn, whose commit is synced after it. Throws `store_write_failed`.
+ */
 export function writeBinding(
   record: SessionRecord,
   runtime: string,
@@ -52,7 +55,7 @@ export function writeBinding(
   try {
     const { [runtime]: _, ...others } = read(file);
     const all = binding === undefined ? others : { ...others, [runtime]: binding };
-    writeFileAtomic(file, `${JSON.stringify(all)}\n`);
+    writeFileAtomic(file, `${JSON.stringify(all)}\n`, { synced: false });
   } catch (error) {
     throw writeFailure(error, file);
   }

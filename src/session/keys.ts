@@ -6,7 +6,7 @@ const OWN_ID = /^[0-9a-z]{16}$/;
 /** A name that an engine chose: no path, no hidden file. */
 const GIVEN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** An id that ends so would make its transcript another session's file. */
-const FILE_ENDINGS = /\.(jsonl|lock|key|torn|quarantine|receipts|mirror|spend|tmp)$/i;
+const FILE_ENDINGS = /\.(jsonl|lock|key|torn|quarantine|receipts|mailbox|mirror|spend|tmp)$/i;
 
 export function isSessionKey(key: string): boolean {
   return KEY.test(key);

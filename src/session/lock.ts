@@ -204,6 +204,12 @@ export function liveOwner(file: string): { pid: number; since: string } | undefi
   }
 }
 
+/** Throws `session_locked` where a live process holds the lock. */
+export function assertUnlocked(file: string, sessionKey: string): void {
+  const owner = parseOwner(readLock(file));
+  if (owner && isLive(owner, file)) throw lockedError(sessionKey, owner);
+}
+
 function lockedError(sessionKey: string, owner: LockOwner | undefined): PagurusError {
   const message = isThisProcess(owner)
     ? `A turn of this session is already running in this process; wait for it or steer it.`

@@ -11,6 +11,8 @@ export interface SessionPaths {
   receipts: string;
   /** Native threads of runtimes that the session goes on in. */
   bindings: string;
+  /** Folder of requests to the turn that runs; there while one does. */
+  mailbox: string;
   /** The session key where it is not the one in the header (an import under another key). */
   key: string;
 }
@@ -26,6 +28,7 @@ export function sessionPaths(folder: string, sessionId: string): SessionPaths {
     quarantine: `${base}.jsonl.quarantine`,
     receipts: `${base}.receipts.jsonl`,
     bindings: `${base}.bindings.json`,
+    mailbox: `${base}.mailbox`,
     key: `${base}.key`,
   };
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
+import type { NativeHistory } from "../contract/native.ts";
 import type { SearchHit, SessionStore, Successor } from "../contract/store.ts";
 import type { SessionReader, SessionRecord, SessionWriter } from "../contract/writer.ts";
 import type { NewEntry } from "../contract/transcript.ts";
@@ -8,7 +9,7 @@ import { Catalog } from "./catalog.ts";
 import { createSession, forkSession } from "./create.ts";
 import { deleteSessions } from "./delete.ts";
 import { exportLines, exportMarkdown } from "./export.ts";
-import { importFile, type ImportFileOptions } from "./foreign/import-file.ts";
+import { importFile, importNative, type ImportFileOptions } from "./foreign/import-file.ts";
 import { openReader, openWriter, WarmSessions, type WriterOptions } from "./open.ts";
 import { rotateSession } from "./rotate.ts";
 import { searchSessions } from "./search.ts";
@@ -104,8 +105,12 @@ class EmbeddedSessionStore implements SessionStore {
     return format === "jsonl" ? exportLines(view) : exportMarkdown(view, this.#catalog.record(row));
   }
 
-  async import(file: string, options: ImportFileOptions = {}): Promise<SessionRecord> {
-    return this.#catalog.record(await importFile(this.#catalog, file, options));
+  async import(source: string | NativeHistory, options: ImportFileOptions = {}): Promise<SessionRecord> {
+    const row =
+      typeof source === "string"
+        ? await importFile(this.#catalog, source, options)
+        : await importNative(this.#catalog, source, options);
+    return this.#catalog.record(row);
   }
 
   close(): void {

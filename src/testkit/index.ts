@@ -3,9 +3,15 @@ export {
   engineChecks,
   runEngineSuite,
   testEngine,
-  type CheckResult,
   type EngineCheckInfo,
   type EngineSuiteOptions,
-  type RegisterTest,
-  type SuiteReport,
 } from "./engine/suite.ts";
+export {
+  harnessChecks,
+  runHarnessSuite,
+  testHarness,
+  type HarnessCheckInfo,
+  type HarnessSuiteOptions,
+} from "./harness/suite.ts";
+export type { HarnessPlace } from "./harness/stage.ts";
+export type { CheckResult, RegisterTest, SuiteReport } from "./suite.ts";

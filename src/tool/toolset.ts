@@ -73,9 +73,21 @@ function canonicalJson(value: unknown): string {
   );
 }
 
+// A tool's schema is one object for the whole process; a set is made for each turn.
+const schemas = new WeakMap<object, string>();
+
+function canonicalSchema(parameters: ToolSpec["parameters"]): string {
+  const known = schemas.get(parameters) ?? canonicalJson(parameters);
+  schemas.set(parameters, known);
+  return known;
+}
+
 function fingerprintOf(specs: readonly ToolSpec[]): string {
   const sorted = specs.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  return createHash("sha256").update(canonicalJson(sorted)).digest("hex");
+  const digest = createHash("sha256");
+  for (const { name, description, parameters } of sorted)
+    digest.update(JSON.stringify([name, description, canonicalSchema(parameters)]));
+  return digest.digest("hex");
 }
 
 function pluginTool(tool: ExtraTool, options: ToolSetOptions): HostTool {

@@ -6,9 +6,10 @@ import { statSync } from "node:fs";
 import type { ContextEngine } from "../contract/engine.ts";
 import type { TurnEvent } from "../contract/events.ts";
 import { PagurusError } from "../contract/errors.ts";
+import { formatKeyPath } from "../config/key-path.ts";
 import type { RunRequest } from "../contract/run.ts";
 import { orAborted } from "../platform/deadline.ts";
-import { checkHostRequirements } from "./engine-slot.ts";
+import { checkHostRequirements } from "./host-requirements.ts";
 import { takeBlockedContext } from "./fragments/blocked.ts";
 import { contextEntries } from "./fragments/merge.ts";
 import { inputBlocked } from "./gate.ts";
@@ -18,7 +19,7 @@ import { Guard } from "./guard.ts";
 import { runHooks } from "./hooks.ts";
 import { LiveSession } from "./live-session.ts";
 import type { Admission, AgentHost } from "./scope.ts";
-import { selectRuntime } from "./select.ts";
+import { reasonOf, selectRuntime } from "./select/select.ts";
 
 /** How long a turn waits for another writer of the session, ms. */
 const LOCK_WAIT_MS = 1_000;
@@ -37,7 +38,7 @@ export async function admit(
   const model = host.modelInfo(ref);
   const choice = selectRuntime({ ...host, model, requested: request.runtime });
   const engine = await orAborted(host.slot.get(), signal);
-  checkHostRequirements(engine, choice.harness, "agent-run");
+  checkHostRequirements(engine, choice.harness, "agent-run", { harnesses: host.harnesses, model });
   checkCompactionOwner(host, engine);
   checkPlugins(host);
   const limits = costLimits(request.maxCost, host.config.agents?.defaults?.maxCost);
@@ -99,7 +100,7 @@ export async function admit(
       signal,
       emit,
       harness: choice.harness,
-      runtimeRule: choice.rule,
+      runtimeReason: reasonOf(choice),
     };
   } catch (error) {
     writer.close();
@@ -138,8 +139,12 @@ export function checkPlugins(host: AgentHost): void {
   const [first, ...more] = host.pluginFailures;
   if (first === undefined) return;
   const others = more.length === 0 ? "" : ` (and ${more.length} more)`;
+  const key = formatKeyPath(["plugins", "entries", first.pluginId, "enabled"]);
+  // One that a caller handed over, or the list itself, has no key.
+  const mend = first.path === undefined ? "Mend it" : `Mend it, or set ${key} to false`;
   throw new PagurusError(
     "plugin_failed",
-    `${first}${others} Mend it, take it out of plugins.load.paths, or set plugins.entries.<id>.enabled to false.`,
+    `The plugin ${first.pluginId} failed: ${first.reason.replace(/\.$/, "")}${others}. ${mend}.`,
+    { details: { plugin: first.pluginId } },
   );
 }

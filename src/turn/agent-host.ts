@@ -6,7 +6,7 @@ import type { LoadedConfig } from "../config/load.ts";
 import { agentDir } from "../config/paths.ts";
 import type { AskPermission } from "../contract/run.ts";
 import type { LlmComplete, ModelInfo } from "../contract/model.ts";
-import { resolveModel } from "../model/resolve.ts";
+import { describeModel, resolveModel } from "../model/resolve.ts";
 import type { Logger } from "../platform/log.ts";
 import type { PluginRegistry } from "../plugin/registry.ts";
 import { openReceiptLog, receiptFile } from "../session/receipts.ts";
@@ -45,7 +45,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
   const settings = agentSettings(config, agentId);
   const folder = agentDir(home, agentId);
   const store = openSessionStore({ agentDir: folder, agentId, logger });
-  const modelInfo = (ref: string): ModelInfo => resolveModel(ref, config, env).info;
+  const modelInfo = (ref: string): ModelInfo => describeModel(ref, config);
   const calibrations = new Calibrations({ agentDir: folder, modelInfo, logger });
   const failures = pluginFailures(registry);
   const host: AgentHost = {
@@ -64,7 +64,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     hooks: registry,
     harnesses: registry.harnesses,
     pluginTools: registry.tools,
-    pluginFailures: failures,
+    pluginFailures: registry.failures,
     remembered: [],
     askPermission: options.askPermission,
     rememberPermission: async (rule) => {
@@ -73,10 +73,14 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     defaultModel: async () =>
       settings.model === undefined ? defaultModel() : { ref: settings.model, source: "configuration" },
     modelInfo,
+    checkAccess: (ref) => {
+      resolveModel(ref, config, env);
+    },
     complete: options.complete,
     receipts: receiptLogs(),
     calibration: (sessionId, ref) => calibrations.of(sessionId, ref),
     started: new Map(),
+    live: new Map(),
     newTurnId: options.newTurnId,
   };
   return host;
@@ -94,13 +98,14 @@ function engineSlot(
   const { loaded, registry, bundledEngines } = options;
   const { config, contextEngine: id, slotSource } = loaded;
   const registered = registry.engineIds.includes(id);
+  const reasons = [...registry.whyLeftOut(id), ...failures];
   return new EngineSlot({
     id,
     source: SLOT_REASONS[slotSource],
     bundled: bundledEngines.has(id),
     factory: registered ? registry.engine(id) : undefined,
     known: registry.engineIds,
-    failure: failures.length > 0 ? failures.join(" ") : undefined,
+    failure: reasons.length > 0 ? reasons.join(" ") : undefined,
     context: { config, agentDir: at.folder, workspaceDir: at.workspace },
     deadlines: config.agents?.defaults?.engineDeadlines,
   });
@@ -108,10 +113,11 @@ function engineSlot(
 
 function memorySlot({ loaded, registry }: AgentHostOptions, failures: readonly string[]): MemorySlot {
   const id = selectedMemory(loaded.config);
+  const reasons = [...(id === undefined ? [] : registry.whyLeftOut(id)), ...failures];
   return new MemorySlot({
     id,
     factory: id === undefined ? undefined : registry.memory(id),
-    failure: failures.length > 0 ? failures.join(" ") : undefined,
+    failure: reasons.length > 0 ? reasons.join(" ") : undefined,
     config: loaded.config,
   });
 }

@@ -60,7 +60,9 @@ export interface AssemblerOptions {
   /** The run's own threshold check may compact inside the turn. */
   inAttempt: boolean;
   /** Resolves to whether the context has become smaller. Absent: nothing may be compacted. */
-  compact?(lane: Lane, trigger: CompactionTrigger, currentTokens: number): Promise<boolean>;
+  compact?: ((lane: Lane, trigger: CompactionTrigger, currentTokens: number) => Promise<boolean>) | undefined;
+  /** The runtime keeps the context and makes it smaller by itself: it is told all that was said, whatever the budget. */
+  isKept?: boolean;
   /** `before_prompt_build`: text to stand around the base system prompt. */
   promptHooks(
     prompt: string,
@@ -154,9 +156,14 @@ export class Assembler {
       joined = await this.#join(slice);
       this.#checkGain(asked, this.#pressure(joined, slice), joined.tokens);
     }
+    if (this.#options.isKept) return this.#told(joined);
     if (joined.tokens > this.#options.tokenBudget) joined = this.#fit(joined, slice);
     else if (this.#lacksHistory(slice))
       joined = this.#leftOut(joined, "older messages that no summary stands for");
+    return this.#told(joined);
+  }
+
+  #told(joined: Joined): Promise<Assembly> {
     this.#assembled += 1;
     this.#lastTokens = joined.tokens;
     return this.#finish(joined);
@@ -187,7 +194,12 @@ export class Assembler {
     const again = this.#overflowed;
     this.#overflowed = true;
     this.#refusedAt.clear();
-    const { model, compact } = this.#options;
+    const { model, compact, isKept } = this.#options;
+    if (isKept === true)
+      throw new PagurusError(
+        "context_overflow",
+        `${model.ref} refused the context as too long: ${message} The runtime compacts its thread before the next turn; send the request again.`,
+      );
     if (again || !compact) {
       throw new PagurusError(
         "context_overflow",
@@ -415,6 +427,7 @@ export class Assembler {
       messages: joined.sent,
       historyCount,
       estimatedTokens: joined.tokens,
+      hasSystemPromptAddition: addition !== undefined && addition !== "",
       ...(joined.result?.contextProjection ? { projection: joined.result.contextProjection } : {}),
       ...(joined.degraded === undefined ? {} : { degraded: joined.degraded }),
       parts,

@@ -52,6 +52,18 @@ export class TurnChannel implements TurnPort {
     this.#wake?.();
   }
 
+  /** As `TurnRun.steer`. */
+  steer(text: string, additionalContext?: AdditionalContext | null): boolean {
+    const steering = checkedSteering(text, additionalContext);
+    if (this.#open) this.#steering.push(steering);
+    this.#steered?.();
+    return this.#open;
+  }
+
+  abort(): void {
+    this.#controller.abort();
+  }
+
   hasSteering(): boolean {
     return this.#steering.length > 0;
   }
@@ -98,13 +110,8 @@ export class TurnChannel implements TurnPort {
       .finally(() => this.end());
     finished.catch(() => undefined);
     return {
-      steer: (text, options) => {
-        const steering = checkedSteering(text, options?.additionalContext);
-        if (this.#open) this.#steering.push(steering);
-        this.#steered?.();
-        return this.#open;
-      },
-      abort: () => this.#controller.abort(),
+      steer: (text, options) => this.steer(text, options?.additionalContext),
+      abort: () => this.abort(),
       [Symbol.asyncIterator]: () => {
         if (this.#read) {
           throw new PagurusError(

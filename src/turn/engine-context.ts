@@ -164,6 +164,7 @@ export class EngineContext {
       llm: { complete: this.#complete() },
       allowDeferredCompactionExecution: false,
       transcript: cursor,
+      ...(record ? { sessionTarget: this.target() } : {}),
     };
   }
 

@@ -1,4 +1,4 @@
-import { closeSync, copyFileSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, copyFileSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { toPagurusError } from "../contract/errors.ts";
 import { ensurePrivateDir, writeAll } from "../platform/files.ts";
@@ -17,17 +17,43 @@ export function mirrorPath(transcript: string): string {
 }
 
 /**
- * Brings an engine's copy of a transcript up to date. Only what is new is copied; a copy whose end is not the
- * transcript's is made anew. An engine never gets our own file: engines written for other hosts rewrite what they
- * are given. Whether the copy had been rewritten.
+ * How this process left each copy that it wrote last, oldest dropped first. What does not look so was written by
+ * somebody else, also where its size and its end are the transcript's.
+ */
+const leftAs = new Map<string, string>();
+const REMEMBERED = 1_000;
+
+function looks(mirror: string): string {
+  const found = statSync(mirror, { throwIfNoEntry: false, bigint: true });
+  return found ? [found.ino, found.size, found.mtimeNs].join(" ") : "gone";
+}
+
+/**
+ * Brings an engine's copy of a transcript up to date. Only what is new is copied; a copy that somebody else has
+ * written, or whose end is not the transcript's, is made anew. An engine never gets our own file: engines written for
+ * other hosts rewrite what they are given. Whether the copy had been rewritten.
  */
 function refreshMirror(transcript: string, mirror: string): boolean {
+  const left = leftAs.get(mirror);
+  const touched = left !== undefined && left !== looks(mirror);
+  const rewritten = writeMirror(transcript, mirror, touched);
+  leftAs.delete(mirror);
+  leftAs.set(mirror, looks(mirror));
+  const [oldest] = leftAs.keys();
+  if (leftAs.size > REMEMBERED && oldest !== undefined) leftAs.delete(oldest);
+  return rewritten || touched;
+}
+
+/** Whether the copy was there and its end was not the transcript's. */
+function writeMirror(transcript: string, mirror: string, anew: boolean): boolean {
   const size = statSync(transcript).size;
   const have = statSync(mirror, { throwIfNoEntry: false })?.size ?? 0;
-  const same = have > 0 && sameEnd(transcript, mirror, Math.min(have, size));
+  const same = !anew && have > 0 && sameEnd(transcript, mirror, Math.min(have, size));
   if (have === size && same) return false;
   if (have > size || !same) {
     ensurePrivateDir(dirname(mirror));
+    // A link that was put in its place would lead the copy elsewhere.
+    rmSync(mirror, { force: true });
     copyFileSync(transcript, mirror);
     return have > 0 && !same;
   }

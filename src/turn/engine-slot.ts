@@ -3,14 +3,8 @@
  * lives. A missing, failing or foreign-contract engine refuses the run; nothing is ever switched to `legacy`.
  */
 import { ENGINE_CONTRACT } from "../contract/version.ts";
-import type {
-  ContextEngine,
-  ContextEngineFactory,
-  EngineFactoryContext,
-  HostOperation,
-} from "../contract/engine.ts";
+import type { ContextEngine, ContextEngineFactory, EngineFactoryContext } from "../contract/engine.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
-import type { AgentHarness } from "../contract/harness.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import { configuredDeadline, type EngineDeadlines } from "./guard.ts";
 import { withAcceptedParams } from "./host-params.ts";
@@ -133,27 +127,4 @@ function contractProblem(engine: ContextEngine): string | undefined {
     return `it was written for the contract ${contract}, this host speaks ${ENGINE_CONTRACT}`;
   }
   return undefined;
-}
-
-/** Throws `host_requirement` when the runtime lacks what the engine needs for an operation. Spec: host requirements. */
-export function checkHostRequirements(
-  engine: ContextEngine,
-  harness: AgentHarness,
-  operation: HostOperation,
-): void {
-  const requirements = engine.info.hostRequirements;
-  const requirement =
-    requirements?.[operation] ?? (operation === "compaction" ? requirements?.["manual-compact"] : undefined);
-  const missing =
-    requirement?.requiredCapabilities.filter((capability) => !harness.capabilities.includes(capability)) ??
-    [];
-  if (missing.length === 0) return;
-  const hint =
-    requirement?.unsupportedMessage ??
-    'Choose a runtime that has them, or set plugins.slots.contextEngine to "legacy".';
-  throw new PagurusError(
-    "host_requirement",
-    `The engine "${engine.info.id}" needs ${missing.join(", ")} for ${operation}, which the runtime "${harness.id}" does not have. ${hint}`,
-    { details: { engine: engine.info.id, runtime: harness.id, operation, missing } },
-  );
 }

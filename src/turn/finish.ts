@@ -21,10 +21,12 @@ export interface BeforeTurn {
 export async function finishTurn(state: TurnState, outcome: TurnOutcome, before: BeforeTurn): Promise<void> {
   const { admission, recorder } = state;
   const { guard, turnId, host, sessionKey } = admission;
+  const facts = { turnId, engineId: admission.engine.info.id, runtime: admission.harness.id };
   if (admission.signal.aborted || "error" in outcome)
     await host.subagents.endChildren(sessionKey, "released");
   if ("error" in outcome && recorder.takeBack()) {
     takenBack(state, outcome.error);
+    host.logger.debug("context engine maintenance skipped", { ...facts, reason: outcome.error.code });
     throw outcome.error;
   }
   // From here on degradations come after the commit and belong to the finalization, not to the turn's entries.
@@ -45,13 +47,14 @@ export async function finishTurn(state: TurnState, outcome: TurnOutcome, before:
     guard.degrade("settle", "an earlier turn is not taken yet; this one is offered after it");
   }
   const settled = before.caughtUp && (await settle(input));
+  host.logger.debug(`context engine finalize ${settled ? "completed" : "failed"}`, facts);
   if (settled && committed) admission.writer.markFinalized(turnId);
   if (settled && !committed) host.slot.takenUncommitted.add(turnId);
   const completed = "result" in outcome && !aborted && outcome.result.stopReason !== "yielded";
   if (settled && committed && completed) await maintainAfter(state);
   else {
     const reason = error?.code ?? (aborted ? "aborted" : "not settled");
-    host.logger.debug("context engine maintenance skipped", { turnId, reason });
+    host.logger.debug("context engine maintenance skipped", { ...facts, reason });
   }
   recordDegradations(state, recorded);
   const failure = error ?? recorder.failure;
@@ -109,7 +112,8 @@ function emitCompleted(state: TurnState, result: HarnessTurnResult): void {
     sessionId,
     turnId,
     runtime: harness.id,
-    seam: harness.seam,
+    runtimeReason: admission.runtimeReason,
+    seam: state.seam,
     model: model.ref,
     engine: engine.info.id,
     stopReason: result.stopReason === "yielded" ? "stop" : result.stopReason,

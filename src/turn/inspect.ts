@@ -11,7 +11,7 @@ import { memoryForTurn } from "./memory.ts";
 import { budgetFor, citationsMode, fixedTokens, memoryPieces, systemPieces } from "./prepare.ts";
 import type { SystemPiece } from "./receipt-parts.ts";
 import type { AgentHost } from "./scope.ts";
-import { selectRuntime } from "./select.ts";
+import { selectRuntime } from "./select/select.ts";
 
 type HostTools = ReturnType<typeof createToolSet>;
 type ReportDegradation = GuardOptions["report"];
@@ -21,7 +21,6 @@ export interface Surroundings {
   model: ModelInfo;
   modelSource: string;
   harness: AgentHarness;
-  runtimeRule: string;
   engine: ContextEngine;
   guard: Guard;
   tools: HostTools;
@@ -38,10 +37,10 @@ export async function surroundings(
   const cwd = request.cwd ?? host.settings.workspace ?? process.cwd();
   const { ref, source } = await host.defaultModel();
   const model = host.modelInfo(ref);
-  const { harness, rule } = selectRuntime({ ...host, model });
+  const { harness } = selectRuntime({ ...host, model });
   const engine = await host.slot.get();
   const guard = lookGuard(host, engine.info.id, request.turnId);
-  const around = { cwd, model, modelSource: source, harness, runtimeRule: rule, engine, guard };
+  const around = { cwd, model, modelSource: source, harness, engine, guard };
   return {
     ...around,
     ...(await fixedParts(host, { cwd, model, guard, sessionKey: request.sessionKey, agent: around })),

@@ -21,7 +21,8 @@ export async function open(admission: Admission, base: SettleInput): Promise<boo
   const { host, engine, guard, writer, signal, existed } = admission;
   const { sessionId } = writer.record;
   if (existed && engine.bootstrap && !host.slot.bootstrapped.has(sessionId)) {
-    host.logger.debug("context engine bootstrap started", { engineId: engine.info.id, sessionId });
+    const facts = { engineId: engine.info.id, sessionId, runtime: admission.harness.id };
+    host.logger.debug("context engine bootstrap started", facts);
     const params = base.context.fileBase();
     const outcome = await guard.call<BootstrapResult>(
       "bootstrap",
@@ -31,15 +32,11 @@ export async function open(admission: Admission, base: SettleInput): Promise<boo
         check: checkBootstrap,
       },
     );
-    host.logger.debug(`context engine bootstrap ${outcome.ok ? "completed" : "failed"}`, {
-      engineId: engine.info.id,
-      sessionId,
-    });
+    host.logger.debug(`context engine bootstrap ${outcome.ok ? "completed" : "failed"}`, facts);
     if (outcome.ok) {
       const { bootstrapped, importedMessages: imported, reason } = outcome.value;
       host.logger.debug("context engine bootstrap answered", {
-        engineId: engine.info.id,
-        sessionId,
+        ...facts,
         bootstrapped,
         imported,
         gaveReason: reason !== undefined,

@@ -6,7 +6,7 @@ import { EngineContext } from "./engine-context.ts";
 import { emptyCursor, readerOf, surroundings } from "./inspect.ts";
 import { citationsMode, toolResultLimit } from "./prepare.ts";
 import { readPromptHooks } from "./prompt-hooks.ts";
-import { makeReceipt } from "./run.ts";
+import { makeReceipt } from "./receipt-book.ts";
 import type { AgentHost } from "./scope.ts";
 import { readContext } from "./context-slice.ts";
 

@@ -1,25 +1,24 @@
 /** Fourth room: the harness runs the turn; what it needs of the host reaches it through the `HarnessTurn` made here. */
 import type { TurnEvent } from "../contract/events.ts";
-import { DEFAULT_CONTEXT_ENGINE } from "../config/defaults.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import { orAborted } from "../platform/deadline.ts";
 import type { HarnessTurn, HarnessTurnResult, SteeringMessage } from "../contract/harness.ts";
 import type { Usage, UserMessage } from "../contract/message.ts";
-import type { Receipt } from "../contract/receipt.ts";
+import type { Fragment } from "../contract/fragment.ts";
+import type { Seam } from "../contract/receipt.ts";
 import { readBinding, writeBinding } from "../session/bindings.ts";
-import type { Assembler, Assembly } from "./assemble.ts";
+import type { Assembler } from "./assemble.ts";
 import type { Steering } from "./channel.ts";
 import type { TurnFragments } from "./fragments/turn-fragments.ts";
-import { sharedPrefix } from "./receipt-parts.ts";
-import { nextRequest, type ReceiptSink } from "./receipt-sink.ts";
+import type { ReceiptSink } from "./receipt-sink.ts";
 import type { Allowance } from "./cost.ts";
 import { inputBlocked } from "./gate.ts";
 import type { Prepared } from "./prepare.ts";
 import type { Recorder } from "./record.ts";
 import type { Admission } from "./scope.ts";
 import type { SubagentResults } from "./volatile.ts";
-import { inputTokens } from "./usage.ts";
-import { isSilentCut, isTrusted, type Counted } from "./silent-cut.ts";
+import { governs } from "./native-context.ts";
+import { ReceiptBook } from "./receipt-book.ts";
 
 export interface RunInput {
   admission: Admission;
@@ -36,6 +35,9 @@ export interface RunInput {
   /** Resolves when steering has arrived, or the turn's inputs are closed. */
   steeringArrives(): Promise<void>;
   onUsage(usage: Usage): void;
+  /** How contexts reach the model in this turn. */
+  seam(): Seam;
+  onSeam(seam: Seam): void;
   /** Told of each context that is about to be sent, in tokens. */
   onAssembled(tokens: number): void;
   /** Results of subagents, which join the live turn. */
@@ -134,6 +136,8 @@ function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
       return run.fragments.injected;
     },
     additionalContext: admission.request.additionalContext ?? null,
+    fragmentsLost: () => lostFragments(run),
+    newestEntryId: () => run.recorder.messages.at(-1)?.entryId,
     assemble: async (request) => {
       const assembly = await assembler.assemble(request);
       allowance.done();
@@ -151,13 +155,14 @@ function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
     engine: engineFacts(admission),
     takeInputs: () => takeInputs(run),
     inputArrives: () => run.steeringArrives(),
-    ...bindingAccess(admission),
+    ...bindingAccess(admission, end),
     degrade: (stage, reason) => admission.guard.degrade(stage, reason),
     emit: (event) => {
       if (!end.reached) forward(run, event);
       return Promise.resolve();
     },
     receipt: (request) => {
+      if (request.seam) run.onSeam(request.seam);
       if (request.usage) book.usage(request.usage);
       else book.sent();
     },
@@ -167,10 +172,25 @@ function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
 
 function engineFacts({ engine }: Admission): HarnessTurn["engine"] {
   const { id, ownsCompaction = false } = engine.info;
-  return { id, governs: id !== DEFAULT_CONTEXT_ENGINE, ownsCompaction };
+  return { id, governs: governs(engine), ownsCompaction };
 }
 
-function bindingAccess(admission: Admission): Pick<HarnessTurn, "binding" | "bind"> {
+/** Failures of the transcript stop the turn by themselves. */
+function lostFragments({ fragments, recorder, admission }: RunInput): Fragment[] {
+  const before = fragments.injected.length;
+  try {
+    if (!recorder.failure) fragments.settle([]);
+  } catch (error) {
+    admission.guard.degrade("transcript", toPagurusError(error).message);
+  }
+  return fragments.injected.slice(before);
+}
+
+/** A turn that has ended has no say in what the next one goes on with. */
+function bindingAccess(
+  admission: Admission,
+  end: { reached: boolean },
+): Pick<HarnessTurn, "binding" | "bind"> {
   const { harness, guard } = admission;
   return {
     binding: () => {
@@ -182,6 +202,7 @@ function bindingAccess(admission: Admission): Pick<HarnessTurn, "binding" | "bin
       }
     },
     bind: (binding) => {
+      if (end.reached) return;
       try {
         writeBinding(admission.writer.record, harness.id, binding);
       } catch (error) {
@@ -237,95 +258,4 @@ function forward(run: RunInput, event: TurnEvent): void {
   }
   if (event.type === "usage") run.onUsage(event.usage);
   run.admission.emit(event);
-}
-
-/** Keeps the receipt of each request: its parts when it is sent, its usage when that is known. */
-class ReceiptBook {
-  readonly #run: RunInput;
-  #assembly: Assembly | undefined;
-  #previous: Receipt | undefined;
-  #sent: Receipt | undefined;
-  /** Tokens of the request before, where they are known. */
-  #counted: Counted | undefined;
-
-  constructor(run: RunInput) {
-    this.#run = run;
-    this.#previous = run.receipts.last();
-    const { model, usage, tokens } = this.#previous ?? {};
-    if (usage && tokens !== undefined && model === run.admission.model.ref) {
-      this.#counted = { estimated: tokens, reported: inputTokens(usage) };
-    }
-  }
-
-  /** Calibrated estimate of the whole request, tokens. */
-  requestTokens({ parts }: Assembly): number {
-    const { host, writer, model } = this.#run.admission;
-    const plain = parts.reduce((sum, part) => sum + part.tokens, 0);
-    return Math.ceil(host.calibration(writer.record.sessionId, model.ref).apply(plain));
-  }
-
-  assembled(assembly: Assembly): void {
-    this.#assembly = assembly;
-  }
-
-  sent(): void {
-    const assembly = this.#assembly;
-    if (!assembly) return;
-    const receipt = makeReceipt(
-      this.#run.admission,
-      this.#run.prepared.tokenBudget,
-      assembly,
-      nextRequest(this.#run.receipts, this.#run.admission.turnId),
-      this.#previous,
-    );
-    this.#previous = receipt;
-    this.#sent = receipt;
-    this.#run.receipts.append(receipt);
-    const { request, tokens, sharedTokens } = receipt;
-    this.#run.admission.emit({ type: "model.request", request, tokens, sharedTokens });
-  }
-
-  usage(usage: Usage): void {
-    const receipt = this.#sent;
-    if (!receipt) return;
-    const { host, writer, model } = this.#run.admission;
-    const reported = inputTokens(usage);
-    const now: Counted = { estimated: receipt.tokens, reported };
-    const cut = isSilentCut(model, now, this.#counted);
-    this.#counted = now;
-    if (cut) {
-      const reason = `${model.ref} reported ${reported} input tokens of about ${receipt.tokens} that were sent: its server cuts what exceeds its window; set the contextWindow of the model to the window that is served`;
-      this.#run.admission.guard.degrade("trim", reason);
-    } else if (isTrusted(model, now)) {
-      host.calibration(writer.record.sessionId, model.ref).observe(receipt.tokens, reported);
-    }
-    this.#run.receipts.setUsage(receipt.turnId, receipt.request, usage);
-  }
-}
-
-export function makeReceipt(
-  admission: Pick<Admission, "turnId" | "harness" | "engine" | "model">,
-  tokenBudget: number,
-  assembly: Assembly,
-  request: number,
-  previous: Receipt | undefined,
-): Receipt {
-  const { parts, liveFrom, degraded, projection } = assembly;
-  return {
-    turnId: admission.turnId,
-    request,
-    timestamp: new Date().toISOString(),
-    seam: admission.harness.seam,
-    runtime: admission.harness.id,
-    engine: admission.engine.info.id,
-    model: admission.model.ref,
-    ...(projection?.epoch === undefined ? {} : { epoch: projection.epoch }),
-    ...(projection?.fingerprint === undefined ? {} : { fingerprint: projection.fingerprint }),
-    parts,
-    liveFrom,
-    ...sharedPrefix(parts, previous?.parts),
-    tokens: parts.reduce((sum, part) => sum + part.tokens, 0),
-    tokenBudget,
-    ...(degraded === undefined ? {} : { degraded }),
-  };
 }

@@ -4,6 +4,7 @@ import type { TurnEvent } from "../contract/events.ts";
 import type { AgentHarness } from "../contract/harness.ts";
 import type { AskPermission, RunRequest } from "../contract/run.ts";
 import type { LlmComplete, ModelInfo } from "../contract/model.ts";
+import type { RuntimeReason } from "../contract/runtimes.ts";
 import type { PluginTool } from "../contract/plugin.ts";
 import type { SessionStore } from "../contract/store.ts";
 import type { SessionRecord, SessionWriter } from "../contract/writer.ts";
@@ -17,8 +18,10 @@ import type { EngineSlot } from "./engine-slot.ts";
 import type { Guard } from "./guard.ts";
 import type { HookSource } from "./hooks.ts";
 import type { LiveSession } from "./live-session.ts";
+import type { TurnInput } from "./mailbox.ts";
 import type { BackgroundMaintenance } from "./maintenance.ts";
 import type { MemorySlot } from "./memory.ts";
+import type { PluginFailure } from "../plugin/registry.ts";
 import type { ReceiptSink } from "./receipt-sink.ts";
 import type { SubagentPort } from "./subagents/port.ts";
 
@@ -39,16 +42,18 @@ export interface AgentHost {
   readonly hooks: HookSource;
   readonly harnesses: readonly AgentHarness[];
   readonly pluginTools: readonly PluginTool[];
-  /** Plugins that should be there and are not, a sentence each. */
-  readonly pluginFailures: readonly string[];
+  /** Plugins that should be there and are not. */
+  readonly pluginFailures: readonly PluginFailure[];
   /** Permission rules that the user has given in this process. */
   readonly remembered: PermissionRule[];
   readonly askPermission?: AskPermission | undefined;
   rememberPermission(rule: PermissionRule): Promise<void>;
   /** Model ref of a run that names none, and where it comes from. */
   defaultModel(): Promise<{ ref: string; source: string }>;
-  /** Throws `model_unknown`, `credential_missing`. */
+  /** Throws `model_unknown`, `config_invalid`. */
   modelInfo(ref: string): ModelInfo;
+  /** Whether the host could call the model. Throws `credential_missing`, `config_invalid`. */
+  checkAccess(ref: string): void;
   /** A completion call bound to a model ref. */
   complete(defaultRef: string): LlmComplete;
   /** Receipts of a session. */
@@ -57,6 +62,8 @@ export interface AgentHost {
   calibration(sessionId: string, modelRef: string): Calibration;
   /** Sessions opened in this process: id to key. */
   readonly started: Map<string, string>;
+  /** Turns that run in this process, by session key. */
+  readonly live: Map<string, TurnInput>;
   newTurnId(): string;
 }
 
@@ -69,7 +76,7 @@ export interface Admission {
   readonly cwd: string;
   readonly engine: ContextEngine;
   readonly harness: AgentHarness;
-  readonly runtimeRule: string;
+  readonly runtimeReason: RuntimeReason;
   readonly model: ModelInfo;
   readonly session: LiveSession;
   /** The writer of `session`, asked anew each time. */

@@ -5,18 +5,20 @@ import type { AgentHarness } from "../contract/harness.ts";
 import type { CompactionFact, StatusReport } from "../contract/status.ts";
 import type { SessionReader } from "../contract/writer.ts";
 import type { ModelInfo } from "../contract/model.ts";
+import type { RuntimeReason } from "../contract/runtimes.ts";
 import type { CompactionEntry, TranscriptEntry } from "../contract/transcript.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import { messagesTokens } from "../tokens/messages.ts";
 import { checkCompactionOwner, checkPlugins } from "./admit.ts";
 import { CostGate, costLimits } from "./cost.ts";
-import { checkHostRequirements } from "./engine-slot.ts";
+import { checkHostRequirements } from "./host-requirements.ts";
 import { contextGauge } from "./gauge.ts";
 import type { Guard } from "./guard.ts";
 import { fixedParts, hostTools, lookGuard, readerOf } from "./inspect.ts";
 import { pluginFailure } from "./plugin-failure.ts";
 import type { AgentHost } from "./scope.ts";
-import { selectRuntime } from "./select.ts";
+import { executionText } from "./select/runtimes.ts";
+import { reasonOf, selectRuntime } from "./select/select.ts";
 import { readContext } from "./context-slice.ts";
 
 /** How far back `status` looks for compactions, degradations and the last turn, in entries. */
@@ -42,7 +44,7 @@ export async function readStatus(
 ): Promise<HostStatus> {
   const problems = new Problems();
   const sessionKey = request.sessionKey ?? "main";
-  const { cwd, model, info, modelSource, harness, runtimeRule, engine } = await chosen(
+  const { cwd, model, info, modelSource, harness, runtimeReason, engine } = await chosen(
     host,
     request.cwd,
     problems,
@@ -65,7 +67,7 @@ export async function readStatus(
       ...(reader ? { session: reader.record } : {}),
       model: { ref: model.ref, source: modelSource, contextWindow: window },
       Execution: harness ? executionText(harness) : UNAVAILABLE,
-      Runtime: { id: harness?.id ?? UNAVAILABLE, rule: runtimeRule },
+      Runtime: { id: harness?.id ?? UNAVAILABLE, ...runtimeWords(runtimeReason) },
       engine: {
         selected: host.slot.id,
         source: host.slot.source,
@@ -111,7 +113,7 @@ interface Chosen {
   info: ModelInfo | undefined;
   modelSource: string;
   harness: AgentHarness | undefined;
-  runtimeRule: string;
+  runtimeReason: RuntimeReason | undefined;
   engine: ContextEngine | undefined;
 }
 
@@ -121,8 +123,10 @@ async function chosen(host: AgentHost, folder: string | undefined, problems: Pro
   const choice = model && (await problems.note(() => selectRuntime({ ...host, model })));
   const engine = await problems.note(() => host.slot.get());
   await problems.note(() => checkPlugins(host));
-  if (engine && choice) {
-    await problems.note(() => checkHostRequirements(engine, choice.harness, "agent-run"));
+  if (engine && choice && model) {
+    await problems.note(() =>
+      checkHostRequirements(engine, choice.harness, "agent-run", { harnesses: host.harnesses, model }),
+    );
     await problems.note(() => checkCompactionOwner(host, engine));
   }
   return {
@@ -131,14 +135,13 @@ async function chosen(host: AgentHost, folder: string | undefined, problems: Pro
     info: model,
     modelSource: source,
     harness: choice?.harness,
-    runtimeRule: choice?.rule ?? "",
+    runtimeReason: choice && reasonOf(choice),
     engine,
   };
 }
 
-function executionText({ execution }: AgentHarness): string {
-  const { kind, detail } = execution;
-  return detail === undefined ? kind : `${kind} (${detail})`;
+function runtimeWords(reason: RuntimeReason | undefined): Omit<StatusReport["Runtime"], "id"> {
+  return { rule: reason?.source ?? "", ...(reason?.why === undefined ? {} : { why: reason.why }) };
 }
 
 function engineFacts(engine: ContextEngine | undefined): Omit<StatusReport["engine"], "selected" | "source"> {

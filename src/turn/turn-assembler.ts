@@ -5,13 +5,15 @@ import { compactInAttempt } from "./lanes/in-attempt.ts";
 import { compactQueued } from "./lanes/queued.ts";
 import { inputText } from "./live.ts";
 import { citationsMode, toolResultLimit } from "./prepare.ts";
+import { runtimeKeepsContext } from "./native-context.ts";
 import { readPromptHooks } from "./prompt-hooks.ts";
 import type { TurnState } from "./turn-state.ts";
 
 /** The assembler of a turn, with both compaction lanes behind it. */
 export function turnAssembler(state: TurnState): Assembler {
   const { admission, prepared, recorder, context } = state;
-  const { host, engine, guard, model, signal } = admission;
+  const { host, engine, guard, model, signal, harness } = admission;
+  const keepsContext = runtimeKeepsContext(harness, engine);
   return new Assembler({
     engine,
     trusted: host.slot.bundled,
@@ -22,6 +24,7 @@ export function turnAssembler(state: TurnState): Assembler {
     system: prepared.system,
     tools: prepared.tools.specs,
     tokenBudget: prepared.tokenBudget,
+    isKept: keepsContext,
     mostTokens: model.contextWindow - prepared.fixedTokens,
     toolResultMaxChars: toolResultLimit(host, model.contextWindow),
     citationsMode: citationsMode(host),
@@ -34,12 +37,14 @@ export function turnAssembler(state: TurnState): Assembler {
     base: () => context.base(),
     promptHooks: readPromptHooks(admission),
     inAttempt: compactsInAttempt(host, engine, model),
-    compact: async (lane, trigger, currentTokens) => {
-      const compact = lane === "queued" ? compactQueued : compactInAttempt;
-      const { compacted, summary } = await compact(state.laneScope(), { trigger, currentTokens });
-      if (signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted.");
-      if (compacted) state.noteCompaction(summary, lane === "in-attempt");
-      return compacted;
-    },
+    compact: keepsContext
+      ? undefined
+      : async (lane, trigger, currentTokens) => {
+          const compact = lane === "queued" ? compactQueued : compactInAttempt;
+          const { compacted, summary } = await compact(state.laneScope(), { trigger, currentTokens });
+          if (signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted.");
+          if (compacted) state.noteCompaction(summary, lane === "in-attempt");
+          return compacted;
+        },
   });
 }

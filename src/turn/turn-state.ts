@@ -1,5 +1,6 @@
 import type { PagurusError } from "../contract/errors.ts";
 import type { AgentMessage, Usage } from "../contract/message.ts";
+import type { Seam } from "../contract/receipt.ts";
 import type { ContextSlice } from "../contract/writer.ts";
 import { builtInCompaction } from "../compaction/built-in.ts";
 import { messagesTokens } from "../tokens/messages.ts";
@@ -32,6 +33,8 @@ export class TurnState {
   readonly context: EngineContext;
   readonly results: SubagentResults;
   readonly fragments: TurnFragments;
+  /** How contexts reach the model in this turn, as far as it is known. */
+  seam: Seam;
   /** Of all model calls of the turn, those of its engine included. */
   usage: Usage = NO_USAGE;
   /** Estimate of the newest request's context, and how many of the turn's messages it held; undefined before one. */
@@ -47,7 +50,8 @@ export class TurnState {
     this.prepared = prepared;
     this.receipts = receipts;
     this.deadline = deadline;
-    const { turnId, guard, host, model, sessionKey } = admission;
+    const { turnId, guard, host, model, sessionKey, harness } = admission;
+    this.seam = harness.seam;
     this.recorder = new Recorder({
       writer: () => admission.writer,
       turnId,

@@ -12,10 +12,12 @@ import { admit } from "./admit.ts";
 import type { TurnChannel } from "./channel.ts";
 import { finishTurn, type TurnOutcome } from "./finish.ts";
 import { splitLive } from "./live.ts";
+import { TurnMailbox } from "./mailbox.ts";
 import { open } from "./open.ts";
 import { prepare } from "./prepare.ts";
 import { safeSink } from "./safe-sink.ts";
 import { runHarness } from "./run.ts";
+import { noteRunning } from "./running.ts";
 import type { Admission, AgentHost } from "./scope.ts";
 import { turnAssembler } from "./turn-assembler.ts";
 import { TurnState } from "./turn-state.ts";
@@ -39,13 +41,30 @@ export async function runTurn(host: AgentHost, request: RunRequest, channel: Tur
   const signal = AbortSignal.any(signals);
   let admission: Admission | undefined;
   try {
-    admission = await admit(host, request, { signal, emit: (event) => channel.emit(event) });
-    await execute(admission, channel, deadline);
+    const running = await admit(host, request, { signal, emit: (event) => channel.emit(event) });
+    admission = running;
+    await reachable(admission, channel, () => execute(running, channel, deadline));
   } catch (error) {
     channel.emit(failed(error, admission));
   } finally {
     clearTimeout(timer);
     admission?.session.close();
+  }
+}
+
+/** Others may steer and stop the turn while the work goes on. */
+async function reachable(
+  { host, session, sessionKey }: Admission,
+  channel: TurnChannel,
+  work: () => Promise<void>,
+): Promise<void> {
+  const forget = noteRunning(host, sessionKey, channel);
+  const mailbox = new TurnMailbox(session, channel, host.logger);
+  try {
+    await work();
+  } finally {
+    mailbox.close();
+    forget();
   }
 }
 
@@ -126,6 +145,10 @@ async function drive(
       input,
       results,
       fragments: state.fragments,
+      seam: () => state.seam,
+      onSeam: (seam) => {
+        state.seam = seam;
+      },
       takeSteering: () => channel.takeSteering(),
       closeInputs: () => channel.closeInputs(),
       hasSteering: () => channel.hasSteering(),

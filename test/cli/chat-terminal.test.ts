@@ -305,3 +305,18 @@ test("/compact says at once that it is at it", async () => {
   await desk.say("\u0004");
   assert.equal(await desk.end(), 0);
 });
+
+test("/codex steer and stop act on the running turn at once", async () => {
+  const desk = new Desk(async function* (_request, turn, at) {
+    await at.type("/codex steer look at the tests\r");
+    assert.deepEqual(turn.steered, ["look at the tests"]);
+    assert.match(await at.screen(), /The running turn was told: "look at the tests"\./);
+    await at.type("/codex stop\r");
+    assert.equal(turn.aborted, true);
+    yield completed;
+  });
+  await desk.say("go\r");
+  await desk.until(/told to stop\.[\s\S]*› $/);
+  await desk.say("/exit\r");
+  assert.equal(await desk.end(), 0);
+});

@@ -15,11 +15,14 @@ test("the tree holds every command with its options and choices", () => {
     "sessions delete",
     "context diff",
     "config schema",
+    "plugins install",
+    "plugins uninstall",
     "doctor",
     "completion",
   ]) {
     assert.ok(paths.includes(path), path);
   }
+  assert.equal(tree.find((node) => node.path === "plugins install")?.files, true);
   const run = tree.find((node) => node.path === "run");
   const option = (long: string) => run?.options.find((one) => one.long === long);
   assert.deepEqual(option("--permission")?.choices, ["ask", "deny", "auto", "read-only"]);

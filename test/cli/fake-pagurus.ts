@@ -193,6 +193,9 @@ export interface Script {
   receipts?: Receipt[];
   preview?: Pagurus["context"]["preview"];
   compact?: Pagurus["compact"];
+  native?: Partial<Pagurus["native"]>;
+  running?: Partial<Pagurus["running"]>;
+  runtimes?: Pagurus["runtimes"];
   /** What a plugin's commands answer, by name. */
   commands?: Record<string, (args: string) => string>;
 }
@@ -259,6 +262,16 @@ export class FakePagurus implements Pagurus {
     this.deleted.push(request);
     return Promise.resolve({ sessions: 1, bytes: 2048 });
   };
+  get runtimes(): Pagurus["runtimes"] {
+    return this.#script.runtimes ?? { list: () => Promise.resolve([]), explain: nothing("an explanation") };
+  }
+  get native(): Pagurus["native"] {
+    const none = { threads: nothing("threads"), bind: nothing("bind"), status: nothing("a status") };
+    return { ...none, ...this.#script.native };
+  }
+  get running(): Pagurus["running"] {
+    return { steer: nothing("steer"), stop: nothing("stop"), ...this.#script.running };
+  }
   reload: Pagurus["reload"] = nothing("reload");
   status = (): Promise<StatusReport> => Promise.resolve(this.#script.status ?? statusReport());
   close(): Promise<void> {

@@ -11,6 +11,7 @@ import {
 } from "../../src/config/edit.ts";
 import { parseKeyPath } from "../../src/config/key-path.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import { TextPositions } from "../../src/config/position.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-edit-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -119,13 +120,26 @@ describe("changing the configuration file", () => {
     );
   });
 
-  it("takes bare keys that are reserved words", () => {
+  it("takes bare keys that are reserved words, and leaves them bare", () => {
     const file = fileWith("{ agents: { list: [{ id: 'main', default: true /* in */ }] } }");
     setConfigValue(file, ["agents", "list", 0, "model"], "a/b");
     assert.equal(
       readFileSync(file, "utf8"),
-      `{ agents: { list: [{ id: 'main', "default": true, /* in */ model: "a/b" }] } }`,
+      `{ agents: { list: [{ id: 'main', default: true, /* in */ model: "a/b" }] } }`,
     );
+  });
+
+  it("changes, renames nothing but what is meant among reserved words and signs beyond the first plane", () => {
+    const text = "{ '🦀': 1, new: { if: 2 }, logging: { default: 3, level: 'info' }, class: 4 }";
+    const file = fileWith(text);
+    setConfigValue(file, ["logging", "level"], "warn");
+    setConfigValue(file, ["new", "if"], 5);
+    unsetConfigValue(file, ["logging", "default"]);
+    unsetConfigValue(file, ["class"]);
+    assert.equal(readFileSync(file, "utf8"), `{ '🦀': 1, new: { if: 5 }, logging: { level: "warn" } }`);
+    const positions = new TextPositions(text, file);
+    assert.deepEqual(positions.of(["logging", "level"]), { line: 1, column: text.indexOf("level") });
+    assert.deepEqual(positions.of(["class"]), { line: 1, column: text.indexOf("class") });
   });
 
   it("keeps a linked file where it is", () => {

@@ -28,6 +28,7 @@ function writeProject(folder: string): void {
       pagurus: [join(ROOT, "src/index.ts")],
       "pagurus/plugin-sdk": [join(ROOT, "src/plugin-sdk/index.ts")],
       "pagurus/contract": [join(ROOT, "src/contract.ts")],
+      "pagurus/testkit": [join(ROOT, "src/testkit/index.ts")],
     },
   };
   writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));

@@ -6,6 +6,7 @@ import { after, describe, it } from "node:test";
 import type { PagurusConfig } from "../../src/config/types.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { loadPlugins } from "../../src/plugin/load.ts";
+import { LoadingWatch } from "../../src/plugin/watchdog.ts";
 import { PluginRegistry } from "../../src/plugin/registry.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-plugins-"));
@@ -120,6 +121,17 @@ describe("loading plugins", () => {
     assert.match(reasons["missing"] ?? "", /does not exist/);
     assert.ok(registry.failures.every(({ path }) => path?.startsWith(root)));
     assert.deepEqual(idsOf(registry), ["good"]);
+  });
+
+  it("gives importing and registering a time of their own before it names a plugin", async (t) => {
+    const order: string[] = [];
+    t.mock.method(LoadingWatch.prototype, "begin", () => order.push("watch"));
+    const key = "pagurus test order";
+    Object.assign(globalThis, { [key]: order });
+    t.after(() => Reflect.deleteProperty(globalThis, key));
+    const note = (what: string): string => `globalThis[${JSON.stringify(key)}].push("${what}");`;
+    await loadFrom({ "p.mjs": `${note("import")} export default () => { ${note("register")} };` }, ["p.mjs"]);
+    assert.deepEqual(order, ["watch", "import", "watch", "register"]);
   });
 
   it("does nothing without a list", async () => {

@@ -114,6 +114,20 @@ describe("a plugin's registration", () => {
     assert.equal(await registry.register("bad", () => undefined), undefined);
   });
 
+  it("that is there and not loaded is named to who asks for its engine", () => {
+    const registry = registryOf();
+    registry.leaveOut("mine", "disabled");
+    registry.leaveOut("other", "denied");
+    assert.throws(
+      () => registry.engine("mine"),
+      /The plugin mine is disabled: pagurus plugins enable mine\.$/,
+    );
+    assert.deepEqual(registry.whyLeftOut("other"), [
+      "The plugin other is denied: see plugins.allow and plugins.deny.",
+    ]);
+    assert.deepEqual(registry.whyLeftOut("none"), []);
+  });
+
   it("fails when it takes too long, and cannot register anything afterwards", async () => {
     const registry = registryOf();
     let late: (() => void) | undefined;

@@ -225,6 +225,16 @@ test("A broken output ends the connection.", async () => {
   peer.notify("into the void");
 });
 
+test("A broken output is told with what the owner of the streams knows of its end.", async () => {
+  const { peer, output } = connect({
+    ended: () => Promise.resolve(new PagurusError("runtime_failed", "It was killed.")),
+  });
+  const open = assert.rejects(peer.request("a", {}), /It was killed\.$/);
+  output.destroy(new Error("EPIPE"));
+  await open;
+  assert.match((await peer.closed).message, /It was killed/);
+});
+
 test("However the bytes are cut, the same messages arrive in order.", async () => {
   const message = fc.record({ method: fc.string({ minLength: 1, unit: "binary" }), params: fc.jsonValue() });
   await fc.assert(

@@ -6,7 +6,7 @@ import {
   type Frame,
   type ReplyContext,
   type ReplyStep,
-} from "./script.ts";
+} from "../../src/testkit/endpoint/script.ts";
 
 const STOP = { stop: "end_turn", toolUse: "tool_use", length: "max_tokens", refused: "refusal" };
 

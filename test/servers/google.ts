@@ -6,7 +6,7 @@ import {
   type Frame,
   type ReplyContext,
   type ReplyStep,
-} from "./script.ts";
+} from "../../src/testkit/endpoint/script.ts";
 
 const FINISH = { stop: "STOP", toolUse: "STOP", length: "MAX_TOKENS", refused: "SAFETY" };
 

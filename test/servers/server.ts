@@ -8,17 +8,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { anthropicMessages } from "./anthropic-messages.ts";
 import { errorBody } from "./errors.ts";
 import { google } from "./google.ts";
-import { openAiCompletions } from "./openai-completions.ts";
-import { openAiResponses } from "./openai-responses.ts";
-import type {
-  Frame,
-  Protocol,
-  RecordedRequest,
-  ReplyContext,
-  ReplyScript,
-  ReplyStep,
-  ReplyUsage,
-} from "./script.ts";
+import { openAiCompletions } from "../../src/testkit/endpoint/openai-completions.ts";
+import { openAiResponses } from "../../src/testkit/endpoint/openai-responses.ts";
+import type { Frame, ReplyContext } from "../../src/testkit/endpoint/script.ts";
+import type { Protocol, RecordedRequest, ReplyScript, ReplyStep, ReplyUsage } from "./script.ts";
 
 export { contextOverflowReply } from "./errors.ts";
 export type { Protocol, RecordedRequest, ReplyScript, ReplyStep, ReplyUsage } from "./script.ts";
@@ -127,6 +120,11 @@ class ServerState {
     if (step.status !== undefined && step.status >= 400) {
       const body = step.errorBody ?? errorBody(protocol, step.status, `scripted status ${step.status}`);
       return sendJson(response, step.status, body, step.headers);
+    }
+    if (step.page !== undefined) {
+      response.writeHead(200, { "content-type": "text/html; charset=utf-8" });
+      response.end(step.page);
+      return;
     }
     const model = match[1] ?? String(request.body["model"]);
     const usage = step.usage === undefined ? countedUsage(request, step) : step.usage;

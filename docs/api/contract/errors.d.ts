@@ -19,6 +19,7 @@ export declare const ERROR_CODES: {
     readonly live_turn_too_large: "The current turn alone exceeds the model's window.";
     readonly runtime_unknown: "No agent runtime has this id.";
     readonly runtime_unsupported: "The chosen runtime cannot run this model.";
+    readonly thread_unknown: "The runtime has no native thread with this id.";
     readonly runtime_failed: "The agent runtime failed in a way it does not explain.";
     readonly engine_unknown: "The engine in the slot is not registered.";
     readonly engine_failed: "The engine in the slot could not be created.";
@@ -26,10 +27,14 @@ export declare const ERROR_CODES: {
     readonly host_requirement: "The runtime cannot do what the engine requires.";
     readonly plugin_failed: "A plugin that the configuration enables could not be loaded.";
     readonly plugin_duplicate_id: "Two plugins registered the same id.";
+    readonly plugin_unknown: "No plugin has this id.";
+    readonly plugin_invalid: "A plugin's manifest or files cannot be used.";
+    readonly plugin_install_failed: "A plugin could not be installed, updated or removed.";
     readonly prompt_blocked: "A hook blocked the input.";
     readonly cost_limit: "The next request would exceed a cost limit, or its cost cannot be known.";
     readonly subagent_limit: "No further subagent may be started: too deep, or too many at once.";
     readonly turn_aborted: "The turn was aborted.";
+    readonly turn_not_running: "No turn is running in the session that could take it, or its process did not answer.";
     readonly turn_deadline: "The turn took longer than its deadline.";
     readonly deadline_exceeded: "An operation took longer than its deadline.";
     readonly session_not_found: "No session has this key.";

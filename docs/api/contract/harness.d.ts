@@ -7,8 +7,11 @@ import type { Stage, TurnEvent } from "./events.ts";
 import type { AdditionalContext, Fragment } from "./fragment.ts";
 import type { AgentMessage, ImagePart, TextPart, Usage, UserMessage } from "./message.ts";
 import type { ModelInfo } from "./model.ts";
+import type { HarnessBinding, HarnessThreads, NativeCompaction, NativeCompactionRequest } from "./native.ts";
 import type { ReceiptPart, Seam } from "./receipt.ts";
+import type { RuntimeTraits } from "./runtimes.ts";
 import type { ToolSet } from "./tool.ts";
+export type { HarnessBinding, NativeCompaction, NativeCompactionRequest } from "./native.ts";
 /** What the model sees next, in order. */
 export interface AssembledContext {
     /** The final system prompt (or developer instructions), additions and hooks applied. */
@@ -26,14 +29,10 @@ export interface AssembledContext {
         epoch?: string;
         fingerprint?: string;
     };
+    /** `system` holds an addition of the engine. */
+    hasSystemPromptAddition?: boolean;
     /** Why this is the plain history and not the engine's answer; absent when it is. */
     degraded?: string;
-}
-/** Which native thread of a runtime a session goes on in. Plain JSON; kept with the session, never shown to a model. */
-export interface HarnessBinding {
-    nativeId: string;
-    /** What the runtime needs to know of the thread besides, such as what it holds. */
-    state: Readonly<Record<string, unknown>>;
 }
 /** Steering input with the set that came with it, which takes the place of the one before; null where none came. */
 export type SteeringMessage = UserMessage & {
@@ -77,6 +76,13 @@ export interface HarnessTurn {
     /** The turn's whole set, as the caller gave it, for a runtime that de-duplicates by itself; null where there is none. */
     readonly additionalContext: AdditionalContext | null;
     /**
+     * The runtime's own compaction took the fragments from the model's sight: those of the current set, written down anew,
+     * for the runtime to show again. Never throws.
+     */
+    fragmentsLost(): readonly Fragment[];
+    /** Transcript entry of the newest message of the turn; undefined while none is written. */
+    newestEntryId(): string | undefined;
+    /**
      * Runs the engine behind the failure policy. Call it at the runtime's seam, before each model call (or each
      * turn of a thread). With `overflow` the provider has just refused the context as too long: the host compacts
      * first. Never throws but `turn_aborted`, `context_overflow`, `live_turn_too_large`.
@@ -94,14 +100,18 @@ export interface HarnessTurn {
     emit(event: TurnEvent): Promise<void>;
     /** The session's thread in this runtime, where it has one. */
     binding(): HarnessBinding | undefined;
-    /** Keeps or (undefined) forgets it, durably. A failure is a degradation; never throws. */
+    /** Keeps or (undefined) forgets it; every process sees it at once. A failure is a degradation; never throws. */
     bind(binding: HarnessBinding | undefined): void;
     /** Something did not go as the engine or the user wants it, and the turn goes on. */
     degrade(stage: Stage, reason: string): void;
-    /** Tells what a model request held, once it is sent, and its usage, once known. */
+    /**
+     * Tells what a model request held, once it is sent, and its usage, once known. `seam`: how the context reaches the
+     * model in this turn, where that is not the harness's usual one.
+     */
     receipt(request: {
         parts?: ReceiptPart[];
         usage?: Usage;
+        seam?: Seam;
     }): void;
     readonly signal: AbortSignal;
 }
@@ -109,13 +119,7 @@ export interface HarnessTurnResult {
     stopReason: "stop" | "aborted" | "length" | "max_steps" | "yielded";
     usage: Usage;
 }
-export type SupportResult = {
-    supported: true;
-} | {
-    supported: false;
-    reason: string;
-};
-export interface AgentHarness {
+export interface AgentHarness extends RuntimeTraits, HarnessThreads {
     readonly id: string;
     readonly label: string;
     /** `HARNESS_CONTRACT`. */
@@ -131,21 +135,16 @@ export interface AgentHarness {
     readonly capabilities: readonly HostCapability[];
     /** Tools of the host that the runtime has as its own: they are not offered, and rule what its own may do. */
     readonly nativeTools?: readonly string[];
-    supports(model: ModelInfo): SupportResult;
     /** Runs one turn. Throws `PagurusError`; anything else is reported as `runtime_failed`. */
     runTurn(turn: HarnessTurn): Promise<HarnessTurnResult>;
-    /** Asks for the runtime's own compaction of a bound thread. */
-    compact?(binding: {
-        nativeId: string;
-    }, signal: AbortSignal): Promise<{
-        compacted: boolean;
-        reason?: string;
-    }>;
-    /** Forgets a binding (`/reset`, `/new`). */
-    reset?(binding: {
-        nativeId: string;
-    }): Promise<void>;
-    /** Takes over a native thread: its history as messages. */
-    adopt?(nativeId: string): Promise<AgentMessage[]>;
+    /**
+     * Where no engine governs, the runtime keeps the context of its threads itself and compacts them in its own way; the
+     * host then compacts nothing before or inside its turns.
+     */
+    readonly keepsContext?: boolean;
+    /** Asks for the runtime's own compaction of a bound thread. What it throws fails no compaction of the engine. */
+    compact?(binding: HarnessBinding, request: NativeCompactionRequest): Promise<NativeCompaction>;
+    /** The session does not go on with the thread any more (`/reset`, `/new`). */
+    reset?(binding: HarnessBinding): Promise<void>;
     dispose?(): Promise<void>;
 }

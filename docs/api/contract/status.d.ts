@@ -51,7 +51,10 @@ export interface StatusReport {
     /** The id is `unavailable` where none can be chosen. */
     Runtime: {
         id: string;
+        /** Where the choice comes from, in words; empty where none can be made. */
         rule: string;
+        /** Why no other runtime runs the model, where another one is meant to. */
+        why?: string;
     };
     engine: {
         selected: string;

@@ -2,6 +2,7 @@
  * The session store as the host uses it. One embedded implementation (`src/session`); the interface leaves room
  * for one in a database server.
  */
+import type { NativeHistory } from "./native.ts";
 import type { NewEntry } from "./transcript.ts";
 import type { SessionReader, SessionRecord, SessionWriter } from "./writer.ts";
 /** A successor that a rotating compaction made: a transcript file, or a session that the store has already. */
@@ -67,9 +68,10 @@ export interface SessionStore {
     export(sessionKey: string, format: "jsonl" | "markdown"): AsyncIterable<Uint8Array>;
     /**
      * Takes our JSON lines export (one with a corrupt line is refused), or the conversation of another program. `tell`
-     * is given a sentence on each thing that was taken, left out or set aside. Throws `import_invalid`.
+     * is given a sentence on each thing that was taken, left out or set aside. An empty session under the key gives way
+     * to it. Throws `import_invalid`, `session_exists`, `session_locked`.
      */
-    import(file: string, options?: {
+    import(source: string | NativeHistory, options?: {
         sessionKey?: string;
         format?: string;
         tell?: (sentence: string) => void;

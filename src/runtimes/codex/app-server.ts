@@ -6,16 +6,23 @@ import { METHOD_NOT_FOUND, RpcError, RpcPeer, type RpcRequestOptions } from "../
 import { findCodex, type FoundCodex } from "./find.ts";
 import { QUIET_ARGUMENTS } from "./network.ts";
 import type { CurrentTimeReadResponse, InitializeParams, InitializeResponse } from "./protocol.ts";
-import { CODEX_VERSION, versionOfUserAgent } from "./version.ts";
+import { CODEX_VERSION, driftOf, versionOfUserAgent } from "./version.ts";
 
-/** From the start of the process to its answer to `initialize`, ms; the measured median is 214. */
+/** The measured median is 214. */
 const START_DEADLINE_MS = 30_000;
 /** How long the output is still read after the child has ended, ms. */
 const OPEN_OUTPUT_MS = 100;
 
+/** Lines before its first answer that are no messages; a program that writes more of them is not Codex. */
+const MOST_FOREIGN_LINES = 20;
+const NOT_CODEX = "check that it is Codex, or name another program in plugins.entries.codex.config.command";
+const GOES_ON = "What was done until then is in the session; the next turn starts Codex again.";
+
 /** Notifications of no thread that the user should know of. */
 const WARNINGS = new Set(["configWarning", "warning"]);
 const WARNING_CHARACTERS = 500;
+/** Codex may list all methods that it knows. */
+const MOST_ERROR_CHARACTERS = 300;
 
 /** What a thread tells; none of these may throw, and one that does is warned of. */
 export interface ThreadListener {
@@ -32,6 +39,8 @@ export interface AppServer {
   readonly version: string;
   readonly pid: number;
   readonly codexHome: string;
+  /** Says that another version runs than the one Pagurus was made for; a sentence. */
+  readonly drift: string | undefined;
   readonly isAlive: boolean;
   /** Rejects as `RpcPeer.request` does; at once with `runtime_failed` when the child is gone. */
   request<T = unknown>(method: string, params: unknown, options?: RpcRequestOptions): Promise<T>;
@@ -51,6 +60,8 @@ export interface AppServersOptions {
   clientVersion: string;
   /** Resolves `@openai/codex` of the user's install from here. */
   from?: string | undefined;
+  /** From the start of the process to its answer to `initialize`, ms. Default 30,000. */
+  startDeadlineMs?: number | undefined;
   warn?(sentence: string, details?: Record<string, unknown>): void;
 }
 
@@ -62,6 +73,7 @@ export class AppServers {
   #current: Promise<CodexAppServer> | undefined;
   /** Every child that was started and may not be gone yet. */
   readonly #servers = new Set<CodexAppServer>();
+  readonly #told = new WeakSet<AppServer>();
   #disposed = false;
 
   constructor(options: AppServersOptions) {
@@ -80,6 +92,19 @@ export class AppServers {
       // It ended since; whoever comes first starts the next.
       if (this.#current === current) this.#current = undefined;
     }
+  }
+
+  /** The child that runs, if one does; starts none. */
+  async running(): Promise<AppServer | undefined> {
+    const server = await this.#current?.catch(() => undefined);
+    return server?.isAlive === true ? server : undefined;
+  }
+
+  /** Once for each child: that another version runs than the expected one, to be told to a user. */
+  takeDrift(server: AppServer): string | undefined {
+    if (this.#told.has(server)) return undefined;
+    this.#told.add(server);
+    return server.drift;
   }
 
   /** Whether a binary can be found, without starting it. */
@@ -127,7 +152,7 @@ export class AppServers {
     void child.exited.then(() => child.end()).then(() => this.#servers.delete(server));
     try {
       if (this.#disposed) throw new PagurusError("runtime_failed", "its host was ended meanwhile.");
-      await server.introduce(this.#options.clientVersion);
+      await server.introduce(this.#options.clientVersion, this.#options.startDeadlineMs);
       return server;
     } catch (error) {
       const failure = startFailed(error, found.command);
@@ -137,9 +162,12 @@ export class AppServers {
   }
 }
 
+/** A program that ends or is silent without a word of why may be any other. */
 function startFailed(error: unknown, command: string): PagurusError {
   const why = error instanceof Error ? error.message : String(error);
-  return new PagurusError("runtime_failed", `Codex did not start (\`${command} app-server\`): ${why}`, {
+  const isWordless = /^Codex ended with code \d+\.$|was not answered within/.test(why);
+  const said = isWordless ? why.replace(/\.$/, `; ${NOT_CODEX}.`) : why;
+  return new PagurusError("runtime_failed", `Codex did not start (\`${command} app-server\`): ${said}`, {
     cause: error,
     details: { command },
   });
@@ -148,11 +176,15 @@ function startFailed(error: unknown, command: string): PagurusError {
 class CodexAppServer implements AppServer {
   version = "unknown";
   codexHome = "";
+  drift: string | undefined;
   readonly #child: RpcChild;
   readonly #peer: RpcPeer;
   readonly #warn: Warn;
   readonly #listeners = new Map<string, ThreadListener[]>();
+  /** Threads of agents that Codex started by itself, and whose they are. */
+  readonly #parents = new Map<string, string>();
   #closed: PagurusError | undefined;
+  #isIntroduced = false;
 
   constructor(child: RpcChild, warn: Warn) {
     this.#child = child;
@@ -160,16 +192,21 @@ class CodexAppServer implements AppServer {
     this.#peer = new RpcPeer(child, {
       notification: (method, params) => this.#notified(method, params),
       request: (method, params) => this.#asked(method, params),
-      ended: () => child.reasonOfEnd(),
+      ended: async () => this.#reasonFor(await child.reasonOfEnd()),
       skipped: (count) => {
         // Once is enough: a program that prints to its output may do so without end.
         if (count === 1) this.#warn("Codex wrote a line that is no message; such lines are skipped.");
+        if (count < MOST_FOREIGN_LINES || this.#isIntroduced) return;
+        const what = `its first ${MOST_FOREIGN_LINES} lines are no messages of Codex; ${NOT_CODEX}.`;
+        void this.end(new PagurusError("runtime_failed", what));
       },
       problem: (error) => this.#warn("A listener of a Codex thread failed.", { error: String(error) }),
     });
     // The end of the output closes the connection, behind all that was said before it. Something that the child
     // started may hold the output open.
-    void child.exited.then((reason) => setTimeout(() => this.#peer.close(reason), OPEN_OUTPUT_MS).unref());
+    void child.exited.then((reason) =>
+      setTimeout(() => this.#peer.close(this.#reasonFor(reason)), OPEN_OUTPUT_MS).unref(),
+    );
     void this.#peer.closed.then((reason) => this.#ended(reason));
   }
 
@@ -181,8 +218,18 @@ class CodexAppServer implements AppServer {
     return this.#child.isAlive && !this.#closed;
   }
 
-  request<T = unknown>(method: string, params: unknown, options?: RpcRequestOptions): Promise<T> {
-    return this.#peer.request(method, params, options) as Promise<T>;
+  async request<T = unknown>(method: string, params: unknown, options?: RpcRequestOptions): Promise<T> {
+    try {
+      return (await this.#peer.request(method, params, options)) as T;
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      const { message, code, data } = error;
+      const cut = message.length > MOST_ERROR_CHARACTERS;
+      const said = cut ? `${message.slice(0, MOST_ERROR_CHARACTERS)}…` : message;
+      // What another version refuses, it may refuse for what it does not know.
+      const drift = this.drift === undefined ? "" : `${said.endsWith(".") ? "" : "."} ${this.drift}`;
+      throw new RpcError(`${said}${drift}`, code, data);
+    }
   }
 
   listen(threadId: string, listener: ThreadListener): () => void {
@@ -199,24 +246,24 @@ class CodexAppServer implements AppServer {
     };
   }
 
-  /** The handshake. Rejects as requests do. */
-  async introduce(clientVersion: string): Promise<void> {
+  /** The handshake. Rejects as requests do, and where the answer is not Codex's. */
+  async introduce(clientVersion: string, deadlineMs = START_DEADLINE_MS): Promise<void> {
     const params: InitializeParams = {
       clientInfo: { name: "pagurus", title: "Pagurus", version: clientVersion },
       capabilities: { experimentalApi: true, requestAttestation: false },
     };
-    const answer = await this.request<Partial<InitializeResponse>>("initialize", params, {
-      deadlineMs: START_DEADLINE_MS,
+    const answer = await this.request<Partial<InitializeResponse> | null>("initialize", params, {
+      deadlineMs,
     });
+    const { userAgent, codexHome } = answer ?? {};
+    if (typeof userAgent !== "string")
+      throw new PagurusError("runtime_failed", `it does not introduce itself as Codex does; ${NOT_CODEX}.`);
     this.#peer.notify("initialized");
-    if (typeof answer.codexHome === "string") this.codexHome = answer.codexHome;
-    const version = typeof answer.userAgent === "string" ? versionOfUserAgent(answer.userAgent) : undefined;
-    this.version = version ?? "unknown";
-    if (version === CODEX_VERSION) return;
-    this.#warn(
-      `Codex ${this.version} runs, and Pagurus was made for ${CODEX_VERSION}; if turns fail, install that version.`,
-      { running: this.version, expected: CODEX_VERSION },
-    );
+    this.#isIntroduced = true;
+    if (typeof codexHome === "string") this.codexHome = codexHome;
+    this.version = versionOfUserAgent(userAgent) ?? "unknown";
+    this.drift = driftOf(this.version);
+    if (this.drift !== undefined) this.#warn(this.drift, { running: this.version, expected: CODEX_VERSION });
   }
 
   /** Rejects what is open with the reason, then ends the child and its group. */
@@ -225,14 +272,40 @@ class CodexAppServer implements AppServer {
     return this.#child.end();
   }
 
+  /** An end in the middle of its work, as the turns on it are told; one at its start is told by who started it. */
+  #reasonFor(reason: PagurusError): PagurusError {
+    if (!this.#isIntroduced) return reason;
+    const { code, message, cause, details } = reason;
+    return new PagurusError(code, `${message} ${GOES_ON}`, { cause, details });
+  }
+
   #notified(method: string, params: unknown): void {
     const thread = threadOf(params);
+    if (method === "item/completed") this.#noteAgents(params);
     if (thread === undefined) {
       if (WARNINGS.has(method)) this.#warn("Codex warns about its set-up.", warningOf(params));
       return;
     }
-    for (const listener of this.#listeners.get(thread) ?? [])
+    for (const listener of this.#listenersOf(thread))
       this.#guarded(() => listener.notification(method, params));
+  }
+
+  /** Agents that Codex started by itself: what one asks is asked of whom its parent's turn belongs to. */
+  #noteAgents(params: unknown): void {
+    const { item } = (params ?? {}) as { item?: Readonly<Record<string, unknown>> };
+    const { type, tool, senderThreadId: parent, receiverThreadIds: agents } = item ?? {};
+    if (type !== "collabAgentToolCall" || tool !== "spawnAgent") return;
+    if (typeof parent !== "string" || !Array.isArray(agents)) return;
+    for (const id of agents) if (typeof id === "string" && id !== parent) this.#parents.set(id, parent);
+  }
+
+  /** Of the thread, or of the nearest of its parents that has any. */
+  #listenersOf(thread: string): readonly ThreadListener[] {
+    for (let id: string | undefined = thread; id !== undefined; id = this.#parents.get(id)) {
+      const found = this.#listeners.get(id);
+      if (found) return found;
+    }
+    return [];
   }
 
   async #asked(method: string, params: unknown): Promise<unknown> {
@@ -240,7 +313,7 @@ class CodexAppServer implements AppServer {
     if (method === "currentTime/read")
       return { currentTimeAt: Math.floor(Date.now() / 1000) } satisfies CurrentTimeReadResponse;
     const thread = threadOf(params);
-    const listener = thread === undefined ? undefined : this.#listeners.get(thread)?.at(-1);
+    const listener = thread === undefined ? undefined : this.#listenersOf(thread).at(-1);
     if (listener) return listener.request(method, params);
     throw new RpcError(
       thread === undefined

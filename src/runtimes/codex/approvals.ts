@@ -14,10 +14,31 @@ function text(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** What a shell was asked to run, without the shell. */
+/** A word of a command line, quotes and escapes resolved, and where it ends; undefined for a line that is cut short. */
+function wordAt(line: string, from: number): { word: string; end: number } | undefined {
+  let word = "";
+  let quote = "";
+  for (let at = from; at < line.length; at += 1) {
+    const char = line[at] ?? "";
+    const next = line[at + 1] ?? "";
+    if (quote === "" && char === " ") return { word, end: at };
+    if (char === quote) quote = "";
+    else if (quote === "" && (char === "'" || char === '"')) quote = char;
+    else if (char === "\\" && (quote === "" || (quote === '"' && '$`"\\'.includes(next)))) {
+      word += next;
+      at += 1;
+    } else word += char;
+  }
+  return quote === "" ? { word, end: line.length } : undefined;
+}
+
+const SHELL_CALL = /^\S*\/?(?:bash|sh|zsh) -l?c (?=\S)/;
+
+/** What a shell was asked to run, without the shell: Codex tells the three words of the call, quoted as a shell reads them. */
 export function bareCommand(command: string): string {
-  const match = /^\S*\/?(?:bash|sh|zsh) -l?c '([\s\S]*)'$/.exec(command);
-  return match?.[1] === undefined ? command : match[1].replaceAll(`'"'"'`, "'").replaceAll(`'\\''`, "'");
+  const start = SHELL_CALL.exec(command)?.[0].length;
+  const script = start === undefined ? undefined : wordAt(command, start);
+  return script?.end === command.length ? script.word : command;
 }
 
 function contentItem(part: TextPart | ImagePart): object {
@@ -57,7 +78,8 @@ async function decideChanges(
 ): Promise<object> {
   const id = text(params["itemId"]);
   // What was not announced cannot be judged.
-  for (const { path, diff } of announced.get(id) ?? [{ path: "", diff: "" }]) {
+  const changes = announced.get(id) ?? [];
+  for (const { path, diff } of changes.length > 0 ? changes : [{ path: "", diff: "" }]) {
     const answer = (await decide(turn, id, "write", { path, content: diff })) as { decision: string };
     if (answer.decision !== "accept") return answer;
   }

@@ -71,6 +71,8 @@ export class CatalogFiles {
   readonly #folder: string;
   readonly #source: () => CatalogSource;
   #own: Promise<Catalog> | undefined;
+  /** By model: a catalog is most of a megabyte, and what it says stays the same while the host runs. */
+  readonly #files = new Map<string, string>();
 
   /** `folder` is the host's: files are made there, one for each model and version. */
   constructor(folder: string, source: () => CatalogSource) {
@@ -80,6 +82,8 @@ export class CatalogFiles {
 
   /** Path of the catalog for a model. Throws `runtime_failed`. */
   async file(modelId: string): Promise<string> {
+    const made = this.#files.get(modelId);
+    if (made !== undefined && existsSync(made)) return made;
     this.#own ??= this.#read();
     const text = JSON.stringify(raised(await this.#own, modelId));
     const name = createHash("sha256").update(text).digest("hex").slice(0, 16);
@@ -88,6 +92,7 @@ export class CatalogFiles {
       ensurePrivateDir(this.#folder);
       writeFileAtomic(file, text);
     }
+    this.#files.set(modelId, file);
     return file;
   }
 

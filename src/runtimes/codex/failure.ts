@@ -44,11 +44,44 @@ export function nativeCode(info: unknown): { name: string; status?: number } {
   return typeof status === "number" ? { name, status } : { name };
 }
 
+const ADVICE: Partial<Record<ErrorCode, string>> = {
+  model_auth: "check the key of its provider or log in with `codex login`, then send the request again",
+  model_rate_limited: "wait a while or choose another model, then send the request again",
+  model_unavailable: "check the network and the `baseUrl` of its provider, then send the request again",
+  model_unknown: "check the name of the model and the `baseUrl` of its provider",
+  model_bad_request: "check `api` and `models` of its provider",
+};
+const MOST_REASON_CHARACTERS = 300;
+
+/** The provider's own words in a body that Codex hands on as it came; undefined where it is none. */
+function wordsOfBody(message: string): string | undefined {
+  try {
+    const body = JSON.parse(message) as { error?: { message?: unknown } | null; message?: unknown } | null;
+    const words = body?.error?.message ?? body?.message;
+    return typeof words === "string" ? words : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** In one line without markup: proxies answer with whole pages. */
+function reasonOf(message: string): string {
+  const plain = (wordsOfBody(message) ?? message)
+    .replaceAll(/<(style|script|title)\b[\s\S]*?<\/\1>|<[^<>]*>/gi, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  const cut = plain.length > MOST_REASON_CHARACTERS ? `${plain.slice(0, MOST_REASON_CHARACTERS)}…` : plain;
+  return cut.replace(/\.?$/, ".");
+}
+
 function codeOf(name: string, status: number | undefined, message: string): ErrorCode {
   const byStatus = status === undefined ? undefined : BY_STATUS[status];
   if (byStatus) return byStatus;
-  if (name === "other" && /stream disconnected|stream closed/i.test(message)) return "model_stream_cut";
-  return BY_NAME[name] ?? "runtime_failed";
+  if (/cannot be reached/.test(message)) return "model_unavailable";
+  if (name !== "other") return BY_NAME[name] ?? "runtime_failed";
+  if (/stream disconnected|stream closed/i.test(message)) return "model_stream_cut";
+  // Codex hands the body on where the endpoint has refused the request.
+  return wordsOfBody(message) === undefined ? "runtime_failed" : "model_bad_request";
 }
 
 /** `error` of a failed turn, or of an `error` notification. */
@@ -56,9 +89,11 @@ export function turnFailure(error: NativeError | null | undefined): PagurusError
   const message = typeof error?.message === "string" ? error.message : "it gave no reason";
   const { name, status } = nativeCode(error?.codexErrorInfo);
   const shown = status === undefined ? name : `${name}, HTTP ${status}`;
+  const code = codeOf(name, status, message);
+  const advice = ADVICE[code] ?? "send the request again";
   return new PagurusError(
-    codeOf(name, status, message),
-    `Codex ended the turn with an error (${shown}): ${message.replace(/\.?$/, ".")} The conversation is kept; send the request again.`,
+    code,
+    `Codex ended the turn with an error (${shown}): ${reasonOf(message)} The conversation is kept; ${advice}.`,
     { details: { codexError: name, ...(status === undefined ? {} : { status }) } },
   );
 }

@@ -1,35 +1,62 @@
 /** The `codex` runtime: turns that the real `codex app-server` executes, under the context engine of the host. */
 import { join } from "node:path";
+import { PagurusError } from "../../contract/errors.ts";
 import type { AgentHarness } from "../../contract/harness.ts";
 import { HARNESS_CONTRACT } from "../../contract/version.ts";
-import type { AppServers } from "./app-server.ts";
+import { codexClaims } from "./claims.ts";
+import type { NativeThreads } from "./native-threads.ts";
 import type { CodexOptions } from "./options.ts";
+import type { TurnSurroundings } from "./place.ts";
+import { CODEX_SURFACES } from "./surfaces.ts";
 import type { TurnRunner } from "./run-turn.ts";
+import { isTheirs } from "./thread.ts";
 
-/** `plugins.entries.codex.config`; what is not understood is left at its default. */
-export function readCodexSettings(config: unknown): Pick<CodexOptions, "command" | "sandbox"> {
-  const { command, sandbox } = (config ?? {}) as { command?: unknown; sandbox?: unknown };
-  return {
-    ...(typeof command === "string" && command !== "" ? { command } : {}),
-    ...(sandbox === "workspace-write" || sandbox === "danger-full-access" ? { sandbox } : {}),
-  };
+type CodexSettings = Pick<CodexOptions, "command" | "sandbox" | "seam">;
+
+const SANDBOXES = ["read-only", "workspace-write", "danger-full-access"] as const;
+const SEAMS = ["thread", "projection"] as const;
+
+/** `plugins.entries.codex.config`. Throws `config_invalid` for a value that is none of those it knows. */
+export function readCodexSettings(config: unknown): CodexSettings {
+  const { command, sandbox, context } = (config ?? {}) as Readonly<Record<string, unknown>>;
+  if (command !== undefined && (typeof command !== "string" || command === ""))
+    throw unknownSetting("command", command, ["a path", "a name"]);
+  const found: CodexSettings = command === undefined ? {} : { command };
+  if (sandbox !== undefined) found.sandbox = oneOf("sandbox", sandbox, SANDBOXES);
+  if (context !== undefined) found.seam = oneOf("context", context, SEAMS);
+  return found;
+}
+
+function oneOf<T extends string>(key: string, value: unknown, known: readonly T[]): T {
+  const found = known.find((each) => each === value);
+  if (found === undefined) throw unknownSetting(key, value, known);
+  return found;
+}
+
+function unknownSetting(key: string, value: unknown, known: readonly string[]): PagurusError {
+  const given = typeof value === "string" ? `"${value}"` : `of type ${typeof value}`;
+  return new PagurusError(
+    "config_invalid",
+    `plugins.entries.codex.config.${key} is ${given}; give one of: ${known.join(", ")}.`,
+  );
 }
 
 /** Tools of the host for which Codex has its own. */
 const NATIVE_TOOLS = ["read", "write", "edit", "glob", "search", "shell"];
 
 interface Loaded {
-  servers: AppServers;
+  around: TurnSurroundings;
   runner: TurnRunner;
 }
 
 /** At the first turn: a host that never runs Codex loads none of it. */
 async function load(options: CodexOptions): Promise<Loaded> {
   const { env, command, log } = options;
-  const [{ AppServers: Servers }, { CatalogFiles }, { TurnRunner: Runner }] = await Promise.all([
+  const [{ AppServers: Servers }, { CatalogFiles }, { TurnRunner: Runner }, { Threads }] = await Promise.all([
     import("./app-server.ts"),
     import("./catalog.ts"),
     import("./run-turn.ts"),
+    import("./threads.ts"),
   ]);
   const servers = new Servers({
     env,
@@ -41,11 +68,17 @@ async function load(options: CodexOptions): Promise<Loaded> {
     const found = servers.find();
     return "reason" in found ? { command: "codex", args: [], env } : { ...found, env };
   });
-  return { servers, runner: new Runner({ ...options, servers, catalogs }) };
+  const around = { ...options, servers, catalogs, threads: new Threads() };
+  return { around, runner: new Runner(around) };
 }
 
 export function createCodexHarness(options: CodexOptions): AgentHarness {
   let loaded: Promise<Loaded> | undefined;
+  const native = async (): Promise<NativeThreads> => {
+    loaded ??= load(options);
+    const { NativeThreads: Threads } = await import("./native-threads.ts");
+    return new Threads((await loaded).around.servers);
+  };
   return {
     id: "codex",
     label: "Codex app-server",
@@ -62,25 +95,29 @@ export function createCodexHarness(options: CodexOptions): AgentHarness {
       "thread-bootstrap-projection",
     ],
     nativeTools: NATIVE_TOOLS,
-    supports: ({ api, ref }) =>
-      api === "openai-responses"
-        ? { supported: true }
-        : {
-            supported: false,
-            reason: `Codex speaks the Responses API and ${ref} is served over ${api}.`,
-          },
+    surfaces: CODEX_SURFACES,
+    ...codexClaims(options),
     runTurn: async (turn) => {
       loaded ??= load(options);
       return (await loaded).runner.run(turn);
     },
-    // The engine's compaction is an epoch, and an epoch is a thread.
-    compact: () =>
-      Promise.resolve({
-        compacted: false,
-        reason: "the next turn begins a new thread from the engine's context",
-      }),
+    threads: async (filter, signal) => (await native()).list(filter, signal),
+    adopt: async (nativeId, signal) => (await native()).adopt(nativeId, signal),
+    program: async (signal) => (await native()).program(signal),
+    keepsContext: true,
+    compact: async (binding, request) => {
+      loaded ??= load(options);
+      const [{ around }, { compactThread }] = await Promise.all([loaded, import("./compact.ts")]);
+      return compactThread(binding, request, around);
+    },
+    reset: async (binding) => {
+      if (isTheirs(binding)) return;
+      const around = (await loaded)?.around;
+      const server = await around?.servers.running();
+      if (server) around?.threads.leave(server, binding.nativeId);
+    },
     dispose: async () => {
-      await (await loaded)?.servers.dispose();
+      await (await loaded)?.around.servers.dispose();
     },
   };
 }

@@ -10,6 +10,9 @@ import type {
   ToolResultMessage,
 } from "../../contract/message.ts";
 
+import type { Fragment } from "../../contract/fragment.ts";
+import type { JsonValue } from "./protocol.ts";
+
 /** Codex cuts a longer output of a tool in silence when it is injected; characters, with room for the note. */
 const MOST_OUTPUT_CHARS = 45_000;
 const HEAD_CHARS = 30_000;
@@ -91,4 +94,13 @@ export function toHistoryItems(messages: readonly AgentMessage[]): Converted {
     return [{ type: "function_call_output", call_id: message.toolCallId, output }];
   });
   return { items, shortened: short };
+}
+
+/** Fragments as the items that Codex makes of them. Source: facts of the app-server, section 3. */
+export function fragmentItems(fragments: readonly Fragment[]): JsonValue[] {
+  return fragments.map(({ role, text }) => ({
+    type: "message",
+    role,
+    content: [{ type: "input_text", text }],
+  }));
 }

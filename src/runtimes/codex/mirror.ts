@@ -6,13 +6,11 @@
 import type {
   AgentMessage,
   AssistantMessage,
-  ImagePart,
   StopReason,
-  TextPart,
-  ToolCallPart,
   ToolResultMessage,
   Usage,
 } from "../../contract/message.ts";
+import { itemCall, itemOutput, itemParts, itemReasoning } from "../../responses/items.ts";
 
 /** An item as Codex reports it; fields are checked where they are read. */
 export type RawItem = Readonly<Record<string, unknown>> & { type: string };
@@ -26,50 +24,6 @@ function text(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-function parts(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value)
-    ? value.filter((part): part is Record<string, unknown> => typeof part === "object" && part !== null)
-    : [];
-}
-
-function argumentsOf(value: unknown): Record<string, unknown> {
-  try {
-    const parsed: unknown = JSON.parse(text(value) || "{}");
-    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed))
-      return parsed as Record<string, unknown>;
-  } catch {
-    // What the model wrote is kept as it is; Codex has told it that it cannot be parsed.
-  }
-  return { input: text(value) };
-}
-
-/** The call that an item stands for, where it is one. */
-function callOf(item: RawItem): ToolCallPart | undefined {
-  const id = text(item["call_id"]) || text(item["id"]);
-  if (id === "") return undefined;
-  if (item.type === "function_call")
-    return { type: "toolCall", id, name: text(item["name"]), arguments: argumentsOf(item["arguments"]) };
-  if (item.type === "custom_tool_call")
-    return { type: "toolCall", id, name: text(item["name"]), arguments: { input: text(item["input"]) } };
-  if (item.type === "local_shell_call")
-    return { type: "toolCall", id, name: "shell", arguments: { action: item["action"] } };
-  if (item.type === "tool_search_call")
-    return { type: "toolCall", id, name: "tool_search", arguments: { query: item["arguments"] } };
-  return undefined;
-}
-
-const DATA_URL = /^data:([^;,]+);base64,(.*)$/s;
-
-function outputContent(output: unknown): (TextPart | ImagePart)[] {
-  if (typeof output === "string") return [{ type: "text", text: output }];
-  return parts(output).map((part): TextPart | ImagePart => {
-    const match = DATA_URL.exec(text(part["image_url"]));
-    return match?.[1] !== undefined && match[2] !== undefined
-      ? { type: "image", mimeType: match[1], data: match[2] }
-      : { type: "text", text: text(part["text"]) };
-  });
-}
-
 export class TurnMirror {
   readonly #identity: Identity;
   readonly #emit: (message: AgentMessage) => void;
@@ -81,6 +35,8 @@ export class TurnMirror {
   /** Text that has streamed in and no item holds yet, by item. */
   readonly #streamed = new Map<string, string>();
 
+  /** Items that are complete. */
+  readonly #whole = new Set<string>();
   /** Beginnings of items that were told before they were complete. */
   readonly #said = new Map<string, string>();
 
@@ -91,6 +47,8 @@ export class TurnMirror {
   }
 
   delta(itemId: string, delta: string): void {
+    // A thread's file may be ahead of what streams.
+    if (this.#whole.has(itemId)) return;
     this.#streamed.set(itemId, (this.#streamed.get(itemId) ?? "") + delta);
   }
 
@@ -99,12 +57,19 @@ export class TurnMirror {
     this.#failed.add(callId);
   }
 
+  /** The answer broke off and is asked for again: Codex drops what no item holds, and so do we. */
+  retry(): void {
+    this.#streamed.clear();
+  }
+
   item(item: RawItem): void {
     if (item.type === "message") return this.#message(item);
     if (item.type === "reasoning") return this.#reasoning(item);
-    const call = callOf(item);
-    if (call) {
+    const call = itemCall(item);
+    if (call && call.id !== "") {
       this.#calls.set(call.id, call.name);
+      // An answer that was asked for again may use an id again.
+      this.#answered.delete(call.id);
       this.#content.push(call);
       return;
     }
@@ -146,8 +111,9 @@ export class TurnMirror {
   #message(item: RawItem): void {
     if (item["role"] !== "assistant") return;
     const id = text(item["id"]);
+    this.#whole.add(id);
     this.#streamed.delete(id);
-    const whole = parts(item["content"])
+    const whole = itemParts(item["content"])
       .map((part) => text(part["text"]))
       .join("");
     const before = this.#said.get(id) ?? "";
@@ -156,8 +122,7 @@ export class TurnMirror {
   }
 
   #reasoning(item: RawItem): void {
-    const summary = [...parts(item["summary"]), ...parts(item["content"])].map((part) => text(part["text"]));
-    const thinking = summary.filter((line) => line !== "").join("\n\n");
+    const thinking = itemReasoning(item);
     if (thinking !== "") this.#content.push({ type: "thinking", thinking });
   }
 
@@ -167,7 +132,7 @@ export class TurnMirror {
     // An output without a call is a fragment that Codex shows so, or somebody else's.
     if (toolName === undefined || this.#answered.has(toolCallId)) return;
     this.#flush(undefined, "toolUse");
-    const content = outputContent(item.type === "tool_search_output" ? "done" : item["output"]);
+    const content = itemOutput(item.type === "tool_search_output" ? "done" : item["output"]);
     this.#result({ toolCallId, toolName, content, isError: this.#failed.has(toolCallId) });
   }
 

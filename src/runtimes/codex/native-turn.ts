@@ -1,12 +1,14 @@
 /** One turn of a native thread, from `turn/start` to `turn/completed`: its events become ours as they come. */
 import type { PagurusError } from "../../contract/errors.ts";
-import type { TurnEvent } from "../../contract/events.ts";
+import type { PlanStep, TurnEvent } from "../../contract/events.ts";
 import type { HarnessTurn } from "../../contract/harness.ts";
-import type { Usage } from "../../contract/message.ts";
+import type { AgentMessage, Usage } from "../../contract/message.ts";
 import type { ThreadListener } from "./app-server.ts";
 import { answerRequest, bareCommand } from "./approvals.ts";
 import { nativeCode, type NativeError } from "./failure.ts";
 import { TurnMirror, type RawItem } from "./mirror.ts";
+import type { RolloutTail } from "./rollout-tail.ts";
+import type { OpenThread } from "./threads.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -16,6 +18,8 @@ export interface NativeEnd {
 }
 
 const BACKEND = "codex-app-server";
+/** Codex waits for the network without end, 5 s and then twice as long each time. */
+const MOST_UNREACHED = 2;
 
 function fields(value: unknown): Fields {
   return typeof value === "object" && value !== null ? (value as Fields) : {};
@@ -60,11 +64,25 @@ function toolOf(item: Fields): { name: string; arguments: Record<string, unknown
         name: `${text(item["server"])}__${text(item["tool"])}`,
         arguments: { ...fields(item["arguments"]) },
       };
+    case "collabAgentToolCall":
+      return { name: text(item["tool"]), arguments: { prompt: item["prompt"] } };
     case "webSearch":
       return { name: "web_search", arguments: { query: item["query"] } };
     default:
       return undefined;
   }
+}
+
+function planOf(given: Fields): { explanation?: string; steps: PlanStep[] } {
+  const steps = Array.isArray(given["plan"]) ? given["plan"].map(fields) : [];
+  const explanation = text(given["explanation"]);
+  return {
+    ...(explanation === "" ? {} : { explanation }),
+    steps: steps.map(({ step, status }) => ({
+      step: text(step),
+      status: status === "completed" || status === "inProgress" ? status : "pending",
+    })),
+  };
 }
 
 function hasFailed(item: Fields): boolean {
@@ -83,13 +101,24 @@ function outputText(item: Fields): string {
   return contents.map((part) => text(fields(part)["text"])).join("\n");
 }
 
+export interface NativeTurnWatcher {
+  /** Where the thread tells its raw items in its file only. */
+  tail: RolloutTail | undefined;
+  /** Its tokens are noted as Codex counts them. */
+  thread: OpenThread;
+  /** A message of the turn, before the host is told. */
+  onMessage(message: AgentMessage): void;
+  /** Codex compacted the thread inside the turn. */
+  onCompacted(): void;
+}
+
 export class NativeTurn implements ThreadListener {
   readonly ended: Promise<NativeEnd>;
   /** Codex compacted the thread inside this turn. */
   compacted = false;
   /** Of the newest answer of the model. */
   usage: Usage | undefined;
-  /** Resolves when the model has answered more often than the turn allows. */
+  /** Resolves when the turn has to be interrupted: the model answered more often than it may, or cannot be reached. */
   readonly exceeded: Promise<"exceeded">;
   /** Set by the answer to `turn/start`. */
   nativeTurnId: string | undefined;
@@ -99,17 +128,40 @@ export class NativeTurn implements ThreadListener {
   readonly #end = Promise.withResolvers<NativeEnd>();
   #written: Promise<void> = Promise.resolve();
   readonly #exceeds = Promise.withResolvers<"exceeded">();
+  readonly #watcher: NativeTurnWatcher;
   #responses = 0;
+  /** How often in a row Codex found no way to the endpoint, and how the turn ends for that. */
+  #unreached = 0;
+  #unreachable: NativeEnd | undefined;
+  /** Tokens of the thread before its compaction. */
   #tokensBefore = 0;
+  /** While Codex compacts the thread. */
+  #compacting: PromiseWithResolvers<void> | undefined;
 
-  constructor(turn: HarnessTurn) {
+  constructor(turn: HarnessTurn, watcher: NativeTurnWatcher) {
     this.#turn = turn;
+    this.#watcher = watcher;
     this.ended = this.#end.promise;
     this.exceeded = this.#exceeds.promise;
     // A failure that nobody waits for yet is told where it is awaited.
     this.ended.catch(() => undefined);
     const { provider, id: model } = turn.model;
-    this.#mirror = new TurnMirror({ provider, model }, (message) => this.#emit({ type: "message", message }));
+    this.#mirror = new TurnMirror({ provider, model }, (message) => {
+      watcher.onMessage(message);
+      this.#emit({ type: "message", message });
+    });
+  }
+
+  /** Resolves when Codex does not compact the thread, at the latest after `deadlineMs`. */
+  async compactionOver(deadlineMs: number): Promise<void> {
+    const compacting = this.#compacting?.promise;
+    if (!compacting) return;
+    const over = this.ended.then(
+      () => undefined,
+      () => undefined,
+    );
+    const late = new Promise<void>((resolve) => setTimeout(resolve, deadlineMs).unref());
+    await Promise.race([compacting, over, late]);
   }
 
   /** Before input joins the turn. */
@@ -120,6 +172,8 @@ export class NativeTurn implements ThreadListener {
 
   /** After the end: what only streamed, and calls that nothing answered, become messages too. */
   close(how: "stop" | "aborted" | "error"): Promise<void> {
+    this.#drain();
+    this.#watcher.tail?.close();
     this.#mirror.end(how);
     return this.#written;
   }
@@ -136,11 +190,30 @@ export class NativeTurn implements ThreadListener {
 
   notification(method: string, params: unknown): void {
     const given = fields(params);
+    const thread = text(given["threadId"]);
+    if (thread !== "" && thread !== this.#watcher.thread.id) return this.#agentNotified(method, given);
     const turnId = text(given["turnId"]) || text(fields(given["turn"])["id"]);
     if (method === "turn/started") this.nativeTurnId ??= turnId;
     // Of another turn: what was injected before this one, or the rest of one that was interrupted.
     if (turnId !== "" && turnId !== this.nativeTurnId) return;
+    if (!method.endsWith("elta")) this.#drain();
     this.#handle(method, given);
+  }
+
+  /** Of an agent that Codex started by itself; what it does is told by its parent's calls. */
+  #agentNotified(method: string, given: Fields): void {
+    const item = fields(given["item"]);
+    if (method === "item/started" && item["type"] === "fileChange") this.#announced(item);
+  }
+
+  /** What the thread's file has more than before, for a thread that tells no raw items. */
+  #drain(): void {
+    const { tail } = this.#watcher;
+    if (!tail) return;
+    for (const record of tail.next())
+      if (record.kind === "item") this.#raw(record.item);
+      else if (record.kind === "ended") this.#callEnded(record.call);
+      else this.#response(usageOf(record.usage));
   }
 
   #emit(event: TurnEvent): void {
@@ -171,10 +244,14 @@ export class NativeTurn implements ThreadListener {
         return this.#raw(fields(given["item"]));
       case "rawResponse/completed":
         return this.#response(usageOf(given["usage"]));
+      case "thread/tokenUsage/updated":
+        return this.#counted(fields(fields(given["tokenUsage"])["last"])["totalTokens"]);
       case "error":
         return this.#error(given);
       case "turn/plan/updated":
-        return this.#notice("plan", "The agent has changed its plan.");
+        return this.#emit({ type: "plan.updated", ...planOf(given) });
+      case "turn/diff/updated":
+        return this.#emit({ type: "diff.updated", diff: text(given["diff"]) });
       case "turn/completed":
         return this.#finished(fields(given["turn"]));
       default:
@@ -195,68 +272,115 @@ export class NativeTurn implements ThreadListener {
 
   #started(item: Fields): void {
     if (item["type"] === "contextCompaction") return this.#compaction("started");
-    if (item["type"] === "fileChange" && Array.isArray(item["changes"])) {
-      const changes = item["changes"].map(fields);
-      this.#changes.set(
-        text(item["id"]),
-        changes.map(({ path, diff }) => ({ path: text(path), diff: text(diff) })),
-      );
-    }
+    if (item["type"] === "fileChange") this.#announced(item);
     const tool = toolOf(item);
     if (!tool) return;
     const { name: toolName, arguments: given } = tool;
     this.#emit({ type: "tool.started", toolCallId: text(item["id"]), toolName, arguments: given });
   }
 
+  #announced({ id, changes }: Fields): void {
+    const list = Array.isArray(changes) ? changes.map(fields) : [];
+    this.#changes.set(
+      text(id),
+      // A file that is moved is written at its new place too.
+      list.flatMap(({ path, diff, kind }) =>
+        [text(path), text(fields(kind)["move_path"])]
+          .filter((each, index) => index === 0 || each !== "")
+          .map((each) => ({ path: each, diff: text(diff) })),
+      ),
+    );
+  }
+
   #completed(item: Fields): void {
     if (item["type"] === "contextCompaction") return this.#compaction("completed");
     const tool = toolOf(item);
     if (!tool) return;
-    const isError = hasFailed(item);
+    const isError = this.#callEnded(item);
     const toolCallId = text(item["id"]);
-    if (isError) this.#mirror.failed(toolCallId);
     const content = [{ type: "text" as const, text: outputText(item) }];
     this.#emit({ type: "tool.completed", toolCallId, toolName: tool.name, outcome: { content, isError } });
   }
 
+  /** Whether it failed: the item says so, its output does not. */
+  #callEnded(item: Fields): boolean {
+    const isError = hasFailed(item);
+    if (isError) this.#mirror.failed(text(item["id"]));
+    return isError;
+  }
+
+  /** The summary of a compaction is Codex's own. */
   #raw(item: Fields): void {
+    if (this.#compacting) return;
     if (typeof item["type"] === "string") this.#mirror.item(item as RawItem);
   }
 
   #response(usage: Usage | undefined): void {
+    if (this.#compacting) return;
     this.#responses += 1;
+    this.#unreached = 0;
+    // The first was told of before the turn began; what a later one held is what was said until it was answered.
+    if (this.#responses > 1) this.#turn.receipt({});
     if (this.#responses > this.#turn.maxSteps) this.#exceeds.resolve("exceeded");
     this.#mirror.response(usage);
     if (!usage) return;
     this.usage = usage;
-    this.#tokensBefore = usage.totalTokens;
+    this.#watcher.thread.tokens = usage.totalTokens;
     this.#turn.receipt({ usage });
     this.#emit({ type: "usage", usage });
   }
 
+  #counted(tokens: unknown): void {
+    if (typeof tokens === "number") this.#watcher.thread.tokens = tokens;
+  }
+
   #error(given: Fields): void {
     if (given["willRetry"] !== true) return;
+    this.#mirror.retry();
     const { name } = nativeCode(fields(given["error"])["codexErrorInfo"]);
-    const attempt = Number(/(\d+)\/\d+/.exec(text(fields(given["error"])["message"]))?.[1] ?? 1);
+    const error = fields(given["error"]);
+    const message = text(error["message"]);
+    const waits = /waiting for network/i.test(message);
+    this.#unreached = waits ? this.#unreached + 1 : 0;
+    const attempt = waits ? this.#unreached : Number(/(\d+)\/\d+/.exec(message)?.[1] ?? 1);
     this.#emit({ type: "model.retry", attempt, delayMs: 0, reason: name });
+    if (this.#unreached < MOST_UNREACHED) return;
+    const why = text(error["additionalDetails"]) || message;
+    const failure = { ...error, message: `the endpoint cannot be reached (${why})` };
+    this.#unreachable ??= { status: "failed", error: failure };
+    this.#exceeds.resolve("exceeded");
   }
 
   /** Never taken for a compaction of the engine. Source: harness port, "In-turn Codex native contextCompaction events". */
   #compaction(state: "started" | "completed"): void {
+    const { ownsCompaction, id: engineId } = this.#turn.engine;
     const about = {
       lane: "native" as const,
       trigger: "threshold" as const,
       backend: BACKEND,
-      ownsCompaction: this.#turn.engine.ownsCompaction,
-      tokensBefore: this.#tokensBefore,
+      ownsCompaction,
     };
-    if (state === "started") return this.#emit({ type: "compaction.started", ...about });
+    if (state === "started") {
+      this.#compacting = Promise.withResolvers();
+      this.#tokensBefore = this.#watcher.thread.tokens ?? 0;
+      return this.#emit({ type: "compaction.started", ...about, tokensBefore: this.#tokensBefore });
+    }
     this.compacted = true;
-    this.#emit({ type: "compaction.completed", ...about, tokensAfter: 0, handledBy: BACKEND });
+    this.#compacting?.resolve();
+    this.#compacting = undefined;
+    const tokens = { tokensBefore: this.#tokensBefore, tokensAfter: this.#watcher.thread.tokens ?? 0 };
+    this.#emit({ type: "compaction.completed", ...about, ...tokens, handledBy: BACKEND });
+    if (this.#turn.engine.governs)
+      this.#notice(
+        "native_compaction",
+        `Codex compacted its thread by itself, which the engine ${engineId} did not ask for; the next turn begins a thread anew from the engine's context.`,
+      );
+    this.#watcher.onCompacted();
   }
 
   #finished(turn: Fields): void {
     const { status, error } = turn;
+    if (this.#unreachable && status !== "completed") return this.#end.resolve(this.#unreachable);
     if (status === "completed" || status === "interrupted") return this.#end.resolve({ status });
     this.#end.resolve({ status: "failed", error: fields(error) });
   }

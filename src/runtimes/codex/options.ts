@@ -10,7 +10,9 @@ export interface CodexOptions {
   command?: string | undefined;
   /** Where the model is served; undefined where Codex's own login is to be used. Throws what resolving a model throws. */
   endpoint(model: ModelInfo): Endpoint | undefined;
-  sandbox?: "workspace-write" | "danger-full-access" | undefined;
+  /** How a context reaches Codex's model; undefined: as the engine names epochs or not. */
+  seam?: "thread" | "projection" | undefined;
+  sandbox?: "read-only" | "workspace-write" | "danger-full-access" | undefined;
   log: {
     debug(line: string, fields: Record<string, unknown>): void;
     warn(line: string, fields: Record<string, unknown>): void;

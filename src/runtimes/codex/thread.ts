@@ -2,14 +2,20 @@
  * Native threads: how one is made for a context, and what it holds. Within an epoch a thread only grows: each turn finds
  * it holding what the last one left, and adds what the thread lacks. Source: the design, "Codex", seam `thread`.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { ToolSpec } from "../../contract/tool.ts";
-import type { DynamicToolSpec, JsonValue, ThreadStartParams } from "./protocol.ts";
+import type {
+  DynamicToolSpec,
+  JsonValue,
+  SandboxPolicy,
+  ThreadResumeParams,
+  ThreadStartParams,
+} from "./protocol.ts";
 
-function hashOf(...parts: readonly string[]): string {
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
+function hashOf(text: string): string {
+  return hash("sha256", text);
 }
 
 /** What a message is, for a thread: its words and calls, not how the host keeps it. A result is its call's. */
@@ -33,10 +39,11 @@ export interface Held {
 
 export const NOTHING_HELD: Held = { count: 0, hash: "" };
 
-export function extended({ count, hash }: Held, messages: readonly AgentMessage[]): Held {
+export function extended({ count, hash: known }: Held, messages: readonly AgentMessage[]): Held {
   return {
     count: count + messages.length,
-    hash: messages.reduce((before, message) => hashOf(before, keyOf(message)), hash),
+    // What stands before is of one length, so that the two cannot be taken apart in another way.
+    hash: messages.reduce((before, message) => hashOf(`${before}\n${keyOf(message)}`), known),
   };
 }
 
@@ -50,10 +57,20 @@ export interface ThreadIdentity {
   model: string;
 }
 
+/** What is known of a thread when no turn runs on it. */
+export interface ThreadContent {
+  /** What comes behind it in a context is new to the thread. Absent where Codex keeps the context in its own way. */
+  held?: Held | undefined;
+  /** Transcript entry of the newest message that reached the thread. */
+  anchor?: string | undefined;
+  /** Codex has compacted the thread since: the fragments are gone from it. */
+  isCompacted?: boolean;
+  /** The user's own, which was taken over: never archived. */
+  isTheirs?: boolean;
+}
+
 /** The binding's state, as it is kept with the session. */
-export interface ThreadState extends ThreadIdentity {
-  /** What comes behind it in a context is new to the thread. */
-  held: Held;
+export interface ThreadState extends ThreadIdentity, ThreadContent {
   /** Set while a turn runs: what the thread holds is not known if it is found so. */
   openTurn?: string;
 }
@@ -68,19 +85,28 @@ export function identityOf(
     fingerprint: context.projection?.fingerprint,
     tools: turn.tools.fingerprint,
     instructions: hashOf(context.system),
-    model: hashOf(turn.model.ref, endpoint),
+    model: hashOf(`${turn.model.ref}\n${endpoint}`),
   };
 }
 
-function readState(binding: HarnessBinding): ThreadState | undefined {
-  const { count, hash } = (binding.state["held"] ?? {}) as Partial<Held>;
+export function readState({ state }: HarnessBinding): ThreadState | undefined {
+  const { count, hash } = (state["held"] ?? NOTHING_HELD) as Partial<Held>;
   if (typeof count !== "number" || typeof hash !== "string") return undefined;
-  return binding.state as unknown as ThreadState;
+  if (typeof state["tools"] !== "string" || typeof state["model"] !== "string") return undefined;
+  return state as unknown as ThreadState;
 }
 
 export type Standing =
   /** The bound thread goes on; `delta` is what it lacks of the history. */
-  | { bound: true; nativeId: string; identity: ThreadIdentity; held: Held; delta: AgentMessage[] }
+  | {
+      bound: true;
+      nativeId: string;
+      identity: ThreadIdentity;
+      held: Held | undefined;
+      delta: AgentMessage[];
+      isCompacted: boolean;
+      isTheirs: boolean;
+    }
   /** Why a new thread is due. */
   | { bound: false; reason: string };
 
@@ -92,11 +118,15 @@ const DIFFERENCES: readonly (readonly [keyof ThreadIdentity, string])[] = [
   ["instructions", "other developer instructions"],
 ];
 
-/** Whether the session's thread can go on with a context whose history is `history`. */
+/**
+ * Whether the session's thread can go on with a context whose history is `history`. `keeps`: Codex keeps the context by
+ * itself, and what the thread lacks is what was said since.
+ */
 export function standingOf(
   binding: HarnessBinding | undefined,
   identity: ThreadIdentity,
   history: readonly AgentMessage[],
+  keeps = false,
 ): Standing {
   if (!binding) return { bound: false, reason: "no thread is bound" };
   const state = readState(binding);
@@ -105,11 +135,28 @@ export function standingOf(
     return { bound: false, reason: "a turn on the thread did not end as it should" };
   for (const [field, reason] of DIFFERENCES)
     if (state[field] !== identity[field]) return { bound: false, reason };
-  const { held } = state;
-  if (history.length < held.count || extended(NOTHING_HELD, history.slice(0, held.count)).hash !== held.hash)
-    return { bound: false, reason: "the history is not what the thread holds" };
+  const lacking = keeps ? saidSince(state, history) : behindHeld(state, history);
+  if (!lacking) return { bound: false, reason: "the history is not what the thread holds" };
+  const { isCompacted = false, isTheirs = false } = state;
+  return { bound: true, nativeId: binding.nativeId, identity, isCompacted, isTheirs, ...lacking };
+}
+
+interface Lacking {
+  held: Held | undefined;
+  delta: AgentMessage[];
+}
+
+function behindHeld({ held }: ThreadState, history: readonly AgentMessage[]): Lacking | undefined {
+  if (!held || history.length < held.count) return undefined;
+  if (extended(NOTHING_HELD, history.slice(0, held.count)).hash !== held.hash) return undefined;
   const delta = history.slice(held.count);
-  return { bound: true, nativeId: binding.nativeId, identity, held: extended(held, delta), delta };
+  return { held: extended(held, delta), delta };
+}
+
+function saidSince({ anchor }: ThreadState, history: readonly AgentMessage[]): Lacking | undefined {
+  if (anchor === undefined) return undefined;
+  const at = history.findLastIndex(({ entryId }) => entryId === anchor);
+  return at === -1 ? undefined : { held: undefined, delta: history.slice(at + 1) };
 }
 
 /** The same where the engine could not be asked: the thread goes on as it is, whatever the plain history says. */
@@ -119,24 +166,49 @@ export function unassembledStanding(binding: HarnessBinding | undefined, identit
     return { bound: false, reason: "no thread is bound" };
   if (state.model !== identity.model || state.tools !== identity.tools)
     return { bound: false, reason: "another model or tool catalog" };
-  const { held, epoch, fingerprint, tools, instructions, model } = state;
+  const {
+    held,
+    epoch,
+    fingerprint,
+    tools,
+    instructions,
+    model,
+    isCompacted = false,
+    isTheirs = false,
+  } = state;
   return {
     bound: true,
     nativeId: binding.nativeId,
     identity: { epoch, fingerprint, tools, instructions, model },
     held,
     delta: [],
+    isCompacted,
+    isTheirs,
   };
 }
 
 /** While a turn runs on the thread. */
-export function openBinding(nativeId: string, identity: ThreadIdentity, turnId: string): HarnessBinding {
-  return { nativeId, state: { ...identity, held: NOTHING_HELD, openTurn: turnId } };
+export function openBinding(
+  nativeId: string,
+  identity: ThreadIdentity,
+  turnId: string,
+  isTheirs = false,
+): HarnessBinding {
+  return { nativeId, state: { ...identity, openTurn: turnId, ...(isTheirs ? { isTheirs } : {}) } };
 }
 
-/** After a turn that left the thread holding exactly these messages. */
-export function closedBinding(nativeId: string, identity: ThreadIdentity, held: Held): HarnessBinding {
-  return { nativeId, state: { ...identity, held } };
+/** The user's own thread, which was taken over: what becomes of it is not the host's to say. */
+export function isTheirs({ state }: HarnessBinding): boolean {
+  return state["adopted"] === true || state["isTheirs"] === true;
+}
+
+/** After a turn that left the thread holding exactly this. */
+export function closedBinding(
+  nativeId: string,
+  identity: ThreadIdentity,
+  content: ThreadContent,
+): HarnessBinding {
+  return { nativeId, state: { ...identity, ...content } };
 }
 
 /** Where the model of a turn is served, as a provider of Codex. */
@@ -146,8 +218,8 @@ export interface Endpoint {
 }
 
 const PROVIDER_ID = "pagurus";
-/** As our own loop does it; Codex's defaults keep a user waiting for half a minute. */
-const MOST_RETRIES = 3;
+/** Calls in all as in our own loop; Codex's defaults keep a user waiting for half a minute. */
+const MOST_RETRIES = 4;
 
 export interface ThreadSettings {
   endpoint: Endpoint | undefined;
@@ -167,20 +239,54 @@ function dynamicTools(specs: readonly ToolSpec[]): DynamicToolSpec[] {
   }));
 }
 
-function threadConfig({ endpoint, catalogFile }: ThreadSettings): { [key: string]: JsonValue } {
+function threadConfig({ endpoint, catalogFile }: Pick<ThreadSettings, "endpoint" | "catalogFile">): {
+  [key: string]: JsonValue;
+} {
   const provider: JsonValue | undefined = endpoint && {
     name: PROVIDER_ID,
     base_url: endpoint.baseUrl,
     wire_api: "responses",
     http_headers: endpoint.headers,
-    request_max_retries: MOST_RETRIES,
+    // Codex tells nobody of these, and multiplies both.
+    request_max_retries: 0,
     stream_max_retries: MOST_RETRIES,
   };
   return {
     // The host's instructions hold the project's own files already.
     project_doc_max_bytes: 0,
+    // A thread that the host puts away leaves the child's memory at once.
+    thread_unload_delay_secs: 0,
     ...(provider ? { model_providers: { [PROVIDER_ID]: provider } } : {}),
     ...(catalogFile === undefined ? {} : { model_catalog_json: catalogFile }),
+  };
+}
+
+type Sandbox = ThreadSettings["sandbox"];
+
+/** As Codex makes it of the mode's name. */
+export function sandboxPolicy(sandbox: Sandbox, cwd: string): SandboxPolicy {
+  if (sandbox === "danger-full-access") return { type: "dangerFullAccess" };
+  if (sandbox === "read-only") return { type: "readOnly", networkAccess: false };
+  const none = { networkAccess: false, excludeTmpdirEnvVar: false, excludeSlashTmp: false };
+  return { type: "workspaceWrite", writableRoots: [cwd], ...none };
+}
+
+/** What a resumed thread is told again; tools and instructions it has of its own. */
+export function resumeParams(
+  threadId: string,
+  model: string,
+  cwd: string,
+  settings: Omit<ThreadSettings, "developerInstructions" | "ephemeral">,
+): ThreadResumeParams {
+  return {
+    threadId,
+    excludeTurns: true,
+    model,
+    ...(settings.endpoint ? { modelProvider: PROVIDER_ID } : {}),
+    cwd,
+    approvalPolicy: "untrusted",
+    sandbox: settings.sandbox,
+    config: threadConfig(settings),
   };
 }
 

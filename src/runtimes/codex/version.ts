@@ -5,3 +5,9 @@ export const CODEX_VERSION = "0.169.0";
 export function versionOfUserAgent(userAgent: string): string | undefined {
   return /^[^/]*\/(\d+\.\d+\.\d+\S*)/.exec(userAgent)?.[1];
 }
+
+/** Says that another version runs than the one that this was made for; undefined where it is that one. */
+export function driftOf(version: string): string | undefined {
+  if (version === CODEX_VERSION) return undefined;
+  return `Codex ${version} runs, and Pagurus was made for ${CODEX_VERSION}; if turns fail, install that version.`;
+}

@@ -3,6 +3,7 @@ import type { AgentHarness } from "../../contract/harness.ts";
 import { HARNESS_CONTRACT } from "../../contract/version.ts";
 import { runLoop } from "./loop.ts";
 import type { CallModel } from "./stream.ts";
+import { EMBEDDED_SURFACES } from "./surfaces.ts";
 
 /** `callModel` starts one call of the model that a turn names. */
 export function createEmbeddedHarness(callModel: CallModel): AgentHarness {
@@ -22,6 +23,7 @@ export function createEmbeddedHarness(callModel: CallModel): AgentHarness {
       "runtime-llm-complete",
       "thread-bootstrap-projection",
     ],
+    surfaces: EMBEDDED_SURFACES,
     supports: () => ({ supported: true }),
     runTurn: (turn) => runLoop(turn, callModel),
   };

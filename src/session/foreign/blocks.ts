@@ -1,6 +1,7 @@
 /** Content parts of other programs as ours: one reader for the spellings of Anthropic, OpenAI, pi and OpenClaw. */
 import type { ImagePart, TextPart, ThinkingPart, ToolCallPart } from "../../contract/message.ts";
-import { fieldsOf, listOf, parseFields, textOf, type Fields } from "./fields.ts";
+import { argumentsOf, dataUrlImage, itemCall, itemReasoning, toolName } from "../../responses/items.ts";
+import { fieldsOf, parseFields, textOf, type Fields } from "./fields.ts";
 
 /** A tool's answer that stands as a part of a message. */
 export interface ResultBlock {
@@ -31,28 +32,17 @@ const image: Reader = (block) => {
   const source = fieldsOf(block["source"]) ?? block;
   const data = textOf(source["data"]);
   const mimeType = textOf(source["media_type"]) ?? textOf(source["mimeType"]) ?? textOf(source["mime_type"]);
-  if (data !== undefined) return dataUrl(data) ?? { type: "image", data, mimeType: mimeType ?? "image/png" };
+  if (data !== undefined)
+    return dataUrlImage(data) ?? { type: "image", data, mimeType: mimeType ?? "image/png" };
   const nested = fieldsOf(block["image_url"]);
   const url = textOf(block["image_url"]) ?? textOf(nested?.["url"]) ?? textOf(source["url"]);
   if (url === undefined) return undefined;
-  return dataUrl(url) ?? { type: "text", text: `[image ${url}]` };
+  return dataUrlImage(url) ?? { type: "text", text: `[image ${url}]` };
 };
-
-function dataUrl(url: string): ImagePart | undefined {
-  if (!url.startsWith("data:")) return undefined;
-  const comma = url.indexOf(",");
-  const head = url.slice("data:".length, comma);
-  if (comma < 0 || !head.endsWith(";base64")) return undefined;
-  return {
-    type: "image",
-    data: url.slice(comma + 1),
-    mimeType: head.slice(0, -";base64".length).split(";")[0] || "image/png",
-  };
-}
 
 const thinking: Reader = (block) => {
   const redacted = block["type"] === "redacted_thinking" || block["redacted"] === true;
-  const said = textOf(block["thinking"]) ?? textOf(block["text"]) ?? reasoningText(block);
+  const said = textOf(block["thinking"]) ?? textOf(block["text"]) ?? itemReasoning(block);
   const signature = textOf(block["signature"]) ?? textOf(block["thinkingSignature"]) ?? textOf(block["data"]);
   const sealed = openaiSignature(parseFields(signature) ?? block) ?? signature;
   return {
@@ -63,14 +53,6 @@ const thinking: Reader = (block) => {
   };
 };
 
-/** What a reasoning item of OpenAI says in the clear: its content, else its summary. */
-function reasoningText(block: Fields): string | undefined {
-  const texts = (value: unknown): string[] =>
-    listOf(value).flatMap((part) => textOf(fieldsOf(part)?.["text"]) ?? []);
-  const content = texts(block["content"]);
-  return textOf((content.length > 0 ? content : texts(block["summary"])).join("\n\n"));
-}
-
 /** The encrypted reasoning of OpenAI, as the model room signs it: `{id, encrypted}`. */
 function openaiSignature(item: Fields): string | undefined {
   const encrypted = textOf(item["encrypted_content"]);
@@ -78,36 +60,19 @@ function openaiSignature(item: Fields): string | undefined {
   return encrypted === undefined || id === undefined ? undefined : JSON.stringify({ id, encrypted });
 }
 
-/** Tools whose calls do not say their name. */
-const NAMELESS = new Map<unknown, string>([
-  ["local_shell_call", "local_shell"],
-  ["tool_search_call", "tool_search"],
-]);
-
 const call: Reader = (block) => {
-  const space = textOf(block["namespace"]);
-  const name = textOf(block["name"]) ?? textOf(block["toolName"]) ?? NAMELESS.get(block["type"]) ?? "unknown";
+  const item = itemCall(block);
+  // Others use the names of these items with fields of their own.
+  if (item && item.id !== "" && item.name !== "unknown") return item;
   const signature = textOf(block["thoughtSignature"]);
   return {
     type: "toolCall",
     id: textOf(block["call_id"]) ?? textOf(block["id"]) ?? textOf(block["toolCallId"]) ?? "",
-    name: toolName(space === undefined ? name : `${space}__${name}`),
+    name: toolName(textOf(block["name"]) ?? textOf(block["toolName"]) ?? "unknown"),
     arguments: argumentsOf(block["arguments"] ?? block["input"] ?? block["action"]),
     ...(signature === undefined ? {} : { signature }),
   };
 };
-
-/** A name that every provider takes. */
-export function toolName(name: string): string {
-  return name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 128);
-}
-
-/** What is no object is the value of `input`. */
-export function argumentsOf(value: unknown): Record<string, unknown> {
-  const given = fieldsOf(value) ?? parseFields(value);
-  if (given) return { ...given };
-  return value === undefined || value === null || value === "" ? {} : { input: value };
-}
 
 const result: Reader = (block) => {
   const success = fieldsOf(block["output"])?.["success"] ?? block["success"];

@@ -1,4 +1,6 @@
 /** What the items of a Codex rollout are. */
+import { hash } from "node:crypto";
+import type { FragmentNote } from "../../contract/fragment.ts";
 import type { ImagePart, TextPart } from "../../contract/message.ts";
 import { fieldsOf, listOf, textOf, type Fields } from "./fields.ts";
 
@@ -9,13 +11,20 @@ const RESULT_TYPES = new Set([
   "tool_search_output",
 ]);
 
-/** Texts in the user's place that Codex writes before the first turn and when the folder changes. */
+/** Texts in the user's place that Codex writes before the first turn, when the folder changes, after an interrupt. */
 const HOST_CONTEXT = [
   "<environment_context>",
   "<user_instructions>",
   "<permissions instructions>",
   "# AGENTS.md instructions",
+  "<turn_aborted>",
 ];
+/** Tags around whole developer messages of Codex itself; any other is the key of a fragment. */
+const DEVELOPER_TAG =
+  /^(?:.*[ _]instructions|instructions|environment_context|collaboration_mode|personality_spec|model_switch|multi_agent.*|realtime.*|app-context|turn_aborted)$/;
+/** What newer versions call the parts of a message; older ones do not say it. */
+const ADDITIONAL = "additional_content.";
+const NAMELESS_KIND = "unknown";
 
 /** How the summary begins that stands in for a compacted conversation. */
 const SUMMARY_OPENING = "Another language model started to solve this problem";
@@ -24,8 +33,80 @@ export function isResult(payload: Fields): boolean {
   return RESULT_TYPES.has(textOf(payload["type"]) ?? "");
 }
 
+/** An output that answers no call: additional context, as Codex shows it under `untrusted_as_tool_output`. */
+export function fragmentOutput(payload: Fields): FragmentNote | undefined {
+  const { call_id: callId, namespace, name, output } = payload;
+  if (callId !== undefined || namespace !== "agent" || typeof output !== "string") return undefined;
+  const key = textOf(name) ?? "context";
+  return fragmentNote(key, "untrusted", `<external_${key}>${output}</external_${key}>`);
+}
+
+/**
+ * Whose words a message in the user's or developer's place is: `user`, a fragment of additional context, or `context`,
+ * which this host says anew in its own words.
+ */
+export function whoseWords(
+  payload: Fields,
+  content: string | readonly (TextPart | ImagePart)[],
+): "user" | "context" | FragmentNote {
+  const kinds = kindsOf(payload);
+  const [kind] = kinds;
+  const isUser = payload["role"] === "user";
+  if (kind !== undefined && kinds.every((each) => each !== NAMELESS_KIND)) {
+    if (kind.startsWith(ADDITIONAL))
+      return taggedFragment(content, kind.slice(ADDITIONAL.length)) ?? "context";
+    return isUser && kinds.some((each) => each.startsWith("user.")) ? "user" : "context";
+  }
+  const fragment = taggedFragment(content);
+  if (fragment && (isUser ? fragment.kind === "untrusted" : !DEVELOPER_TAG.test(fragment.key)))
+    return fragment;
+  return isUser && !isHostContext(content) ? "user" : "context";
+}
+
+function kindsOf(payload: Fields): string[] {
+  const told = fieldsOf(payload["internal_chat_message_metadata_passthrough"]);
+  return listOf(told?.["content_item_kinds"]).filter((kind) => typeof kind === "string");
+}
+
+/** A message that is one text between a tag and its end, and nothing else. */
+function taggedFragment(
+  content: string | readonly (TextPart | ImagePart)[],
+  named?: string,
+): FragmentNote | undefined {
+  if (typeof content !== "string") return undefined;
+  const tag = named === undefined ? /^<([^<>\n]{1,200})>/.exec(content)?.[1] : tagOf(content, named);
+  if (tag === undefined || !content.startsWith(`<${tag}>`) || !content.endsWith(`</${tag}>`))
+    return undefined;
+  const untrusted = tag.startsWith(EXTERNAL) && tag !== named;
+  return untrusted
+    ? fragmentNote(tag.slice(EXTERNAL.length), "untrusted", content)
+    : fragmentNote(tag, "application", content);
+}
+
+const EXTERNAL = "external_";
+
+function tagOf(content: string, key: string): string {
+  return content.startsWith(`<${EXTERNAL}${key}>`) ? EXTERNAL + key : key;
+}
+
+/** Its mark is like no other: what is current is told anew, as Codex does after a restart. */
+export function fragmentNote(key: string, kind: FragmentNote["kind"], text: string): FragmentNote {
+  return { key, kind, mark: `imported:${hash("sha1", text, "hex")}`, text, place: "next" };
+}
+
+/** The answer to Codex's own request for a summary, which the line `compacted` tells again. */
+export function isCompactionOutput(line: Fields): boolean {
+  return fieldsOf(line["metadata"])?.["compaction_output"] === true;
+}
+
+/** Ids of calls that an event tells the failure of; their outputs do not say it. */
+export function failedCall(event: Fields): string | undefined {
+  const item = event["type"] === "item_completed" ? fieldsOf(event["item"]) : undefined;
+  return item?.["status"] === "failed" || item?.["status"] === "declined" ? textOf(item["id"]) : undefined;
+}
+
 /** True for what this host says anew in its own words. */
-export function isHostContext(content: string | readonly (TextPart | ImagePart)[]): boolean {
+function isHostContext(content: string | readonly (TextPart | ImagePart)[]): boolean {
   const texts =
     typeof content === "string" ? [content] : content.map((part) => (part.type === "text" ? part.text : ""));
   return (

@@ -5,9 +5,18 @@
  */
 import { hash } from "node:crypto";
 import { basename } from "node:path";
+import { FRAGMENT_ENTRY, type FragmentNote } from "../../contract/fragment.ts";
 import type { AssistantMessage, Usage } from "../../contract/message.ts";
 import { resultContent } from "./blocks.ts";
-import { compactedText, isHostContext, isResult } from "./codex-items.ts";
+import {
+  compactedText,
+  failedCall,
+  fragmentOutput,
+  isCompactionOutput,
+  isResult,
+  whoseWords,
+} from "./codex-items.ts";
+import { openParts, threadFiles, type ThreadFiles } from "./codex-parts.ts";
 import type { Draft } from "./draft.ts";
 import { fieldsOf, listOf, numberOf, textOf, timeOf, type Fields } from "./fields.ts";
 import { keepLine, usableLines, type OpenFile } from "./jsonl-source.ts";
@@ -66,17 +75,18 @@ export function rolloutItem(value: Fields): Item {
 
 export function* openCodex(file: OpenFile): Paced<ForeignSession> {
   const results = new Map<string, number>();
-  let meta: Fields | undefined;
-  let cwd: string | undefined;
-  for (const { value, number } of sourceLines(file.fd, file.size)) {
-    if (number % SLICE === 0) yield;
-    if (!value) continue;
-    const { type, payload } = rolloutItem(value);
-    // A fork begins with its own line and then has those of the session that it came from.
-    if (type === "session_meta") meta ??= payload;
-    cwd ??= textOf(payload["cwd"]);
-    const callId = type === "response_item" && isResult(payload) ? textOf(payload["call_id"]) : undefined;
-    if (callId !== undefined) results.set(callId, (results.get(callId) ?? 0) + 1);
+  const files = threadFiles(file);
+  const { meta } = files;
+  let cwd = textOf(meta?.["cwd"]);
+  for (const part of openParts(file, files)) {
+    for (const { value, number } of sourceLines(part.fd, part.size)) {
+      if (number % SLICE === 0) yield;
+      if (!value) continue;
+      const { type, payload } = rolloutItem(value);
+      cwd ??= textOf(payload["cwd"]);
+      const callId = type === "response_item" && isResult(payload) ? textOf(payload["call_id"]) : undefined;
+      if (callId !== undefined) results.set(callId, (results.get(callId) ?? 0) + 1);
+    }
   }
   const stem = basename(file.path).replace(/\.jsonl$/, "");
   const sourceId =
@@ -88,7 +98,7 @@ export function* openCodex(file: OpenFile): Paced<ForeignSession> {
     startedAt: timeOf(meta?.["timestamp"]),
     awaits: (callId) => (results.get(callId) ?? 0) > 0,
     fill: (draft, tally) =>
-      new CodexReader(draft, tally, results, textOf(meta?.["model_provider"]) ?? "openai").fill(file),
+      new CodexReader(draft, tally, results, textOf(meta?.["model_provider"]) ?? "openai").fill(file, files),
   };
 }
 
@@ -104,6 +114,8 @@ class CodexReader {
   #answerLine = 0;
   #usage: Usage | undefined;
   #latest: string | null = null;
+  #part = 0;
+  readonly #failed = new Set<string>();
   /** Where the conversation stood before each thing the user said. */
   readonly #turns: (string | null)[] = [];
 
@@ -114,13 +126,25 @@ class CodexReader {
     this.#provider = provider;
   }
 
-  *fill(file: OpenFile): Paced<void> {
-    for (const line of usableLines(file, this.#draft, this.#tally)) {
-      this.#line(line);
-      if (line.number % SLICE === 0) yield;
+  *fill(file: OpenFile, files: ThreadFiles): Paced<void> {
+    if (files.missing !== undefined)
+      this.#tally.remarks.push(
+        `The thread begins in that of ${files.missing}, whose file is not there: the words before are missing.`,
+      );
+    for (const part of openParts(file, files)) {
+      this.#part += 1;
+      for (const line of usableLines(part, this.#draft, this.#tally)) {
+        this.#line(line);
+        if (line.number % SLICE === 0) yield;
+      }
     }
     this.#endAnswer();
     this.#draft.finish(this.#latest);
+  }
+
+  /** What nothing else is called: lines of several files have the same numbers. */
+  #key(kind: string, line: number): string {
+    return `${kind} ${this.#part}:${line}`;
   }
 
   #line(line: Line): void {
@@ -130,6 +154,8 @@ class CodexReader {
     else if (type === "compacted") this.#compacted(line, payload, at);
     else if (type === "session_meta") this.#tally.leaveOut(type);
     else if (SETUP_LINES.has(type)) {
+      // Told right behind the answer that it belongs to.
+      if (type === "token_usage_record" && this.#answer.length > 0) this.#usage = usageOf(payload["usage"]);
       this.#model = textOf(payload["model"]) ?? this.#model;
       this.#tally.leaveOut(type);
     } else this.#keep(line, type, at);
@@ -140,6 +166,7 @@ class CodexReader {
     if (isResult(payload)) this.#result(line, payload, at);
     else if (type === "message" && payload["role"] !== "assistant") this.#said(line, payload, at);
     else if (type === "ghost_snapshot") this.#tally.leaveOut(type);
+    else if (isCompactionOutput(line.value)) this.#keep(line, "summary before its compaction", at);
     else if (!ANSWER_ITEMS.has(type)) this.#keep(line, type, at);
     else {
       this.#answer.push(...(type === "message" ? listOf(payload["content"]) : [payload]));
@@ -151,9 +178,9 @@ class CodexReader {
   /** Everything up to here is one answer of the model. */
   #endAnswer(): void {
     if (this.#answer.length === 0) return;
-    const key = `answer ${this.#answerLine}`;
+    const key = this.#key("answer", this.#answerLine);
     const parts = sortParts(this.#answer);
-    const content = assistantContent(parts, String(this.#answerLine));
+    const content = assistantContent(parts, `${this.#part}_${this.#answerLine}`);
     const at = this.#answerAt;
     const message: AssistantMessage = {
       role: "assistant",
@@ -182,6 +209,8 @@ class CodexReader {
 
   #result(line: Line, payload: Fields, at: number | undefined): void {
     this.#endAnswer();
+    const fragment = fragmentOutput(payload);
+    if (fragment) return this.#fragment(fragment, at);
     const callId = textOf(payload["call_id"]);
     if (callId === undefined) return this.#keep(line, "function_call_output without a call", at);
     this.#results.set(callId, (this.#results.get(callId) ?? 0) - 1);
@@ -191,7 +220,7 @@ class CodexReader {
       callId,
       name: "",
       content: resultContent(payload["output"] ?? payload["tools"]),
-      isError: output?.["success"] === false || payload["success"] === false,
+      isError: output?.["success"] === false || payload["success"] === false || this.#failed.has(callId),
     } as const;
     this.#draft.add({ at, body: { type: "message", message: resultMessage(block, at) } });
   }
@@ -201,19 +230,28 @@ class CodexReader {
     this.#endAnswer();
     const parts = sortParts(payload["content"]);
     const content = userContent(parts);
-    const role = textOf(payload["role"]);
-    if (role !== "user" || isHostContext(content))
-      return this.#keep(line, `${role ?? "unnamed"} context of Codex`, at);
+    const whose = whoseWords(payload, content);
+    if (whose === "context")
+      return this.#keep(line, `${textOf(payload["role"]) ?? "unnamed"} context of Codex`, at);
+    if (whose !== "user") return this.#fragment(whose, at);
     if (content.length === 0) return this.#keep(line, "empty message", at);
     this.#turns.push(this.#latest);
     const timestamp = at === undefined ? {} : { timestamp: at };
-    const key = `line ${line.number}`;
+    const key = this.#key("line", line.number);
     this.#add(key, at, { type: "message", message: { role: "user", content, ...timestamp } });
     for (const { kind, raw } of parts.data) this.#draft.keep(kind, { raw }, { parent: key });
   }
 
+  /** Additional context: an entry of its own before the message that follows, nobody's words. */
+  #fragment(data: FragmentNote, at: number | undefined): void {
+    this.#tally.fragments += 1;
+    this.#draft.add({ at, body: { type: "custom", customType: FRAGMENT_ENTRY, data } });
+  }
+
   #event(line: Line, payload: Fields, at: number | undefined): void {
     const type = textOf(payload["type"]) ?? "event";
+    const failed = failedCall(payload);
+    if (failed !== undefined) this.#failed.add(failed);
     if (type === "token_count") {
       // Told after the answer that it belongs to; what comes later than its results finds no answer.
       if (this.#answer.length > 0) this.#usage = usageOf(fieldsOf(payload["info"])?.["last_token_usage"]);
@@ -239,7 +277,7 @@ class CodexReader {
       );
       return this.#keep(line, "encrypted compaction", at);
     }
-    this.#add(`line ${line.number}`, at, {
+    this.#add(this.#key("line", line.number), at, {
       type: "compaction",
       summary,
       tokensBefore: Math.round(this.#draft.bytes / 4),

@@ -1,6 +1,7 @@
 /** `sessions import`: which program wrote the file, and its conversations taken one by one. */
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { PagurusError } from "../../contract/errors.ts";
+import type { NativeHistory } from "../../contract/native.ts";
 import type { Catalog } from "../catalog.ts";
 import { readFailure } from "../failures.ts";
 import { importSession } from "../import.ts";
@@ -46,11 +47,24 @@ export async function importFile(
       await openSource(format, file),
       options.sessionKey,
     );
-    tell(options, format, imported);
+    tell(options, NAMES[format], imported);
     return imported.row;
   } finally {
     closeSync(file.fd);
   }
+}
+
+/** Takes what a runtime has handed over as messages. Throws as `importFile`. */
+export async function importNative(
+  catalog: Catalog,
+  history: NativeHistory,
+  options: ImportFileOptions = {},
+): Promise<SessionRow> {
+  const { openNativeHistory } = await import("./native-history.ts");
+  const source = openNativeHistory(history);
+  const imported = await importConversation(catalog, history.runtime, source, options.sessionKey);
+  tell(options, `${history.runtime} thread`, imported);
+  return imported.row;
 }
 
 function openFile(path: string): OpenFile {
@@ -96,9 +110,9 @@ async function openSource(format: Exclude<ForeignFormat, "lcm">, file: OpenFile)
   }
 }
 
-function tell({ tell: say }: ImportFileOptions, format: ForeignFormat, imported: ImportedSession): void {
+function tell({ tell: say }: ImportFileOptions, name: string, imported: ImportedSession): void {
   const [taken = "", ...more] = imported.tally.sentences();
-  say?.(`Imported the ${NAMES[format]} ${imported.sourceId} as session "${imported.row.key}": ${taken}`);
+  say?.(`Imported the ${name} ${imported.sourceId} as session "${imported.row.key}": ${taken}`);
   for (const sentence of more) say?.(sentence);
 }
 
@@ -155,7 +169,7 @@ async function importAll(
     try {
       const imported = await importConversation(catalog, "lcm", await how.open(conversation), how.key);
       first ??= imported.row;
-      tell(how.options, "lcm", imported);
+      tell(how.options, NAMES.lcm, imported);
     } catch (error) {
       const known =
         error instanceof PagurusError && ["session_exists", "import_invalid"].includes(error.code);

@@ -11,8 +11,9 @@ import { writeFailure } from "../failures.ts";
 import { copy } from "../import.ts";
 import type { SessionRow } from "../index-rows.ts";
 import { assertSessionKey, isSessionKey } from "../keys.ts";
+import { assertUnlocked } from "../lock.ts";
 import { Draft } from "./draft.ts";
-import { paced, type ForeignFormat, type ForeignSession } from "./source.ts";
+import { paced, type ForeignSession } from "./source.ts";
 import { Tally } from "./tally.ts";
 
 /** Bytes that are collected before they are written. */
@@ -30,7 +31,7 @@ export interface ImportedSession {
  */
 export async function importConversation(
   catalog: Catalog,
-  format: ForeignFormat,
+  format: string,
   source: ForeignSession,
   sessionKey: string | undefined,
 ): Promise<ImportedSession> {
@@ -41,22 +42,7 @@ export async function importConversation(
   ensurePrivateDir(catalog.folder);
   const scratch = new Scratch(catalog.folder);
   try {
-    const tally = new Tally();
-    const draft = new Draft({
-      seed: `${format} ${source.sourceId}`,
-      now: catalog.now(),
-      tally,
-      write: (bytes) => scratch.write(bytes),
-      ...(source.awaits ? { awaits: source.awaits } : {}),
-    });
-    await paced(source.fill(draft, tally));
-    if (tally.messageCount + tally.notices + tally.summaries === 0) {
-      throw new PagurusError(
-        "import_invalid",
-        `The session ${source.sourceId} holds no message; there is nothing to import.`,
-        { details: { sourceId: source.sourceId } },
-      );
-    }
+    const tally = await draw(format, source, catalog.now(), (bytes) => scratch.write(bytes));
     scratch.flush();
     const row = exclusively(catalog, key, () => {
       assertFree(catalog, id, key);
@@ -70,19 +56,45 @@ export async function importConversation(
   }
 }
 
+/**
+ * Makes the entries of a conversation and hands them over; without `write` it is only seen what would be made. Throws
+ * `import_invalid` for one that says nothing.
+ */
+export async function draw(
+  format: string,
+  source: ForeignSession,
+  now: number,
+  write: (bytes: Uint8Array) => void = () => undefined,
+): Promise<Tally> {
+  const tally = new Tally();
+  const seed = `${format} ${source.sourceId}`;
+  const awaits = source.awaits ? { awaits: source.awaits } : {};
+  const draft = new Draft({ seed, now, tally, write, ...awaits });
+  await paced(source.fill(draft, tally));
+  if (tally.messageCount + tally.notices + tally.summaries > 0) return tally;
+  throw new PagurusError(
+    "import_invalid",
+    `The session ${source.sourceId} holds no message; there is nothing to import.`,
+    { details: { sourceId: source.sourceId } },
+  );
+}
+
 function* whole(header: Uint8Array, entries: Scratch): Generator<Uint8Array> {
   yield header;
   yield* copy(entries.fd, 0, entries.size);
 }
 
-/** Throws `session_exists`. */
+/** An empty session gives way. Throws `session_exists`, `session_locked` for one that is being written. */
 function assertFree(catalog: Catalog, id: string, key: string): void {
   if (existsSync(catalog.paths(id).transcript)) throw idExists(catalog, id);
-  if (catalog.current(key)) throw sessionExists(`A session with the key ${key}`);
+  const current = catalog.current(key);
+  if (!current) return;
+  if (current.entries > 0) throw sessionExists(`A session with the key ${key}`);
+  assertUnlocked(catalog.paths(current.id).lock, key);
 }
 
 /** The same conversation has the same id here, so that it is not taken twice. */
-function sessionIdOf(format: ForeignFormat, sourceId: string): string {
+export function sessionIdOf(format: string, sourceId: string): string {
   const id = `${format}-${sourceId}`;
   // No dot: the files of a session begin with its id and a dot.
   if (id.length <= 100 && /^[\w-]+$/.test(id)) return id;
@@ -90,7 +102,8 @@ function sessionIdOf(format: ForeignFormat, sourceId: string): string {
   return `${format}-${plain}-${hash("sha1", sourceId, "hex").slice(0, 12)}`;
 }
 
-function ownKey(key: string): string {
+/** A key of another program as one that is valid here. */
+export function ownKey(key: string): string {
   if (isSessionKey(key)) return key;
   return key.replace(/[^\p{L}\p{N}._:@+/#=~-]+/gu, "-").slice(0, 180);
 }

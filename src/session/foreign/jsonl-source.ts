@@ -15,12 +15,21 @@ export interface OpenFile {
 const KEPT_BYTES = 1024 * 1024;
 
 /** Every readable line of the file; the others go into the draft as data. */
-export function* usableLines(
+export function usableLines(
   file: OpenFile,
   draft: Draft,
   tally: Tally,
 ): Generator<SourceLine & { value: Fields }> {
-  for (const line of sourceLines(file.fd, file.size)) {
+  return usable(sourceLines(file.fd, file.size), draft, tally);
+}
+
+/** As `usableLines`, of lines from anywhere. */
+export function* usable(
+  lines: Iterable<SourceLine>,
+  draft: Draft,
+  tally: Tally,
+): Generator<SourceLine & { value: Fields }> {
+  for (const line of lines) {
     if (line.value) yield { ...line, value: line.value };
     else keepUnreadable(draft, tally, line);
   }

@@ -2,11 +2,10 @@
  * lossless-claw's database, opened so that not a byte of it or beside it changes. Every version is read by the names of
  * its columns; one that lacks the tables of conversations and messages is refused.
  */
-import { statSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
-import { pathToFileURL } from "node:url";
+import type { DatabaseSync } from "node:sqlite";
 import { PagurusError } from "../../contract/errors.ts";
 import { numberOf, textOf, type Fields } from "./fields.ts";
+import { openForReading } from "./sqlite-source.ts";
 
 export interface LcmConversation {
   id: number;
@@ -86,14 +85,8 @@ export class LcmDatabase {
 }
 
 function open(path: string): DatabaseSync {
-  const url = pathToFileURL(path);
-  // Without a log of changes beside it the file is all there is, and SQLite need not make files to share it.
-  const log = statSync(`${path}-wal`, { throwIfNoEntry: false });
-  if (!log || log.size === 0) url.searchParams.set("immutable", "1");
   try {
-    const db = new DatabaseSync(url, { readOnly: true });
-    db.exec("PRAGMA busy_timeout = 5000");
-    return db;
+    return openForReading(path);
   } catch (error) {
     throw invalid(path, "it cannot be opened as a database", error);
   }

@@ -1,6 +1,7 @@
 /** Messages of lossless-claw, built again from their parts: each keeps the part that the host gave, else its fields. */
 import type { AssistantMessage, ToolResultMessage } from "../../contract/message.ts";
-import { argumentsOf, readBlock, resultContent, toolName } from "./blocks.ts";
+import { argumentsOf, toolName } from "../../responses/items.ts";
+import { readBlock, resultContent } from "./blocks.ts";
 import type { DraftBody } from "./draft.ts";
 import { fieldsOf, parseFields, textOf, timeOf, type Fields } from "./fields.ts";
 import {

@@ -13,7 +13,8 @@ import type { Tally } from "./tally.ts";
 /** `customType` of a summary that another engine made; its data is what that engine knew of it. */
 const IMPORTED_SUMMARY = "pagurus.imported_summary";
 
-const messageKey = (id: unknown): string => `message ${String(id)}`;
+/** What the draft knows a message by. */
+export const messageKey = (id: unknown): string => `message ${String(id)}`;
 
 export function* openLcm(db: LcmDatabase, conversation: LcmConversation): Paced<ForeignSession> {
   const { id, sessionId, createdAt } = conversation;
@@ -51,14 +52,16 @@ function* pendingResults(db: LcmDatabase, conversation: number): Paced<Map<strin
   return results;
 }
 
-interface Into {
+type KeyOf = (message: unknown) => string;
+
+export interface Into {
   draft: Draft;
   tally: Tally;
   results: Map<string, number>;
 }
 
 function* fill(db: LcmDatabase, conversation: LcmConversation, into: Into): Paced<void> {
-  const { draft, tally } = into;
+  const { draft } = into;
   const at = timeOf(conversation.createdAt);
   if (conversation.title !== undefined)
     draft.add({ parent: null, at, body: { type: "session_info", name: conversation.title } });
@@ -71,16 +74,26 @@ function* fill(db: LcmDatabase, conversation: LcmConversation, into: Into): Pace
     read += 1;
     if (read % SLICE === 0) yield;
   }
-  keepLargeFiles(db, conversation.id, draft, tally);
-  if (db.has("summaries")) {
-    addSummaries(db, conversation.id, into);
-    yield;
-    addFrontier(db, conversation.id, into);
-  }
+  yield* addStored(db, conversation.id, into, messageKey);
   draft.finish();
 }
 
-function addMessage(db: LcmDatabase, row: Fields, { draft, results }: Into): void {
+/** What is stored beside the messages. `keyOf`: what the draft knows a message by; `end`: what the last one is, absent: what was added last. */
+export function* addStored(
+  db: LcmDatabase,
+  conversation: number,
+  into: Into,
+  keyOf: KeyOf,
+  end?: string,
+): Paced<void> {
+  keepLargeFiles(db, conversation, into.draft, into.tally);
+  if (!db.has("summaries")) return;
+  addSummaries(db, conversation, into, keyOf);
+  yield;
+  addFrontier(db, conversation, into, keyOf, end);
+}
+
+export function addMessage(db: LcmDatabase, row: Fields, { draft, results }: Into): void {
   const id = numberOf(row["message_id"]) ?? 0;
   const parts = db.has("message_parts")
     ? db.rows("SELECT * FROM message_parts WHERE message_id = ? ORDER BY ordinal", id)
@@ -104,7 +117,7 @@ function addMessage(db: LcmDatabase, row: Fields, { draft, results }: Into): voi
   for (const { kind, raw } of data) draft.keep(kind, { raw }, { parent: where.key });
 }
 
-function addSummaries(db: LcmDatabase, conversation: number, { draft, tally }: Into): void {
+function addSummaries(db: LcmDatabase, conversation: number, { draft, tally }: Into, keyOf: KeyOf): void {
   const rows = db.each(
     "SELECT * FROM summaries WHERE conversation_id = ? ORDER BY depth, created_at, summary_id",
     conversation,
@@ -137,7 +150,7 @@ function addSummaries(db: LcmDatabase, conversation: number, { draft, tally }: I
           earliestAt: row["earliest_at"],
           latestAt: row["latest_at"],
           createdAt: row["created_at"],
-          sourceEntryIds: sources.flatMap((source) => draft.entryId(messageKey(source["message_id"])) ?? []),
+          sourceEntryIds: sources.flatMap((source) => draft.entryId(keyOf(source["message_id"])) ?? []),
           sourceSummaryIds: below.map((source) => source["below"]),
         },
       },
@@ -146,7 +159,13 @@ function addSummaries(db: LcmDatabase, conversation: number, { draft, tally }: I
 }
 
 /** The summaries that stand before the first message of what the engine would show now. */
-function addFrontier(db: LcmDatabase, conversation: number, { draft, tally }: Into): void {
+function addFrontier(
+  db: LcmDatabase,
+  conversation: number,
+  { draft, tally }: Into,
+  keyOf: KeyOf,
+  end: string | undefined,
+): void {
   if (!db.has("context_items")) return;
   const items = db.rows(
     `SELECT i.message_id AS message, s.content AS content, s.created_at AS made, s.source_message_token_count AS tokens
@@ -163,8 +182,9 @@ function addFrontier(db: LcmDatabase, conversation: number, { draft, tally }: In
       "A summary stood between messages; the messages that it was made from are shown instead.",
     );
   const kept = items[first];
-  const keptKey = kept ? messageKey(kept["message"]) : undefined;
+  const keptKey = kept ? keyOf(kept["message"]) : undefined;
   draft.add({
+    ...(end === undefined ? {} : { parent: end }),
     body: {
       type: "compaction",
       summary: contents.join("\n\n"),

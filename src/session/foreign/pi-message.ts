@@ -1,6 +1,7 @@
 /** Messages of pi: nearly ours, with roles of its own for what its screen and its extensions say. */
 import type { AssistantMessage } from "../../contract/message.ts";
-import { resultContent, toolName } from "./blocks.ts";
+import { toolName } from "../../responses/items.ts";
+import { resultContent } from "./blocks.ts";
 import { isEmptyMessage, type DraftBody } from "./draft.ts";
 import { textOf, type Fields } from "./fields.ts";
 import {

@@ -6,10 +6,10 @@ import { hash } from "node:crypto";
 import { basename } from "node:path";
 import type { Draft, DraftBody, DraftItem } from "./draft.ts";
 import { fieldsOf, numberOf, textOf, timeOf, type Fields } from "./fields.ts";
-import { keepLine, usableLines, type OpenFile } from "./jsonl-source.ts";
+import { keepLine, usable, type OpenFile } from "./jsonl-source.ts";
 import { readPiMessage } from "./pi-message.ts";
 import { SLICE, type ForeignSession, type Paced } from "./source.ts";
-import { sourceLines } from "./source-lines.ts";
+import { sourceLines, type SourceLine } from "./source-lines.ts";
 import type { Tally } from "./tally.ts";
 
 interface Line {
@@ -35,11 +35,16 @@ export function* openPi(file: OpenFile): Paced<ForeignSession> {
     cwd: textOf(header?.["cwd"]) ?? "",
     startedAt: timeOf(header?.["timestamp"]),
     awaits: (callId) => (results.get(callId) ?? 0) > 0,
-    fill: (draft, tally) => new PiReader(draft, tally, results).fill(file),
+    *fill(draft, tally) {
+      const reader = new PiReader(draft, tally, results);
+      yield* reader.read(sourceLines(file.fd, file.size));
+      draft.finish(reader.end());
+    },
   };
 }
 
-class PiReader {
+/** `results`: answers of tools that are still to come, by call; those that are read are taken off. */
+export class PiReader {
   readonly #draft: Draft;
   readonly #tally: Tally;
   readonly #results: Map<string, number>;
@@ -55,12 +60,22 @@ class PiReader {
     this.#results = results;
   }
 
-  *fill(file: OpenFile): Paced<void> {
-    for (const line of usableLines(file, this.#draft, this.#tally)) {
+  /** An entry without an own item of ours is one that its followers look through to `key` (null: the beginning). */
+  standIn(id: string, key: string | null): void {
+    this.#anchors.set(id, key);
+  }
+
+  *read(lines: Iterable<SourceLine>): Paced<void> {
+    for (const line of usable(lines, this.#draft, this.#tally)) {
       this.#line(line);
       if (line.number % SLICE === 0) yield;
     }
-    this.#draft.finish(this.#latest ?? undefined);
+  }
+
+  /** Key of what the conversation ends at: an entry of the source; absent: the last one. Null: it is empty. */
+  end(leaf?: string): string | null | undefined {
+    const named = leaf === undefined ? undefined : this.#anchors.get(leaf);
+    return named === undefined ? (this.#latest ?? undefined) : named;
   }
 
   #line(line: Line): void {

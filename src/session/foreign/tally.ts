@@ -10,6 +10,8 @@ export class Tally {
   images = 0;
   /** Texts that a model saw and no user said. */
   notices = 0;
+  /** Pieces of additional context. */
+  fragments = 0;
   /** Compactions and other summaries. */
   summaries = 0;
   /** Tool calls that got a result which says that theirs is not known. */
@@ -60,6 +62,9 @@ export class Tally {
       this.images > 0 ? count(this.images, "image") : "",
       this.summaries > 0 ? count(this.summaries, "summary", "summaries") : "",
       this.notices > 0 ? count(this.notices, "notice") : "",
+      this.fragments > 0
+        ? count(this.fragments, "piece of additional context", "pieces of additional context")
+        : "",
     ].filter((text) => text !== "");
     const sentences = [
       `${count(this.messageCount, "message")} (${user} of the user, ${assistant} of the assistant, ${toolResult} of tools), ${count(this.toolCalls, "tool call")}${extra.map((text) => `, ${text}`).join("")}.`,

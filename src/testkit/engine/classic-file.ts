@@ -1,7 +1,7 @@
 /** Reading a transcript file that an engine wrote. */
 import { readFileSync } from "node:fs";
 import type { TranscriptEntry } from "../../contract/transcript.ts";
-import { isRecord, Violation } from "./check.ts";
+import { isRecord, Violation } from "../check.ts";
 
 export interface ClassicTranscript {
   header: Record<string, unknown>;

@@ -1,5 +1,5 @@
 /** One check of the engine suite. */
-import type { OptionalMember } from "./check.ts";
+import type { OptionalMember } from "../check.ts";
 import type { EngineStage, StageOptions } from "./stage.ts";
 
 export interface CheckContext {

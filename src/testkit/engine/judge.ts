@@ -1,6 +1,6 @@
 /** What makes a list of messages one that every model takes, and where given messages stand in it. */
 import type { AgentMessage } from "../../contract/message.ts";
-import { isRecord, must, shown } from "./check.ts";
+import { isRecord, must, shown } from "../check.ts";
 import { keyOf } from "./conversation.ts";
 
 const USER_PARTS = new Set(["text", "image"]);

@@ -23,7 +23,7 @@ import type {
 } from "../../contract/runtime-context.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { messagesTokens } from "../../tokens/messages.ts";
-import { must, shown } from "./check.ts";
+import { must, shown } from "../check.ts";
 import { commitParams } from "./commit.ts";
 import type { Turn } from "./conversation.ts";
 import { readClassicTranscript } from "./classic-file.ts";

@@ -2,17 +2,20 @@ import { builtInCompaction } from "../../compaction/built-in.ts";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { TurnEvent } from "../../contract/events.ts";
 import type { CompactionReport } from "../../contract/host.ts";
+import type { HarnessBinding, NativeCompaction } from "../../contract/harness.ts";
 import { readBinding } from "../../session/bindings.ts";
 import { checkCompactionOwner } from "../admit.ts";
 import { readContext } from "../context-slice.ts";
 import { CostGate, costLimits } from "../cost.ts";
 import { EngineContext } from "../engine-context.ts";
-import { checkHostRequirements } from "../engine-slot.ts";
+import { checkHostRequirements } from "../host-requirements.ts";
 import type { Guard } from "../guard.ts";
 import { lookGuard, surroundings, type Surroundings } from "../inspect.ts";
 import { LiveSession } from "../live-session.ts";
 import { completionReceipt, lastUsageOf } from "../receipt-sink.ts";
 import type { AgentHost } from "../scope.ts";
+import { runtimeKeepsContext } from "../native-context.ts";
+import { compactInRuntime, compactThread } from "./native.ts";
 import { compactQueued } from "./queued.ts";
 import type { LaneScope } from "./scope.ts";
 
@@ -33,7 +36,7 @@ export async function compactManually(
   const sessionKey = request.sessionKey ?? "main";
   const around = await surroundings(host, { cwd: request.cwd, sessionKey, turnId: "manual" });
   const { engine, harness, model, cwd, tokenBudget } = around;
-  checkHostRequirements(engine, harness, "compaction");
+  checkHostRequirements(engine, harness, "compaction", { harnesses: host.harnesses, model });
   checkCompactionOwner(host, engine);
   if (!host.store.find(sessionKey)) {
     throw new PagurusError(
@@ -52,6 +55,7 @@ export async function compactManually(
       delegateCompaction: (params) => builtInCompaction(params, context.runtime()),
     });
     const { messages } = readContext(session.writer, model.contextWindow);
+    const currentTokens = context.runtime().tokens(messages);
     const signal = request.signal ?? new AbortController().signal;
     const scope: LaneScope = {
       host,
@@ -65,9 +69,15 @@ export async function compactManually(
       signal,
       emit,
     };
+    const kept = runtimeKeepsContext(harness, engine)
+      ? await compactInRuntime(scope, cwd, currentTokens)
+      : undefined;
+    if (kept) return { ...kept, degraded: [...guard.degraded] };
+    // A rotation gives the session another id, and its binding stays with the old one.
+    const binding = readBinding(session.writer.record, harness.id);
     const { compacted, reason, tokensBefore, tokensAfter } = await compactQueued(scope, {
       trigger: "manual",
-      currentTokens: context.runtime().tokens(messages),
+      currentTokens,
       focus: request.focus,
     });
     if (!compacted && signal.aborted) {
@@ -78,7 +88,7 @@ export async function compactManually(
       const data = { stage, reason: why, engineId };
       session.writer.append({ type: "custom", customType: "pagurus.degraded", data });
     }
-    const native = compacted ? await nativeCompaction(scope) : undefined;
+    const native = compacted ? await nativeCompaction(scope, cwd, binding) : undefined;
     return {
       compacted,
       ...(native === undefined ? {} : { details: { [`${harness.id}NativeCompaction`]: native } }),
@@ -92,21 +102,32 @@ export async function compactManually(
   }
 }
 
-/** Longest wait for a runtime's own compaction, ms. */
-const NATIVE_MS = 60_000;
-
 /**
  * What the runtime does with the session's thread once the engine has compacted; a failure of it fails nothing. Source:
  * harness port, "8. Compaction policy".
  */
-async function nativeCompaction({ harness, session, signal }: LaneScope): Promise<unknown> {
-  try {
-    const binding = readBinding(session.writer.record, harness.id);
-    if (!binding || !harness.compact) return undefined;
-    return await harness.compact(binding, AbortSignal.any([signal, AbortSignal.timeout(NATIVE_MS)]));
-  } catch (error) {
-    return { compacted: false, reason: toPagurusError(error).message };
+async function nativeCompaction(
+  scope: LaneScope,
+  cwd: string,
+  binding: HarnessBinding | undefined,
+): Promise<NativeCompaction | undefined> {
+  const { host, session, engine, harness } = scope;
+  const isRotated = binding !== undefined && !readBinding(session.writer.record, harness.id);
+  const native = await compactThread(scope, cwd, binding).catch((error: unknown) => ({
+    compacted: false,
+    reason: toPagurusError(error).message,
+  }));
+  // Nobody goes on with the thread of the session that was.
+  if (isRotated) await harness.reset?.(binding).catch(() => undefined);
+  if (native) {
+    const facts = { sessionId: session.writer.record.sessionId, engineId: engine.info.id };
+    host.logger.debug("native compaction completed alongside context-engine compaction", {
+      ...facts,
+      runtime: scope.harness.id,
+      compacted: native.compacted,
+    });
   }
+  return native;
 }
 
 /** What the engine is given; the summary's own calls are receipts and costs of the session. */

@@ -11,6 +11,7 @@ import type { LlmComplete } from "../../contract/model.ts";
 import { builtInCompaction } from "../../compaction/built-in.ts";
 import { checkCompactResult } from "../answer-checks.ts";
 import { runtimeCompacts } from "../gauge.ts";
+import { missingCapabilities } from "../host-requirements.ts";
 import { shortLine } from "../plugin-failure.ts";
 import { addUsage, NO_USAGE } from "../usage.ts";
 import { Announcement } from "./announce.ts";
@@ -58,6 +59,10 @@ async function ask(
   native: boolean,
 ): Promise<CompactionOutcome> {
   const { engine, guard, session, signal } = scope;
+  if (!native) {
+    const unmet = missingCapabilities(engine, scope.harness, "compaction");
+    if (unmet.length > 0) return refuse(scope, unmetText(scope, unmet));
+  }
   const spent: Spent = { usage: undefined, over: false };
   const params = compactParams(scope, request, spent);
   const answer = await guard.call(
@@ -171,6 +176,10 @@ function numbers({ result }: CompactResult): CompactionOutcome {
     ...(typeof result?.tokensAfter === "number" ? { tokensAfter: result.tokensAfter } : {}),
     ...(result?.summary === undefined ? {} : { summary: result.summary }),
   };
+}
+
+function unmetText({ engine, harness }: LaneScope, missing: readonly string[]): string {
+  return `the engine ${engine.info.id} needs ${missing.join(", ")} for a compaction, which the runtime ${harness.id} does not have`;
 }
 
 function refuse(scope: LaneScope, reason: string): CompactionOutcome {

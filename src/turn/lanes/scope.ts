@@ -40,7 +40,7 @@ export interface LiveTurnPort {
 }
 
 export interface LaneFacts {
-  lane: Exclude<CompactionLane, "native">;
+  lane: CompactionLane;
   trigger: CompactionTrigger;
   /** Who runs the lane: `engine`, or the runtime's id. */
   backend: string;

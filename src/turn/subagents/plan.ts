@@ -7,11 +7,11 @@ import type { RunRequest, SpawnRequest } from "../../contract/run.ts";
 import type { SessionRecord } from "../../contract/writer.ts";
 import { checkPlugins } from "../admit.ts";
 import type { CostGate } from "../cost.ts";
-import { checkHostRequirements } from "../engine-slot.ts";
+import { checkHostRequirements } from "../host-requirements.ts";
 import type { Guard } from "../guard.ts";
 import { lookGuard } from "../inspect.ts";
 import type { AgentHost } from "../scope.ts";
-import { selectRuntime } from "../select.ts";
+import { selectRuntime } from "../select/select.ts";
 import type { ParentTurn } from "./port.ts";
 
 const DEFAULT_DEPTH = 2;
@@ -128,8 +128,8 @@ async function checkRun(host: AgentHost, run: RunRequest, engine: ContextEngine)
   }
   const model = host.modelInfo(run.model ?? (await host.defaultModel()).ref);
   const { harness } = selectRuntime({ ...host, model, requested: run.runtime });
-  checkHostRequirements(engine, harness, "agent-run");
-  checkHostRequirements(engine, harness, "subagent-spawn");
+  checkHostRequirements(engine, harness, "agent-run", { harnesses: host.harnesses, model });
+  checkHostRequirements(engine, harness, "subagent-spawn", { harnesses: host.harnesses, model });
   checkPlugins(host);
 }
 

@@ -24,6 +24,10 @@ export interface CodexHostOptions {
   contextWindow?: number;
   runtime?: string;
   maxSteps?: number;
+  /** The program that plays Codex; default: the real one. */
+  command?: string;
+  /** How the engine's context reaches Codex; default: as the engine names epochs. */
+  seam?: "thread" | "projection";
   /** Entries of `plugins.entries` beside Codex's. */
   plugins?: Record<string, unknown>;
   more?: Partial<PagurusOptions>;
@@ -53,50 +57,61 @@ export class CodexBench {
     return join(this.root, "work");
   }
 
+  /** The environment of the host and of Codex: folders of the bench, no keys. */
+  get env(): Record<string, string | undefined> {
+    return {
+      PATH: process.env["PATH"],
+      HOME: this.root,
+      CODEX_HOME: join(this.root, "codex"),
+      PAGURUS_NO_PROBE: "1",
+    };
+  }
+
   async host(options: CodexHostOptions = {}): Promise<Pagurus> {
-    const { slot = "lossless", engine, modelId = "unknown-model", contextWindow = 200_000, more } = options;
-    const runtime = options.runtime ?? "codex";
+    const { engine, more } = options;
     const made = await createPagurus({
       home: join(this.root, "home"),
-      env: {
-        PATH: process.env["PATH"],
-        HOME: this.root,
-        CODEX_HOME: join(this.root, "codex"),
-        PAGURUS_NO_PROBE: "1",
-      },
+      env: this.env,
       ...(engine ? { engines: { [engine.info.id]: () => engine } } : {}),
-      config: {
-        models: {
-          providers: {
-            local: {
-              api: "openai-responses",
-              baseUrl: this.server.url,
-              apiKey: "test-key",
-              models: [{ id: modelId, contextWindow, maxTokens: 4_000 }],
-            },
-          },
-        },
-        agents: {
-          defaults: {
-            model: `local/${modelId}`,
-            permission: { mode: "auto" },
-            ...(options.maxSteps === undefined ? {} : { maxSteps: options.maxSteps }),
-            models: { [`local/${modelId}`]: { agentRuntime: { id: runtime } } },
-          },
-        },
-        plugins: {
-          slots: { contextEngine: engine?.info.id ?? slot },
-          entries: {
-            ...options.plugins,
-            codex: { config: { command: codexBinary(), sandbox: "danger-full-access" } },
-          },
-        },
-        logging: { level: "debug" },
-      },
+      config: this.config(options),
       ...more,
     });
     this.#hosts.push(made);
     return made;
+  }
+
+  /** What `pagurus.json` holds for a host of these options. */
+  config(options: CodexHostOptions = {}): object {
+    const { slot = "lossless", engine, modelId = "unknown-model", contextWindow = 200_000 } = options;
+    const { runtime = "codex", command = codexBinary() } = options;
+    return {
+      models: {
+        providers: {
+          local: {
+            api: "openai-responses",
+            baseUrl: this.server.url,
+            apiKey: "test-key",
+            models: [{ id: modelId, contextWindow, maxTokens: 4_000 }],
+          },
+        },
+      },
+      agents: {
+        defaults: {
+          model: `local/${modelId}`,
+          permission: { mode: "auto" },
+          ...(options.maxSteps === undefined ? {} : { maxSteps: options.maxSteps }),
+          models: { [`local/${modelId}`]: { agentRuntime: { id: runtime } } },
+        },
+      },
+      plugins: {
+        slots: { contextEngine: engine?.info.id ?? slot },
+        entries: {
+          ...options.plugins,
+          codex: { config: { command, sandbox: "danger-full-access", context: options.seam } },
+        },
+      },
+      logging: { level: "debug" },
+    };
   }
 
   /** A turn that has to complete; all its events. */

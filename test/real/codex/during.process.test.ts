@@ -1,6 +1,5 @@
-/** What happens while a turn runs: steering, an abort, a child that dies, an endpoint that fails, a thread that is gone. */
+/** What happens while a turn runs: steering, steps without end, an abort. Faults are in `faults*.process.test.ts`. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { afterEach, describe, it } from "node:test";
 import type { TurnEvent } from "../../../src/contract/events.ts";
 import type { Pagurus } from "../../../src/contract/host.ts";
@@ -91,60 +90,4 @@ describe("while a turn runs on Codex", () => {
     assert.ok(performance.now() - at < 3_000, "at once");
     await next(pagurus, ["user: Begin.", /^assistant: A long/]);
   });
-
-  it("a child that is killed fails the turn in one sentence; the session goes on with a new one", async () => {
-    bench = await CodexBench.with((_request, index) =>
-      index === 1
-        ? { text: "Half of it is said.", hangAfterChunks: 8, chunkSize: 6 }
-        : { text: `Answer ${index}.` },
-    );
-    const pagurus = await bench.host();
-    await bench.ask(pagurus, "Begin.");
-    let killed = false;
-    const events = await turn(pagurus, "Go on.", (event) => {
-      if (event.type !== "text.delta" || killed) return;
-      killed = true;
-      const pids = execFileSync("pgrep", ["-f", `${bench.root}|codex.*app-server`], { encoding: "utf8" });
-      for (const pid of pids.trim().split("\n")) {
-        const env = readEnv(Number(pid));
-        if (env.includes(`CODEX_HOME=${bench.root}`)) process.kill(Number(pid), "SIGKILL");
-      }
-    });
-    const last = events.at(-1);
-    assert.ok(last?.type === "turn.failed", JSON.stringify(last));
-    assert.equal(last.error.code, "runtime_failed");
-    await next(pagurus, ["user: Begin.", "assistant: Answer 0.", "user: Go on.", /^assistant: Half of/]);
-  });
-
-  for (const [name, step, code] of [
-    ["500", { status: 500 }, "model_unavailable"],
-    ["429", { status: 429 }, "model_rate_limited"],
-    ["401", { status: 401 }, "model_auth"],
-    ["a stream that is cut", { text: "Half of it is said.", cutAfterChunks: 3 }, "model_stream_cut"],
-  ] as const)
-    it(`an endpoint that answers ${name} fails the turn with Codex's own code; the session goes on`, async () => {
-      let isDown = false;
-      bench = await CodexBench.with((_request, index) => (isDown ? step : { text: `Answer ${index}.` }));
-      const pagurus = await bench.host();
-      await bench.ask(pagurus, "Begin.");
-      isDown = true;
-      const events = await turn(pagurus, "Go on.", () => undefined);
-      isDown = false;
-      const last = events.at(-1);
-      assert.ok(last?.type === "turn.failed", JSON.stringify(last));
-      assert.equal(last.error.code, code, last.error.message);
-      await bench.ask(pagurus, "And now?");
-      const lines = conversation(bench.request(-1));
-      assert.deepEqual(lines.slice(0, 2), ["user: Begin.", "assistant: Answer 0."]);
-      assert.equal(lines.at(-1), "user: And now?");
-      assert.ok(lines.filter((line) => line === "user: Go on.").length <= 1);
-    });
 });
-
-function readEnv(pid: number): string {
-  try {
-    return execFileSync("cat", [`/proc/${pid}/environ`], { encoding: "utf8" });
-  } catch {
-    return "";
-  }
-}

@@ -7,6 +7,7 @@ import { describe, it } from "node:test";
 import type { AssembleResult } from "../../../src/contract/engine-params.ts";
 import type { ContextEngine, EngineFactoryContext } from "../../../src/contract/engine.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
+import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/codex/projection.ts";
 import { createLosslessEngine } from "../../../src/engines/lossless/engine.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
@@ -53,8 +54,12 @@ function linesOf(messages: readonly AgentMessage[]): string[] {
 const MORE =
   "The keeper of the quay wrote down which ships had come, and when they were to leave again. ".repeat(6);
 
-for (const modelId of ["unknown-model", "gpt-6-sol"])
-  describe(`${TURNS} turns of ${modelId} on Codex through compactions of the engine`, () => {
+const CASES = ["thread", "projection"].flatMap((seam) =>
+  ["unknown-model", "gpt-6-sol"].map((modelId) => ({ seam: seam as "thread" | "projection", modelId })),
+);
+
+for (const { seam, modelId } of CASES)
+  describe(`${TURNS} turns of ${modelId} on Codex, seam ${seam}, through compactions of the engine`, () => {
     it("show the model the engine's context and the live turn, nothing twice, nothing missing", async () => {
       let rounds = 0;
       let turn = 0;
@@ -75,6 +80,7 @@ for (const modelId of ["unknown-model", "gpt-6-sol"])
         const pagurus = await bench.host({
           modelId,
           contextWindow: 40_000,
+          seam,
           slot: "spy",
           more: { engines: { spy: (context) => spy.make(context) } },
           plugins: { lossless: { config: { trigger: 9_000, headTokens: 1_500, tailTokens: 2_000 } } },
@@ -91,9 +97,10 @@ for (const modelId of ["unknown-model", "gpt-6-sol"])
           const requests = bench.server.requests.slice(from).filter(isMain);
           const [first] = requests;
           assert.ok(first && spy.last);
+          const history = withoutInput(spy.last.messages, prompt);
           assert.deepEqual(
             conversation(first),
-            [...linesOf(withoutInput(spy.last.messages, prompt)), `user: ${prompt}`],
+            seam === "thread" ? [...linesOf(history), `user: ${prompt}`] : [projected(history, prompt)],
             `turn ${turn}`,
           );
           assertGrows(requests);
@@ -103,12 +110,13 @@ for (const modelId of ["unknown-model", "gpt-6-sol"])
           epochs.add(now);
           const isNew = first.body["prompt_cache_key"] !== key;
           if (isNew) newThreads += 1;
+          else if (seam === "projection") assert.fail("a projection has a thread of its own");
           else assert.equal(now, epoch, "a thread is one epoch");
           key = first.body["prompt_cache_key"];
           epoch = now;
         }
         assert.ok(epochs.size >= (FULL ? 5 : 3), `${epochs.size} epochs`);
-        assert.equal(newThreads, epochs.size, "no more threads than epochs");
+        if (seam === "thread") assert.equal(newThreads, epochs.size, "no more threads than epochs");
       } finally {
         await bench.end();
       }
@@ -119,6 +127,17 @@ for (const modelId of ["unknown-model", "gpt-6-sol"])
 function isMain({ headers }: RecordedRequest): boolean {
   const about = headers["x-codex-turn-metadata"];
   return about !== undefined && !String(about).includes('"request_kind":"compaction"');
+}
+
+/** As the specification has it, the prompt last. */
+function projected(history: AgentMessage[], prompt: string): string {
+  const { promptText } = projectContextEngineAssemblyForCodex({
+    assembledMessages: history,
+    originalHistoryMessages: history,
+    prompt,
+  });
+  assert.ok(promptText.endsWith(prompt));
+  return `user: ${promptText}`;
 }
 
 /** The host puts the input behind what the engine answers. */

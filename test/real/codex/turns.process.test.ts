@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { after, describe, it } from "node:test";
+import { afterEach, describe, it } from "node:test";
 import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
 
 describe("turns on the real Codex", () => {
   let bench: CodexBench | undefined;
-  after(() => bench?.end());
+  afterEach(() => bench?.end());
 
   it("go on one thread within an epoch: each request begins with the one before it", async () => {
     bench = await CodexBench.with((_request, index) =>
@@ -47,4 +47,40 @@ describe("turns on the real Codex", () => {
       1,
     );
   });
+
+  for (const epoch of ["one", undefined])
+    it(`an engine that fails to assemble (${epoch === undefined ? "no epochs" : "an epoch"}) leaves the turn its plain prompt, never the history twice`, async () => {
+      bench = await CodexBench.with((_request, index) => ({ text: `Answer ${index}.` }));
+      let turn = 0;
+      const pagurus = await bench.host({
+        engine: {
+          info: { id: "plain", name: "Plain" },
+          ingest: async () => ({ ingested: true }),
+          assemble: async ({ messages }) => {
+            turn += 1;
+            if (turn === 2) throw new Error("no idea");
+            return {
+              messages,
+              estimatedTokens: 10,
+              ...(epoch === undefined ? {} : { contextProjection: { mode: "thread_bootstrap", epoch } }),
+            };
+          },
+          compact: async () => ({ ok: true, compacted: false }),
+        },
+      });
+      await bench.ask(pagurus, "First?");
+      const events = await bench.ask(pagurus, "Second?");
+      const degraded = events.find((event) => event.type === "context.degraded");
+      assert.ok(degraded?.type === "context.degraded" && degraded.stage === "assemble");
+      const history = ["user: First?", "assistant: Answer 0."];
+      assert.deepEqual(conversation(bench.request(1)), [...history, "user: Second?"]);
+      if (epoch !== undefined) {
+        const [one, two] = [0, 1].map((index) => bench?.request(index).body["prompt_cache_key"]);
+        assert.equal(one, two, "the thread goes on");
+      }
+      await bench.ask(pagurus, "Third?");
+      const text = JSON.stringify(bench.request(2).body["input"]);
+      for (const words of ["First?", "Answer 0.", "Second?", "Answer 1.", "Third?"])
+        assert.equal(text.split(words).length, 2, words);
+    });
 });

@@ -96,6 +96,30 @@ test("words that were said before input joined are told once, also where Codex g
   assert.deepEqual(lines, ["assistant: One, ", "assistant: two."]);
 });
 
+test("of an answer that broke off and was asked for again only what is complete stays", () => {
+  const lines = mirrored((mirror) => {
+    mirror.item(said("m1", "I look."));
+    mirror.item(call("c1", "look", "{}"));
+    mirror.item(output("c1", "a"));
+    mirror.delta("m2", "Half of");
+    mirror.retry();
+    mirror.delta("m3", "Half of");
+    mirror.retry();
+    mirror.item(call("c1", "look", "{}"));
+    mirror.item(output("c1", "b"));
+    mirror.item(said("m4", "All of it."));
+    mirror.response(undefined);
+    mirror.end("stop");
+  });
+  assert.deepEqual(lines, [
+    "assistant: I look. | look c1 {}",
+    "toolResult c1: a",
+    "assistant: look c1 {}",
+    "toolResult c1: b",
+    "assistant: All of it.",
+  ]);
+});
+
 test("what is mirrored becomes the same items again; a result that is too long names what was left out", () => {
   const messages: AgentMessage[] = [];
   const mirror = new TurnMirror({ provider: "p", model: "m" }, (message) => messages.push(message));

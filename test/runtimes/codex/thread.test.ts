@@ -26,7 +26,7 @@ function said(...words: string[]): AgentMessage[] {
   }));
 }
 
-const BOUND = closedBinding("thread", IDENTITY, extended(NOTHING_HELD, said("one", "two")));
+const BOUND = closedBinding("thread", IDENTITY, { held: extended(NOTHING_HELD, said("one", "two")) });
 
 test("a thread goes on with what it lacks, such as another runtime's turn", () => {
   const standing = standingOf(BOUND, IDENTITY, said("one", "two", "three", "four"));
@@ -85,4 +85,21 @@ test("where the engine could not be asked a bound thread goes on as it is, unles
   assert.equal(standing.identity.epoch, "e1");
   assert.equal(unassembledStanding(BOUND, { ...IDENTITY, tools: "other" }).bound, false);
   assert.equal(unassembledStanding(undefined, IDENTITY).bound, false);
+});
+
+test("where Codex keeps the context a thread lacks what was said since, and a place that is gone is a new thread", () => {
+  const history = said("one", "two", "three", "four").map((message, index) => ({
+    ...message,
+    entryId: `e${index}`,
+  }));
+  const kept = closedBinding("thread", IDENTITY, { anchor: "e1", isCompacted: true });
+  const standing = standingOf(kept, IDENTITY, history, true);
+  assert.ok(standing.bound && standing.isCompacted);
+  assert.deepEqual(standing.delta, history.slice(2));
+  assert.equal(standingOf(kept, IDENTITY, history.slice(2), true).bound, false);
+  assert.equal(
+    standingOf(kept, IDENTITY, history).bound,
+    false,
+    "an engine that governs wants to know what is held",
+  );
 });

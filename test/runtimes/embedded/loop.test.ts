@@ -71,6 +71,8 @@ function turnOf(
     degrade: () => undefined,
     fragments: [],
     additionalContext: null,
+    fragmentsLost: () => [],
+    newestEntryId: () => undefined,
     assemble: (request) => {
       if (request?.overflow) play.overflows += 1;
       if (play.overflows > 1) return Promise.reject(new PagurusError("context_overflow", "Twice."));

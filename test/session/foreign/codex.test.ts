@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
+import { FRAGMENT_ENTRY, type FragmentNote } from "../../../src/contract/fragment.ts";
+import type { NativeHistory } from "../../../src/contract/native.ts";
+import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
 import { openStore, temporaryFolder } from "../fixtures.ts";
-import { jsonLines, messagesOf, pairProblem, take, takeInto, told, type Row } from "./support.ts";
+import { jsonLines, messagesOf, pairProblem, read, take, takeInto, told, type Row } from "./support.ts";
 
 const ID = "019a2d7a-41c4-78b1-b7cc-a45d62a89cd5";
 const NAME = `rollout-2025-10-29T00-59-38-${ID}.jsonl`;
@@ -260,4 +265,167 @@ test("any order of items gives a context whose calls have their results, and los
     }),
     { numRuns: 60 },
   );
+});
+
+function fragments(entries: readonly TranscriptEntry[]): string[] {
+  return entries.flatMap((entry) => {
+    if (entry.type !== "custom" || entry.customType !== FRAGMENT_ENTRY) return [];
+    const { key, kind, text } = entry.data as FragmentNote;
+    return [`${kind} ${key}: ${text}`];
+  });
+}
+
+test("a recorded rollout of 0.169.0 gives its whole conversation, and the fragments in it are nobody's words", async (t) => {
+  const recorded = join(import.meta.dirname, "rollout-0.169.0.jsonl");
+  const { path, context, sentences } = await take(t, recorded);
+  assert.deepEqual(messagesOf(path).map(told), [
+    "user first question",
+    "assistant (I think) | I look. | exec_command#c1 | lookup#c2",
+    "toolResult exec_command#c1: Chunk ID: f15f57\nWall time: 0.0000 seconds\nProcess exited with code 0\nOriginal token count: 5\nOutput:\nhello-from-shell\n",
+    "toolResult lookup#c2: looked up",
+    "assistant Found it.",
+    "user second question",
+    "assistant second answer",
+    "user third question",
+    "user after compaction",
+    "assistant answer 6",
+  ]);
+  assert.deepEqual(fragments(path), [
+    "untrusted tab: <external_tab>The tab shows the harbour</external_tab>",
+    "application task: <task>Rerun in progress</task>",
+    "untrusted tab: <external_tab>Other</external_tab>",
+  ]);
+  assert.match(told(context[0] ?? { role: "user", content: "" }), /SUMMARY-OF-ALL/);
+  assert.deepEqual(context.slice(1).map(told), ["user after compaction", "assistant answer 6"]);
+  assert.match(sentences[0] ?? "", /1 summary, 3 pieces of additional context\.$/);
+  const [, first] = messagesOf(path);
+  assert.equal(first?.role === "assistant" && first.usage?.totalTokens, 9976);
+});
+
+test("fragments of versions that do not name them are known by their shape; the same text of a user stays his", async (t) => {
+  const mine = said("user", "<external_tab>mine</external_tab>");
+  const kinds = { content_item_kinds: ["user.text"] };
+  const named = {
+    ...mine,
+    payload: { ...(mine["payload"] as Row), internal_chat_message_metadata_passthrough: kinds },
+  };
+  const rows = [
+    meta,
+    said("developer", "<permissions instructions>all</permissions instructions>"),
+    said("developer", "<my task>run</my task>"),
+    said("user", "<external_tab>The <b>tab</b></external_tab>"),
+    said("user", "<external_tab>not</external_tab> a fragment"),
+    named,
+    said("assistant", "ok"),
+    item({ type: "function_call_output", name: "tab", namespace: "agent", output: "now" }),
+    said("user", "<turn_aborted>\nThe user interrupted the turn.\n</turn_aborted>"),
+  ];
+  const { path, sentences } = await take(t, jsonLines(temporaryFolder(t), NAME, rows));
+  assert.deepEqual(fragments(path), [
+    "application my task: <my task>run</my task>",
+    "untrusted tab: <external_tab>The <b>tab</b></external_tab>",
+    "untrusted tab: <external_tab>now</external_tab>",
+  ]);
+  assert.deepEqual(messagesOf(path).map(told), [
+    "user <external_tab>not</external_tab> a fragment",
+    "user <external_tab>mine</external_tab>",
+    "assistant ok",
+  ]);
+  assert.match(sentences.join("\n"), /developer context of Codex 1, user context of Codex 1/);
+});
+
+test("a corrupt line is named and loses nothing else; an event tells of a failed call", async (t) => {
+  const failed = { type: "CommandExecution", id: "c1", status: "failed" };
+  const rows = [
+    meta,
+    said("user", "go"),
+    call("c1"),
+    '{"type":"response_item","payload":{',
+    event({ type: "item_completed", item: failed }),
+    output("c1", "exit 1"),
+    said("assistant", "it failed"),
+  ];
+  const { context, sentences } = await take(t, jsonLines(temporaryFolder(t), NAME, rows));
+  assert.deepEqual(context.map(told), [
+    "user go",
+    "assistant shell#c1",
+    "toolResult shell#c1: exit 1",
+    "assistant it failed",
+  ]);
+  assert.equal(context[2]?.role === "toolResult" && context[2].isError, true);
+  assert.match(sentences.join("\n"), /1 line cannot be read, kept as data: line 4 \(it is not JSON\)/);
+});
+
+test("a thread that was forked, or whose turns were taken back, begins in another file, up to where it left that", async (t) => {
+  const home = temporaryFolder(t);
+  const folder = join(home, "sessions/2026/01/02");
+  const archive = join(home, "archived_sessions");
+  for (const each of [folder, archive]) mkdirSync(each, { recursive: true });
+  const rootId = ID.replace(/^0/, "1");
+  const midId = ID.replace(/^0/, "2");
+  const header = (id: string, base?: Row): Row =>
+    row("session_meta", { id, cwd: "/project", ...(base ? { history_base: base } : {}) });
+  const kept = [
+    header(rootId),
+    said("user", "one"),
+    call("c1"),
+    output("c1", "x"),
+    said("assistant", "first"),
+  ];
+  const bytes = kept.map((each) => `${JSON.stringify(each)}\n`).join("").length;
+  jsonLines(archive, `rollout-2026-01-01T00-00-00-${rootId}.jsonl`, [
+    ...kept,
+    said("user", "not in the fork"),
+  ]);
+  const middle = [header(midId, { thread_id: rootId, end_byte_offset: bytes }), said("user", "two")];
+  jsonLines(folder, `rollout-2026-01-02T00-00-00-${rootId}_${midId}.jsonl`, middle);
+  const own = [
+    header(ID, { thread_id: midId, end_byte_offset: 1_000_000 }),
+    said("user", "three"),
+    said("assistant", "third"),
+  ];
+  const { record, context } = await take(t, jsonLines(folder, NAME, own));
+  assert.deepEqual([record.sessionId, record.cwd], [`codex-${ID}`, "/project"]);
+  assert.deepEqual(context.map(told), [
+    "user one",
+    "assistant shell#c1",
+    "toolResult shell#c1: x",
+    "assistant first",
+    "user two",
+    "user three",
+    "assistant third",
+  ]);
+  const alone = await take(t, jsonLines(temporaryFolder(t), NAME, own));
+  assert.deepEqual(alone.context.map(told), ["user three", "assistant third"]);
+  assert.match(alone.sentences.join("\n"), new RegExp(`begins in that of ${midId}, whose file is not there`));
+});
+
+test("messages that a runtime hands over become a session, and an empty one under the key gives way", async (t) => {
+  const store = openStore(temporaryFolder(t));
+  t.after(() => store.close());
+  store.create("taken", { cwd: "/old" });
+  const history: NativeHistory = {
+    runtime: "other",
+    nativeId: "thread-1",
+    cwd: "/project",
+    messages: [
+      { role: "user", content: "<a>b</a>", fragment: { key: "a", kind: "application" } },
+      { role: "user", content: "go" },
+      { role: "assistant", content: [{ type: "toolCall", id: "c1", name: "look", arguments: {} }] },
+      { role: "toolResult", toolCallId: "c1", toolName: "look", content: [], isError: false },
+    ],
+  };
+  const record = await store.import(history, { sessionKey: "taken" });
+  assert.deepEqual([record.sessionId, record.cwd, record.generation], ["other-thread-1", "/project", 2]);
+  const { path } = await read(store, record);
+  assert.deepEqual(fragments(path), ["application a: <a>b</a>"]);
+  assert.deepEqual(messagesOf(path).map(told), ["user go", "assistant look#c1", "toolResult look#c1: "]);
+  await assert.rejects(store.import({ ...history, nativeId: "thread-2" }, { sessionKey: "taken" }), {
+    code: "session_exists",
+  });
+  const writer = store.openWriter("busy", { cwd: "/" });
+  await assert.rejects(store.import({ ...history, nativeId: "thread-3" }, { sessionKey: "busy" }), {
+    code: "session_locked",
+  });
+  writer.close();
 });

@@ -144,7 +144,7 @@ describe("what an engine says of itself", () => {
     const needs = requirement(unsupportedMessage === undefined ? {} : { unsupportedMessage });
     const says = (message: string): void => {
       assert.match(message, /needs shared-thread-store for .*, which the runtime "embedded" does not have\./);
-      assert.ok(message.includes(unsupportedMessage ?? "Choose a runtime that has them"), message);
+      assert.ok(message.includes(unsupportedMessage ?? "No runtime here has all of it"), message);
     };
 
     it(`refuses a run that the runtime cannot serve, with ${how}`, async () => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { ContextEngine } from "../../../src/contract/engine.ts";
 import type {
@@ -134,6 +135,13 @@ describe("runtimeContext", () => {
     ];
     assert.ok(text > message && message > 0, `${text} ${message}`);
     assert.equal(typeof context.llm.complete, "function");
+    const { sessionId, ...target } = context.sessionTarget ?? {};
+    assert.deepEqual(target, {
+      agentId: "main",
+      sessionKey: "main",
+      storePath: join(bench.root, "home", "agents", "main"),
+    });
+    assert.match(sessionId ?? "", /^[0-9a-z]{16}$/);
   }
 
   function assertSettings(member: string, settings: RuntimeSettings): void {

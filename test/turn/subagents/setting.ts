@@ -191,6 +191,7 @@ export class Setting {
       harnesses: [HARNESS],
       pluginFailures: [],
       defaultModel: () => Promise.resolve({ ref: "test/model", source: "test" }),
+      checkAccess: () => undefined,
       modelInfo: (ref) => {
         if (ref.startsWith("test/")) return { ref } as ModelInfo;
         throw new PagurusError("model_unknown", `No model ${ref}.`);

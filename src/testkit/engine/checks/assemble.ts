@@ -2,7 +2,7 @@
 import type { AssembleResult } from "../../../contract/engine-params.ts";
 import type { AgentMessage } from "../../../contract/message.ts";
 import { messagesTokens } from "../../../tokens/messages.ts";
-import { must, shown } from "../check.ts";
+import { must, shown } from "../../check.ts";
 import type { EngineCheck } from "../engine-check.ts";
 import { answer, input, keyOf, round, turns } from "../conversation.ts";
 import { mustBeValid, mustHold, mustKeepOrder } from "../judge.ts";

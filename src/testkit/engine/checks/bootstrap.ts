@@ -1,6 +1,6 @@
 /** A session that had a history before the engine saw it. */
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { isRecord, must, shown } from "../check.ts";
+import { isRecord, must, shown } from "../../check.ts";
 import type { EngineCheck } from "../engine-check.ts";
 import { turn, turns } from "../conversation.ts";
 import { mustBeValid, mustHold, mustKeepOrder } from "../judge.ts";

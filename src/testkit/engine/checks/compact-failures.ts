@@ -3,7 +3,7 @@ import type { CompactResult } from "../../../contract/engine-compaction.ts";
 import type { LlmComplete } from "../../../contract/model.ts";
 import { messagesTokens } from "../../../tokens/messages.ts";
 import { withDeadline } from "../../../platform/deadline.ts";
-import { must, onlyIf, shown, Violation } from "../check.ts";
+import { must, onlyIf, shown, Violation } from "../../check.ts";
 import type { CheckContext, EngineCheck } from "../engine-check.ts";
 import { filler, turns } from "../conversation.ts";
 import { mustBeValid, mustHold } from "../judge.ts";

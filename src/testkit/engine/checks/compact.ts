@@ -2,7 +2,7 @@
 import type { CompactResult } from "../../../contract/engine-compaction.ts";
 import type { TranscriptEntry } from "../../../contract/transcript.ts";
 import { messagesTokens } from "../../../tokens/messages.ts";
-import { isRecord, must, onlyIf, shown } from "../check.ts";
+import { isRecord, must, onlyIf, shown } from "../../check.ts";
 import type { CheckContext, EngineCheck } from "../engine-check.ts";
 import { input, round, turns } from "../conversation.ts";
 import { mustBeValid, mustHold } from "../judge.ts";

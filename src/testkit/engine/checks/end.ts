@@ -1,6 +1,6 @@
 /** The end of an engine: at shutdown and when plugins are loaded anew. */
 import type { EngineCheck } from "../engine-check.ts";
-import { member } from "../check.ts";
+import { member } from "../../check.ts";
 import { turns } from "../conversation.ts";
 
 export const endChecks: readonly EngineCheck[] = [

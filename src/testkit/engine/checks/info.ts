@@ -1,7 +1,7 @@
 /** What an engine says of itself. */
 import type { ContextEngine, ContextEngineInfo, HostCapability } from "../../../contract/engine.ts";
 import { ENGINE_CONTRACT } from "../../../contract/version.ts";
-import { isRecord, must, onlyIf, shown } from "../check.ts";
+import { isRecord, must, onlyIf, shown } from "../../check.ts";
 import type { EngineCheck } from "../engine-check.ts";
 
 const CAPABILITIES: readonly HostCapability[] = [

@@ -2,7 +2,7 @@
 import type { CompactionInterceptRequest } from "../../../contract/engine-compaction.ts";
 import { withDeadline } from "../../../platform/deadline.ts";
 import { messagesTokens } from "../../../tokens/messages.ts";
-import { isRecord, member, must, onlyIf, shown, Violation } from "../check.ts";
+import { isRecord, member, must, onlyIf, shown, Violation } from "../../check.ts";
 import type { CheckContext, EngineCheck } from "../engine-check.ts";
 import { turns } from "../conversation.ts";
 import { mustBeValid, mustHold } from "../judge.ts";

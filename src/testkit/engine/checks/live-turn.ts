@@ -1,6 +1,6 @@
 /** What `assemble` answers in the midst of a turn: the messages end with the live turn, and there is no prompt. */
 import type { AgentMessage } from "../../../contract/message.ts";
-import { must } from "../check.ts";
+import { must } from "../../check.ts";
 import type { EngineCheck } from "../engine-check.ts";
 import { filler, input, keyOf, round, turns } from "../conversation.ts";
 import { mustBeValid, mustHold, mustKeepOrder } from "../judge.ts";

@@ -2,7 +2,7 @@
 import type { AgentMessage } from "../../../contract/message.ts";
 import type { RewriteRequest } from "../../../contract/runtime-context.ts";
 import { withDeadline } from "../../../platform/deadline.ts";
-import { isRecord, must, onlyIf, shown, Violation } from "../check.ts";
+import { isRecord, must, onlyIf, shown, Violation } from "../../check.ts";
 import type { CheckContext, EngineCheck } from "../engine-check.ts";
 import { answer, input, round, turns } from "../conversation.ts";
 import { mustBeValid } from "../judge.ts";

@@ -2,7 +2,7 @@
 import type { CompactResult } from "../../../contract/engine-compaction.ts";
 import type { AgentMessage } from "../../../contract/message.ts";
 import { readFileSync } from "node:fs";
-import { must, onlyIf, shown } from "../check.ts";
+import { must, onlyIf, shown } from "../../check.ts";
 import type { CheckContext, EngineCheck } from "../engine-check.ts";
 import { readClassicTranscript } from "../classic-file.ts";
 import { turn, turns } from "../conversation.ts";

@@ -1,5 +1,5 @@
 /** The same history gives the same bytes, whenever and wherever: a provider's cache lives on that. */
-import { must } from "../check.ts";
+import { must } from "../../check.ts";
 import type { EngineCheck } from "../engine-check.ts";
 import { turns } from "../conversation.ts";
 import { withShiftedClock } from "../shifted-clock.ts";

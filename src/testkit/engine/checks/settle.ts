@@ -1,5 +1,5 @@
 /** How an engine takes a turn that is over: `commitTurn`, `afterTurn`, `ingestBatch` or `ingest`. */
-import { isRecord, member, must, onlyIf, shown } from "../check.ts";
+import { isRecord, member, must, onlyIf, shown } from "../../check.ts";
 import type { EngineCheck } from "../engine-check.ts";
 import { answer, input, round, turn, turns } from "../conversation.ts";
 import { mustBeValid, mustHold, mustKeepOrder } from "../judge.ts";

@@ -1,6 +1,6 @@
 /** Child sessions: before one exists, when it could not be made, and when it has ended. */
 import type { SubagentEndedParams, SubagentSpawnParams } from "../../../contract/engine-params.ts";
-import { isRecord, member, must, onlyIf, shown } from "../check.ts";
+import { isRecord, member, must, onlyIf, shown } from "../../check.ts";
 import type { EngineCheck } from "../engine-check.ts";
 import { keyOf, turns } from "../conversation.ts";
 import type { EngineStage } from "../stage.ts";

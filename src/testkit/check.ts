@@ -1,5 +1,5 @@
-/** What a check of the engine suite may say beside nothing, which means that it holds: `Violation`, `NotOffered`. */
-import type { ContextEngine } from "../../contract/engine.ts";
+/** What a check of a suite may say beside nothing, which means that it holds: `Violation`, `NotOffered`. */
+import type { ContextEngine } from "../contract/engine.ts";
 
 /** Members that an engine may leave out; a check that needs one is skipped without it. */
 export type OptionalMember =
@@ -13,12 +13,12 @@ export type OptionalMember =
   | "commitTurn"
   | "dispose";
 
-/** The engine does not do what the check asks for. */
+/** What is tested does not do what the check asks for. */
 export class Violation extends Error {
   override readonly name = "Violation";
 }
 
-/** The engine does not offer what the check is about. */
+/** What is tested does not offer what the check is about. */
 export class NotOffered extends Error {
   override readonly name = "NotOffered";
 }

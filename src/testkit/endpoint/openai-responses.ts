@@ -105,7 +105,9 @@ class ResponseWriter {
     if (!call) return;
     const output_index = this.#output.length;
     const id = `fc_${this.#context.index}_${output_index}`;
-    const item = { id, type: "function_call", call_id: call.id, name: call.name };
+    const { namespace } = call;
+    const named = namespace === undefined ? {} : { namespace };
+    const item = { id, type: "function_call", call_id: call.id, name: call.name, ...named };
     const text = argumentsOf(step, index);
     this.#emit("response.output_item.added", {
       output_index,

@@ -1,0 +1,197 @@
+/**
+ * docs/conformance.md: the conformance suites run over what comes along and over the examples.
+ * `node scripts/conformance.ts --write`. The real Codex has to be installed (`npm run setup:real`); with `--check`, the
+ * runs that need no such program are compared with the document, and nothing is written.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { createPagurus } from "../src/app.ts";
+import type { ContextEngineFactory } from "../src/contract/engine.ts";
+import type { PluginApi } from "../src/contract/plugin.ts";
+import { createLegacyEngine } from "../src/engines/legacy/engine.ts";
+import { createLosslessEngine } from "../src/engines/lossless/engine.ts";
+import {
+  engineChecks,
+  harnessChecks,
+  runEngineSuite,
+  runHarnessSuite,
+  type CheckResult,
+  type SuiteReport,
+} from "../src/testkit/index.ts";
+import { codexBinary, pinnedCodexVersion } from "../test/real/codex-binary.ts";
+import { ROOT } from "./command.ts";
+
+const FILE = "docs/conformance.md";
+const EXAMPLE_ENGINE = "newest-turns";
+const EXAMPLE_HARNESS = "example-program";
+
+interface Subject {
+  name: string;
+  /** Needs a program that is not part of the package. */
+  isReal?: true;
+  run(): Promise<SuiteReport>;
+}
+
+async function exampleEngine(): Promise<ContextEngineFactory> {
+  const { default: register } = (await import(
+    new URL(`../examples/${EXAMPLE_ENGINE}/index.js`, import.meta.url).href
+  )) as { default: (api: Partial<PluginApi>) => void };
+  const made: ContextEngineFactory[] = [];
+  register({ registerContextEngine: (_id, factory) => void made.push(factory) });
+  const [factory] = made;
+  if (!factory) throw new Error("The example registers no engine.");
+  return factory;
+}
+
+const ENGINES: readonly Subject[] = [
+  { name: "legacy", run: () => runEngineSuite({ create: () => createLegacyEngine() }) },
+  {
+    name: "lossless",
+    run: () => runEngineSuite({ create: ({ dir }) => createLosslessEngine({ agentDir: dir, config: {} }) }),
+  },
+  {
+    name: EXAMPLE_ENGINE,
+    run: async () => {
+      const factory = await exampleEngine();
+      return runEngineSuite({ create: ({ dir }) => factory({ agentDir: dir }) });
+    },
+  },
+];
+
+function harness(runtime: string, plugins: Record<string, unknown> = {}): Promise<SuiteReport> {
+  return runHarnessSuite({ open: createPagurus, runtime, plugins });
+}
+
+const HARNESSES: readonly Subject[] = [
+  { name: "embedded", run: () => harness("embedded") },
+  {
+    name: "codex",
+    isReal: true,
+    run: () => {
+      const config = { command: codexBinary(), sandbox: "danger-full-access" };
+      return harness("codex", { entries: { codex: { config } } });
+    },
+  },
+  {
+    name: EXAMPLE_HARNESS,
+    run: () => harness(EXAMPLE_HARNESS, { load: { paths: [join(ROOT, "examples/program")] } }),
+  },
+];
+
+type Reports = Map<string, SuiteReport>;
+
+async function reportsOf(subjects: readonly Subject[], isRealToo: boolean): Promise<Reports> {
+  const reports: Reports = new Map();
+  for (const { name, isReal, run } of subjects) {
+    if (isReal && !isRealToo) continue;
+    const report = await run();
+    console.log(`${name}: ${report.passed} passed, ${report.failed} failed, ${report.skipped} skipped`);
+    reports.set(name, report);
+  }
+  return reports;
+}
+
+const CELLS: Record<CheckResult["status"], string> = { passed: "yes", failed: "**no**", skipped: "-" };
+
+/** The cells of each check's row, by its id. */
+function rowsOf(reports: Reports): Map<string, string[]> {
+  const rows = new Map<string, string[]>();
+  for (const { results } of reports.values())
+    for (const { id, status } of results) rows.set(id, [...(rows.get(id) ?? []), CELLS[status]]);
+  return rows;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]): string =>
+    `| ${widths.map((width, column) => (cells[column] ?? "").padEnd(width)).join(" | ")} |`;
+  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
+}
+
+/** What a subject does not offer: the checks by their reason. */
+function skipsOf(name: string, { results }: SuiteReport): string[] {
+  const byReason = new Map<string, string[]>();
+  for (const { id, status, reason = "" } of results)
+    if (status === "skipped") byReason.set(reason, [...(byReason.get(reason) ?? []), `\`${id}\``]);
+  const lines = [...byReason].map(([reason, ids]) => `- ${reason} (${ids.join(", ")})`);
+  return lines.length === 0 ? [] : [`### Skipped for ${name}`, "", ...lines, ""];
+}
+
+function section(
+  title: string,
+  checks: readonly { id: string; title: string }[],
+  reports: Reports,
+): string[] {
+  const rows = rowsOf(reports);
+  const names = [...reports.keys()];
+  const totals = [...reports.values()].map(
+    ({ passed, failed, skipped }) => `${passed} / ${failed} / ${skipped}`,
+  );
+  return [
+    `## ${title}`,
+    "",
+    table(
+      ["check", ...names.map((name) => `\`${name}\``), "what it asks for"],
+      [
+        ...checks.map(({ id, title: asked }) => [`\`${id}\``, ...(rows.get(id) ?? []), asked]),
+        ["passed / failed / skipped", ...totals, ""],
+      ],
+    ),
+    "",
+    ...[...reports].flatMap(([name, report]) => skipsOf(name, report)),
+  ];
+}
+
+function documentOf(engines: Reports, harnesses: Reports): string {
+  return [
+    "# Conformance",
+    "",
+    "What `pagurus engines test <dir>` and `pagurus runtimes test <id>` say of the engines and runtimes that come along, and",
+    "of the two of [examples/](../examples). Both suites are in `pagurus/testkit`, for engines and harnesses of others:",
+    "[write an engine](guides/write-an-engine.md), [write a harness](guides/write-a-harness.md).",
+    "",
+    "`yes`: the check passes. `-`: it is about something that is not offered, or a gap that was declared; the reasons are below",
+    "each table. Every check has an engine or a harness in the tests that is sound but for this, and fails it. Where a user asks",
+    "for a compaction of `lossless` a model writes its summary; its tests run the checks of compactions in that way as well.",
+    "",
+    `Generated by \`node scripts/conformance.ts --write\`; Codex ${pinnedCodexVersion()}.`,
+    "",
+    ...section("Engines", engineChecks(), engines),
+    ...section("Runtimes", harnessChecks(), harnesses),
+  ].join("\n");
+}
+
+/** Whether the document says the same of each check; in columns of their own. Answers what differs. */
+function differences(text: string, reports: Reports): string[] {
+  const lines = text.split("\n").map((line) => line.split("|").map((cell) => cell.trim()));
+  return [...reports].flatMap(([name, { results }]) => {
+    const head = lines.findIndex((cells) => cells.includes(`\`${name}\``));
+    const column = lines[head]?.indexOf(`\`${name}\``) ?? -1;
+    return results.flatMap(({ id, status }) => {
+      const row = lines.find((cells, index) => index > head && cells[1] === `\`${id}\``);
+      const said = row?.[column] ?? "nothing";
+      return said === CELLS[status]
+        ? []
+        : [`${name}, ${id}: the document says ${said}, the run ${CELLS[status]}`];
+    });
+  });
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { check: { type: "boolean" }, write: { type: "boolean" } } });
+  const file = join(ROOT, FILE);
+  const engines = await reportsOf(ENGINES, true);
+  const harnesses = await reportsOf(HARNESSES, values.write === true);
+  if (values.write) writeFileSync(file, documentOf(engines, harnesses));
+  const text = readFileSync(file, "utf8");
+  const different = [...differences(text, engines), ...differences(text, harnesses)];
+  const failed = [...engines, ...harnesses]
+    .filter(([, { ok }]) => !ok)
+    .map(([name]) => `${name} fails checks`);
+  for (const problem of [...different, ...failed]) console.error(problem);
+  if (different.length > 0) console.error(`Run \`node scripts/conformance.ts --write\`, and see ${FILE}.`);
+  process.exitCode = different.length + failed.length === 0 ? 0 : 1;
+}
+
+await main();

@@ -1,0 +1,112 @@
+/**
+ * The tables of docs/runtimes.md, made from what the bundled runtimes declare. Source of the questions: agent runtimes,
+ * "Compatibility contract". `node scripts/runtimes-table.ts --check | --write`.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { HostCapability } from "../src/contract/engine.ts";
+import type { AgentHarness } from "../src/contract/harness.ts";
+import { createCodexHarness } from "../src/runtimes/codex/harness.ts";
+import { createEmbeddedHarness } from "../src/runtimes/embedded/harness.ts";
+import { ROOT } from "./command.ts";
+
+const FILE = "docs/runtimes.md";
+const BEGIN = "<!-- runtimes:begin -->";
+const END = "<!-- runtimes:end -->";
+
+/** All there are, or this does not compile. */
+const CAPABILITIES = Object.keys({
+  bootstrap: 0,
+  "assemble-before-prompt": 0,
+  "after-turn": 0,
+  maintain: 0,
+  compact: 0,
+  "runtime-llm-complete": 0,
+  "thread-bootstrap-projection": 0,
+} satisfies Record<HostCapability, 0>) as HostCapability[];
+
+/** The bundled runtimes; nothing of them is started. */
+function harnesses(): AgentHarness[] {
+  const unused = (): never => {
+    throw new Error("A table runs no turn.");
+  };
+  const log = { debug: unused, warn: unused };
+  return [createEmbeddedHarness(unused), createCodexHarness({ env: {}, home: "", endpoint: unused, log })];
+}
+
+function lifecycle({ capabilities }: AgentHarness): string {
+  const missing = CAPABILITIES.filter((capability) => !capabilities.includes(capability));
+  return missing.length === 0 ? "Yes, all of it." : `Yes, without ${missing.join(", ")}.`;
+}
+
+function executionOf({ execution }: AgentHarness): string {
+  return execution.detail === undefined ? execution.kind : `${execution.kind} (${execution.detail})`;
+}
+
+type Row = readonly [question: string, answer: (harness: AgentHarness) => string];
+
+const CONTRACT: readonly Row[] = [
+  ["Execution", executionOf],
+  ["Seam", ({ seam }) => `\`${seam}\``],
+  ["Who owns the model loop?", ({ surfaces }) => surfaces?.modelLoop ?? ""],
+  ["Who owns canonical thread history?", ({ surfaces }) => surfaces?.threadHistory ?? ""],
+  ["Do tools of the host work?", ({ surfaces }) => surfaces?.hostTools ?? ""],
+  ["Do their hooks work?", ({ surfaces }) => surfaces?.hostToolHooks ?? ""],
+  ["Do hooks work for native tools?", ({ surfaces }) => surfaces?.nativeToolHooks ?? ""],
+  ["Does the context engine's lifecycle run?", lifecycle],
+  ["What compaction data is exposed?", ({ surfaces }) => surfaces?.compactionData ?? ""],
+  [
+    "What is unsupported on purpose?",
+    ({ surfaces }) => (surfaces?.unsupported ?? []).join(" ") || "Nothing.",
+  ],
+];
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]): string =>
+    `| ${widths.map((width, column) => (cells[column] ?? "").padEnd(width)).join(" | ")} |`;
+  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
+}
+
+function generated(): string {
+  const all = harnesses();
+  const ids = all.map(({ id }) => `\`${id}\``);
+  const contract = table(
+    ["", ...ids],
+    CONTRACT.map(([question, answer]) => [question, ...all.map((harness) => answer(harness))]),
+  );
+  const capabilities = table(
+    ["Capability", ...ids],
+    CAPABILITIES.map((capability) => [
+      `\`${capability}\``,
+      ...all.map((harness) => (harness.capabilities.includes(capability) ? "yes" : "no")),
+    ]),
+  );
+  return `${contract}\n\nThe capabilities that an engine can require:\n\n${capabilities}`;
+}
+
+function wanted(text: string): string {
+  const begin = text.indexOf(BEGIN);
+  const end = text.indexOf(END);
+  if (begin < 0 || end < begin) throw new Error(`${FILE} has no ${BEGIN} and ${END}.`);
+  return `${text.slice(0, begin + BEGIN.length)}\n\n${generated()}\n\n${text.slice(end)}`;
+}
+
+/** Compares the document with the runtimes. */
+export function checkRuntimesTable(root: string): { ok: boolean; report: string } {
+  const text = readFileSync(join(root, FILE), "utf8");
+  if (text === wanted(text)) return { ok: true, report: "" };
+  const report = `${FILE} differs from what the runtimes declare: run \`node scripts/runtimes-table.ts --write\`.`;
+  return { ok: false, report };
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { check: { type: "boolean" }, write: { type: "boolean" } } });
+  const file = join(ROOT, FILE);
+  if (values.write) writeFileSync(file, wanted(readFileSync(file, "utf8")));
+  const { ok, report } = checkRuntimesTable(ROOT);
+  console.log(ok ? `${FILE} is up to date` : report);
+  process.exitCode = ok ? 0 : 1;
+}

@@ -1,0 +1,105 @@
+import { loadConfig } from "../config/load.ts";
+import { resolveHome } from "../config/paths.ts";
+import { findKnown, knownPlugins, setEnabled, uninstallPlugin } from "../plugin/install/manage.ts";
+import { oneLine, table } from "../command/layout.ts";
+import { type Cli, printJson, printLine } from "./cli.ts";
+import { EXIT_DONE, EXIT_FAILED } from "./failure.ts";
+import { pluginReport, reportLines, theirs, type PluginReport } from "./plugin-text.ts";
+
+export interface PluginOptions {
+  json?: boolean;
+}
+
+/** `plugins list`. */
+export function pluginsList(cli: Cli, options: PluginOptions): Promise<number> {
+  const home = resolveHome(cli.env);
+  const { config } = loadConfig({ home });
+  const reports = knownPlugins(home).map((plugin) => pluginReport(plugin, config, home, false));
+  if (options.json === true) printJson(cli, reports);
+  else if (reports.length === 0) printLine(cli.stdout, 'No plugins; "pagurus plugins install" installs one.');
+  else for (const line of listLines(reports)) printLine(cli.stdout, line);
+  return Promise.resolve(EXIT_DONE);
+}
+
+function listLines(reports: readonly PluginReport[]): string[] {
+  const rows = reports.map(({ id, version, kinds, origin, state, slots, problems }) => [
+    theirs(id, 60),
+    theirs(version ?? "-", 20),
+    theirs(kinds.join(", ") || "-", 40),
+    origin,
+    [
+      problems.length > 0 ? `${state}, broken` : state,
+      ...(slots.length > 0 ? [`slot ${slots.join(", ")}`] : []),
+    ].join(", "),
+  ]);
+  const broken = reports.flatMap(({ id, problems }) =>
+    problems.slice(0, 1).map((problem) => `✗ ${theirs(id, 60)}: ${theirs(problem, 500)}`),
+  );
+  return [...table(["id", "version", "kinds", "origin", "state"], rows), ...broken];
+}
+
+/** `plugins info`. Exit 1 when the plugin cannot be loaded. */
+export function pluginsInfo(cli: Cli, id: string, options: PluginOptions): Promise<number> {
+  const home = resolveHome(cli.env);
+  const report = pluginReport(findKnown(home, id), loadConfig({ home }).config, home, true);
+  if (options.json === true) printJson(cli, report);
+  else for (const line of reportLines(report)) printLine(cli.stdout, line);
+  return Promise.resolve(report.problems.length === 0 ? EXIT_DONE : EXIT_FAILED);
+}
+
+/** `plugins enable` and `plugins disable`. */
+export async function pluginsSwitch(
+  cli: Cli,
+  named: string,
+  enabled: boolean,
+  options: PluginOptions,
+): Promise<number> {
+  const home = resolveHome(cli.env);
+  const { id } = await setEnabled(home, named, enabled);
+  if (options.json === true) printJson(cli, { id, enabled });
+  else printLine(cli.stdout, `The plugin ${id} is ${enabled ? "enabled" : "disabled"}.`);
+  for (const line of enabled ? slotHints(home, id) : slotWarnings(home, id)) printLine(cli.stderr, line);
+  return EXIT_DONE;
+}
+
+const SLOTS = [
+  { key: "contextEngine", kind: "context-engine", what: "the engine" },
+  { key: "memory", kind: "memory", what: "the memory" },
+] as const;
+
+/** How an enabled plugin is put to use. */
+export function slotHints(home: string, id: string): string[] {
+  const { kinds, slots } = reportOf(home, id);
+  return SLOTS.filter(({ kind, key }) => kinds.includes(kind) && !slots.includes(key)).map(
+    ({ key, what }) => `To use it as ${what}: pagurus config set plugins.slots.${key} ${id}`,
+  );
+}
+
+function slotWarnings(home: string, id: string): string[] {
+  return reportOf(home, id).slots.map(
+    (slot) =>
+      `warning: plugins.slots.${slot} names ${id} still, so runs are refused until it is changed or removed.`,
+  );
+}
+
+function reportOf(home: string, id: string): PluginReport {
+  return pluginReport(findKnown(home, id), loadConfig({ home }).config, home, false);
+}
+
+/** `plugins uninstall`. */
+export async function pluginsUninstall(cli: Cli, named: string, options: PluginOptions): Promise<number> {
+  const home = resolveHome(cli.env);
+  const { plugin, resetSlots } = await uninstallPlugin(home, named);
+  const { id, origin, path } = plugin;
+  if (options.json === true) {
+    printJson(cli, { id, origin, path, resetSlots });
+    return EXIT_DONE;
+  }
+  const stays = origin === "linked" ? ` Its files in ${path} are as they were.` : "";
+  printLine(
+    cli.stdout,
+    `The plugin ${oneLine(id, 200)} is ${origin === "linked" ? "unlinked" : "uninstalled"}.${stays}`,
+  );
+  for (const slot of resetSlots) printLine(cli.stdout, `${slot} is back at its default.`);
+  return EXIT_DONE;
+}

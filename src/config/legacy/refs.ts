@@ -1,0 +1,36 @@
+/**
+ * Model refs whose prefix names a runtime, from before runtimes were chosen by policy. Source: agent runtimes, "Codex
+ * surfaces", "Runtime selection".
+ */
+import type { PagurusConfig } from "../types.ts";
+
+export interface LegacyRef {
+  /** The ref as it is written today. */
+  ref: string;
+  /** The runtime that the prefix means. */
+  runtime: string;
+}
+
+/** The login that belongs to Codex, and the refs that meant it. */
+export const CODEX_LOGIN = "openai-codex";
+
+const PREFIXES: Readonly<Record<string, { provider: string; runtime: string }>> = {
+  codex: { provider: "openai", runtime: "codex" },
+  [CODEX_LOGIN]: { provider: "openai", runtime: "codex" },
+  "codex-cli": { provider: "openai", runtime: "codex" },
+  "claude-cli": { provider: "anthropic", runtime: "claude-cli" },
+};
+
+/** Undefined for a ref that is none of these; a provider that is configured under such a name, with its `api`, is one. */
+export function readLegacyRef(ref: string, { models }: Pick<PagurusConfig, "models">): LegacyRef | undefined {
+  const slash = ref.indexOf("/");
+  const prefix = ref.slice(0, Math.max(0, slash));
+  const id = ref.slice(slash + 1);
+  if (id === "" || !Object.hasOwn(PREFIXES, prefix)) return undefined;
+  if (models?.providers?.[prefix]?.api !== undefined) return undefined;
+  const meant = PREFIXES[prefix];
+  return meant && { ref: `${meant.provider}/${id}`, runtime: meant.runtime };
+}
+
+/** Names of the command-line backends that configurations use; each is a runtime where one is registered under it. */
+export const CLI_BACKENDS: readonly string[] = ["claude-cli", "codex-cli", "gemini-cli"];

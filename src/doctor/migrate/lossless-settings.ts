@@ -1,0 +1,162 @@
+/** The settings of lossless-claw (0.15 and 1.0) as those of the engine `lossless`; docs/guides/from-openclaw.md. */
+import type { KeyPath } from "../../config/key-path.ts";
+import { isObject, type ConfigDraft } from "./config-draft.ts";
+
+const THEIRS = "lossless-claw";
+const OURS = "lossless";
+const ENTRIES: KeyPath = ["plugins", "entries"];
+const SLOT: KeyPath = ["plugins", "slots", "contextEngine"];
+const COMPACTION: KeyPath = ["agents", "defaults", "compaction"];
+
+const SHAPE = "the shape of the summary is the engine's own; headTokens limits all of it";
+const STEPS = "summaries are made in the background, one part after the other, without rounds";
+const BUDGET = "a summary that fails is made again later, and what it stands for stays readable meanwhile";
+const FILES = "no file of the host's is rewritten or moved";
+const RECALL = "recall pages through the words themselves; no other agent or model is asked";
+const OLD = "it has had no effect in lossless-claw either";
+const ALWAYS = "everything is kept and indexed at first sight, without a limit";
+const LARGE = "large payloads are kept in the store and shown in pages";
+
+/** Why a key has no counterpart; others are taken, or not known. */
+const WITHOUT: Readonly<Record<string, string>> = {
+  enabled: "the slot alone says which engine is in use",
+  hostFallbackMode: "a runtime that cannot keep the engine's contract is refused, and said so",
+  contextThreshold:
+    "the trigger is a number of tokens here; its default is measured, and a model's budget makes it less",
+  contextThresholdOverrides: "one trigger holds; a model's budget makes it less",
+  sweepMaxDepth: STEPS,
+  incrementalMaxDepth: STEPS,
+  freshTailCount: "the kept tail is counted in tokens (tailTokens), not in messages",
+  promptAwareEviction: "nothing is evicted: what leaves the context is in the summary before it",
+  stubLargeToolPayloads: LARGE,
+  leafChunkTokens: SHAPE,
+  leafTargetTokens: SHAPE,
+  condensedTargetTokens: SHAPE,
+  leafMinFanout: SHAPE,
+  condensedMinFanout: SHAPE,
+  condensedMinFanoutHard: SHAPE,
+  maxSweepIterations: STEPS,
+  sweepDeadlineMs: STEPS,
+  compactUntilUnderDeadlineMs: STEPS,
+  bootstrapMaxTokens: ALWAYS,
+  newSessionRetainDepth: "a new conversation begins with nothing; the earlier one is found by search",
+  maxExpandTokens: RECALL,
+  dbPath: "each agent has a store of its own, made from its transcripts",
+  databasePath: "each agent has a store of its own, made from its transcripts",
+  largeFilesDir: LARGE,
+  skipStatelessSessions: "a stateless session never leaves anything behind",
+  largeFileThresholdTokens: LARGE,
+  largeFileTokenThreshold: LARGE,
+  largeFileSummaryModel: LARGE,
+  largeFileSummaryProvider: LARGE,
+  expansionModel: RECALL,
+  expansionProvider: RECALL,
+  delegationTimeoutMs: RECALL,
+  summaryTimeoutMs:
+    "agents.defaults.compaction.timeoutSeconds limits a compaction, summaries have their own limit",
+  summarySpendBackoffMs: BUDGET,
+  maxAssemblyTokenBudget: "a model's context window is its budget",
+  summaryMaxOverageFactor: BUDGET,
+  fallbackMaxTokens: "nothing is cut off in the place of a summary",
+  circuitBreakerThreshold: BUDGET,
+  circuitBreakerCooldownMs: BUDGET,
+  replayFloodThresholdExternal: "the host gives each entry an id: nothing is replayed",
+  replayFloodThresholdInternal: "the host gives each entry an id: nothing is replayed",
+  cacheAwareCompaction: OLD,
+  dynamicLeafChunkTokens: OLD,
+  timezone: "times are told in UTC",
+  pruneHeartbeatOk: "there are no heartbeats",
+  transcriptGcEnabled: FILES,
+  autoRotateSessionFiles: FILES,
+  enableSummaryThinking: "a summary is asked for without thinking",
+  proactiveThresholdCompactionMode: STEPS,
+  independentLogFile: "there is one log, ~/.pagurus/logs",
+  fallbackProviders:
+    "one model makes the summaries; where it fails, they are extracted from the words themselves",
+  stripInjectedContextTags:
+    "what the host injects is an entry of its own and never counted as words of the user",
+};
+
+/** The slot, and the engine's own settings. */
+export function takeLossless(draft: ConfigDraft): void {
+  const entry: KeyPath = [...ENTRIES, THEIRS];
+  const off = draft.at([...entry, "enabled"]) === false;
+  if (draft.at(SLOT) === THEIRS) {
+    if (off) draft.drop(SLOT, "the plugin in the slot is disabled there, so the engine was legacy");
+    else draft.set(SLOT, OURS, { path: "plugins.slots.contextEngine", as: `"${OURS}" (was "${THEIRS}")` });
+  }
+  if (draft.at(entry) === undefined) return;
+  if (off) return void draft.drop(entry, "the plugin is disabled there");
+  if (draft.at([...ENTRIES, OURS]) !== undefined)
+    return void draft.drop(entry, "there is an entry of lossless already");
+  draft.rename(entry, OURS);
+  takeSettings(draft, [...ENTRIES, OURS, "config"]);
+}
+
+function takeSettings(draft: ConfigDraft, at: KeyPath): void {
+  const number = (key: string): number | undefined => {
+    const value = draft.at([...at, key]);
+    return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : undefined;
+  };
+  takeModel(draft, at);
+  takeTrigger(draft, at, number("maxAssemblyTokenBudget"), number("contextThreshold"));
+  takeRate(draft, at, number("summaryMaxCallsPerWindow"), number("summaryCallWindowMs"));
+  takeInstructions(draft, at);
+  for (const [theirs, ours] of [
+    ["ignoreSessionPatterns", "ignoreSessions"],
+    ["statelessSessionPatterns", "statelessSessions"],
+    ["freshTailMaxTokens", "tailTokens"],
+    ["summaryPrefixTargetTokens", "headTokens"],
+  ] as const)
+    if (draft.at([...at, theirs]) !== undefined) draft.rename([...at, theirs], ours);
+  for (const key of draft.keys(at)) {
+    const why = Object.hasOwn(WITHOUT, key) ? WITHOUT[key] : undefined;
+    if (why !== undefined) draft.drop([...at, key], why);
+  }
+}
+
+/** The model of the summaries is one of the agent's here. */
+function takeModel(draft: ConfigDraft, at: KeyPath): void {
+  const model = draft.at([...at, "summaryModel"]);
+  const provider = draft.at([...at, "summaryProvider"]);
+  const to: KeyPath = [...COMPACTION, "model"];
+  if (typeof model === "string" && model !== "") {
+    const named = typeof provider === "string" && provider !== "" && !model.startsWith(`${provider}/`);
+    const ref = named ? `${provider}/${model}` : model;
+    if (draft.at(to) !== undefined)
+      draft.drop(
+        [...at, "summaryModel"],
+        "agents.defaults.compaction.model names the model of summaries already",
+      );
+    else if (!ref.includes("/"))
+      draft.drop([...at, "summaryModel"], "it names no provider; set agents.defaults.compaction.model");
+    else draft.moved([...at, "summaryModel"], to, ref);
+  } else if (model !== undefined) draft.drop([...at, "summaryModel"], "it names no model");
+  if (provider !== undefined) {
+    if (typeof model === "string" && model !== "") draft.forget([...at, "summaryProvider"]);
+    else draft.drop([...at, "summaryProvider"], "without a model it means the session's");
+  }
+}
+
+/** The number of tokens that the threshold came to, where the budget was a number. */
+function takeTrigger(draft: ConfigDraft, at: KeyPath, budget?: number, share = 0.75): void {
+  if (budget === undefined || share > 1) return;
+  draft.rename([...at, "maxAssemblyTokenBudget"], "trigger", Math.max(1, Math.floor(budget * share)));
+}
+
+function takeRate(draft: ConfigDraft, at: KeyPath, calls?: number, windowMs = 600_000): void {
+  const path = [...at, "summaryMaxCallsPerWindow"];
+  if (calls !== undefined) draft.rename(path, "summariesPerHour", Math.ceil((calls * 3_600_000) / windowMs));
+  draft.forget([...at, "summaryCallWindowMs"]);
+}
+
+function takeInstructions(draft: ConfigDraft, at: KeyPath): void {
+  const path = [...at, "customInstructions"];
+  const text = draft.at(path);
+  if (text === undefined) return;
+  const to: KeyPath = [...COMPACTION, "customInstructions"];
+  if (typeof text !== "string" || text === "") return void draft.drop(path, "it is no text");
+  if (draft.at(to) !== undefined || (draft.at(COMPACTION) !== undefined && !isObject(draft.at(COMPACTION))))
+    return void draft.drop(path, "agents.defaults.compaction.customInstructions is there already");
+  draft.moved(path, to, text);
+}

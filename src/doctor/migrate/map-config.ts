@@ -1,0 +1,165 @@
+/** What a configuration of OpenClaw comes to here, key for key; what is not taken is told with its reason. */
+import { configSchema } from "../../config/schema.ts";
+import { formatKeyPath, type KeyPath } from "../../config/key-path.ts";
+import { isObject, type ConfigDraft } from "./config-draft.ts";
+import { takeLossless } from "./lossless-settings.ts";
+
+/** Why a part is not taken: the first one whose pattern the path begins with. */
+const REASONS: readonly [RegExp, string][] = [
+  [/^channels\b/, "there are no chat channels here: the terminal and the library are the ways in"],
+  [
+    /^(?:gateway|discovery|canvasHost|nodeHost|web|ui|talk|audio|media)\b/,
+    "there is no gateway with its surfaces here",
+  ],
+  [
+    /^(?:bindings|broadcast|messages|session|commands)\b/,
+    "it routes messages of channels, which are not here",
+  ],
+  [/^(?:cron|hooks)\b/, "there is no scheduler here; the system's own can call pagurus run"],
+  [/^(?:auth|secrets)\b/, "logins are not taken; name a key at models.providers, or in the environment"],
+  [/^env\b/, "variables are not taken out of a file; set them in your environment"],
+  [/^tools\b/, "agents.defaults.permission says what tools may do; it asks where nothing is said"],
+  [/^(?:skills|mcp|acp|browser|approvals)\b/, "this is not here"],
+  [/^(?:meta|wizard|update|diagnostics)\b/, "it is OpenClaw's own bookkeeping"],
+  [/^\$include\b/, "included files are not followed; put what they say into one file and run this again"],
+  [/^plugins\.installs\b/, "plugins are installed anew: pagurus plugins install <package>"],
+  [/\.model\.fallbacks$/, "there are no fallback models: a turn whose model fails, fails"],
+  [/\.agentDir$/, "conversations are looked for in agents/<id> only; copy it there and run this again"],
+  [/\.heartbeat\b/, "there are no heartbeats here"],
+  [
+    /\.(?:memorySearch|contextPruning|sandbox)\b/,
+    "the engine, the memory and the permissions here have settings of their own",
+  ],
+  [/\.compaction\.memoryFlush\b/, "nothing is lost by a compaction, so nothing is flushed before one"],
+  [/\.compaction\./, "compactions have no such setting here"],
+  [/^models\.providers\.[^.[]+$/, "its protocol is not spoken here"],
+];
+
+/** Takes what is understood, under its name here, and leaves out the rest; what remains is a valid configuration. */
+export function mapConfig(draft: ConfigDraft): void {
+  takeLossless(draft);
+  takeSlots(draft);
+  takePluginLists(draft);
+  takeSecrets(draft);
+  takeThinking(draft);
+  dropForeign(draft);
+}
+
+/** Plugins other than lossless-claw are not installed here by this. */
+function takeSlots(draft: ConfigDraft): void {
+  const engine = draft.at(["plugins", "slots", "contextEngine"]);
+  if (engine === "none")
+    draft.drop(["plugins", "slots", "contextEngine"], "a conversation has an engine here");
+  else if (engine !== undefined && engine !== "legacy" && engine !== "lossless")
+    draft.drop(
+      ["plugins", "slots", "contextEngine"],
+      "its engine is a plugin: pagurus plugins install takes it, then name it in the slot",
+    );
+  const memory = draft.at(["plugins", "slots", "memory"]);
+  if (memory !== undefined && memory !== "none" && memory !== "memory-core")
+    draft.drop(["plugins", "slots", "memory"], "its memory is a plugin, which is not installed here");
+}
+
+function takePluginLists(draft: ConfigDraft): void {
+  const paths = draft.at(["plugins", "load", "paths"]);
+  if (Array.isArray(paths))
+    // From the end, so that those before keep their places.
+    for (const [at, path] of [...(paths as unknown[]).entries()].toReversed())
+      draft.drop(
+        ["plugins", "load", "paths", at],
+        `a plugin is code: pagurus plugins install -l ${typeof path === "string" ? path : "<path>"} takes it after a look at it`,
+      );
+  for (const key of ["allow", "deny"]) {
+    const list = draft.at(["plugins", key]);
+    if (!Array.isArray(list) || !list.includes("lossless-claw")) continue;
+    const at = (list as unknown[]).indexOf("lossless-claw");
+    draft.drop(["plugins", key, at], "lossless is bundled and always there");
+  }
+}
+
+function takeSecrets(draft: ConfigDraft): void {
+  for (const id of draft.keys(["models", "providers"])) {
+    const path: KeyPath = ["models", "providers", id, "apiKey"];
+    const key = draft.at(path);
+    if (isObject(key)) {
+      const { source, id: name } = key;
+      if (source === "env" && typeof name === "string" && /^[A-Za-z_]\w*$/.test(name))
+        draft.set(path, `\${${name}}`, { path: formatKeyPath(path), as: `\${${name}}` });
+      else if (!("file" in key))
+        draft.drop(path, "it refers to a store of secrets; name the key as ${ENV} or {file: path}");
+    }
+    const headers: KeyPath = ["models", "providers", id, "headers"];
+    for (const name of draft.keys(headers))
+      if (isObject(draft.at([...headers, name])))
+        draft.drop([...headers, name], "a header is a text here, with ${ENV} where it is secret");
+  }
+}
+
+const THINKING: Readonly<Record<string, string>> = {
+  off: "off",
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high",
+};
+
+function takeThinking(draft: ConfigDraft): void {
+  const list = draft.at(["agents", "list"]);
+  const places: KeyPath[] = Array.isArray(list) ? list.map((_, index) => ["agents", "list", index]) : [];
+  for (const place of [["agents", "defaults"], ...places]) {
+    const path = [...place, "thinkingDefault"];
+    const level = draft.at(path);
+    if (level === undefined || draft.at([...place, "thinking"]) !== undefined) continue;
+    const ours = typeof level === "string" && Object.hasOwn(THINKING, level) ? THINKING[level] : undefined;
+    if (ours !== undefined) draft.rename(path, "thinking", ours);
+  }
+}
+
+/** More than any file holds. */
+const MOST_STEPS = 10_000;
+
+/** Leaves out what the schema does not know or does not accept, a part at a time. */
+function dropForeign(draft: ConfigDraft): void {
+  const schema = configSchema();
+  for (let step = 0; step < MOST_STEPS; step += 1) {
+    const [issue] = schema.safeParse(draft.value, { reportInput: false }).error?.issues ?? [];
+    if (!issue) return;
+    const path = issue.path.filter((key) => typeof key !== "symbol");
+    if (issue.code === "unrecognized_keys") {
+      let dropped = false;
+      for (const key of issue.keys) dropped = leave(draft, [...path, key], undefined) || dropped;
+      if (!dropped) return;
+    } else if (!leave(draft, foreignPart(draft, path), "its value is none that is valid here")) return;
+  }
+}
+
+/** What has to go with a value: a provider without its protocol cannot be used. */
+function foreignPart(draft: ConfigDraft, path: KeyPath): KeyPath {
+  if (path[0] === "models" && path[3] === "api") return path.slice(0, 3);
+  // An entry of a list that lacks what it is known by.
+  if (path.at(-1) === "id" && typeof path.at(-2) === "number") return path.slice(0, -1);
+  for (let part = path; part.length > 0; part = part.slice(0, -1)) {
+    const deepest = deepestUnion(draft, part);
+    if (deepest) return deepest;
+    if (draft.at(part) !== undefined) return part;
+  }
+  return path;
+}
+
+/** A model is a text or an object with one key: only what is beside that key has to go. */
+function deepestUnion(draft: ConfigDraft, path: KeyPath): KeyPath | undefined {
+  if (path.at(-1) !== "model") return undefined;
+  const value = draft.at(path);
+  if (!isObject(value) || typeof value["primary"] !== "string" || value["primary"] === "") return undefined;
+  const other = Object.keys(value).find((key) => key !== "primary");
+  return other === undefined ? undefined : [...path, other];
+}
+
+function leave(draft: ConfigDraft, path: KeyPath, why: string | undefined): boolean {
+  if (path.length === 0) return false;
+  const text = formatKeyPath(path);
+  const known = REASONS.find(([pattern]) => pattern.test(text))?.[1];
+  return draft.drop(path, known ?? why ?? "it has no counterpart here");
+}

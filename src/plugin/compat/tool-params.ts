@@ -1,0 +1,42 @@
+/** The helpers by which OpenClaw tools read their arguments and answer. */
+
+/** A tool's answer that is a value: as JSON for the model, as it is in `details`. */
+export function jsonResult(payload: unknown): {
+  content: { type: "text"; text: string }[];
+  details: unknown;
+} {
+  return { content: [{ type: "text", text: JSON.stringify(payload, null, 2) ?? "null" }], details: payload };
+}
+
+interface ReadOptions {
+  required?: boolean;
+  /** In place of the key in the error's sentence. */
+  label?: string;
+}
+
+/** A trimmed text argument; undefined where it is absent or empty. Throws where it is required. */
+export function readStringParam(
+  params: Record<string, unknown>,
+  key: string,
+  options: ReadOptions & { trim?: boolean; allowEmpty?: boolean } = {},
+): string | undefined {
+  const raw = params[key];
+  const text = typeof raw === "string" ? (options.trim === false ? raw : raw.trim()) : undefined;
+  if (text !== undefined && (text !== "" || options.allowEmpty === true)) return text;
+  if (options.required === true) throw new TypeError(`${options.label ?? key} required`);
+  return undefined;
+}
+
+/** A number argument, also as text; undefined where it is none. Throws where it is required. */
+export function readNumberParam(
+  params: Record<string, unknown>,
+  key: string,
+  options: ReadOptions & { integer?: boolean } = {},
+): number | undefined {
+  const raw = params[key];
+  const value =
+    typeof raw === "number" ? raw : typeof raw === "string" && raw.trim() !== "" ? Number(raw) : Number.NaN;
+  if (Number.isFinite(value)) return options.integer === true ? Math.trunc(value) : value;
+  if (options.required === true) throw new TypeError(`${options.label ?? key} required`);
+  return undefined;
+}

@@ -1,0 +1,139 @@
+/** OpenClaw's tools and commands as the host's. */
+import { isRecord, recordOf } from "../../config/record.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import type { ImagePart, TextPart } from "../../contract/message.ts";
+import type { PluginCommand, PluginTool, ToolContext } from "../../contract/plugin.ts";
+import type { ToolOutcome } from "../../contract/tool.ts";
+
+/** Where a tool of OpenClaw's is made for a session; absent members are unknown while the plugin registers. */
+export interface OpenClawToolContext {
+  config: unknown;
+  sessionKey?: string;
+  sessionId?: string;
+  workspaceDir?: string;
+}
+
+export interface OpenClawTool {
+  name: string;
+  label?: string;
+  description?: string;
+  parameters?: unknown;
+  execute(
+    toolCallId: string,
+    params: Record<string, unknown>,
+    signal?: AbortSignal,
+    onUpdate?: (partial: unknown) => void,
+  ): unknown;
+}
+
+/** Makes the tools of a session; `null` for none. */
+export type OpenClawToolFactory = (
+  context: OpenClawToolContext,
+) => OpenClawTool | OpenClawTool[] | null | undefined;
+
+/** Sessions whose tools a factory has made are kept, oldest dropped first. */
+const KEPT_SESSIONS = 64;
+
+/**
+ * The tools that a plugin registers. A factory is called for the catalog, with no session or, where it makes nothing
+ * then, for `main`; and once for each session in which one of its tools is called. Throws what the factory throws.
+ */
+export function hostTools(
+  given: OpenClawTool | OpenClawToolFactory,
+  pluginId: string,
+  config: unknown,
+): PluginTool[] {
+  if (typeof given !== "function") return [hostTool(given, () => given)];
+  const specs = listOf(given({ config }));
+  const ofSession = new Map<string, OpenClawTool[]>();
+  const known = specs.length > 0 ? specs : listOf(given({ config, sessionKey: "main" }));
+  return known.map((spec) =>
+    hostTool(spec, ({ sessionKey, sessionId, cwd }) => {
+      const made =
+        ofSession.get(sessionId) ?? listOf(given({ config, sessionKey, sessionId, workspaceDir: cwd }));
+      ofSession.delete(sessionId);
+      ofSession.set(sessionId, made);
+      for (const oldest of ofSession.keys()) {
+        if (ofSession.size <= KEPT_SESSIONS) break;
+        ofSession.delete(oldest);
+      }
+      const tool = made.find(({ name }) => name === spec.name);
+      if (tool) return tool;
+      throw new PagurusError(
+        "tool_unknown",
+        `The plugin ${pluginId} makes no tool ${spec.name} for this session; do without it here.`,
+      );
+    }),
+  );
+}
+
+let calls = 0;
+
+function hostTool(spec: OpenClawTool, ofSession: (context: ToolContext) => OpenClawTool): PluginTool {
+  return {
+    name: spec.name,
+    description: spec.description ?? spec.label ?? spec.name,
+    // Schema libraries leave symbols and methods on their schemas; what a model gets is JSON.
+    parameters: JSON.parse(JSON.stringify(spec.parameters ?? { type: "object", properties: {} })) as Record<
+      string,
+      unknown
+    >,
+    execute: async (params, context) =>
+      outcomeOf(await ofSession(context).execute(`call-${++calls}`, params, context.signal)),
+  };
+}
+
+function outcomeOf(answer: unknown): ToolOutcome {
+  const { content, details, isError } = recordOf(answer);
+  const parts = typeof answer === "string" ? [{ type: "text", text: answer }] : content;
+  const kept = (Array.isArray(parts) ? parts : []).filter(isPart);
+  return {
+    // A tool that answers a plain value has said it in no other place.
+    content: kept.length > 0 ? kept : [{ type: "text", text: JSON.stringify(answer) ?? "" }],
+    isError: isError === true,
+    ...(isRecord(details) && { details }),
+  };
+}
+
+function isPart(value: unknown): value is TextPart | ImagePart {
+  const { type, text, data } = recordOf(value);
+  return (type === "text" && typeof text === "string") || (type === "image" && typeof data === "string");
+}
+
+export interface OpenClawCommand {
+  name: string;
+  description?: string;
+  acceptsArgs?: boolean;
+  handler(context: Record<string, unknown>): unknown;
+}
+
+/** A command of OpenClaw's; who says it is allowed to: this host's channels are the user's own. */
+export function hostCommand(command: OpenClawCommand, config: unknown): PluginCommand {
+  return {
+    // The host's commands have no "_" in their names.
+    name: command.name.replaceAll("_", "-"),
+    usage: command.acceptsArgs === true ? "[arguments]" : "",
+    summary: command.description ?? command.name,
+    run: async (args, { sessionKey, sessionId, agentId, signal }) => {
+      const answer = await command.handler({
+        args,
+        commandBody: `/${command.name}${args === "" ? "" : ` ${args}`}`,
+        channel: "pagurus",
+        isAuthorizedSender: true,
+        senderIsOwner: true,
+        config,
+        sessionKey,
+        sessionId,
+        agentId,
+        signal,
+      });
+      const { text } = recordOf(answer);
+      return typeof answer === "string" ? answer : typeof text === "string" ? text : "";
+    },
+  };
+}
+
+function listOf(made: OpenClawTool | OpenClawTool[] | null | undefined): OpenClawTool[] {
+  if (!made) return [];
+  return Array.isArray(made) ? made : [made];
+}

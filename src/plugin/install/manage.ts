@@ -1,0 +1,229 @@
+/** Switches plugins on and off, links folders, removes plugins; the configuration keeps its comments. */
+import { relative } from "node:path";
+import { setConfigValue, unsetConfigValue } from "../../config/edit.ts";
+import type { KeyPath } from "../../config/key-path.ts";
+import { loadConfig } from "../../config/load.ts";
+import { configFile, expandPath } from "../../config/paths.ts";
+import type { PagurusConfig } from "../../config/types.ts";
+import { PagurusError, toPagurusError } from "../../contract/errors.ts";
+import { assertPluginConfig } from "../config-check.ts";
+import { findPluginEntry } from "../entry.ts";
+import { readInstalls, writeInstalls } from "../installs.ts";
+import {
+  entryOf,
+  linkedPlugins,
+  listPlugins,
+  pluginState,
+  readListed,
+  stateOf,
+  type ReadPlugin,
+} from "../listed.ts";
+import { isPluginId } from "../manifest.ts";
+import { assertNeedsMet } from "../needs.ts";
+import { assertNotBundled } from "./install.ts";
+import { sweep, withPluginsLock } from "./staging.ts";
+
+/** A plugin that was found, readable or not. */
+export interface KnownPlugin extends ReadPlugin {
+  /** Why it cannot be used. */
+  problem?: string;
+}
+
+/** Every plugin that is installed or linked. Throws `config_invalid`, `plugin_install_failed`. */
+export function knownPlugins(home: string): KnownPlugin[] {
+  const all = listPlugins(loadConfig({ home }).config, home);
+  return all
+    .map((listed) => readListed(listed, all))
+    .map((plugin) => (plugin.entry ? plugin : { ...plugin, problem: toPagurusError(plugin.error).message }));
+}
+
+/** The plugin of an id, or of a linked path. Throws `plugin_unknown`. */
+export function findKnown(home: string, named: string): KnownPlugin {
+  const plugins = knownPlugins(home);
+  const path = expandPath(named, process.cwd());
+  const found = plugins.find(({ id }) => id === named) ?? plugins.find((plugin) => plugin.path === path);
+  if (found) return found;
+  const ids = plugins.map(({ id }) => id).join(", ") || "none";
+  throw new PagurusError(
+    "plugin_unknown",
+    `No plugin ${JSON.stringify(named)} is installed or linked (there are: ${ids}); "pagurus plugins install" installs one.`,
+    { details: { plugin: named } },
+  );
+}
+
+/**
+ * Sets `plugins.entries.<id>.enabled`. Enabling is refused where it could not work: a plugin that cannot be read, settings
+ * that its schema refuses, a list that keeps it out. Throws `plugin_unknown`, `plugin_invalid`, `config_invalid`,
+ * `plugin_install_failed` while another process installs.
+ */
+export function setEnabled(home: string, named: string, enabled: boolean): Promise<KnownPlugin> {
+  return withPluginsLock(home, undefined, async () => {
+    const plugin = findKnown(home, named);
+    if (enabled) assertCanRun(home, plugin);
+    setConfigValue(configFile(home), entryPath(plugin.id, "enabled"), enabled);
+    return Promise.resolve(plugin);
+  });
+}
+
+function assertCanRun(home: string, plugin: KnownPlugin): void {
+  const { config } = loadConfig({ home });
+  const { id, origin, entry } = plugin;
+  // Says what is wrong with it.
+  if (!entry) findPluginEntry(plugin.path);
+  const state = pluginState(config, id, origin);
+  if (state === "denied" || state === "not allowed") {
+    const where = state === "denied" ? "is named in plugins.deny" : "is not named in plugins.allow";
+    throw new PagurusError("config_invalid", `The plugin ${id} ${where}; change that list first.`, {
+      details: { plugin: id },
+    });
+  }
+  assertNeedsMet(entry?.manifest);
+  assertPluginConfig(entry?.manifest, entryOf(config, id)?.config);
+}
+
+function entryPath(id: string, key: string): KeyPath {
+  return ["plugins", "entries", id, key];
+}
+
+/** Adds a folder or file to `plugins.load.paths`, switched off. Throws `plugin_invalid`, `plugin_duplicate_id`, `config_invalid`. */
+export function linkPlugin(home: string, path: string): Promise<KnownPlugin> {
+  return withPluginsLock(home, undefined, async () => Promise.resolve(addLink(home, path)));
+}
+
+function addLink(home: string, path: string): KnownPlugin {
+  const entry = findPluginEntry(path);
+  const { id } = entry;
+  if (!isPluginId(id))
+    throw new PagurusError(
+      "plugin_invalid",
+      `The plugin in ${path} has the id ${JSON.stringify(id)}, which no plugin can have; give it a manifest with an id.`,
+      { details: { path } },
+    );
+  assertNotBundled(id, path);
+  const plugins = knownPlugins(home);
+  const there = plugins.find((plugin) => plugin.origin === "linked" && plugin.path === path);
+  if (there) return there;
+  const other = plugins.find((plugin) => plugin.id === id);
+  if (other)
+    throw new PagurusError(
+      "plugin_duplicate_id",
+      `The plugin ${id} is ${other.origin} already from ${other.path}; uninstall it before you link another.`,
+      { details: { plugin: id } },
+    );
+  const file = configFile(home);
+  // A path alone would switch it on.
+  setConfigValue(file, entryPath(id, "enabled"), false);
+  const paths = loadConfig({ home }).config.plugins?.load?.paths;
+  if (paths) setConfigValue(file, ["plugins", "load", "paths", paths.length], path);
+  else setConfigValue(file, ["plugins", "load", "paths"], [path]);
+  return { id, path, origin: "linked", entry };
+}
+
+/** The moments of a removal, in order (for a link, `switch` is the last); an interruption at each of them leaves what the same command finishes. */
+export type UninstallStep = "slots" | "switch" | "record" | "files";
+
+export interface UninstallOptions {
+  signal?: AbortSignal;
+  /** Told before each step. */
+  onStep?(step: UninstallStep): void;
+}
+
+export interface Uninstalled {
+  plugin: KnownPlugin;
+  /** Keys of the configuration that went back to their defaults. */
+  resetSlots: string[];
+}
+
+/**
+ * Removes a plugin: from the configuration first, so that an interruption leaves it switched off and whole. Its settings
+ * stay for another time. A slot that it was in goes back to its default. Throws `plugin_unknown`, `config_invalid`.
+ */
+export function uninstallPlugin(
+  home: string,
+  named: string,
+  options: UninstallOptions = {},
+): Promise<Uninstalled> {
+  const tell = (step: UninstallStep): void => options.onStep?.(step);
+  return withPluginsLock(home, options.signal, async () => {
+    const plugin = findKnown(home, named);
+    tell("slots");
+    const resetSlots = resetSlotsOf(home, plugin);
+    const off = (): void => {
+      tell("switch");
+      // The entry of two of one id stays the other's.
+      if (!isShared(home, plugin)) switchOff(home, plugin.id);
+    };
+    if (plugin.origin === "linked") {
+      // A link without an entry is switched on.
+      tell("record");
+      unlink(home, plugin.path);
+      off();
+    } else {
+      off();
+      tell("record");
+      removeInstall(home, plugin.id, tell);
+    }
+    return Promise.resolve({ plugin, resetSlots });
+  });
+}
+
+function removeInstall(home: string, id: string, tell: (step: UninstallStep) => void): void {
+  const rest = readInstalls(home).filter((record) => record.id !== id);
+  writeInstalls(home, rest);
+  tell("files");
+  sweep(home, rest);
+}
+
+/** An entry that says nothing but whether it is enabled is of no use any more. */
+function switchOff(home: string, id: string): void {
+  const file = configFile(home);
+  const entry = entryOf(loadConfig({ home }).config, id);
+  if (!entry) return;
+  const bare = Object.keys(entry).every((key) => key === "enabled");
+  if (bare) unsetConfigValue(file, ["plugins", "entries", id]);
+  else if (entry.enabled !== false) setConfigValue(file, entryPath(id, "enabled"), false);
+}
+
+function isShared(home: string, { id, path }: KnownPlugin): boolean {
+  return knownPlugins(home).some((other) => other.id === id && relative(other.path, path) !== "");
+}
+
+/** Also one that is listed more than once; from the last, because each removal moves those behind it. */
+function unlink(home: string, path: string): void {
+  const listed = linkedPlugins(loadConfig({ home }).config, home);
+  for (const index of [...listed.keys()].toReversed()) {
+    if (relative(listed[index]?.path ?? "", path) !== "") continue;
+    unsetConfigValue(configFile(home), ["plugins", "load", "paths", index]);
+  }
+}
+
+const SLOTS = [
+  { key: "contextEngine", kind: "context-engine", bundled: ["legacy", "lossless"] },
+  { key: "memory", kind: "memory", bundled: ["files", "none"] },
+] as const;
+
+/** Resets each slot that names the plugin, or a part that no other plugin can have registered. */
+function resetSlotsOf(home: string, plugin: KnownPlugin): string[] {
+  const { config } = loadConfig({ home });
+  const reset: string[] = [];
+  for (const slot of SLOTS) {
+    const named = config.plugins?.slots?.[slot.key];
+    if (named === undefined || slot.bundled.some((id) => id === named)) continue;
+    if (named !== plugin.id && mayBelongElsewhere(home, config, plugin, slot.kind)) continue;
+    unsetConfigValue(configFile(home), ["plugins", "slots", slot.key]);
+    reset.push(`plugins.slots.${slot.key}`);
+  }
+  return reset;
+}
+
+/** Engines may have other ids than their plugins, and only running a plugin tells them. */
+function mayBelongElsewhere(home: string, config: PagurusConfig, plugin: KnownPlugin, kind: string): boolean {
+  if (!mayBeOf(plugin, kind) || stateOf(config, plugin) !== "enabled") return true;
+  const others = knownPlugins(home).filter(({ id }) => id !== plugin.id);
+  return others.some((other) => mayBeOf(other, kind) && stateOf(config, other) === "enabled");
+}
+
+function mayBeOf({ entry }: KnownPlugin, kind: string): boolean {
+  const kinds = entry?.manifest?.kinds ?? [];
+  return kinds.length === 0 || kinds.includes(kind);
+}

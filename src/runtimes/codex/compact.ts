@@ -1,0 +1,129 @@
+/**
+ * Codex's own compaction of a session's thread, asked for between turns. Source: harness port, "8. Compaction policy";
+ * facts of the app-server, section 6.
+ */
+import type { PagurusError } from "../../contract/errors.ts";
+import type { HarnessBinding, NativeCompaction, NativeCompactionRequest } from "../../contract/harness.ts";
+import { orAborted } from "../../platform/deadline.ts";
+import type { AppServer, ThreadListener } from "./app-server.ts";
+import { turnFailure } from "./failure.ts";
+import { threadSettings, type TurnSurroundings } from "./place.ts";
+import type { ThreadCompactStartParams, TurnInterruptParams } from "./protocol.ts";
+import { closedBinding, readState, resumeParams } from "./thread.ts";
+import { REQUEST_MS } from "./threads.ts";
+
+/** How long an interrupted compaction may take to end, ms. */
+const INTERRUPT_MS = 5_000;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function fields(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+/** What a compaction turn tells of itself. */
+class Watch implements ThreadListener {
+  readonly #end = Promise.withResolvers<{ compacted: boolean }>();
+  readonly ended = this.#end.promise;
+  tokens: number | undefined;
+  /** Of the compaction, once it runs. */
+  turnId: string | undefined;
+  #compacted = false;
+
+  constructor() {
+    this.ended.catch(() => undefined);
+  }
+
+  notification(method: string, params: unknown): void {
+    const given = fields(params);
+    if (method === "thread/tokenUsage/updated") {
+      const tokens = fields(fields(given["tokenUsage"])["last"])["totalTokens"];
+      if (typeof tokens === "number") this.tokens = tokens;
+    }
+    if (method === "item/completed" && fields(given["item"])["type"] === "contextCompaction")
+      this.#compacted = true;
+    const { id, status, error } = fields(given["turn"]);
+    if (method === "turn/started" && typeof id === "string") this.turnId ??= id;
+    if (method !== "turn/completed" || (this.turnId !== undefined && id !== this.turnId)) return;
+    if (status === "failed") this.#end.reject(turnFailure(fields(error)));
+    else this.#end.resolve({ compacted: this.#compacted && status === "completed" });
+  }
+
+  request(): Promise<unknown> {
+    return Promise.reject(new Error("Nothing is asked of a host while Codex compacts."));
+  }
+
+  closed(error: PagurusError): void {
+    this.#end.reject(error);
+  }
+}
+
+/** Throws what Codex refuses, `turn_aborted`, and what a turn that failed throws. */
+export async function compactThread(
+  binding: HarnessBinding,
+  request: NativeCompactionRequest,
+  around: TurnSurroundings,
+): Promise<NativeCompaction> {
+  const { governs, model, cwd, signal } = request;
+  if (governs)
+    return { compacted: false, reason: "the next turn begins a new thread from the engine's context" };
+  const state = readState(binding);
+  if (!state || state.openTurn !== undefined)
+    return { compacted: false, reason: "what the thread holds is not known; the next turn begins a new one" };
+  const server = await around.servers.get(signal);
+  const { nativeId } = binding;
+  const settings = await threadSettings({ model, governs }, around);
+  const thread =
+    around.threads.use(server, nativeId) ??
+    (await around.threads.resume(server, resumeParams(nativeId, model.id, cwd, settings), signal));
+  if ("lost" in thread)
+    return { compacted: false, reason: `the thread ${thread.lost}; the next turn begins a new one` };
+  const watch = new Watch();
+  const unlisten = server.listen(nativeId, watch);
+  try {
+    const params: ThreadCompactStartParams = { threadId: nativeId };
+    await server.request("thread/compact/start", params, { signal, deadlineMs: REQUEST_MS });
+    const end = await endOf(watch, server, nativeId, signal);
+    if (end === false) return { compacted: false, reason: "Codex ended the compaction without one" };
+    const { held: _, ...known } = state;
+    // Also where it is not known: what is shown again at worst was there still.
+    const kept = closedBinding(nativeId, known, { isCompacted: true });
+    if (end === undefined)
+      return { compacted: false, reason: "Codex was interrupted while it compacted", binding: kept };
+    const tokensBefore = thread.tokens;
+    thread.tokens = watch.tokens;
+    return {
+      compacted: true,
+      ...(tokensBefore === undefined ? {} : { tokensBefore }),
+      ...(watch.tokens === undefined ? {} : { tokensAfter: watch.tokens }),
+      binding: kept,
+    };
+  } finally {
+    unlisten();
+    around.threads.rest(server, thread);
+  }
+}
+
+/** Whether Codex compacted; undefined where it does not say so in time after an abort. Throws what a failed turn throws. */
+async function endOf(
+  watch: Watch,
+  server: AppServer,
+  threadId: string,
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
+  try {
+    return (await orAborted(watch.ended, signal)).compacted;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  const params: TurnInterruptParams = { threadId, turnId: watch.turnId ?? "" };
+  server.request("turn/interrupt", params, { deadlineMs: INTERRUPT_MS }).catch(() => undefined);
+  const late = new Promise<undefined>((resolve) => {
+    setTimeout(() => resolve(undefined), INTERRUPT_MS).unref();
+  });
+  const ended = watch.ended.then(
+    ({ compacted }) => compacted,
+    () => undefined,
+  );
+  return Promise.race([ended, late]);
+}

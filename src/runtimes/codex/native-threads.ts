@@ -1,0 +1,150 @@
+/** Codex's own threads, as the app-server knows them. Nothing here starts a turn or loads a thread. */
+import { PagurusError } from "../../contract/errors.ts";
+import type {
+  AdoptedThread,
+  NativeProgram,
+  NativeThread,
+  NativeThreadFilter,
+} from "../../contract/native.ts";
+import { RpcError } from "../../rpc/peer.ts";
+import type { AppServer, AppServers } from "./app-server.ts";
+import type {
+  GetAccountParams,
+  GetAccountResponse,
+  Thread,
+  ThreadListParams,
+  ThreadListResponse,
+  ThreadReadParams,
+  ThreadReadResponse,
+  ThreadSourceKind,
+} from "./protocol.ts";
+
+const REQUEST_MS = 30_000;
+const DEFAULT_LIMIT = 50;
+/** Threads of one answer. */
+const PAGE = 100;
+const PREVIEW_CHARS = 200;
+/** Most threads that a shortened id is looked for in. */
+const LOOKED_THROUGH = 1_000;
+const WHOLE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** Threads of subagents are their parents' affair. */
+const SOURCES: ThreadSourceKind[] = ["cli", "vscode", "exec", "appServer"];
+
+export class NativeThreads {
+  readonly #servers: AppServers;
+
+  constructor(servers: AppServers) {
+    this.#servers = servers;
+  }
+
+  /** The last used first. Throws `runtime_failed`. */
+  async list({ cwd, limit }: NativeThreadFilter, signal?: AbortSignal): Promise<NativeThread[]> {
+    const server = await this.#servers.get(signal);
+    const wanted = limit ?? DEFAULT_LIMIT;
+    const found: NativeThread[] = [];
+    for (let cursor: string | null = null; ;) {
+      const params: ThreadListParams = {
+        cursor,
+        limit: Math.min(PAGE, wanted - found.length),
+        sortKey: "updated_at",
+        // Else only those of the provider that Codex itself is set to.
+        modelProviders: [],
+        sourceKinds: SOURCES,
+        ...(cwd === undefined ? {} : { cwd }),
+      };
+      const page: ThreadListResponse = await asked(server, "thread/list", params, signal);
+      found.push(...page.data.map(listed));
+      cursor = page.nextCursor;
+      if (cursor === null || found.length >= wanted) return found.slice(0, wanted);
+    }
+  }
+
+  /** Throws `thread_unknown`, `runtime_failed`. */
+  async adopt(nativeId: string, signal?: AbortSignal): Promise<AdoptedThread> {
+    const threadId = WHOLE_ID.test(nativeId) ? nativeId.toLowerCase() : await this.#wholeId(nativeId, signal);
+    const params: ThreadReadParams = { threadId };
+    const server = await this.#servers.get(signal);
+    const { thread } = await asked<ThreadReadResponse>(server, "thread/read", params, signal).catch(
+      (error: unknown) => {
+        throw error instanceof PagurusError && error.cause instanceof RpcError ? unknown(nativeId) : error;
+      },
+    );
+    if (thread.path === null)
+      throw new PagurusError(
+        "thread_unknown",
+        `Codex keeps nothing of the thread ${threadId} on disk; a thread that is to be taken over must not be ephemeral.`,
+      );
+    return { ...listed(thread), history: { file: thread.path, format: "codex" } };
+  }
+
+  /** Throws `runtime_failed`. */
+  async program(signal?: AbortSignal): Promise<NativeProgram> {
+    const found = this.#servers.find();
+    if ("reason" in found) throw new PagurusError("runtime_failed", found.reason);
+    const server = await this.#servers.get(signal);
+    const params: GetAccountParams = { refreshToken: false };
+    const account = await asked<GetAccountResponse>(server, "account/read", params, signal);
+    const program = [found.command, ...found.args].join(" ");
+    return { program, version: server.version, login: loginOf(account) };
+  }
+
+  async #wholeId(beginning: string, signal: AbortSignal | undefined): Promise<string> {
+    const start = beginning.toLowerCase();
+    const ids = (await this.list({ limit: LOOKED_THROUGH }, signal)).map(({ nativeId }) => nativeId);
+    const [id, another] = ids.filter((each) => start !== "" && each.startsWith(start));
+    if (id === undefined) throw unknown(beginning);
+    if (another === undefined) return id;
+    throw new PagurusError(
+      "thread_unknown",
+      `More than one Codex thread begins with ${beginning}; give more of its id.`,
+    );
+  }
+}
+
+function listed({ id, name, preview, cwd, updatedAt }: Thread): NativeThread {
+  return {
+    nativeId: id,
+    preview: (name ?? preview).slice(0, PREVIEW_CHARS),
+    cwd,
+    updatedAt: new Date(updatedAt * 1000).toISOString(),
+  };
+}
+
+/** What the account is, and no more: no address, no key. */
+function loginOf({ account }: GetAccountResponse): string {
+  if (!account) return "not logged in";
+  switch (account.type) {
+    case "apiKey":
+      return "an API key";
+    case "chatgpt":
+      return `a ChatGPT account (plan ${account.planType})`;
+    case "amazonBedrock":
+      return "Amazon Bedrock";
+    case "gcp":
+      return "Google Cloud";
+  }
+}
+
+async function asked<T>(
+  server: AppServer,
+  method: string,
+  params: unknown,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  try {
+    return await server.request<T>(method, params, { deadlineMs: REQUEST_MS, ...(signal ? { signal } : {}) });
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    throw new PagurusError("runtime_failed", `Codex refused \`${method}\`: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+function unknown(nativeId: string): PagurusError {
+  return new PagurusError(
+    "thread_unknown",
+    `Codex has no thread ${nativeId}; \`pagurus codex threads --all\` lists them.`,
+    { details: { nativeId } },
+  );
+}

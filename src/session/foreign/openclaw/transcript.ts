@@ -1,0 +1,188 @@
+/** One conversation of OpenClaw, from whichever of its stores, with what lossless-claw knows of it besides. */
+import { PagurusError } from "../../../contract/errors.ts";
+import { fieldsOf, numberOf, textOf, timeOf, type Fields } from "../fields.ts";
+import type { LcmConversation, LcmDatabase } from "../lcm-database.ts";
+import { addMessage, addStored, messageKey } from "../lcm.ts";
+import { PiReader } from "../pi.ts";
+import { SLICE, type ForeignSession, type Paced } from "../source.ts";
+import type { SourceLine } from "../source-lines.ts";
+import { FRESH_START, OpenClawTree } from "./tree.ts";
+
+/** Shown to a model in the place of what a reset put away. */
+const RESET_SUMMARY = "The conversation was reset here; what was said before is kept in its transcript.";
+
+/** Stands for the last message that was added before the transcript. */
+const EARLIER = "\0earlier";
+
+export interface OpenClawSource {
+  sessionId: string;
+  /** Label of the conversation. */
+  name?: string | undefined;
+  /** Every line, oldest first; each call reads anew. */
+  lines: () => Iterable<SourceLine>;
+}
+
+/** The conversation of lossless-claw that belongs to a transcript. */
+export interface Beside {
+  db: LcmDatabase;
+  conversation: LcmConversation;
+}
+
+/** `joined`: what it knows more is in the session; `apart`: it has to be taken as a conversation of its own. */
+export type Standing = "joined" | "apart";
+
+/** Newest version of the transcript format that is read. */
+const NEWEST_VERSION = 4;
+
+function assertKnown(sessionId: string, header: Fields | undefined): void {
+  const version = numberOf(header?.["version"]) ?? 1;
+  if (version <= NEWEST_VERSION) return;
+  throw new PagurusError(
+    "import_invalid",
+    `The session ${sessionId} is written in version ${version} of the transcript format; versions up to ${NEWEST_VERSION} are known here.`,
+    { details: { version } },
+  );
+}
+
+/** Reads the transcript once, to see how it hangs together. Throws `import_invalid` for a version that is not known. */
+export function* openTranscript(
+  source: OpenClawSource,
+  beside?: Beside,
+): Paced<{ session: ForeignSession; beside?: Standing }> {
+  const tree = new OpenClawTree();
+  for (const { value, number } of source.lines()) {
+    if (value) tree.scan(value);
+    if (number % SLICE === 0) yield;
+  }
+  assertKnown(source.sessionId, tree.header);
+  const links = beside && linksOf(beside, tree);
+  const joined = beside && links ? { ...beside, ...links } : undefined;
+  const results = new Map(tree.results);
+  for (const call of joined?.answered ?? []) results.set(call, (results.get(call) ?? 0) + 1);
+  const { sessionId } = source;
+  const session: ForeignSession = {
+    sourceId: sessionId,
+    key: `openclaw:${sessionId}`,
+    cwd: textOf(tree.header?.["cwd"]) ?? "",
+    startedAt: timeOf(tree.header?.["timestamp"]),
+    awaits: (call) => (results.get(call) ?? 0) > 0,
+    *fill(draft, tally) {
+      const into = { draft, tally, results };
+      const at = timeOf(tree.header?.["timestamp"]);
+      if (source.name !== undefined)
+        draft.add({ parent: null, at, body: { type: "session_info", name: source.name } });
+      const reader = new PiReader(draft, tally, results);
+      reader.standIn(FRESH_START, null);
+      const earlier = joined?.earlier ?? [];
+      for (const { id } of earlier)
+        for (const row of joined?.db.rows("SELECT * FROM messages WHERE message_id = ?", id) ?? [])
+          if (joined) addMessage(joined.db, row, into);
+      reader.standIn(EARLIER, earlier.length > 0 ? messageKey(earlier.at(-1)?.id) : null);
+      if (earlier.length > 0) tally.remarks.push(fromLcm(earlier.length));
+      yield* reader.read(placed(source.lines(), tree, earlier.length > 0));
+      if (tree.resets > 0)
+        tally.remarks.push("It was reset; what was said before is there, and no model is shown it.");
+      const end = reader.end(tree.leaf);
+      if (!joined || end === null) return draft.finish(end);
+      yield* addStored(joined.db, joined.conversation.id, into, joined.keyOf, end);
+      // A summary that stands before the conversation today is its last entry.
+      draft.finish(joined.hasHead ? undefined : end);
+    },
+  };
+  return beside ? { session, beside: links ? "joined" : "apart" } : { session };
+}
+
+function fromLcm(count: number): string {
+  const messages = count === 1 ? "1 message" : `${count.toLocaleString("en-US")} messages`;
+  return `At its beginning: ${messages} of lcm.db that the transcript has no more.`;
+}
+
+/** The lines as pi's reader takes them. `open`: the first entry follows what was added before. */
+function* placed(lines: Iterable<SourceLine>, tree: OpenClawTree, open: boolean): Generator<SourceLine> {
+  for (const line of lines) {
+    const value = line.value && tree.placed(line.value);
+    if (!line.value) yield line;
+    else if (value) yield { ...line, value: open ? unrooted(asPi(value)) : asPi(value) };
+  }
+}
+
+function unrooted(value: Fields): Fields {
+  return value["parentId"] === null ? { ...value, parentId: EARLIER } : value;
+}
+
+/** What the host itself wrote in the assistant's place; OpenClaw never shows it to a model. */
+const HOST_MODELS: ReadonlySet<unknown> = new Set(["delivery-mirror", "gateway-injected"]);
+
+function asPi(value: Fields): Fields {
+  if (value["type"] === "message") {
+    const { role, provider, model } = fieldsOf(value["message"]) ?? {};
+    const mirror = role === "assistant" && provider === "openclaw" && HOST_MODELS.has(model);
+    // A kind that is not known is kept as data.
+    return mirror ? { ...value, type: String(model) } : value;
+  }
+  // A reset that keeps a part is what a compaction is.
+  if (value["type"] !== "reset" || textOf(value["firstKeptEntryId"]) === undefined) return value;
+  return { ...value, type: "compaction", summary: RESET_SUMMARY, fromHook: true };
+}
+
+interface Earlier {
+  /** Its number in lcm.db. */
+  id: number;
+  role: unknown;
+}
+
+interface Links {
+  /** Messages that stood before what the transcript has. */
+  earlier: Earlier[];
+  /** Calls that are answered in these. */
+  answered: string[];
+  keyOf: (message: unknown) => string;
+  /** True where its summaries end the conversation, as a compaction. */
+  hasHead: boolean;
+}
+
+/**
+ * Messages of lossless-claw name the entry of the transcript that they were made from (since 0.13). Undefined where
+ * they do not, or where it knows messages in between that the transcript lacks.
+ */
+function linksOf({ db, conversation }: Beside, tree: OpenClawTree): Links | undefined {
+  const columns = db.rows("SELECT name FROM pragma_table_info('messages')");
+  if (!columns.some(({ name }) => name === "transcript_entry_id")) return undefined;
+  const entries = new Map<string, string>();
+  const earlier: Earlier[] = [];
+  for (const row of db.each(
+    "SELECT message_id AS id, role, transcript_entry_id AS entry FROM messages WHERE conversation_id = ? ORDER BY seq",
+    conversation.id,
+  )) {
+    const { id, role } = row;
+    const entry = textOf(row["entry"]);
+    if (entry !== undefined && tree.has(entry)) entries.set(String(id), entry);
+    else if (entries.size === 0) earlier.push({ id: Number(id), role });
+    else if (entry !== undefined) return undefined;
+  }
+  if (entries.size === 0) return undefined;
+  return {
+    earlier,
+    answered: earlier.flatMap((each) => answersOf(db, each)),
+    keyOf: (message) => entries.get(String(message)) ?? messageKey(message),
+    hasHead: hasHead(db, conversation.id),
+  };
+}
+
+function answersOf(db: LcmDatabase, { id, role }: Earlier): string[] {
+  if (role !== "tool" || !db.has("message_parts")) return [];
+  const parts = db.rows(
+    "SELECT DISTINCT tool_call_id AS call FROM message_parts WHERE message_id = ? AND tool_call_id IS NOT NULL",
+    id,
+  );
+  return parts.map(({ call }) => String(call));
+}
+
+function hasHead(db: LcmDatabase, conversation: number): boolean {
+  if (!db.has("context_items") || !db.has("summaries")) return false;
+  const [first] = db.rows(
+    "SELECT summary_id AS summary FROM context_items WHERE conversation_id = ? ORDER BY ordinal LIMIT 1",
+    conversation,
+  );
+  return textOf(first?.["summary"]) !== undefined;
+}

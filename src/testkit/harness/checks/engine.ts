@@ -1,0 +1,214 @@
+/** The engine's part in a turn: when it is asked, and that its answer is what the model sees. */
+import type { AgentMessage } from "../../../contract/message.ts";
+import { must, shown } from "../../check.ts";
+import type { HarnessCheck } from "../harness-check.ts";
+import { countIn, mustNotShow, mustShow, mustShowOnce, newest, seamOf } from "../judge.ts";
+import type { HarnessStage } from "../stage.ts";
+
+function head(words: string): AgentMessage {
+  return { role: "user", content: words };
+}
+
+/** Each context begins with the words, in an epoch of that name. */
+function inEpoch(made: HarnessStage, epoch: string, words: string): void {
+  made.engine.answer = ({ messages }) => ({
+    messages: [head(words), ...messages],
+    contextProjection: { mode: "thread_bootstrap", epoch, fingerprint: epoch },
+  });
+}
+
+const lifecycle: readonly HarnessCheck[] = [
+  {
+    id: "engine.bootstrap",
+    title: "An engine that meets a session with a history is told of it once, before it is first asked.",
+    needs: "bootstrap",
+    async run({ stage }) {
+      const made = await stage();
+      await made.host("legacy");
+      await made.ask("Before the engine came?");
+      await made.restart();
+      await made.ask("After it came?");
+      await made.ask("And later?");
+      const members = made.engine.calls.map(({ member }) => member).filter((member) => member !== "dispose");
+      must(members[0] === "bootstrap", `The engine was called with ${shown(members.slice(0, 3))} first.`);
+      must(made.engine.of("bootstrap").length === 1, "bootstrap() was called more than once.");
+      mustShowOnce(newest(made), "Before the engine came?");
+    },
+  },
+  {
+    id: "engine.assemble-first",
+    title: "The engine is asked in every turn, before the turn's first request to the model.",
+    needs: "assemble-before-prompt",
+    async run({ stage }) {
+      const made = await stage();
+      for (const turn of [0, 1]) {
+        await made.ask(`Question ${turn}?`);
+        const isAsked = made.engine.of("assemble").some(({ requests }) => requests === turn);
+        must(isAsked, `In turn ${turn + 1} no assemble() came before the request to the model.`);
+      }
+    },
+  },
+  {
+    id: "engine.llm",
+    title: "The engine can call a model by itself while it is asked for a context.",
+    needs: "runtime-llm-complete",
+    async run({ stage }) {
+      const made = await stage();
+      let answered: string | undefined;
+      made.endpoint.script = ({ items }) => ({
+        text: items.some(({ text }) => text.includes("Sum it up.")) ? "A short sum." : "Fine.",
+      });
+      made.engine.beforeAnswer = async ({ runtimeContext }) => {
+        const asked = { messages: [{ role: "user" as const, content: "Sum it up." }] };
+        answered = (await runtimeContext?.llm.complete(asked))?.text;
+      };
+      const { text } = await made.ask("How are you?");
+      must(answered === "A short sum.", `The engine's model answered ${shown(answered)}.`);
+      must(text === "Fine.", `The turn answered ${shown(text)}.`);
+      mustNotShow(newest(made), "Sum it up.", "which is the engine's own");
+    },
+  },
+  {
+    id: "engine.assemble-fails",
+    title: "An engine that fails to assemble costs its part of the turn: the input goes out, nothing twice.",
+    needs: "assemble-before-prompt",
+    async run({ stage }) {
+      const made = await stage();
+      await made.ask("The first question?");
+      made.engine.answer = () => {
+        throw new Error("no idea");
+      };
+      const { events } = await made.ask("The second question?");
+      mustShowOnce(newest(made), "The second question?");
+      must(countIn(newest(made), "The first question?") <= 1, "The model saw the history twice.");
+      must(
+        events.some((event) => event.type === "context.degraded" && event.stage === "assemble"),
+        "No event says that the engine failed.",
+      );
+    },
+  },
+];
+
+const assembled: readonly HarnessCheck[] = [
+  {
+    id: "engine.assembled",
+    title: "The model sees what the engine assembled, and not what it left out.",
+    needs: "assemble-before-prompt",
+    async run({ stage }) {
+      const made = await stage();
+      made.engine.answer = ({ messages }) => ({ messages: [head("A short head."), ...messages.slice(-2)] });
+      for (const word of ["first", "second"]) {
+        made.replies({ text: `The ${word} answer.` });
+        await made.ask(`The ${word} question?`);
+      }
+      const asked = await made.ask("The third question?");
+      mustShow(
+        newest(made),
+        [
+          ["user", "A short head."],
+          ["user", "The second question?"],
+          ["assistant", "The second answer."],
+          ["user", "The third question?"],
+        ],
+        seamOf(asked),
+      );
+      mustNotShow(newest(made), "The first answer.", "which the engine had left out");
+    },
+  },
+  {
+    id: "engine.addition",
+    title: "The engine's addition to the system prompt reaches the model once in every turn.",
+    needs: "assemble-before-prompt",
+    async run({ stage }) {
+      const made = await stage();
+      made.engine.answer = () => ({ systemPromptAddition: "Speak of ships alone." });
+      for (const turn of [1, 2]) {
+        const asked = await made.ask(`Question ${turn}?`);
+        mustShow(newest(made), [["system", "Speak of ships alone."]], seamOf(asked));
+      }
+    },
+  },
+  {
+    id: "engine.addition-new",
+    title: "A new addition takes the place of the one before it.",
+    needs: "assemble-before-prompt",
+    async run({ stage }) {
+      const made = await stage();
+      made.engine.answer = () => ({ systemPromptAddition: "Speak of ships alone." });
+      await made.ask("The first question?");
+      made.engine.answer = () => ({ systemPromptAddition: "Speak of quays alone." });
+      await made.ask("The second question?");
+      mustShowOnce(newest(made), "Speak of quays alone.");
+      mustNotShow(newest(made), "Speak of ships alone.", "which the engine adds no more");
+    },
+  },
+];
+
+const epochs: readonly HarnessCheck[] = [
+  {
+    id: "epoch.begins",
+    title: "An epoch's head stands before the history, each message by whom it was said.",
+    needs: "thread-bootstrap-projection",
+    async run({ stage }) {
+      const made = await stage();
+      made.replies({ text: "The first answer." });
+      await made.ask("The first question?");
+      inEpoch(made, "one", "The head of the first epoch.");
+      const asked = await made.ask("The second question?");
+      mustShow(
+        newest(made),
+        [
+          ["user", "The head of the first epoch."],
+          ["user", "The first question?"],
+          ["assistant", "The first answer."],
+          ["user", "The second question?"],
+        ],
+        seamOf(asked),
+      );
+    },
+  },
+  {
+    id: "epoch.grows",
+    title: "Within an epoch each request begins with the one before it, so that a provider's cache holds.",
+    needs: "thread-bootstrap-projection",
+    async run({ stage }) {
+      const made = await stage();
+      inEpoch(made, "one", "The head of the first epoch.");
+      for (const turn of [1, 2, 3]) await made.ask(`Question ${turn}?`);
+      for (const [index, { items }] of made.endpoint.requests.entries()) {
+        const before = made.endpoint.requests[index - 1]?.items ?? [];
+        const place = before.findIndex((item, at) => JSON.stringify(item) !== JSON.stringify(items[at]));
+        must(
+          place < 0,
+          `Request ${index + 1} differs from the one before it at item ${place}: ${shown(items[place]?.text)}.`,
+        );
+      }
+    },
+  },
+  {
+    id: "epoch.ends",
+    title: "A new epoch shows the new context, and nothing of the head before it.",
+    needs: "thread-bootstrap-projection",
+    async run({ stage }) {
+      const made = await stage();
+      inEpoch(made, "one", "The head of the first epoch.");
+      made.replies({ text: "The first answer." });
+      await made.ask("The first question?");
+      inEpoch(made, "two", "The head of the second epoch.");
+      const asked = await made.ask("The second question?");
+      mustShow(
+        newest(made),
+        [
+          ["user", "The head of the second epoch."],
+          ["user", "The first question?"],
+          ["assistant", "The first answer."],
+          ["user", "The second question?"],
+        ],
+        seamOf(asked),
+      );
+      mustNotShow(newest(made), "The head of the first epoch.", "which is of the epoch that is over");
+    },
+  },
+];
+
+export const engineChecks: readonly HarnessCheck[] = [...lifecycle, ...assembled, ...epochs];

@@ -1,0 +1,135 @@
+/** What the model sees in a turn, and what comes back of it. */
+import { must, shown } from "../../check.ts";
+import type { HarnessCheck } from "../harness-check.ts";
+import { completed, mustNotShow, mustShow, mustShowOnce, newest, seamOf } from "../judge.ts";
+import { OTHER_RUNTIME } from "../other-harness.ts";
+import { MODEL_REF } from "../stage.ts";
+
+export const turnChecks: readonly HarnessCheck[] = [
+  {
+    id: "turn.answer",
+    title: "A turn ends with what the model said, in its events and in what they say of the turn.",
+    async run({ stage }) {
+      const made = await stage();
+      made.replies({ text: "The harbour is open." });
+      const { last, text, events } = await made.ask("Is the harbour open?");
+      const { stopReason, runtime, model } = completed(last);
+      must(text === "The harbour is open.", `The turn answered ${shown(text)}.`);
+      must(stopReason === "stop", `The turn ended with the stop reason ${shown(stopReason)}.`);
+      must(
+        runtime === made.runtime && model === MODEL_REF,
+        `The turn was run by ${runtime} with ${model}, as its last event says.`,
+      );
+      const streamed = events.flatMap((event) => (event.type === "text.delta" ? [event.delta] : [])).join("");
+      must(
+        streamed === "" || streamed === text,
+        `What was streamed is ${shown(streamed)}, and not the text that came of it.`,
+      );
+    },
+  },
+  {
+    id: "turn.input-once",
+    title: "The input reaches the model once, as the user's words, in one request.",
+    async run({ stage }) {
+      const made = await stage();
+      const asked = await made.ask("Which quay is free?");
+      must(
+        made.endpoint.requests.length === 1,
+        `An answer without tool calls took ${made.endpoint.requests.length} requests.`,
+      );
+      mustShow(newest(made), [["user", "Which quay is free?"]], seamOf(asked));
+    },
+  },
+  {
+    id: "turn.history",
+    title: "Later turns show what was said before, in order, each once, by whom it was said.",
+    async run({ stage }) {
+      const made = await stage();
+      for (const word of ["first", "second"]) {
+        made.replies({ text: `The ${word} answer.` });
+        await made.ask(`The ${word} question?`);
+      }
+      const asked = await made.ask("The third question?");
+      mustShow(
+        newest(made),
+        [
+          ["user", "The first question?"],
+          ["assistant", "The first answer."],
+          ["user", "The second question?"],
+          ["assistant", "The second answer."],
+          ["user", "The third question?"],
+        ],
+        seamOf(asked),
+      );
+    },
+  },
+  {
+    id: "turn.other-runtime",
+    title: "What another runtime said in the session in between is in the next turn's context, once.",
+    async run({ stage }) {
+      const made = await stage();
+      made.replies({ text: "Said by this one." });
+      await made.ask("Asked of this one?");
+      made.otherAnswer = "Said by the other.";
+      await made.ask("Asked of the other?", { runtime: OTHER_RUNTIME });
+      made.replies({ text: "Fine." });
+      const asked = await made.ask("And now?");
+      mustShow(
+        newest(made),
+        [
+          ["user", "Asked of this one?"],
+          ["assistant", "Said by this one."],
+          ["user", "Asked of the other?"],
+          ["assistant", "Said by the other."],
+          ["user", "And now?"],
+        ],
+        seamOf(asked),
+      );
+    },
+  },
+  {
+    id: "turn.sessions-apart",
+    title: "Sessions that run at the same time see nothing of each other.",
+    async run({ stage }) {
+      const made = await stage();
+      const words = ["amber", "basalt"];
+      const both = (nth: string): Promise<unknown> =>
+        Promise.all(words.map((word) => made.ask(`The ${nth} ${word} question?`, { sessionKey: word })));
+      await both("first");
+      await both("second");
+      const later = made.endpoint.requests.slice(-2);
+      for (const [index, word] of words.entries()) {
+        const request = later.find(({ items }) =>
+          items.some(({ text }) => text.includes(`second ${word} question`)),
+        );
+        must(request, `No request shows the second question of the session ${word}.`);
+        mustShowOnce(request, `The first ${word} question?`);
+        mustNotShow(request, `${words[1 - index]} question`, "which another session said");
+      }
+    },
+  },
+  {
+    id: "turn.prompt-hook",
+    title: "What a hook adds to the system prompt reaches the model once, as no user's words.",
+    async run({ stage }) {
+      const made = await stage();
+      made.prepended = "The hook asks for brevity.";
+      const asked = await made.ask("Is it far?");
+      mustShow(newest(made), [["system", "The hook asks for brevity."]], seamOf(asked));
+    },
+  },
+  {
+    id: "turn.additional-context",
+    title: "Additional context reaches the model once, also when it stays the same for two turns.",
+    async run({ stage }) {
+      const made = await stage();
+      const additionalContext = {
+        page: { value: "The page shows a lighthouse.", kind: "untrusted" as const },
+      };
+      await made.ask("What is on it?", { additionalContext });
+      mustShowOnce(newest(made), "The page shows a lighthouse.");
+      await made.ask("And beside it?", { additionalContext });
+      mustShowOnce(newest(made), "The page shows a lighthouse.");
+    },
+  },
+];

@@ -1,0 +1,120 @@
+/** The engine of a harness check: it hands on what it is given, or answers as it is told, and notes every call. */
+import type { CompactParams, CompactResult } from "../../contract/engine-compaction.ts";
+import type {
+  AfterTurnParams,
+  AssembleParams,
+  AssembleResult,
+  CommitTurnParams,
+  SessionParams,
+} from "../../contract/engine-params.ts";
+import type { ContextEngine } from "../../contract/engine.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+import { ENGINE_CONTRACT } from "../../contract/version.ts";
+import { messagesTokens } from "../../tokens/messages.ts";
+
+export const SUITE_ENGINE = "suite";
+
+export interface EngineCall {
+  member: "bootstrap" | "assemble" | "afterTurn" | "commitTurn" | "compact" | "maintain" | "dispose";
+  sessionKey?: string;
+  /** Model requests that had been made before it. */
+  requests: number;
+  /** What it was given, for the members that settle a turn. */
+  messages: AgentMessage[];
+  /** What the transcript held by then, for the same. */
+  recorded: AgentMessage[];
+}
+
+export class RecordingEngine {
+  readonly calls: EngineCall[] = [];
+  /** What `assemble` adds to, or answers instead of, the messages that it was given. */
+  answer: (params: AssembleParams) => Partial<AssembleResult> = () => ({});
+  /** What `assemble` waits for before it answers. */
+  beforeAnswer: (params: AssembleParams) => Promise<void> = () => Promise.resolve();
+  compaction: (params: CompactParams) => CompactResult = () => ({ ok: true, compacted: false });
+  /** Number of model requests at this moment. */
+  readonly #requests: () => number;
+  readonly #durable: boolean;
+
+  constructor(options: { requests: () => number; durable: boolean }) {
+    this.#requests = options.requests;
+    this.#durable = options.durable;
+  }
+
+  /** The same engine, as a factory makes it for a host. */
+  engine(): ContextEngine {
+    const settle = this.#durable
+      ? {
+          commitTurn: async (params: CommitTurnParams) => {
+            this.#note("commitTurn", params, params.messages, await recordedIn(params));
+            return { status: "committed" as const };
+          },
+        }
+      : {
+          afterTurn: async (params: AfterTurnParams) => {
+            const { messages, prePromptMessageCount } = params;
+            const said = messages.slice(prePromptMessageCount);
+            this.#note("afterTurn", params, said, await recordedIn(params));
+          },
+        };
+    return {
+      info: {
+        id: SUITE_ENGINE,
+        name: "Suite",
+        version: "1",
+        contract: ENGINE_CONTRACT,
+        ownsCompaction: true,
+      },
+      bootstrap: async (params) => {
+        this.#note("bootstrap", params);
+        return { bootstrapped: true };
+      },
+      ingest: async () => ({ ingested: true }),
+      assemble: async (params) => {
+        this.#note("assemble", params);
+        await this.beforeAnswer(params);
+        const answered = { messages: params.messages, ...this.answer(params) };
+        return { ...answered, estimatedTokens: messagesTokens(answered.messages) };
+      },
+      compact: async (params) => {
+        this.#note("compact", params);
+        return this.compaction(params);
+      },
+      maintain: async (params) => {
+        this.#note("maintain", params);
+        return { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
+      },
+      ...settle,
+      dispose: async () => this.#note("dispose", {}),
+    };
+  }
+
+  /** Calls of a member, in order. */
+  of(member: EngineCall["member"]): EngineCall[] {
+    return this.calls.filter((call) => call.member === member);
+  }
+
+  #note(
+    member: EngineCall["member"],
+    { sessionKey }: { sessionKey?: string },
+    messages: AgentMessage[] = [],
+    recorded: AgentMessage[] = [],
+  ): void {
+    this.calls.push({
+      member,
+      ...(sessionKey === undefined ? {} : { sessionKey }),
+      requests: this.#requests(),
+      messages: structuredClone(messages),
+      recorded,
+    });
+  }
+}
+
+/** The conversation as the host's transcript holds it now. */
+async function recordedIn({ runtimeContext }: SessionParams): Promise<AgentMessage[]> {
+  const messages: AgentMessage[] = [];
+  if (!runtimeContext) return messages;
+  for await (const entry of runtimeContext.transcript.forward())
+    if (entry.type === "message") messages.push(entry.message);
+  return messages;
+}

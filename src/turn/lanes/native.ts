@@ -1,0 +1,72 @@
+/**
+ * The runtime's own compaction of a session's thread, asked for between turns. Source: harness port, "8. Compaction
+ * policy".
+ */
+import { PagurusError, toPagurusError } from "../../contract/errors.ts";
+import type { HarnessBinding, NativeCompaction } from "../../contract/harness.ts";
+import type { CompactionReport } from "../../contract/host.ts";
+import { readBinding, writeBinding } from "../../session/bindings.ts";
+import { governs } from "../native-context.ts";
+import { Announcement } from "./announce.ts";
+import type { LaneScope } from "./scope.ts";
+
+/** Longest wait for a runtime's own compaction, ms. */
+const NATIVE_MS = 120_000;
+
+/** Undefined where the session has no thread in the runtime, or the runtime compacts none. Throws what the runtime throws. */
+export async function compactThread(
+  scope: LaneScope,
+  cwd: string,
+  binding: HarnessBinding | undefined,
+): Promise<NativeCompaction | undefined> {
+  const { harness, session, signal, model, engine } = scope;
+  const { record } = session.writer;
+  if (!binding || !harness.compact) return undefined;
+  const done = await harness.compact(binding, {
+    model,
+    cwd,
+    governs: governs(engine),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(NATIVE_MS)]),
+  });
+  const { binding: kept, ...told } = done;
+  if (kept) writeBinding(record, harness.id, kept);
+  return told;
+}
+
+/**
+ * `/compact` where the runtime keeps the context: its own compaction is the one. Undefined where it has no thread of the
+ * session. Throws `turn_aborted`.
+ */
+export async function compactInRuntime(
+  scope: LaneScope,
+  cwd: string,
+  currentTokens: number,
+): Promise<Omit<CompactionReport, "degraded"> | undefined> {
+  const { harness, session, signal } = scope;
+  const binding = readBinding(session.writer.record, harness.id);
+  if (!binding) return undefined;
+  const backend = harness.id;
+  const facts = { lane: "native" as const, trigger: "manual" as const, backend };
+  const announcement = await Announcement.begin(scope, facts, currentTokens);
+  let done: NativeCompaction | undefined;
+  try {
+    done = await compactThread(scope, cwd, binding);
+  } catch (error) {
+    if (signal.aborted)
+      throw new PagurusError("turn_aborted", "The compaction was aborted; the conversation is as it was.");
+    done = { compacted: false, reason: toPagurusError(error).message };
+  }
+  if (!done) return undefined;
+  if (!done.compacted && signal.aborted)
+    throw new PagurusError(
+      "turn_aborted",
+      "The compaction was aborted; no word of the conversation is lost.",
+    );
+  const { compacted, reason, tokensBefore = currentTokens, tokensAfter = tokensBefore } = done;
+  if (!compacted) {
+    announcement.failed(reason ?? "nothing was compacted", backend);
+    return { compacted, reason: reason ?? "nothing was compacted" };
+  }
+  await announcement.completed({ tokensBefore, tokensAfter, handledBy: backend });
+  return { compacted, tokensBefore, tokensAfter };
+}

@@ -1,0 +1,124 @@
+/** What Codex's own tools, and agents that it starts by itself, want to do is decided by the host. */
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, it } from "node:test";
+import type { PluginRegister } from "../../../src/contract/plugin.ts";
+import { CodexBench, conversation } from "./codex-bench.ts";
+
+describe("an agent that Codex starts by itself", () => {
+  let bench: CodexBench;
+  afterEach(() => bench.end());
+
+  it("runs its commands where the host's hooks let it, and its parent goes on with what it said", async () => {
+    let own = 0;
+    bench = await CodexBench.with(({ body }, index) => {
+      const said = JSON.stringify(body["input"]);
+      if (!said.includes("Begin.")) {
+        own += 1;
+        const commands = ["touch allowed.txt", "touch forbidden.txt"];
+        const cmd = commands[own - 1];
+        return cmd === undefined
+          ? { text: "The child is done." }
+          : { toolCalls: [{ id: `child_${own}`, name: "exec_command", arguments: { cmd } }] };
+      }
+      if (index === 0)
+        return {
+          toolCalls: [
+            {
+              id: "spawn",
+              namespace: "multi_agent_v1",
+              name: "spawn_agent",
+              arguments: { message: "child task" },
+            },
+          ],
+        };
+      const agent = /agent_id\\*":\\*"([0-9a-f-]{36})/.exec(said)?.[1];
+      if (!/wait_1/.test(said))
+        return {
+          toolCalls: [
+            {
+              id: "wait_1",
+              namespace: "multi_agent_v1",
+              name: "wait_agent",
+              arguments: { targets: [agent], timeout_ms: 10_000 },
+            },
+          ],
+        };
+      return { text: "All is done." };
+    });
+    const asked: string[] = [];
+    const watch: PluginRegister = (api) =>
+      api.on("before_tool_call", ({ params }) => {
+        const command = String(params["command"]);
+        asked.push(command);
+        return command.includes("forbidden") ? { block: true, blockReason: "not this" } : undefined;
+      });
+    const pagurus = await bench.host({ more: { plugins: { watch } } });
+    await bench.ask(pagurus, "Begin.");
+    assert.deepEqual(asked, ["touch allowed.txt", "touch forbidden.txt"]);
+    assert.ok(existsSync(join(bench.cwd, "allowed.txt")));
+    assert.ok(!existsSync(join(bench.cwd, "forbidden.txt")));
+    assert.match(conversation(bench.request(-1)).join("\n"), /The child is done\./);
+  });
+});
+
+describe("Codex's own tools", () => {
+  let bench: CodexBench;
+  afterEach(() => bench.end());
+
+  it("ask the host before each command and each change of a file, harmless ones too; a rule or a hook refuses", async () => {
+    const patch = (name: string): string => `*** Begin Patch\n*** Add File: ${name}\n+harbour\n*** End Patch`;
+    const commands = ["ls", "cat secret.txt", `apply_patch <<'EOP'\n${patch("kept.txt")}\nEOP`, "pwd"];
+    bench = await CodexBench.with((_request, index) => {
+      const cmd = commands[index];
+      return cmd === undefined
+        ? { text: "Done." }
+        : { toolCalls: [{ id: `call_${index}`, name: "exec_command", arguments: { cmd } }] };
+    });
+    const asked: string[] = [];
+    const watch: PluginRegister = (api) =>
+      api.on("before_tool_call", ({ toolName, params }) => {
+        asked.push(`${toolName} ${String(params["command"] ?? params["path"])}`);
+        if (String(params["command"]).includes("secret")) return { block: true, blockReason: "a secret" };
+        return params["command"] === "pwd" ? { params: { command: "ls" } } : undefined;
+      });
+    const pagurus = await bench.host({ more: { plugins: { watch } } });
+    await bench.ask(pagurus, "Begin.");
+    assert.deepEqual(asked, [
+      "shell ls",
+      "shell cat secret.txt",
+      `write ${join(bench.cwd, "kept.txt")}`,
+      "shell pwd",
+    ]);
+    const results = conversation(bench.request(-1)).filter((line) => line.startsWith("result"));
+    assert.match(results[1] ?? "", /rejected/);
+    assert.ok(existsSync(join(bench.cwd, "kept.txt")));
+    // Codex runs a command as it is or not at all.
+    assert.match(results[3] ?? "", /rejected/);
+  });
+
+  it("ask for the place that a file is moved to as well", async () => {
+    const patch =
+      "*** Begin Patch\n*** Update File: a.txt\n*** Move to: secret/a.txt\n@@\n-one\n+two\n*** End Patch";
+    bench = await CodexBench.with((_request, index) =>
+      index === 0
+        ? {
+            toolCalls: [
+              { id: "call", name: "exec_command", arguments: { cmd: `apply_patch <<'EOP'\n${patch}\nEOP` } },
+            ],
+          }
+        : { text: "Done." },
+    );
+    writeFileSync(join(bench.cwd, "a.txt"), "one\n");
+    mkdirSync(join(bench.cwd, "secret"));
+    const watch: PluginRegister = (api) =>
+      api.on("before_tool_call", ({ params }) =>
+        String(params["path"]).includes("secret") ? { block: true, blockReason: "a secret" } : undefined,
+      );
+    const pagurus = await bench.host({ more: { plugins: { watch } } });
+    await bench.ask(pagurus, "Begin.");
+    assert.ok(!existsSync(join(bench.cwd, "secret/a.txt")));
+    assert.ok(existsSync(join(bench.cwd, "a.txt")));
+  });
+});

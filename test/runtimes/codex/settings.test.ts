@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readCodexSettings } from "../../../src/runtimes/codex/harness.ts";
+
+test("what is set is taken, and nothing set is no setting", () => {
+  assert.deepEqual(readCodexSettings(undefined), {});
+  assert.deepEqual(readCodexSettings({ context: undefined, other: 1 }), {});
+  assert.deepEqual(readCodexSettings({ command: "codex", sandbox: "read-only", context: "projection" }), {
+    command: "codex",
+    sandbox: "read-only",
+    seam: "projection",
+  });
+});
+
+for (const [config, sentence] of [
+  [
+    { sandbox: "readonly" },
+    'config.sandbox is "readonly"; give one of: read-only, workspace-write, danger-full-access.',
+  ],
+  [{ context: "wire" }, 'config.context is "wire"; give one of: thread, projection.'],
+  [{ command: 3 }, "config.command is of type number; give one of: a path, a name."],
+] as const)
+  test(`${JSON.stringify(config)} is refused with what it may be`, () => {
+    assert.throws(() => readCodexSettings(config), {
+      code: "config_invalid",
+      message: `plugins.entries.codex.${sentence}`,
+    });
+  });

@@ -1,0 +1,347 @@
+import assert from "node:assert/strict";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import {
+  takeOpenClaw,
+  type MigratedConversation,
+  type TakeOptions,
+  type Taken,
+} from "../../../src/session/foreign/openclaw/take.ts";
+import { openStore, temporaryFolder } from "../fixtures.ts";
+import { LcmFixture } from "./lcm-fixture.ts";
+import { ClawHome, ClawLines, hashTree } from "./openclaw-home.ts";
+import { messagesOf, pairProblem, read, told, type Row } from "./support.ts";
+
+interface Setting {
+  home: ClawHome;
+  /** Folder of an agent here. */
+  agent: (id: string) => string;
+  take: (how?: Partial<TakeOptions>) => Promise<Taken>;
+}
+
+function setting(t: TestContext): Setting {
+  const root = temporaryFolder(t);
+  const home = new ClawHome(join(root, "openclaw"));
+  const agent = (id: string): string => join(root, "agents", id);
+  const take = (how: Partial<TakeOptions> = {}): Promise<Taken> =>
+    takeOpenClaw({
+      folder: home.folder,
+      lcmFile: join(home.folder, "lcm.db"),
+      agentDir: agent,
+      dryRun: false,
+      ...how,
+    });
+  return { home, agent, take };
+}
+
+/** What the model sees of a session, and all of its messages. */
+async function seen(t: TestContext, folder: string, key: string) {
+  const store = openStore(folder);
+  t.after(() => store.close());
+  const record = store.find(key);
+  if (!record) throw new Error(`There is no session ${key}.`);
+  const found = await read(store, record);
+  assert.equal(pairProblem(found.context), undefined);
+  return {
+    record,
+    context: found.context.map(told),
+    path: messagesOf(found.path).map(told),
+    all: messagesOf(found.entries).map(told),
+    entries: found.entries,
+  };
+}
+
+function states(taken: Taken): string[] {
+  return taken.conversations.map(({ state, agentId, sessionKey, sourceId }) =>
+    [state, agentId, sessionKey ?? sourceId].join(" "),
+  );
+}
+
+function about(taken: Taken, sourceId: string): MigratedConversation {
+  const found = taken.conversations.find((each) => each.sourceId === sourceId);
+  if (!found) throw new Error(`${sourceId} is not in the report.`);
+  return found;
+}
+
+test("a session of the database keeps its key, its name, its calls and compressed lines", async (t) => {
+  const { home, agent, take } = setting(t);
+  const db = home.database("main");
+  const lines = new ClawLines("s1").user("Look here.").call("c1").result("c1", "a file").answer("Seen.");
+  db.session("s1", "agent:main:telegram:group:7", lines.rows, { label: "The group", packed: [1, 4] });
+  db.close();
+  const before = home.hash();
+  const taken = await take();
+  assert.deepEqual(states(taken), ["taken main agent:main:telegram:group:7"]);
+  const { context, record } = await seen(t, agent("main"), "agent:main:telegram:group:7");
+  assert.deepEqual(context, [
+    "user Look here.",
+    "assistant exec#c1",
+    "toolResult exec#c1: a file",
+    "assistant Seen.",
+  ]);
+  assert.equal(record.name, "The group");
+  assert.equal(record.cwd, "/work");
+  assert.deepEqual(home.hash(), before);
+});
+
+test("earlier generations, the first databases, files, archives and cold archives are taken, deleted ones are not", async (t) => {
+  const { home, take } = setting(t);
+  const say = (id: string): Row[] => new ClawLines(id).user(`words of ${id}`).answer("Yes.").rows;
+  const db = home.database("main");
+  db.session("new", "agent:main:main", say("new"));
+  db.session("ended", "agent:main:main", say("ended"), { current: false });
+  db.archived("cold", "agent:main:cold", say("cold"));
+  home.write(
+    "agents/main/sessions/cold/abc.jsonl.zst",
+    db.archived("colder", "agent:main:colder", say("colder"), "abc.jsonl.zst"),
+  );
+  db.archived("lost", "agent:main:lost", say("lost"), "lost.jsonl.zst");
+  db.putAway("away", "agent:main:main", "reset", say("away"));
+  // OpenClaw writes its archives out as files too.
+  home.file("main", "away.jsonl.reset.zst", say("away"));
+  db.putAway("erased", "agent:main:main", "deleted", say("erased"));
+  db.close();
+  const old = home.database("old", 1);
+  old.session("first", "agent:old:main", say("first"));
+  old.close();
+  home.index("files", { "agent:files:main": { sessionId: "f1", updatedAt: 5, displayName: "Files" } });
+  home.file("files", "f1.jsonl", say("f1"));
+  home.file("files", "f0.jsonl.reset.2026-04-01T10-00-00Z", say("f0"));
+  home.file("files", "gone.jsonl.deleted.2026-04-01T10-00-00Z", say("gone"));
+  home.file("files", "f1-topic-9.jsonl", say("f1"));
+  // The file that the database was made from.
+  home.file("main", "new.jsonl", say("new"));
+  const taken = await take();
+  assert.match(about(taken, "lost").what.join(" "), /its archive "lost\.jsonl\.zst" cannot be read/);
+  assert.deepEqual(states(taken).toSorted(), [
+    "failed main lost",
+    "taken files agent:files:main",
+    "taken files openclaw:f0",
+    "taken files openclaw:f1-topic-9",
+    "taken main agent:main:cold",
+    "taken main agent:main:colder",
+    "taken main agent:main:main",
+    "taken main agent:main:main:away",
+    "taken main agent:main:main:ended",
+    "taken old agent:old:main",
+  ]);
+  assert.match(
+    taken.leftOut.join(" "),
+    /1 archive of deleted conversations in agents.files.sessions left out/,
+  );
+  assert.equal(
+    taken.conversations.every(({ state, messages }) => messages === (state === "taken" ? 2 : 0)),
+    true,
+  );
+});
+
+test("the conversation goes on where a leaf line says, without branches aside and behind a reset", async (t) => {
+  const { home, agent, take } = setting(t);
+  const db = home.database("main");
+  const branch = new ClawLines("branch").user("one", { id: "a" }).answer("wrong", { id: "b" });
+  branch.add({ type: "leaf", id: "l", parentId: "b", targetId: "a" });
+  branch.answer("right", { id: "c", parentId: "l" });
+  branch.user("aside", { id: "d", parentId: "b", appendMode: "side" });
+  // Written behind what was said aside, or behind what is not there any more: both follow the conversation.
+  branch.user("two", { parentId: "d" }).user("aside again", { appendMode: "side" });
+  branch.answer("three", { parentId: "nowhere" });
+  db.session("branch", "agent:main:branch", branch.rows);
+  const reset = new ClawLines("reset").user("before").answer("old").add({ type: "reset", id: "r" });
+  reset.user("after", { parentId: "e1" }).answer("new");
+  reset.add({ type: "leaf", targetId: "e1" });
+  db.session("reset", "agent:main:reset", reset.rows);
+  const kept = new ClawLines("kept").user("away").answer("gone").user("stays", { id: "k" }).answer("here");
+  kept.add({ type: "reset", id: "r", firstKeptEntryId: "k" }).user("go on");
+  db.session("kept", "agent:main:kept", kept.rows);
+  const compacted = new ClawLines("compacted").user("far").answer("away").user("near", { id: "n" });
+  compacted.add({ type: "compaction", summary: "It was far.", firstKeptEntryId: "n", tokensBefore: 9 });
+  db.session("compacted", "agent:main:compacted", compacted.answer("yes").rows);
+  db.session("emptied", "agent:main:emptied", new ClawLines("emptied").user("x").add({ type: "reset" }).rows);
+  db.close();
+  await take();
+  const main = (key: string) => seen(t, agent("main"), `agent:main:${key}`);
+  const branched = await main("branch");
+  assert.deepEqual(branched.context, ["user one", "assistant right", "user two", "assistant three"]);
+  assert.equal(branched.all.length, 7);
+  assert.deepEqual((await main("reset")).context, ["user after", "assistant new"]);
+  assert.equal((await main("reset")).all.length, 4);
+  const { context } = await main("kept");
+  assert.match(context[0] ?? "", /was reset here/);
+  assert.deepEqual(context.slice(1), ["user stays", "assistant here", "user go on"]);
+  const short = (await main("compacted")).context;
+  assert.match(short[0] ?? "", /It was far\./);
+  assert.deepEqual(short.slice(1), ["user near", "assistant yes"]);
+  assert.deepEqual((await main("emptied")).context, []);
+});
+
+test("what the host wrote in the assistant's place is kept as data, as no model was shown it there", async (t) => {
+  const { home, agent, take } = setting(t);
+  const db = home.database("main");
+  const lines = new ClawLines("s1").user("Hello").answer("Hello!");
+  const mirror = { role: "assistant", content: "Hello!", provider: "openclaw", model: "delivery-mirror" };
+  lines.add({ type: "message", message: mirror }).user("And now?");
+  db.session("s1", "agent:main:main", lines.rows);
+  db.close();
+  const taken = await take();
+  assert.match(about(taken, "s1").what.join(" "), /Kept as data that no model sees: delivery-mirror 1/);
+  const { context } = await seen(t, agent("main"), "agent:main:main");
+  assert.deepEqual(context, ["user Hello", "assistant Hello!", "user And now?"]);
+});
+
+test("a dry run writes nothing and says what the run then says; a second run takes nothing", async (t) => {
+  const { home, agent, take } = setting(t);
+  const db = home.database("main");
+  db.session("s1", "agent:main:main", [...new ClawLines("s1").user("a").answer("b").rows, "{ torn"]);
+  db.session("s2", "agent:main:empty", new ClawLines("s2").rows);
+  db.close();
+  const dry = await take({ dryRun: true });
+  assert.equal(existsSync(agent("main")), false);
+  const real = await take();
+  assert.deepEqual(real, dry);
+  assert.deepEqual(states(real), ["taken main agent:main:main", "empty main s2"]);
+  assert.match(about(real, "s1").what.join(" "), /1 line cannot be read, kept as data: line 4/);
+  const before = hashTree(join(agent("main"), "sessions"));
+  assert.deepEqual(states(await take()), ["here main agent:main:main", "empty main s2"]);
+  assert.deepEqual(states(await take({ dryRun: true })), ["here main agent:main:main", "empty main s2"]);
+  assert.deepEqual(hashTree(join(agent("main"), "sessions")), before);
+});
+
+test("a file that is no database, a version that is not known and an agent without a valid name keep nothing else out", async (t) => {
+  const { home, take } = setting(t);
+  home.write("agents/broken/agent/openclaw-agent.sqlite", "no database");
+  const other = home.database("later");
+  other.run("DROP TABLE transcript_events");
+  other.close();
+  home.file("über agent", "u1.jsonl", new ClawLines("u1").user("a").rows);
+  home.write("agents/main/sessions/sessions.json", "{ torn");
+  home.file("main", "good.jsonl", new ClawLines("good").user("a").answer("b").rows);
+  home.file("main", "bytes.jsonl", ["no line of it", "is JSON"]);
+  home.file("main", "future.jsonl", [
+    { type: "session", version: 5, id: "future" },
+    { type: "message", id: "a", parentId: null, message: { role: "user", content: "x" } },
+  ]);
+  home.write("lcm.db", "no database");
+  const taken = await take({
+    agentDir: (id) => {
+      if (id === "über agent") throw new Error("The agent id is not valid.");
+      return join(home.folder, "..", "agents", id);
+    },
+  });
+  assert.deepEqual(states(taken).toSorted(), [
+    "empty main bytes",
+    "failed main future",
+    "failed über agent u1",
+    "taken main openclaw:good",
+  ]);
+  assert.match(about(taken, "future").what.join(" "), /is written in version 5 /);
+  const problems = taken.problems.join("\n");
+  assert.match(problems, /broken.*cannot be opened|broken.*cannot be read/);
+  assert.match(problems, /later.*a version not known here/);
+  assert.match(problems, /sessions\.json is no JSON object/);
+  assert.match(problems, /lcm\.db cannot be/);
+});
+
+test("a key that another conversation has here is not taken from it", async (t) => {
+  const { home, agent, take } = setting(t);
+  const store = openStore(agent("main"));
+  const writer = store.openWriter("agent:main:main", { cwd: "/" });
+  writer.append({ type: "message", turnId: "t", message: { role: "user", content: "mine" } });
+  writer.commitTurn({ turnId: "t", outcome: "completed" });
+  writer.close();
+  store.close();
+  const db = home.database("main");
+  db.session("s1", "agent:main:main", new ClawLines("s1").user("theirs").rows);
+  db.close();
+  const taken = await take();
+  assert.deepEqual(states(taken), ["taken main openclaw:agent:main:main"]);
+  assert.match(about(taken, "s1").what[0] ?? "", /Another conversation has the key "agent:main:main"/);
+  assert.deepEqual((await seen(t, agent("main"), "agent:main:main")).context, ["user mine"]);
+});
+
+test("a run that was stopped goes on with the next conversation", async (t) => {
+  const { home, take } = setting(t);
+  const db = home.database("main");
+  for (const id of ["a", "b", "c"]) db.session(id, `agent:main:${id}`, new ClawLines(id).user(id).rows);
+  db.close();
+  let done = 0;
+  const first = await take({ told: () => (done += 1), stopped: () => done === 1 });
+  assert.equal(first.stopped, true);
+  assert.deepEqual(states(first), ["taken main agent:main:a"]);
+  assert.deepEqual(states(await take()), [
+    "here main agent:main:a",
+    "taken main agent:main:b",
+    "taken main agent:main:c",
+  ]);
+});
+
+/** Lossless-claw's rows of the messages of a transcript. */
+function lcmOf(home: ClawHome, session: string, key: string, messages: [string | null, string, string][]) {
+  const lcm = new LcmFixture(home.folder);
+  lcm.exec("ALTER TABLE messages ADD COLUMN transcript_entry_id TEXT");
+  const id = lcm.conversation({ session_id: session, session_key: key });
+  const rows = messages.map(([entry, role, text], seq) => {
+    const row = lcm.message(id, seq, role, text);
+    if (entry !== null)
+      lcm.exec(`UPDATE messages SET transcript_entry_id = '${entry}' WHERE message_id = ${row}`);
+    return row;
+  });
+  return { lcm, id, rows };
+}
+
+test("what lcm.db knows more stands before the transcript, its summaries beside it", async (t) => {
+  const { home, agent, take } = setting(t);
+  home.index("main", { "agent:main:main": { sessionId: "s1", updatedAt: 1 } });
+  // OpenClaw's file was cut: its first messages are only in lcm.db.
+  const lines = new ClawLines("s1").user("third", { id: "m3" }).answer("fourth", { id: "m4" });
+  home.file("main", "s1.jsonl", lines.rows);
+  const { lcm, id, rows } = lcmOf(home, "s1", "agent:main:main", [
+    ["m1", "user", "first"],
+    ["m2", "assistant", "second"],
+    ["m3", "user", "third"],
+    ["m4", "assistant", "fourth"],
+  ]);
+  lcm.summary(id, "sum_1", "The beginning.", rows.slice(0, 2));
+  lcm.frontier(id, ["sum_1", ...rows.slice(2)]);
+  lcm.close();
+  const before = home.hash();
+  const taken = await take();
+  assert.deepEqual(states(taken), ["taken main agent:main:main"]);
+  assert.match(about(taken, "s1").what.join(" "), /At its beginning: 2 messages of lcm\.db/);
+  const { path, context, entries } = await seen(t, agent("main"), "agent:main:main");
+  assert.deepEqual(path, ["user first", "assistant second", "user third", "assistant fourth"]);
+  assert.match(context[0] ?? "", /The beginning\./);
+  assert.deepEqual(context.slice(1), ["user third", "assistant fourth"]);
+  const summary = entries.find(
+    (entry) => entry.type === "custom" && entry.customType === "pagurus.imported_summary",
+  );
+  const ids = entries.filter(({ type }) => type === "message").map((entry) => entry.id);
+  assert.deepEqual((summary as unknown as { data: Row }).data["sourceEntryIds"], ids.slice(0, 2));
+  assert.deepEqual(states(await take()), ["here main agent:main:main"]);
+  assert.deepEqual(home.hash(), before);
+});
+
+test("a conversation of lcm.db without a transcript, or that cannot be laid over its own, is taken by itself", async (t) => {
+  const { home, take } = setting(t);
+  home.index("main", { "agent:main:main": { sessionId: "s1", updatedAt: 1 } });
+  home.file("main", "s1.jsonl", new ClawLines("s1").user("one", { id: "m1" }).rows);
+  const { lcm } = lcmOf(home, "s1", "agent:main:main", [
+    ["m1", "user", "one"],
+    ["lost", "assistant", "two"],
+  ]);
+  const other = lcm.conversation({ session_id: "s2", session_key: "agent:work:main" });
+  lcm.message(other, 0, "user", "only here");
+  lcm.close();
+  const expected = [
+    "taken main agent:main:main",
+    "taken main lcm:agent:main:main",
+    "taken work agent:work:main",
+  ];
+  assert.deepEqual(states(await take({ dryRun: true })), expected);
+  assert.deepEqual(states(await take()), expected);
+  assert.deepEqual(
+    states(await take()),
+    expected.map((each) => each.replace("taken", "here")),
+  );
+  rmSync(join(home.folder, "lcm.db"));
+});
