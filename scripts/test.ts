@@ -1,6 +1,7 @@
 /**
- * `npm test [-- FILTER… --test-name-pattern=…]`: the unit tests in one process, then the tests that start
- * processes, each file in its own. A filter is a part of a test file's path. Ends with `N passed, N failed`.
+ * `npm test [-- FILTER… --test-name-pattern=…]`: the unit tests in one process and, beside it, the tests that start
+ * processes, each file in its own; what the unit tests say comes when they are over. A filter is a part of a test file's
+ * path. Ends with `N passed, N failed`.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -52,11 +53,13 @@ function readTotals(file: string): TestTotals | undefined {
   return line ? (JSON.parse(line) as TestTotals) : undefined;
 }
 
-async function runPart(part: Part, flags: readonly string[], deadlineMs: number): Promise<Outcome> {
+/** `shown`: told as it goes, not when it is over. */
+async function runPart(part: Part, flags: readonly string[], shown: boolean): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), "pagurus-test-"));
   const totalsFile = join(folder, "totals.jsonl");
   try {
-    console.log(`\n# ${part.title}: ${part.files.length} files`);
+    const title = `\n# ${part.title}: ${part.files.length} files`;
+    if (shown) console.log(title);
     const args = [
       "--test",
       ...part.flags,
@@ -67,7 +70,12 @@ async function runPart(part: Part, flags: readonly string[], deadlineMs: number)
       ...flags,
       ...part.files,
     ];
-    const { code } = await runCommand(process.execPath, args, { output: "inherit", deadlineMs });
+    const output = shown ? "inherit" : "capture";
+    const { code, stdout, stderr } = await runCommand(process.execPath, args, {
+      output,
+      deadlineMs: DEADLINE_MS,
+    });
+    if (!shown) console.log(`${title}\n${stdout}${stderr}`);
     const totals = readTotals(totalsFile);
     const outcome: Outcome = {
       passed: totals?.passed ?? 0,
@@ -97,14 +105,11 @@ function leftOut(): string | undefined {
 
 async function main(): Promise<void> {
   const args = process.argv.slice(2);
-  const started = performance.now();
-  const outcomes: Outcome[] = [];
   const parts = plan(args.filter((arg) => !arg.startsWith("-")));
   const flags = args.filter((arg) => arg.startsWith("-"));
-  for (const part of parts) {
-    const left = DEADLINE_MS - (performance.now() - started);
-    outcomes.push(await runPart(part, flags, Math.max(1, left)));
-  }
+  const outcomes = await Promise.all(
+    parts.map((part, index) => runPart(part, flags, index === parts.length - 1)),
+  );
   const sum = (field: "passed" | "failed" | "skipped"): number =>
     outcomes.reduce((total, outcome) => total + outcome[field], 0);
   const problems = outcomes.flatMap((outcome) => outcome.problem ?? []);

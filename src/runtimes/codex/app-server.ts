@@ -11,7 +11,7 @@ import { CODEX_VERSION, driftOf, versionOfUserAgent } from "./version.ts";
 /** The measured median is 214. */
 const START_DEADLINE_MS = 30_000;
 /** How long the output is still read after the child has ended, ms. */
-const OPEN_OUTPUT_MS = 100;
+const OPEN_OUTPUT_MS = 500;
 
 /** Lines before its first answer that are no messages; a program that writes more of them is not Codex. */
 const MOST_FOREIGN_LINES = 20;
