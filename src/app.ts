@@ -24,8 +24,7 @@ import { IdSource } from "./platform/ids.ts";
 import { createFileLogger, type Logger } from "./platform/log.ts";
 import { buildMemorySystemPromptAddition } from "./plugin/engine-frame.ts";
 import { offerTranscripts } from "./plugin/compat/transcripts.ts";
-import { pluginState } from "./plugin/listed.ts";
-import { loadPlugins } from "./plugin/load.ts";
+import { hasPlugins, pluginState } from "./plugin/listed.ts";
 import { PluginRegistry } from "./plugin/registry.ts";
 import { createEmbeddedHarness } from "./runtimes/embedded/harness.ts";
 import { createCodexHarness, readCodexSettings } from "./runtimes/codex/harness.ts";
@@ -172,6 +171,8 @@ class Host implements Pagurus {
       });
     }
     for (const [id, register] of Object.entries(plugins ?? {})) await registry.register(id, register);
+    if (!hasPlugins(config, this.#home)) return;
+    const { loadPlugins } = await import("./plugin/load.ts");
     const agents = { run: this.run.bind(this), deleteSession: this.deleteSession };
     await loadPlugins(registry, { config, home: this.#home, agents });
   }

@@ -28,7 +28,7 @@ export function pluginsFolder(home: string): string {
   return join(home, "plugins");
 }
 
-function installsFile(home: string): string {
+export function installsFile(home: string): string {
   return join(pluginsFolder(home), "installs.json");
 }
 

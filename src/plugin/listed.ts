@@ -1,9 +1,10 @@
 /** Which plugins there are to load: the installed ones and those of `plugins.load.paths`, and which are switched on. */
+import { existsSync } from "node:fs";
 import { PagurusError } from "../contract/errors.ts";
 import { expandPath } from "../config/paths.ts";
 import type { PagurusConfig } from "../config/types.ts";
 import { fallbackPluginId, findPluginEntry, type PluginEntry } from "./entry.ts";
-import { packageFolder, readInstalls, type InstallRecord } from "./installs.ts";
+import { installsFile, packageFolder, readInstalls, type InstallRecord } from "./installs.ts";
 
 /** Where a plugin comes from: `pagurus plugins install`, or a path in the configuration. */
 export type PluginOrigin = "installed" | "linked";
@@ -59,6 +60,11 @@ export function listPlugins(config: PagurusConfig, home: string): ListedPlugin[]
     record,
   }));
   return [...installed, ...linkedPlugins(config, home)];
+}
+
+/** Whether there is anything to load or to fail over: a host without plugins loads nothing of what loads them. */
+export function hasPlugins(config: PagurusConfig, home: string): boolean {
+  return (config.plugins?.load?.paths ?? []).length > 0 || existsSync(installsFile(home));
 }
 
 /** Relative paths start at the home folder, where the configuration file is. */

@@ -4,15 +4,10 @@
  */
 import type { HarnessTurn } from "../../contract/harness.ts";
 import type { ImagePart, TextPart } from "../../contract/message.ts";
+import { text, type Fields } from "./fields.ts";
 
 /** The file changes that an item of Codex has announced, by item id. */
 export type AnnouncedChanges = ReadonlyMap<string, readonly { path: string; diff: string }[]>;
-
-type Params = Readonly<Record<string, unknown>>;
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
 
 /** A word of a command line, quotes and escapes resolved, and where it ends; undefined for a line that is cut short. */
 function wordAt(line: string, from: number): { word: string; end: number } | undefined {
@@ -47,7 +42,7 @@ function contentItem(part: TextPart | ImagePart): object {
     : { type: "inputImage", imageUrl: `data:${part.mimeType};base64,${part.data}` };
 }
 
-async function callTool(turn: HarnessTurn, params: Params): Promise<object> {
+async function callTool(turn: HarnessTurn, params: Fields): Promise<object> {
   const { callId, tool, arguments: given } = params;
   const values = typeof given === "object" && given !== null && !Array.isArray(given) ? given : {};
   const call = {
@@ -64,7 +59,7 @@ async function callTool(turn: HarnessTurn, params: Params): Promise<object> {
   return { contentItems: parts.map(contentItem), success: !isError };
 }
 
-async function decide(turn: HarnessTurn, id: string, name: string, given: Params): Promise<object> {
+async function decide(turn: HarnessTurn, id: string, name: string, given: Fields): Promise<object> {
   const call = { type: "toolCall" as const, id, name, arguments: given };
   const refusal = await turn.tools.permits(call, turn.signal);
   if (turn.signal.aborted) return { decision: "cancel" };
@@ -73,7 +68,7 @@ async function decide(turn: HarnessTurn, id: string, name: string, given: Params
 
 async function decideChanges(
   turn: HarnessTurn,
-  params: Params,
+  params: Fields,
   announced: AnnouncedChanges,
 ): Promise<object> {
   const id = text(params["itemId"]);
@@ -90,7 +85,7 @@ async function decideChanges(
 export function answerRequest(
   turn: HarnessTurn,
   method: string,
-  params: Params,
+  params: Fields,
   announced: AnnouncedChanges,
 ): Promise<object> | undefined {
   switch (method) {

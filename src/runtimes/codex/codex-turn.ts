@@ -14,23 +14,17 @@ import type { AgentMessage } from "../../contract/message.ts";
 import { RpcError } from "../../rpc/peer.ts";
 import { turnFailure } from "./failure.ts";
 import { inputOf, inputsOf, MOST_INPUT_CHARS } from "./input.ts";
+import { interrupted } from "./interrupt.ts";
 import { fragmentItems } from "./items.ts";
 import { NativeTurn, type NativeEnd } from "./native-turn.ts";
 import { openPlace, type Place, type TurnSurroundings } from "./place.ts";
-import type {
-  TurnInterruptParams,
-  TurnStartParams,
-  TurnStartResponse,
-  TurnSteerParams,
-  UserInput,
-} from "./protocol.ts";
+import type { TurnStartParams, TurnStartResponse, TurnSteerParams, UserInput } from "./protocol.ts";
 import { RolloutTail } from "./rollout-tail.ts";
 import { closedBinding, extended, openBinding, sandboxPolicy } from "./thread.ts";
 import { REQUEST_MS } from "./threads.ts";
 
 export type { TurnSurroundings } from "./place.ts";
 
-const INTERRUPT_MS = 5_000;
 /** How long input and turns wait for Codex's own compaction, ms, and how often a turn asks whether it is over. */
 const COMPACTION_MS = 120_000;
 const COMPACTION_POLL_MS = 250;
@@ -261,12 +255,8 @@ export class CodexTurn {
 
   async #interrupt(native: NativeTurn): Promise<NativeEnd> {
     const { server, thread } = this.#place;
-    const params: TurnInterruptParams = { threadId: thread.id, turnId: native.nativeTurnId ?? "" };
-    server.request("turn/interrupt", params, { deadlineMs: INTERRUPT_MS }).catch(() => undefined);
-    const late = new Promise<NativeEnd>((resolve) => {
-      setTimeout(() => resolve({ status: "interrupted" }), INTERRUPT_MS).unref();
-    });
-    return Promise.race([native.ended, late]).catch(() => ({ status: "interrupted" as const }));
+    const params = { threadId: thread.id, turnId: native.nativeTurnId ?? "" };
+    return (await interrupted(server, params, native.ended)) ?? { status: "interrupted" };
   }
 
   async #ended(native: NativeTurn, end: NativeEnd): Promise<HarnessTurnResult> {

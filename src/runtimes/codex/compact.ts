@@ -7,19 +7,12 @@ import type { HarnessBinding, NativeCompaction, NativeCompactionRequest } from "
 import { orAborted } from "../../platform/deadline.ts";
 import type { AppServer, ThreadListener } from "./app-server.ts";
 import { turnFailure } from "./failure.ts";
+import { fields } from "./fields.ts";
+import { interrupted } from "./interrupt.ts";
 import { threadSettings, type TurnSurroundings } from "./place.ts";
-import type { ThreadCompactStartParams, TurnInterruptParams } from "./protocol.ts";
+import type { ThreadCompactStartParams } from "./protocol.ts";
 import { closedBinding, readState, resumeParams } from "./thread.ts";
 import { REQUEST_MS } from "./threads.ts";
-
-/** How long an interrupted compaction may take to end, ms. */
-const INTERRUPT_MS = 5_000;
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function fields(value: unknown): Fields {
-  return typeof value === "object" && value !== null ? (value as Fields) : {};
-}
 
 /** What a compaction turn tells of itself. */
 class Watch implements ThreadListener {
@@ -116,14 +109,6 @@ async function endOf(
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-  const params: TurnInterruptParams = { threadId, turnId: watch.turnId ?? "" };
-  server.request("turn/interrupt", params, { deadlineMs: INTERRUPT_MS }).catch(() => undefined);
-  const late = new Promise<undefined>((resolve) => {
-    setTimeout(() => resolve(undefined), INTERRUPT_MS).unref();
-  });
-  const ended = watch.ended.then(
-    ({ compacted }) => compacted,
-    () => undefined,
-  );
-  return Promise.race([ended, late]);
+  const end = await interrupted(server, { threadId, turnId: watch.turnId ?? "" }, watch.ended);
+  return end?.compacted;
 }

@@ -10,6 +10,7 @@ import type {
   ToolResultMessage,
   Usage,
 } from "../../contract/message.ts";
+import { text } from "./fields.ts";
 import { itemCall, itemOutput, itemParts, itemReasoning } from "../../responses/items.ts";
 
 /** An item as Codex reports it; fields are checked where they are read. */
@@ -18,10 +19,6 @@ export type RawItem = Readonly<Record<string, unknown>> & { type: string };
 interface Identity {
   provider: string;
   model: string;
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }
 
 export class TurnMirror {

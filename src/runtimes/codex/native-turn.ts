@@ -5,12 +5,11 @@ import type { HarnessTurn } from "../../contract/harness.ts";
 import type { AgentMessage, Usage } from "../../contract/message.ts";
 import type { ThreadListener } from "./app-server.ts";
 import { answerRequest, bareCommand } from "./approvals.ts";
+import { fields, text, type Fields } from "./fields.ts";
 import { nativeCode, type NativeError } from "./failure.ts";
 import { TurnMirror, type RawItem } from "./mirror.ts";
 import type { RolloutTail } from "./rollout-tail.ts";
 import type { OpenThread } from "./threads.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 export interface NativeEnd {
   status: "completed" | "interrupted" | "failed";
@@ -20,14 +19,6 @@ export interface NativeEnd {
 const BACKEND = "codex-app-server";
 /** Codex waits for the network without end, 5 s and then twice as long each time. */
 const MOST_UNREACHED = 2;
-
-function fields(value: unknown): Fields {
-  return typeof value === "object" && value !== null ? (value as Fields) : {};
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
 
 /** Tokens as the provider reported them; nothing is invented for what it did not say. */
 function usageOf(value: unknown): Usage | undefined {
