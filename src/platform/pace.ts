@@ -21,11 +21,16 @@ export class Pace {
     return performance.now() >= this.#until;
   }
 
-  async rest(): Promise<void> {
-    await setImmediate();
+  /** Throws `turn_aborted` once the signal fired. */
+  check(): void {
     if (this.#signal?.aborted) {
       throw new PagurusError("turn_aborted", "The work was aborted.", { cause: this.#signal.reason });
     }
+  }
+
+  async rest(): Promise<void> {
+    await setImmediate();
+    this.check();
     this.#until = performance.now() + SLICE_MS;
   }
 

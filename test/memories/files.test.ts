@@ -121,7 +121,9 @@ describe("The search of the files memory", () => {
   it("is stopped by its signal", async () => {
     await inWorkspace(NOTES, async (folder) => {
       const memory = createFilesMemory({ workspaceDir: folder });
-      await assert.rejects(memory.search("kelp", { limit: 1, signal: AbortSignal.abort() }));
+      await assert.rejects(memory.search("kelp", { limit: 1, signal: AbortSignal.abort() }), {
+        code: "turn_aborted",
+      });
     });
   });
 

@@ -13,9 +13,9 @@ export function createFilesMemory({ workspaceDir }: { workspaceDir: string }): M
   return {
     id: "files",
     async search(query, { limit, signal }) {
-      signal.throwIfAborted();
       const pace = new Pace(signal);
-      return await rankPassages(query, await notes.indexed(signal, pace), limit, pace);
+      pace.check();
+      return await rankPassages(query, await notes.indexed(pace), limit, pace);
     },
     async promptSection({ availableTools, citationsMode }) {
       return promptLines(await notes.overview(), availableTools, citationsMode ?? "auto");

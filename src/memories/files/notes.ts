@@ -65,13 +65,13 @@ export class NoteFiles {
 
   /**
    * All notes by path; only those that are new or changed are read. What is read stays known when the signal fires
-   * before the rest, so that the next search has less to do. Throws what the signal says.
+   * before the rest, so that the next search has less to do. Throws `turn_aborted`.
    */
-  async indexed(signal: AbortSignal, pace: Pace): Promise<IndexedNote[]> {
-    const notes = await this.#notes(signal);
+  async indexed(pace: Pace): Promise<IndexedNote[]> {
+    const notes = await this.#notes(pace);
     const indexed: IndexedNote[] = [];
     for (const note of notes) {
-      signal.throwIfAborted();
+      pace.check();
       const { path, stamp } = note;
       let known = this.#known.get(path);
       if (known?.stamp !== stamp) {
@@ -85,12 +85,12 @@ export class NoteFiles {
     return indexed;
   }
 
-  async #notes(signal: AbortSignal): Promise<Note[]> {
+  async #notes(pace: Pace): Promise<Note[]> {
     const root = await realPath(this.#workspaceDir);
     if (root === undefined) return [];
     const core = await noteAt(root, join(root, CORE_FILE), CORE_FILE);
     const others: Note[] = [];
-    for await (const note of walkNotes(root, signal)) others.push(note);
+    for await (const note of walkNotes(root, pace)) others.push(note);
     const taken: Note[] = core ? [core] : [];
     let bytes = 0;
     for (const note of others.toSorted((a, b) => (a.path < b.path ? 1 : -1))) {
@@ -132,7 +132,7 @@ async function noteAt(root: string, path: string, shown: string): Promise<Note |
 }
 
 /** Notes under `memory/`, each folder's names in code unit order. */
-async function* walkNotes(root: string, signal?: AbortSignal): AsyncGenerator<Note, void, void> {
+async function* walkNotes(root: string, pace?: Pace): AsyncGenerator<Note, void, void> {
   const entered = new Set<string>();
   let names = 0;
   async function* walk(folder: string, shown: string, depth: number): AsyncGenerator<Note, void, void> {
@@ -141,7 +141,7 @@ async function* walkNotes(root: string, signal?: AbortSignal): AsyncGenerator<No
     if (real === undefined || !isInside(root, real) || entered.has(real) || depth > MOST_DEPTH) return;
     entered.add(real);
     for (const entry of await folderEntries(real)) {
-      signal?.throwIfAborted();
+      pace?.check();
       if (++names > MOST_NAMES) return;
       const path = join(real, entry.name);
       const below = `${shown}/${entry.name}`;
