@@ -1,13 +1,15 @@
 /**
- * Which native thread of each runtime a session goes on in: a small JSON file beside the transcript, replaced as a whole.
+ * Which native thread of each runtime a session goes on in: a line of JSON and its sum in a small file beside the
+ * transcript.
  * A new generation of the session (`/new`, `/reset`, a rotation) and a fork begin without one, since the file is named by
  * the session's id; deleting the session removes it. Source: harness port, "9. Session reset and binding behavior".
  */
-import { readFileSync } from "node:fs";
+import { hash } from "node:crypto";
+import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { HarnessBinding } from "../contract/harness.ts";
 import type { SessionRecord } from "../contract/writer.ts";
-import { writeFileAtomic } from "../platform/files.ts";
+import { writeAll, writeFileAtomic } from "../platform/files.ts";
 import { systemCode, writeFailure } from "./failures.ts";
 import { sessionPaths, TRANSCRIPT_SUFFIX } from "./paths.ts";
 
@@ -23,16 +25,38 @@ function isBinding(value: unknown): value is HarnessBinding {
   return typeof nativeId === "string" && typeof state === "object" && state !== null;
 }
 
-/** A file that cannot be read is as none: the runtime begins a thread anew, from the transcript. */
-function read(file: string): Bindings {
+/** A reader that meets a write looks again; ms of a write are fewer than of a look. */
+const LOOKS = 3;
+
+function sumOf(line: string): string {
+  return `sha256:${hash("sha256", line)}`;
+}
+
+/** Undefined where it is not whole. Files of earlier versions have no sum. */
+function parse(text: string): Bindings | undefined {
+  const [line = "", sum = ""] = text.split("\n", 2);
+  if (sum !== "" && sum !== sumOf(line)) return undefined;
   try {
-    const parsed: unknown = JSON.parse(readFileSync(file, "utf8"));
+    const parsed: unknown = JSON.parse(line);
     if (typeof parsed !== "object" || parsed === null) return {};
     return Object.fromEntries(
       Object.entries(parsed).filter((entry): entry is [string, HarnessBinding] => isBinding(entry[1])),
     );
+  } catch {
+    return undefined;
+  }
+}
+
+/** A file that is not whole is as none: the runtime begins a thread anew, from the transcript. */
+function read(file: string): Bindings {
+  try {
+    for (let look = 0; look < LOOKS; look += 1) {
+      const bindings = parse(readFileSync(file, "utf8"));
+      if (bindings) return bindings;
+    }
+    return {};
   } catch (error) {
-    if (systemCode(error) === "ENOENT" || error instanceof SyntaxError) return {};
+    if (systemCode(error) === "ENOENT") return {};
     throw error;
   }
 }
@@ -53,10 +77,40 @@ export function writeBinding(
 ): void {
   const file = fileOf(record);
   try {
-    const { [runtime]: _, ...others } = read(file);
-    const all = binding === undefined ? others : { ...others, [runtime]: binding };
-    writeFileAtomic(file, `${JSON.stringify(all)}\n`, { synced: false });
+    const fd = openExisting(file);
+    if (fd === undefined) {
+      if (binding !== undefined) writeFileAtomic(file, textOf({ [runtime]: binding }), { synced: false });
+      return;
+    }
+    try {
+      const { [runtime]: _, ...others } = parse(readFileSync(fd, "utf8")) ?? {};
+      overwrite(fd, textOf(binding === undefined ? others : { ...others, [runtime]: binding }));
+    } finally {
+      closeSync(fd);
+    }
   } catch (error) {
     throw writeFailure(error, file);
   }
+}
+
+function textOf(bindings: Bindings): string {
+  const line = JSON.stringify(bindings);
+  return `${line}\n${sumOf(line)}\n`;
+}
+
+function openExisting(file: string): number | undefined {
+  try {
+    return openSync(file, "r+");
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** In its place: a new file beside it and a rename take ten times as long, and the sum tells whether all is there. */
+function overwrite(fd: number, text: string): void {
+  const bytes = Buffer.from(text, "utf8");
+  const { size } = fstatSync(fd);
+  writeAll(fd, bytes, 0);
+  if (size > bytes.length) ftruncateSync(fd, bytes.length);
 }

@@ -2,7 +2,16 @@
  * One writer for a session: `<sessionId>.lock` names the owner. A dead owner's lock is taken over at once; a live
  * one is waited for, then named in the error. The epoch rises with every take-over and goes into each entry.
  */
-import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
@@ -78,7 +87,7 @@ export class SessionLock {
   release(): void {
     clearInterval(this.#timer);
     try {
-      if (readLock(this.#file) === this.#content) rmSync(this.#file);
+      if (readLock(this.#file) === this.#content) unlinkSync(this.#file);
     } catch {
       // A lock that cannot be removed is stale as soon as this process ends, and is taken over then.
       return;
@@ -104,7 +113,7 @@ function tryAcquire(request: LockRequest): Attempt {
   const present = readLock(file);
   if (present === undefined) {
     const mine = newOwner(request, request.epoch);
-    if (place(file, mine, (temporary) => linkSync(temporary, file)))
+    if (place(file, mine, (temporary) => moveByLink(temporary, file)))
       return { won: true, ...mine, takenFrom: undefined };
     return { won: false, owner: parseOwner(readLock(file)) };
   }
@@ -119,8 +128,11 @@ function tryAcquire(request: LockRequest): Attempt {
   });
 }
 
+/** Of this process; it does not change. */
+let ownStart: string | undefined;
+
 function newOwner(request: LockRequest, epoch: number): { owner: LockOwner; content: string } {
-  const ticks = processStartTicks(process.pid);
+  const ticks = (ownStart ??= processStartTicks(process.pid));
   const owner: LockOwner = {
     pid: process.pid,
     ...(ticks === undefined ? {} : { startTicks: ticks }),
@@ -141,11 +153,16 @@ function place(file: string, mine: { content: string }, move: (temporary: string
     move(temporary);
     return true;
   } catch (error) {
+    rmSync(temporary, { force: true });
     if (systemCode(error) === "EEXIST") return false;
     throw writeFailure(error, file);
-  } finally {
-    rmSync(temporary, { force: true });
   }
+}
+
+/** Fails where a lock is there already, as a rename would not. */
+function moveByLink(from: string, to: string): void {
+  linkSync(from, to);
+  unlinkSync(from);
 }
 
 function readLock(file: string): string | undefined {

@@ -115,7 +115,7 @@ export function acquire(
   wanted: (row: SessionRow) => boolean,
 ): LockedSession | undefined {
   const paths = catalog.paths(candidate.id);
-  let { epoch } = catalog.index.ensure(candidate.id)?.row ?? candidate;
+  let { epoch } = candidate;
   for (;;) {
     const lock = SessionLock.acquire({
       file: paths.lock,

@@ -57,6 +57,8 @@ export class TranscriptWriter implements SessionWriter {
   #unsynced = false;
   /** True while the rest of a failed write could not be cut off. */
   #leftover = false;
+  /** Of a turn that the index may not know yet. */
+  #isCommitPending = false;
   #closed = false;
   /** The record as it was at closing; the store may be closed since. */
   #finalRecord: SessionRecord | undefined;
@@ -178,6 +180,8 @@ export class TranscriptWriter implements SessionWriter {
     const { tree } = this.#view;
     this.#view.flush();
     for (let after = -1; ;) {
+      if (this.#isCommitPending) this.#view.flush();
+      this.#isCommitPending = false;
       const row = this.#view.query((db, session) => nextUnfinalized(db, session, after));
       if (!row) return;
       after = row.start;
@@ -204,7 +208,8 @@ export class TranscriptWriter implements SessionWriter {
     const written = this.#write(entry, { durably: true });
     this.#committed.add(entry.turnId);
     if (entry.finalized === false) this.#unfinalized.add(entry.turnId);
-    this.#view.flush(true);
+    // The index is told at the end of the session's turn: what is said after the commit is for it too.
+    this.#isCommitPending = true;
     return written;
   }
 

@@ -13,8 +13,6 @@ export type TurnOutcome = { result: HarnessTurnResult } | { error: PagurusError 
 
 export interface BeforeTurn {
   history: AgentMessage[];
-  /** The engine has all earlier turns. */
-  caughtUp: boolean;
 }
 
 /** Commit, settle, maintain, and the turn's last event. Throws what ended the turn. */
@@ -43,10 +41,10 @@ export async function finishTurn(state: TurnState, outcome: TurnOutcome, before:
   if (unpaid !== undefined) guard.degrade("transcript", unpaid);
 
   const input = state.settleInput(before.history, [...recorder.messages]);
-  if (!before.caughtUp) {
+  if (!state.caughtUp) {
     guard.degrade("settle", "an earlier turn is not taken yet; this one is offered after it");
   }
-  const settled = before.caughtUp && (await settle(input));
+  const settled = state.caughtUp && (await settle(input));
   host.logger.debug(`context engine finalize ${settled ? "completed" : "failed"}`, facts);
   if (settled && committed) admission.writer.markFinalized(turnId);
   if (settled && !committed) host.slot.takenUncommitted.add(turnId);

@@ -70,18 +70,20 @@ export function budgetFor(host: AgentHost, window: number, fixed: number, flags:
 export async function prepare(admission: Admission): Promise<Prepared> {
   const { host, request, cwd, model, engine, guard, signal } = admission;
   const own = ownTools(admission);
+  const withoutMemory = turnTools(admission, own);
   const memory = await memoryForTurn({
     slot: host.memory,
     cwd,
     guard,
     signal,
-    availableTools: turnTools(admission, own).specs.map(({ name }) => name),
+    availableTools: withoutMemory.specs.map(({ name }) => name),
     citations: citationsMode(host),
   });
-  const tools = turnTools(admission, [...own, ...(memory.tool ? [memory.tool] : [])]);
+  const tools = memory.tool ? turnTools(admission, [...own, memory.tool]) : withoutMemory;
   const { pieces, notices } = readSystem(cwd);
   const system = [...pieces, ...memoryPieces(engine, memory.sections)];
   for (const detail of notices) admission.emit({ type: "notice", kind: "instructions", detail });
+  const fixed = fixedTokens(system, tools);
   const content: (TextPart | ImagePart)[] = [
     ...(request.prompt === "" ? [] : [{ type: "text" as const, text: request.prompt }]),
     ...(request.parts ?? []),
@@ -90,8 +92,8 @@ export async function prepare(admission: Admission): Promise<Prepared> {
     tools,
     system,
     memorySections: memory.sections,
-    fixedTokens: fixedTokens(system, tools),
-    tokenBudget: budgetFor(host, model.contextWindow, fixedTokens(system, tools), engine.info),
+    fixedTokens: fixed,
+    tokenBudget: budgetFor(host, model.contextWindow, fixed, engine.info),
     input: { role: "user", content, timestamp: Date.now() },
   };
 }

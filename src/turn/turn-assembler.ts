@@ -32,7 +32,8 @@ export function turnAssembler(state: TurnState): Assembler {
     signal,
     slice: () => state.slice(),
     settleFragments: (sent) => recorder.failure === undefined && state.fragments.settle(sent),
-    pending: () => [...admission.writer.unfinalizedTurns()].flatMap((turn) => turn.messages),
+    pending: () =>
+      state.caughtUp ? [] : [...admission.writer.unfinalizedTurns()].flatMap((turn) => turn.messages),
     volatile: () => state.results.messages,
     base: () => context.base(),
     promptHooks: readPromptHooks(admission),

@@ -39,6 +39,8 @@ export class TurnState {
   usage: Usage = NO_USAGE;
   /** Estimate of the newest request's context, and how many of the turn's messages it held; undefined before one. */
   sent: { tokens: number; recorded: number } | undefined;
+  /** The engine has all earlier turns. */
+  caughtUp = false;
   /** A compaction has changed what stands before the turn. */
   compacted = false;
   /** Summary of the last compaction that the run made by itself. */

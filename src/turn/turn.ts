@@ -100,7 +100,7 @@ async function execute(admission: Admission, channel: TurnChannel, deadline: Abo
   const prepared = await prepare(admission);
   const state = new TurnState({ admission, prepared, receipts, deadline });
   const history = state.slice().messages;
-  const caughtUp = await open(admission, state.settleInput(history, []));
+  state.caughtUp = await open(admission, state.settleInput(history, []));
   noteModel(admission, history);
 
   const leafBefore = admission.writer.leafId;
@@ -112,7 +112,7 @@ async function execute(admission: Admission, channel: TurnChannel, deadline: Abo
   emit({ type: "message", message: input });
 
   const outcome = await drive(state, channel, input);
-  await finishTurn(state, outcome, { history: historyNow(state, history), caughtUp });
+  await finishTurn(state, outcome, { history: historyNow(state, history) });
 }
 
 /** What stands before the turn now: a compaction inside it has made it another. */
