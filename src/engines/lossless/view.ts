@@ -147,13 +147,13 @@ export class SessionView {
       this.load();
       return { stored: result.stored, compacted: true };
     }
-    const stored = fresh.length > 0 ? store.ingestTurn(this.sessionId, fresh).stored : 0;
+    const taken = fresh.length > 0 ? store.ingestTurn(this.sessionId, fresh) : undefined;
     if (this.#leafId !== leafId || fresh.some(changesPath)) this.load();
-    else if (fresh.length > 0) {
+    else if (taken) {
       this.#push(fresh);
-      this.#leafId = store.session(this.sessionId)?.leafId ?? null;
+      this.#leafId = taken.leafId;
     }
-    return { stored, compacted: fresh.some(({ type }) => type === "compaction") };
+    return { stored: taken?.stored ?? 0, compacted: fresh.some(({ type }) => type === "compaction") };
   }
 
   /** Reads epoch and items anew. */
