@@ -9,7 +9,7 @@ const only = (room, allowed) => ({
 });
 
 const ROOMS =
-  "contract platform tokens responses rpc config session compaction model tool engines memories runtimes plugin turn doctor command gateway testkit cli plugin-sdk".split(
+  "contract platform tokens responses rpc config session compaction model tool mcp skill engines memories runtimes plugin turn doctor command gateway testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -25,13 +25,15 @@ module.exports = {
     only("compaction", ["contract", "platform", "tokens"]),
     only("model", ["contract", "platform", "tokens", "config", "compaction"]),
     only("tool", ["contract", "platform", "tokens", "config"]),
+    only("mcp", ["contract", "platform", "tokens", "config"]),
+    only("skill", ["contract", "platform", "tokens", "config"]),
     only("engines/legacy", ["contract", "platform", "tokens", "compaction"]),
     only("engines/lossless", ["contract", "platform", "tokens", "compaction"]),
     only("memories/files", ["contract", "platform", "tokens"]),
     only("runtimes/embedded", ["contract", "platform", "tokens", "model", "tool", "compaction"]),
     only("runtimes/codex", ["contract", "platform", "tokens", "responses", "rpc"]),
-    only("runtimes/claude", ["contract", "platform", "tokens", "rpc"]),
-    only("runtimes/acp", ["contract", "platform", "tokens", "rpc"]),
+    only("runtimes/claude", ["contract", "platform", "tokens", "rpc", "mcp"]),
+    only("runtimes/acp", ["contract", "platform", "tokens", "rpc", "mcp"]),
     only("plugin", ["contract", "platform", "config"]),
     only("turn", [
       "contract",
@@ -41,6 +43,7 @@ module.exports = {
       "session",
       "model",
       "tool",
+      "skill",
       "compaction",
       "plugin",
     ]),
@@ -64,7 +67,7 @@ module.exports = {
       to: {
         path: "^src/",
         pathNot: [
-          "^src/(cli|contract|platform|config|model|tool|plugin|command|doctor|testkit)/",
+          "^src/(cli|contract|platform|config|model|tool|plugin|command|doctor|testkit|gateway)/",
           "^src/app\\.ts$",
         ],
       },
@@ -112,7 +115,7 @@ module.exports = {
     {
       name: "only-app-knows-implementations",
       severity: "error",
-      from: { path: "^src/", pathNot: ["^src/app\\.ts$", "^src/(engines|runtimes|memories)/"] },
+      from: { path: "^src/", pathNot: ["^src/(app|bundled)\\.ts$", "^src/(engines|runtimes|memories)/"] },
       to: { path: "^src/(engines|runtimes|memories)/" },
     },
     {

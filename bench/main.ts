@@ -14,6 +14,7 @@ const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
   context: () => import("./context/bench.ts"),
   lossless: () => import("./lossless/bench.ts"),
   codex: () => import("./codex/bench.ts"),
+  runtimes: () => import("./runtimes/bench.ts"),
 };
 
 function refuse(sentence: string): void {

@@ -1,6 +1,7 @@
 /**
  * `npm run package:check`: packs the package, checks its entries, installs it with its production dependencies in
- * an empty folder and runs it there. Fails above the size limit.
+ * an empty folder and runs it there: a turn, and what of the build is reached by a file's path. Fails above the size
+ * limit.
  */
 import assert from "node:assert/strict";
 import { lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -67,7 +68,7 @@ async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "pagurus-package-"));
   const bin = (name: string): string => join(ROOT, "node_modules/.bin", name);
   try {
-    console.log(`ok   build: ${await build()} modules`);
+    console.log(`ok   build: ${await build()} files`);
     const tarball = await pack(folder);
     await must("publint", bin("publint"), ["run", tarball, "--strict"], {});
     await must("attw", bin("attw"), [tarball, "--profile", "esm-only", "--no-emoji"], {});
@@ -83,6 +84,7 @@ async function main(): Promise<void> {
     assert.equal(said.trim(), version, "The installed command line names another version than package.json.");
     await must("pagurus --help", process.execPath, [launcher, "--help"], { cwd: folder, env });
     await importEntries(installed);
+    await useCommands(launcher, installed, env);
     const size = diskBytes(join(installed, "node_modules")) / MB;
     console.log(`     installed with its dependencies: ${size.toFixed(1)} MB (limit ${LIMIT_MB})`);
     assert.ok(size <= LIMIT_MB, `The install takes ${size.toFixed(1)} MB; the limit is ${LIMIT_MB}.`);
@@ -91,13 +93,93 @@ async function main(): Promise<void> {
   }
 }
 
-/** The public entries load from outside, as a user's program would load them. */
+/** The public entries load from outside, as a user's program would load them, and are parts of one program. */
 async function importEntries(installed: string): Promise<void> {
-  const program = ["pagurus", "pagurus/contract", "pagurus/plugin-sdk", "pagurus/testkit"]
-    .map((entry) => `await import(${JSON.stringify(entry)});`)
-    .join("\n");
+  const program = `
+import assert from "node:assert/strict";
+import * as host from "pagurus";
+import * as contract from "pagurus/contract";
+import * as sdk from "pagurus/plugin-sdk";
+import { runEngineSuite } from "pagurus/testkit";
+assert.equal(host.PagurusError, contract.PagurusError);
+assert.equal(host.PagurusError, sdk.PagurusError);
+assert.equal(host.PagurusError.name, "PagurusError");
+assert.equal(typeof runEngineSuite, "function");
+await assert.rejects(host.createPagurus({ config: { plugins: 1 } }), contract.PagurusError);
+`;
   writeFileSync(join(installed, "entries.mjs"), program);
-  await must("import of each public entry", process.execPath, ["entries.mjs"], { cwd: installed });
+  await must("import of each public entry, one PagurusError", process.execPath, ["entries.mjs"], {
+    cwd: installed,
+  });
+}
+
+/** A linked plugin; its command says whether it got the host's own classes and helpers. */
+function writePlugin(folder: string, id: string, extra: string): string {
+  mkdirSync(folder);
+  const manifest = { id, configSchema: { type: "object" } };
+  writeFileSync(join(folder, "openclaw.plugin.json"), JSON.stringify(manifest));
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  const source = `
+import { definePluginEntry } from "openclaw/plugin-sdk/plugin-entry";
+import { delegateCompactionToRuntime } from "openclaw/plugin-sdk";
+import { PagurusError } from "pagurus/contract";
+interface Api { registerCommand(command: object): void }
+${extra}
+const handler = () => {
+  if (typeof delegateCompactionToRuntime !== "function") throw new Error("no helper");
+  throw new PagurusError("usage_invalid", "${id} is here.");
+};
+export default definePluginEntry({
+  id: "${id}",
+  name: "${id}",
+  register: (api: Api) => api.registerCommand({ name: "${id}", description: "Says that it is here.", handler }),
+});
+`;
+  writeFileSync(join(folder, "index.ts"), source);
+  return folder;
+}
+
+/** What reaches a file of the build by its path: the thread of the lossless store, the names of OpenClaw. */
+async function useCommands(launcher: string, installed: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const home = env["PAGURUS_HOME"] ?? "";
+  const paths = [
+    writePlugin(join(installed, "typed"), "typed", ""),
+    // Node cannot run this one by itself.
+    writePlugin(join(installed, "enumed"), "enumed", "export enum Kind { One }"),
+  ];
+  const config = {
+    agents: { defaults: { model: "offline/extract" } },
+    plugins: {
+      slots: { contextEngine: "lossless" },
+      load: { paths },
+      entries: { typed: { enabled: true }, enumed: { enabled: true } },
+    },
+  };
+  mkdirSync(home, { mode: 0o700 });
+  writeFileSync(join(home, "pagurus.json"), JSON.stringify(config), { mode: 0o600 });
+  const pagurus = (title: string, ...args: string[]): Promise<string> =>
+    must(title, process.execPath, [launcher, ...args], { cwd: installed, env, deadlineMs: 60_000 });
+  await pagurus("a turn with plugins and lossless", "run", "How is the tide?");
+  const stored = await pagurus("the thread of the lossless store", "lossless", "verify", "--json");
+  assert.match(stored, /"ok": true/);
+  const example = join(ROOT, "examples/newest-turns");
+  assert.match(await pagurus("pagurus engines test", "engines", "test", example), / 0 failed/);
+  const check = `
+import assert from "node:assert/strict";
+import { createPagurus, PagurusError } from "pagurus";
+const pagurus = await createPagurus();
+for (const name of ["typed", "enumed"]) {
+  const thrown = await pagurus.command({ name }).catch((error) => error);
+  assert.ok(thrown instanceof PagurusError, String(thrown));
+  assert.equal(thrown.code, "usage_invalid", thrown.message);
+}
+await pagurus.close();
+`;
+  writeFileSync(join(installed, "commands.mjs"), check);
+  await must("commands of TypeScript plugins for OpenClaw", process.execPath, ["commands.mjs"], {
+    cwd: installed,
+    env,
+  });
 }
 
 try {

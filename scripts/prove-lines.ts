@@ -151,6 +151,48 @@ export const PROOFS: Record<string, Proof> = {
       "The host adds little to the real Codex: to a turn, to a new epoch, to many sessions on one child.",
     steps: [bench("codex")],
   },
+  "runtimes.1": {
+    claim: "On Claude Code the model sees the engine's context with true roles, once, whatever is killed.",
+    steps: [
+      tests("turns, compactions, faults", "test/real/claude/"),
+      tests("history, projection, mirror", "test/runtimes/claude/"),
+    ],
+  },
+  "runtimes.2": {
+    claim:
+      "ACP in both directions: two agents driven, and the host as an agent driven by an independent client.",
+    steps: [
+      tests("agents", "test/real/acp/"),
+      tests("the client's parts", "test/runtimes/acp/"),
+      tests("the host as an agent, driven by acpx", "test/real/acp-agent/"),
+      tests("the host as an agent, driven by the SDK", "test/gateway/acp/"),
+    ],
+  },
+  "runtimes.3": {
+    claim:
+      "The conformance suite runs over Claude Code and ACP, and the compatibility table is made from it.",
+    steps: [
+      tests(
+        "claude-cli and acp",
+        "test/real/claude/conformance.process.test.ts",
+        "test/real/acp/conformance.process.test.ts",
+      ),
+      { title: "report", args: ["scripts/conformance.ts", "--check"] },
+      { title: "table", args: ["scripts/runtimes-table.ts", "--check"] },
+    ],
+  },
+  "runtimes.4": {
+    claim: "A session that changes its runtime at each turn is shown every earlier word, once.",
+    steps: [tests("30 turns in four runtimes", "test/real/runtimes/switching.process.test.ts")],
+  },
+  "runtimes.5": {
+    claim: "A user's MCP server is used from every runtime, and one that misbehaves costs a sentence.",
+    steps: [tests("real and hostile servers", "test/real/mcp/"), tests("the client's parts", "test/mcp/")],
+  },
+  "runtimes.6": {
+    claim: "The host adds little to a warm turn of each program that it drives.",
+    steps: [bench("runtimes")],
+  },
   "lossless.1": {
     claim:
       "The lossless engine is fast and small at long histories: assembling, taking in, finding, adopting, waiting.",

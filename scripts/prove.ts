@@ -19,8 +19,8 @@ async function prove(name: string): Promise<boolean> {
     return false;
   }
   console.log(`== ${name}: ${proof.claim}`);
-  // The proofs of a harness run against its real program.
-  const real = name.startsWith("codex.") ? { PAGURUS_REAL: "1" } : {};
+  // The proofs of harnesses run against the real programs.
+  const real = /^(codex|runtimes)\.|^plugins\.3$/.test(name) ? { PAGURUS_REAL: "1" } : {};
   const env = { ...process.env, ...real, PAGURUS_PROVE: "1" };
   let ok = true;
   for (const { title, args } of proof.steps) {

@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { HostCapability } from "../src/contract/engine.ts";
 import type { AgentHarness } from "../src/contract/harness.ts";
+import { createAcpHarness } from "../src/runtimes/acp/harness.ts";
+import { createClaudeHarness } from "../src/runtimes/claude/harness.ts";
 import { createCodexHarness } from "../src/runtimes/codex/harness.ts";
 import { createEmbeddedHarness } from "../src/runtimes/embedded/harness.ts";
 import { ROOT } from "./command.ts";
@@ -32,7 +34,13 @@ function harnesses(): AgentHarness[] {
     throw new Error("A table runs no turn.");
   };
   const log = { debug: unused, warn: unused };
-  return [createEmbeddedHarness(unused), createCodexHarness({ env: {}, home: "", endpoint: unused, log })];
+  const host = { env: {}, home: "", endpoint: unused, log };
+  return [
+    createEmbeddedHarness(unused),
+    createCodexHarness(host),
+    createClaudeHarness(host),
+    createAcpHarness({ ...host, agents: {} }),
+  ];
 }
 
 function lifecycle({ capabilities }: AgentHarness): string {

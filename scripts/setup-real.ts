@@ -28,9 +28,15 @@ function missing(): string[] {
     .map(([name, version]) => `${name} ${version}`);
 }
 
+/** Programs whose platform's part is an optional package, which npm can leave out and yet succeed. */
+const NATIVE_PROGRAMS = [
+  "node_modules/.bin/codex",
+  `node_modules/@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`,
+];
+
 /** What the installed program says of itself; undefined when it does not run. */
-async function codexVersion(): Promise<string | undefined> {
-  const program = join(FOLDER, "node_modules/.bin/codex");
+async function programVersion(path: string): Promise<string | undefined> {
+  const program = join(FOLDER, path);
   if (!existsSync(program)) return undefined;
   const { code, stdout } = await runCommand(program, ["--version"], { deadlineMs: VERSION_DEADLINE_MS });
   return code === 0 ? stdout.trim() : undefined;
@@ -46,16 +52,21 @@ async function install(): Promise<void> {
   if (code !== 0) throw new Error(`npm ci in test/real ended with code ${code}.`);
 }
 
+async function nativeVersions(): Promise<(string | undefined)[]> {
+  return await Promise.all(NATIVE_PROGRAMS.map(programVersion));
+}
+
 async function main(): Promise<void> {
-  // The platform's part of Codex is an optional package: npm can succeed without it, so the program itself is asked.
-  if (missing().length > 0 || (await codexVersion()) === undefined) await install();
+  if (missing().length > 0 || (await nativeVersions()).includes(undefined)) await install();
   const still = missing();
   if (still.length > 0) throw new Error(`npm ci in test/real did not install ${still.join(", ")}.`);
-  const version = await codexVersion();
-  if (version === undefined)
-    throw new Error("The installed Codex does not run here; has npm left out its optional packages?");
+  const versions = await nativeVersions();
+  const dead = NATIVE_PROGRAMS.filter((_, index) => versions[index] === undefined);
+  if (dead.length > 0) {
+    throw new Error(`${dead.join(", ")} does not run here; has npm left out its optional packages?`);
+  }
   for (const [name, pinned] of pins()) console.log(`${name} ${pinned}`);
-  console.log(version);
+  for (const version of versions) console.log(version);
 }
 
 try {

@@ -1,6 +1,6 @@
 /**
- * Puts the host together: the only file that knows engines, memories and runtimes by name. It registers the bundled
- * ones as plugins would, loads the user's, and hands each agent what its turns need.
+ * Puts the host together: registers what it brings along (`bundled.ts`) and what the caller and the user's plugins add, and
+ * hands each agent what its turns need.
  */
 import { PagurusError, toPagurusError } from "./contract/errors.ts";
 import type { TurnEvent } from "./contract/events.ts";
@@ -8,26 +8,21 @@ import type { PagurusOptions, Pagurus } from "./contract/host.ts";
 import type { RunRequest, TurnRun } from "./contract/run.ts";
 import type { LlmComplete } from "./contract/model.ts";
 import type { SessionStore } from "./contract/store.ts";
+import { registerBundled } from "./bundled.ts";
 import { DEFAULT_AGENT_ID } from "./config/agent.ts";
 import { configFromValue, loadConfig, type LoadedConfig } from "./config/load.ts";
-import { agentDir, resolveHome } from "./config/paths.ts";
-import { createLegacyEngine } from "./engines/legacy/engine.ts";
+import { resolveHome } from "./config/paths.ts";
 import type { CarePlace, LosslessCare } from "./engines/lossless/command/care.ts";
-import { registerLossless } from "./engines/lossless/register.ts";
-import { createFilesMemory } from "./memories/files/memory.ts";
+import type { McpOptions, McpServerFact, McpServers } from "./mcp/client/servers.ts";
 import { completeOnce } from "./model/complete.ts";
 import { defaultModel } from "./model/discover.ts";
-import { factsAssumed, resolveModel, servedAt } from "./model/resolve.ts";
-import { streamModel } from "./model/stream.ts";
+import { factsAssumed, resolveModel } from "./model/resolve.ts";
 import { orAborted, withDeadline } from "./platform/deadline.ts";
 import { IdSource } from "./platform/ids.ts";
 import { createFileLogger, type Logger } from "./platform/log.ts";
-import { buildMemorySystemPromptAddition } from "./plugin/engine-frame.ts";
 import { offerTranscripts } from "./plugin/compat/transcripts.ts";
-import { hasPlugins, pluginState } from "./plugin/listed.ts";
+import { hasPlugins } from "./plugin/listed.ts";
 import { PluginRegistry } from "./plugin/registry.ts";
-import { createEmbeddedHarness } from "./runtimes/embedded/harness.ts";
-import { createCodexHarness, readCodexSettings } from "./runtimes/codex/harness.ts";
 import { openReceiptLog, receiptFile } from "./session/receipts.ts";
 import { createAgentHost } from "./turn/agent-host.ts";
 import { TurnChannel } from "./turn/channel.ts";
@@ -38,12 +33,14 @@ import { bindThread, listThreads, nativeStatus } from "./turn/native.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
 import { maintainSession } from "./turn/maintain-session.ts";
 import { transcriptSource } from "./turn/offer-transcripts.ts";
+import { NO_OUTER_TOOLS } from "./turn/outer-port.ts";
 import { runPluginCommand } from "./turn/plugin-command.ts";
 import { previewContext } from "./turn/preview.ts";
 import { renewSession } from "./turn/renew.ts";
 import type { AgentHost } from "./turn/scope.ts";
 import { steerRunning, stopRunning } from "./turn/running.ts";
 import { explainRuntime, listRuntimes } from "./turn/select/runtimes.ts";
+import { customCommandsAt, expandCustomCommand, skillsAt } from "./turn/skills.ts";
 import { readStatus } from "./turn/status.ts";
 import { runTurn } from "./turn/turn.ts";
 
@@ -74,11 +71,24 @@ export async function losslessCare(place: CarePlace): Promise<LosslessCare> {
   return new care.LosslessCare(place);
 }
 
+export type { McpServerFact, McpServers };
+
+/** Makes the MCP servers of a configuration, outside of any turn (`pagurus mcp`). Close them. */
+export async function loadMcpServers(): Promise<(options: Omit<McpOptions, "logger">) => McpServers> {
+  const mcp = await import("./mcp/client/servers.ts");
+  return ({ home, ...options }) => {
+    const level = options.config.logging?.level ?? "info";
+    return new mcp.McpServers({ ...options, home, logger: createFileLogger(home, level) });
+  };
+}
+
 /** What `reload` makes anew: configuration, plugins and the agents that live on them. */
 interface Setup {
   loaded: LoadedConfig;
   registry: PluginRegistry;
   agents: Map<string, AgentHost>;
+  /** Absent where none is configured. */
+  mcp: McpServers | undefined;
   model: Promise<{ ref: string; source: string }> | undefined;
 }
 
@@ -116,6 +126,7 @@ class Host implements Pagurus {
     const setup: Setup = {
       loaded,
       agents: new Map(),
+      mcp: undefined,
       model: undefined,
       registry: new PluginRegistry({
         config: loaded.config,
@@ -133,36 +144,20 @@ class Host implements Pagurus {
     await this.#hook("gateway_start");
   }
 
-  async #registerAll({ registry, loaded }: Setup): Promise<void> {
+  async #registerAll(setup: Setup): Promise<void> {
+    const { registry, loaded } = setup;
     const { config } = loaded;
+    if (Object.keys(config.mcp?.servers ?? {}).length > 0) {
+      const mcp = await import("./mcp/client/servers.ts");
+      const [home, env, logger] = [this.#home, this.#env, this.#logger];
+      setup.mcp = new mcp.McpServers({ config, home, env, logger });
+    }
     const { engines, harnesses, plugins } = this.#options;
-    await registry.register("pagurus", (api) => {
-      api.registerContextEngine("legacy", () => createLegacyEngine());
-      registerLossless(api, {
-        selected: loaded.contextEngine,
-        agentDir: (agentId) => agentDir(this.#home, agentId),
-        memorySection: buildMemorySystemPromptAddition,
-      });
-      api.registerMemory("files", ({ workspaceDir }) => createFilesMemory({ workspaceDir }));
-      api.registerAgentHarness(
-        createEmbeddedHarness((model, request) =>
-          streamModel(resolveModel(model.ref, config, this.#env), request),
-        ),
-      );
-    });
-    await registry.register("codex", (api) => {
-      // A user who turns the plugin off, in any of the ways to, has no runtime of that name.
-      if (pluginState(config, "codex", "linked") !== "enabled") return;
-      const settings = readCodexSettings(api.pluginConfig);
-      api.registerAgentHarness(
-        createCodexHarness({
-          ...settings,
-          env: this.#env,
-          home: this.#home,
-          endpoint: (model) => servedAt(model, config, this.#env),
-          log: this.#logger,
-        }),
-      );
+    await registerBundled(registry, {
+      loaded,
+      home: this.#home,
+      env: this.#env,
+      logger: this.#logger,
     });
     if (engines || harnesses) {
       await registry.register("caller", (api) => {
@@ -195,6 +190,7 @@ class Host implements Pagurus {
     this.#setup = setup;
     await this.#endAgents(old);
     await this.#endHarnesses(old);
+    await old.mcp?.close();
     this.#logger.info("configuration read again", { engine: setup.loaded.contextEngine });
   }
 
@@ -286,6 +282,16 @@ class Host implements Pagurus {
       throw new PagurusError("usage_invalid", `No plugin has a command /${name}; /help lists the commands.`);
     });
 
+  skills: Pagurus["skills"] = (request = {}) =>
+    this.#tracked("list of skills", request.agentId, (agent) => skillsAt(agent, request));
+
+  readonly customCommands: Pagurus["customCommands"] = {
+    list: (request = {}) =>
+      this.#tracked("list of commands", request.agentId, (agent) => customCommandsAt(agent, request)),
+    expand: (request) =>
+      this.#tracked("expansion", request.agentId, (agent) => expandCustomCommand(agent, request)),
+  };
+
   readonly runtimes: Pagurus["runtimes"] = {
     list: ({ agentId, ...request } = {}) =>
       this.#tracked("list of runtimes", agentId, (agent) => listRuntimes(agent, request)),
@@ -352,6 +358,7 @@ class Host implements Pagurus {
     await this.#reloading?.catch(() => undefined);
     await this.#endAgents(this.#setup, () => this.#hook("gateway_stop"));
     await this.#endHarnesses(this.#setup);
+    await this.#setup.mcp?.close();
     this.#withdrawTranscripts();
     this.#closed = true;
   }
@@ -398,6 +405,7 @@ class Host implements Pagurus {
       home: this.#home,
       loaded,
       registry,
+      outerTools: setup.mcp ?? NO_OUTER_TOOLS,
       env: this.#env,
       logger: this.#logger,
       bundledEngines: BUNDLED_ENGINES,

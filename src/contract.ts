@@ -21,6 +21,7 @@ export type * from "./contract/plugin.ts";
 export type * from "./contract/receipt.ts";
 export type * from "./contract/runtime-context.ts";
 export type * from "./contract/runtimes.ts";
+export type * from "./contract/skill.ts";
 export type * from "./contract/store.ts";
 export type * from "./contract/writer.ts";
 export type * from "./contract/tool.ts";

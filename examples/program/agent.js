@@ -16,13 +16,23 @@ function wire(message) {
   const { role, content } = message;
   if (role === "toolResult")
     return { role: "tool", tool_call_id: message.toolCallId, content: wordsOf(content) };
-  if (role === "user") return { role, content: wordsOf(content) };
+  if (role === "user") return { role, content: inputOf(content) };
   const calls = content.filter(({ type }) => type === "toolCall");
   return {
     role,
     content: wordsOf(content.filter(({ type }) => type === "text")),
     ...(calls.length > 0 && { tool_calls: calls.map(wireCall) }),
   };
+}
+
+/** Words alone are a text; with images they are parts. */
+function inputOf(content) {
+  if (typeof content === "string" || content.every(({ type }) => type === "text")) return wordsOf(content);
+  return content.map((part) =>
+    part.type === "image"
+      ? { type: "image_url", image_url: { url: `data:${part.mimeType};base64,${part.data}` } }
+      : { type: "text", text: part.text },
+  );
 }
 
 function wireCall({ id, name, arguments: given }) {

@@ -38,6 +38,15 @@ export default function register(api) {
       "runtime-llm-complete",
       "thread-bootstrap-projection",
     ],
+    surfaces: {
+      modelLoop: "The program: retries, tool calls and the final answer are its own.",
+      threadHistory: "The host's transcript: the program is told all of it in each turn.",
+      hostTools: "Yes, all of them.",
+      hostToolHooks: "Yes, as in embedded.",
+      nativeToolHooks: "It has no tools of its own.",
+      compactionData: "None: it compacts nothing by itself.",
+      unsupported: [],
+    },
     supports(model) {
       if (endpointOf(model)) return { supported: true };
       return {
@@ -133,14 +142,13 @@ class ProgramTurn {
       case "text":
         this.#text += line.delta;
         await this.turn.emit({ type: "text.delta", delta: line.delta });
-        return undefined;
+        break;
       case "answer":
         return await this.#answered(line);
       case "failed":
         throw failure(line.overflow ? "context_overflow" : "model_bad_request", line.message);
-      default:
-        return undefined;
     }
+    return undefined;
   }
 
   async #answered({ text, calls, usage, isCut }) {

@@ -12,7 +12,11 @@ interface ScreenEvents {
   interrupt(): void;
   /** The input has ended. */
   end(): void;
+  /** Names that a line may begin with, with their slash; asked at the tab key. */
+  commands(): Promise<string[]>;
 }
+
+type CompleterDone = (error: null, result: [string[], string]) => void;
 
 /**
  * The lines a person types and the text a turn writes, on one terminal. While the person types or is asked, output
@@ -51,6 +55,7 @@ export class ChatScreen {
     this.#lines = createInterface({
       input: this.#keys?.input ?? cli.stdin,
       ...(this.#keys ? { output: cli.stdout as NodeJS.WriteStream, terminal: true } : {}),
+      completer: (line: string, done: CompleterDone) => this.#complete(line, done),
       historySize: 500,
       removeHistoryDuplicates: true,
       prompt: "",
@@ -100,6 +105,16 @@ export class ChatScreen {
     if (this.interactive) this.#cli.stdout.write(PASTE_MODE_OFF);
     this.#lines.close();
     if (this.interactive) this.#cli.stdin.pause();
+  }
+
+  /** Nothing is completed behind the name of a command. */
+  #complete(line: string, done: CompleterDone): void {
+    if (!/^\/\S*$/.test(line)) return done(null, [[], line]);
+    this.#events.commands().then(
+      (names) => done(null, [names.filter((name) => name.startsWith(line.toLowerCase())), line]),
+      () => done(null, [[], line]),
+    );
+    return undefined;
   }
 
   #clearInput(): void {

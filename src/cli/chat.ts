@@ -4,7 +4,7 @@ import type { TurnRun } from "../contract/run.ts";
 import type { CommandContext, CommandEffect } from "../command/types.ts";
 import { turnGauge } from "../command/gauge.ts";
 import { terminalSafe } from "../command/layout.ts";
-import { isCommand, runCommand, runsAtOnce } from "../command/run-command.ts";
+import { commandNames, isCommand, runCommand, runsAtOnce } from "../command/run-command.ts";
 import { statusConcerns } from "../command/status-text.ts";
 import { ChatScreen } from "./chat-screen.ts";
 import { readAdditionalContext } from "./additional-context.ts";
@@ -52,6 +52,7 @@ class Chat {
         this.#ended = true;
         this.#wake?.();
       },
+      commands: () => this.#commands(),
     });
   }
 
@@ -64,8 +65,12 @@ class Chat {
       if (input.trim() === "") continue;
       this.#working = new AbortController();
       try {
-        if (isCommand(input)) await this.#command(pagurus, input, { signal: this.#working.signal });
-        else await this.#runTurn(pagurus, unescaped(input), this.#working.signal);
+        const { signal } = this.#working;
+        if (!isCommand(input)) await this.#runTurn(pagurus, { prompt: unescaped(input), signal });
+        else {
+          const ask = await this.#command(pagurus, input, { signal });
+          if (ask) await this.#runTurn(pagurus, { ...ask, signal });
+        }
       } catch (error) {
         this.#failed = reportFailure(this.#cli, error);
       } finally {
@@ -155,7 +160,7 @@ class Chat {
     pagurus: Pagurus,
     input: string,
     beside: Pick<CommandContext, "signal" | "turn">,
-  ): Promise<void> {
+  ): Promise<Extract<CommandEffect, { type: "prompt" }> | undefined> {
     const { sessionKey, agentId, model } = requestOf(this.#options, this.#cwd);
     const result = await runCommand(input, {
       pagurus,
@@ -172,6 +177,14 @@ class Chat {
       printLine(text, text.isTTY === true ? terminalSafe(result.text) : result.text);
     }
     for (const effect of result.effects) this.#apply(effect);
+    return result.effects.find((effect) => effect.type === "prompt");
+  }
+
+  /** Names to complete; none before the host is there. */
+  async #commands(): Promise<string[]> {
+    if (!this.#pagurus) return [];
+    const { agentId } = requestOf(this.#options, this.#cwd);
+    return commandNames({ pagurus: this.#pagurus, agentId, cwd: this.#cwd });
   }
 
   async #checkModel(ref: string): Promise<{ problem?: string; warning?: string }> {
@@ -192,7 +205,10 @@ class Chat {
     else this.#options.model = effect.model;
   }
 
-  async #runTurn(pagurus: Pagurus, prompt: string, signal: AbortSignal): Promise<void> {
+  async #runTurn(
+    pagurus: Pagurus,
+    { prompt, model, signal }: { prompt: string; model?: string; signal: AbortSignal },
+  ): Promise<void> {
     const input = await attach(this.#cli, prompt, { cwd: this.#cwd });
     const { text, activity } = this.screen;
     const output = new TurnOutput(text, activity, this.#cli.env, {
@@ -200,7 +216,13 @@ class Chat {
       notifyCompactions: this.#notifyCompactions,
     });
     this.#context = readAdditionalContext(this.#cli, this.#options);
-    const turn = pagurus.run({ ...requestOf(this.#options, this.#cwd), ...input, ...this.#context, signal });
+    const turn = pagurus.run({
+      ...(model === undefined ? {} : { model }),
+      ...requestOf(this.#options, this.#cwd),
+      ...input,
+      ...this.#context,
+      signal,
+    });
     this.#turn = turn;
     try {
       const end = await followTurn(turn, (event) => output.show(event));

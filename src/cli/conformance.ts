@@ -17,7 +17,7 @@ import { PluginRegistry } from "../plugin/registry.ts";
 import { NotOffered } from "../testkit/check.ts";
 import { runEngineSuite, runHarnessSuite, type CheckResult, type SuiteReport } from "../testkit/index.ts";
 import { type Cli, printJson, printLine, styleFor, withPagurus } from "./cli.ts";
-import { EXIT_DONE, EXIT_FAILED, usageError } from "./failure.ts";
+import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, usageError } from "./failure.ts";
 
 export interface ConformanceOptions {
   /** Ids, separated by commas. */
@@ -37,7 +37,7 @@ export function enginesTest(
   dir: string,
   options: ConformanceOptions & { engine?: string },
 ): Promise<number> {
-  return inScratch(async (home) => {
+  return inScratch(cli, async (home, signal) => {
     const path = resolve(cli.cwd, dir);
     const { id } = findPluginEntry(path);
     const { config: own } = loadConfig({ home: resolveHome(cli.env) });
@@ -59,6 +59,7 @@ export function enginesTest(
       const run = (choice: Choice): Promise<SuiteReport> =>
         runEngineSuite({
           ...choice,
+          signal,
           create: async ({ dir: agentDir }) =>
             framed(await factory({ config, agentDir, workspaceDir: agentDir })),
         });
@@ -76,7 +77,7 @@ export function runtimesTest(
   id: string,
   options: ConformanceOptions & { plugin?: string },
 ): Promise<number> {
-  return inScratch(async (home) => {
+  return inScratch(cli, async (home, signal) => {
     const plugins = pluginsOf(cli, options.plugin);
     const env = { PATH: cli.env["PATH"] };
     const host: PagurusOptions = {
@@ -87,7 +88,7 @@ export function runtimesTest(
     const known = await withPagurus(cli, (pagurus) => pagurus.runtimes.list(), host);
     const runtime = runtimeIn(known, id);
     const run = (choice: Choice): Promise<SuiteReport> =>
-      runHarnessSuite({ ...choice, open: cli.open, runtime, plugins, env });
+      runHarnessSuite({ ...choice, signal, open: cli.open, runtime, plugins, env });
     const report = await reported(cli, options, { kind: "runtime", id: runtime }, run);
     if (options.json === true) printJson(cli, report);
     return report.ok ? EXIT_DONE : EXIT_FAILED;
@@ -102,12 +103,26 @@ interface Choice {
   tell(result: CheckResult): void;
 }
 
-async function inScratch(work: (home: string) => Promise<number>): Promise<number> {
+/** The first interrupt ends the run and takes its folders away, the second leaves at once. */
+async function inScratch(
+  cli: Cli,
+  work: (home: string, signal: AbortSignal) => Promise<number>,
+): Promise<number> {
+  const controller = new AbortController();
+  const stop = cli.onInterrupt(() => {
+    if (controller.signal.aborted) cli.exit(EXIT_INTERRUPTED);
+    controller.abort();
+  });
   const home = mkdtempSync(join(tmpdir(), "pagurus-conformance-"));
   try {
-    return await work(home);
+    return await work(home, controller.signal);
+  } catch (error) {
+    if (!controller.signal.aborted) throw error;
+    printLine(cli.stderr, "The run was interrupted.");
+    return EXIT_INTERRUPTED;
   } finally {
     rmSync(home, { recursive: true, force: true });
+    stop();
   }
 }
 

@@ -6,6 +6,7 @@ import { resolveHome } from "../config/paths.ts";
 import { runDoctor, type DoctorInput } from "../doctor/doctor.ts";
 import { repairConfigFile } from "../doctor/config-repair.ts";
 import type { Finding } from "../doctor/finding.ts";
+import type { SkillsSeen } from "../doctor/skills-check.ts";
 import type { RuntimesSeen } from "../doctor/runtimes-check.ts";
 import { discover } from "../model/discover.ts";
 import { silentLogger } from "../platform/log.ts";
@@ -39,6 +40,7 @@ interface HostLook {
   /** Why a run would be refused before it starts. */
   refused: { code: string; message: string }[];
   facts?: RuntimesSeen["facts"];
+  skills?: SkillsSeen;
   why?: string;
 }
 
@@ -47,9 +49,12 @@ async function askHost(cli: Cli): Promise<HostLook> {
   try {
     return await withPagurus(cli, async (pagurus) => {
       const { problems, Runtime } = await pagurus.status({ cwd: cli.cwd });
+      const skills = await pagurus.skills({ cwd: cli.cwd });
+      const commands = await pagurus.customCommands.list({ cwd: cli.cwd });
       const facts = await pagurus.runtimes.list({ programs: true }).catch(() => undefined);
       return {
         refused: problems,
+        skills: { skills, commands },
         ...(facts ? { facts } : {}),
         ...(Runtime.why === undefined ? {} : { why: Runtime.why }),
       };
@@ -80,6 +85,7 @@ async function registeredIn(
     contextEngine,
     slotReason: SLOT_REASONS[slotSource],
     failures: registry.failures,
+    unheardHooks: registry.unheardHooks,
     engines: registry.engineIds.map((id) => ({ id, factory: registry.engine(id) })),
     config,
   };
@@ -125,6 +131,7 @@ export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> 
     fix: options.fix === true,
     findModels: () => discover(loaded?.config ?? {}, cli.env),
     ...(registered ? { registered } : {}),
+    ...(look.skills ? { skills: look.skills } : {}),
     ...(look.facts ? { runtimes: { facts: look.facts, why: look.why, config: loaded?.config } } : {}),
   });
   const findings = [...repaired, ...found];

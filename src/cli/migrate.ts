@@ -112,7 +112,7 @@ function printConversation(cli: Cli, conversation: Conversation, dryRun: boolean
 }
 
 function printEnd(cli: Cli, report: Migration): void {
-  const { conversations, problems, leftOut, dryRun, stopped } = report;
+  const { conversations, problems, leftOut, notes, dryRun, stopped } = report;
   const count = (state: Conversation["state"]): number =>
     conversations.filter((each) => each.state === state).length;
   if (conversations.length === 0) sayTo(cli, "  There are none.");
@@ -125,5 +125,6 @@ function printEnd(cli: Cli, report: Migration): void {
     `${plural(count("taken"), "conversation")} ${dryRun ? "would be taken" : "taken"} with ${plural(messages, "message")}, ${count("here")} here before, ${count("empty")} empty, ${count("failed")} failed.`,
   );
   if (stopped) sayTo(cli, "Stopped before the end; run it again to go on.");
+  for (const note of notes) sayTo(cli, note);
   sayTo(cli, "Logins of OpenClaw are not taken: pagurus doctor says which models can be used.");
 }

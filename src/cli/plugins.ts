@@ -1,6 +1,8 @@
 import { loadConfig } from "../config/load.ts";
 import { resolveHome } from "../config/paths.ts";
+import type { PagurusConfig } from "../config/types.ts";
 import { findKnown, knownPlugins, setEnabled, uninstallPlugin } from "../plugin/install/manage.ts";
+import { silentLogger } from "../platform/log.ts";
 import { oneLine, table } from "../command/layout.ts";
 import { type Cli, printJson, printLine } from "./cli.ts";
 import { EXIT_DONE, EXIT_FAILED } from "./failure.ts";
@@ -38,13 +40,39 @@ function listLines(reports: readonly PluginReport[]): string[] {
   return [...table(["id", "version", "kinds", "origin", "state"], rows), ...broken];
 }
 
-/** `plugins info`. Exit 1 when the plugin cannot be loaded. */
-export function pluginsInfo(cli: Cli, id: string, options: PluginOptions): Promise<number> {
+/** `plugins info`. Exit 1 when the plugin cannot be loaded. One that is enabled is loaded, as each run does. */
+export async function pluginsInfo(cli: Cli, id: string, options: PluginOptions): Promise<number> {
   const home = resolveHome(cli.env);
-  const report = pluginReport(findKnown(home, id), loadConfig({ home }).config, home, true);
+  const { config } = loadConfig({ home });
+  const report = pluginReport(findKnown(home, id), config, home, true);
+  if (report.state === "enabled" && report.problems.length === 0) {
+    const { problems, warnings } = await registeredBy(report.id, config, home);
+    report.problems.push(...problems);
+    report.warnings.push(...warnings);
+  }
   if (options.json === true) printJson(cli, report);
   else for (const line of reportLines(report)) printLine(cli.stdout, line);
-  return Promise.resolve(report.problems.length === 0 ? EXIT_DONE : EXIT_FAILED);
+  return report.problems.length === 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+/** What only shows when a plugin registers. */
+async function registeredBy(
+  id: string,
+  config: PagurusConfig,
+  home: string,
+): Promise<Pick<PluginReport, "problems" | "warnings">> {
+  const { loadPlugins } = await import("../plugin/load.ts");
+  const { PluginRegistry } = await import("../plugin/registry.ts");
+  const llmComplete = (): Promise<never> => Promise.reject(new Error("A look at a plugin calls no model."));
+  const registry = new PluginRegistry({ config, logger: silentLogger, baseDir: home, llmComplete });
+  await loadPlugins(registry, { config, home, only: id });
+  return {
+    problems: registry.failures.map(({ reason }) => reason),
+    warnings: registry.unheardHooks.map(
+      ({ hooks }) =>
+        `It watches hooks that do not exist here, so these handlers never run: ${hooks.join(", ")}.`,
+    ),
+  };
 }
 
 /** `plugins enable` and `plugins disable`. */

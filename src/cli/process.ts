@@ -1,3 +1,4 @@
+import { Console } from "node:console";
 import { getSystemErrorMessage } from "node:util";
 import { PagurusError } from "../contract/errors.ts";
 import type { Pagurus, PagurusOptions } from "../contract/host.ts";
@@ -63,6 +64,8 @@ function outputFailure(error: NodeJS.ErrnoException): PagurusError {
 
 /** Runs the command line of this process and ends it with the exit code. */
 export async function runProcess(argv: readonly string[]): Promise<void> {
+  // What a plugin prints is no part of a command's output, which programs read.
+  Object.assign(console, new Console(process.stderr, process.stderr));
   const exit = (code: number): void => process.exit(code);
   const interrupts = new Interrupts();
   let lost: NodeJS.ErrnoException | undefined;

@@ -31,7 +31,7 @@ Examples:
   $ printf 'hello\\n/status\\n' | pagurus chat`;
 
 /** A sum of US dollars above 0. */
-function dollars(text: string): number {
+export function dollars(text: string): number {
   const value = /^(\d+(\.\d*)?|\.\d+)$/.test(text) ? Number(text) : 0;
   if (value <= 0 || !Number.isFinite(value))
     throw new InvalidArgumentError("Give US dollars above 0, such as 0.50.");

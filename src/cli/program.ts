@@ -2,14 +2,17 @@ import { Command, CommanderError } from "commander";
 import { toPagurusError } from "../contract/errors.ts";
 import type { Act, Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_USAGE, reportFailure, usageError } from "./failure.ts";
+import { addAcpCommand } from "./program-acp.ts";
 import { addCodexCommands } from "./program-codex.ts";
 import { addContextCommands, addHostCommands } from "./program-context.ts";
 import { addEngineCommands } from "./program-engines.ts";
 import { addLosslessCommands } from "./program-lossless.ts";
+import { addMcpCommands } from "./program-mcp.ts";
 import { addConfigCommands, addToolCommands } from "./program-config.ts";
 import { addMigrateCommands } from "./program-migrate.ts";
 import { addPluginCommands } from "./program-plugins.ts";
 import { addRuntimeCommands } from "./program-runtimes.ts";
+import { addSkillCommands } from "./program-skills.ts";
 import { addSessionCommands } from "./program-sessions.ts";
 import { packageVersion } from "./version.ts";
 import { addTurnCommands } from "./program-turn.ts";
@@ -33,6 +36,7 @@ export function buildProgram(cli: Cli, act: Act): Command {
     .helpCommand("help [command]", "show help for a command")
     .addHelpText("after", EPILOG);
   addTurnCommands(program, cli, act);
+  addAcpCommand(program, cli, act);
   addSessionCommands(program, cli, act);
   addContextCommands(program, cli, act);
   addHostCommands(program, cli, act);
@@ -41,6 +45,8 @@ export function buildProgram(cli: Cli, act: Act): Command {
   addRuntimeCommands(program, cli, act);
   addCodexCommands(program, cli, act);
   addPluginCommands(program, cli, act);
+  addSkillCommands(program, cli, act);
+  addMcpCommands(program, cli, act);
   addConfigCommands(program, cli, act);
   addMigrateCommands(program, cli, act);
   addToolCommands(program, cli, act);

@@ -1,6 +1,6 @@
 import type { TurnEvent } from "../contract/events.ts";
 import type { Pagurus } from "../contract/host.ts";
-import type { RunRequest, TurnRun } from "../contract/run.ts";
+import type { InputPart, RunRequest, TurnRun } from "../contract/run.ts";
 import { readAdditionalContext } from "./additional-context.ts";
 import { printLine, withPagurus, type Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_INTERRUPTED, exitCodeFor, printFailure } from "./failure.ts";
@@ -81,6 +81,21 @@ async function playText(
   }
 }
 
+/** The request, with what the user's command file says where the prompt names one; `--model` goes before the file's. */
+async function spoken<
+  T extends Omit<RunRequest, "parts"> & { agentId: string; cwd: string; parts: InputPart[] },
+>(cli: Cli, pagurus: Pagurus, request: T): Promise<T> {
+  if (!request.prompt.startsWith("/")) return request;
+  const { expandLine } = await import("../command/run-command.ts");
+  const expanded = await expandLine(request.prompt, { pagurus, ...request });
+  if (!expanded) return request;
+  const input = await attach(cli, expanded.prompt, { cwd: request.cwd });
+  // Files named in the arguments are attached already.
+  const known = new Set(request.parts.map((part) => JSON.stringify(part)));
+  const parts = [...request.parts, ...input.parts.filter((part) => !known.has(JSON.stringify(part)))];
+  return { ...expanded, ...request, prompt: input.prompt, parts };
+}
+
 /** `pagurus run`. The first interrupt aborts the turn, the second leaves at once. Throws when refused at the door. */
 export async function run(cli: Cli, argument: string | undefined, options: RunOptions): Promise<number> {
   const cwd = workspace(cli, options.cwd);
@@ -108,8 +123,10 @@ export async function run(cli: Cli, argument: string | undefined, options: RunOp
     const shown = { held, notifyCompactions };
     const end = await withPagurus(
       cli,
-      (pagurus) =>
-        options.json === true ? playJson(cli, pagurus, request) : playText(cli, pagurus, request, shown),
+      async (pagurus) => {
+        const said = await spoken(cli, pagurus, request);
+        return options.json === true ? playJson(cli, pagurus, said) : playText(cli, pagurus, said, shown);
+      },
       asking(terminalPermission(cli, held)),
     );
     return turnExitCode(end, controller.signal.aborted);

@@ -60,8 +60,10 @@ function factNotes({ id, runs, program }: RuntimeFact): string[] {
   if (runs.reason !== undefined) notes.push(`${id}: ${oneLine(runs.reason, REASON_MAX_CHARS)}`);
   if (program && "problem" in program && program.problem !== runs.reason)
     notes.push(`${id}: ${oneLine(program.problem, REASON_MAX_CHARS)}`);
-  if (program && "version" in program)
+  if (program && "version" in program) {
     notes.push(`${id}: ${program.program}, version ${program.version}, ${program.login}`);
+    if (program.drift !== undefined) notes.push(`${id}: ${program.drift}`);
+  }
   return notes;
 }
 

@@ -2,11 +2,15 @@ import type { TurnEvent } from "../contract/events.ts";
 import type { AgentMessage } from "../contract/message.ts";
 import { saving } from "../command/gauge.ts";
 import { bytes, count, oneLine, plural, terminalSafe } from "../command/layout.ts";
+import { planLines } from "../command/plan-text.ts";
 import { messageText } from "../command/rewind.ts";
 import { styleFor, type OutputStream, type Style } from "./cli.ts";
 import { Waiting } from "./waiting.ts";
 
 type Of<T extends TurnEvent["type"]> = Extract<TurnEvent, { type: T }>;
+
+/** The host's tool for plans (`src/tool/plan-tool.ts`, which is not loaded for its name). */
+const PLAN_TOOL = "update_plan";
 
 /** Arguments that say most about a call, in order of preference. */
 const TELLING = ["command", "path", "file", "pattern", "query", "url", "prompt"];
@@ -46,8 +50,6 @@ function outcomeSummary(outcome: Of<"tool.completed">["outcome"], limit: number)
     : `${code}${plural(lines, "line")}, ${bytes(Buffer.byteLength(text))}`;
 }
 
-const PLAN_MARKS = { pending: "[ ]", inProgress: "[>]", completed: "[x]" } as const;
-
 /**
  * Events that are not text, for a person; undefined for those that need not be seen. Only the arguments of a call
  * and the words of a result that succeeded are cut to `limit` characters: a message holds what to do at its end.
@@ -55,16 +57,20 @@ const PLAN_MARKS = { pending: "[ ]", inProgress: "[>]", completed: "[x]" } as co
 function activityLine(event: TurnEvent, style: Style, limit: number): string | undefined {
   switch (event.type) {
     case "tool.started":
+      // What it does is shown as the plan.
+      if (event.toolName === PLAN_TOOL) return undefined;
       return `${style("cyan", "•")} ${whole(event.toolName)} ${style("dim", callSummary(event.arguments, limit))}`.trimEnd();
     case "tool.completed": {
+      if (event.toolName === PLAN_TOOL && !event.outcome.isError) return undefined;
       const mark = event.outcome.isError ? style("red", "✗") : style("green", "✓");
       return `  ${mark} ${style("dim", `${whole(event.toolName)}: ${outcomeSummary(event.outcome, limit)}`)}`;
     }
     case "notice":
       return style("dim", `note: ${whole(event.detail)}`);
     case "plan.updated":
-      return event.steps
-        .map(({ step, status }) => style("dim", `  ${PLAN_MARKS[status]} ${whole(step)}`))
+      if (event.steps.length === 0) return style("dim", "  (an empty plan)");
+      return planLines(event)
+        .map((line) => style("dim", `  ${line}`))
         .join("\n");
     case "model.retry":
       return style("yellow", `retry ${event.attempt} in ${count(event.delayMs)} ms: ${whole(event.reason)}`);

@@ -1,4 +1,6 @@
 import { diffText, receiptPair } from "./receipt-diff.ts";
+import { time } from "./layout.ts";
+import { planLines } from "./plan-text.ts";
 import { receiptsText } from "./receipt-table.ts";
 import { costRows, statusText } from "./status-text.ts";
 import { say, type CommandContext, type CommandResult, type SlashCommand } from "./types.ts";
@@ -40,9 +42,17 @@ async function cost(_args: string, context: CommandContext): Promise<CommandResu
   return say(rows.map(([label, value]) => `${label}: ${value}`).join("\n"));
 }
 
+async function plan(_args: string, context: CommandContext): Promise<CommandResult> {
+  const { pagurus, sessionKey, agentId, cwd } = context;
+  const report = await pagurus.status({ sessionKey, agentId, cwd });
+  if (!report.plan) return say("The agent has made no plan in this session.");
+  return say([...planLines(report.plan), `(${time(report.plan.timestamp)})`].join("\n"));
+}
+
 /** Commands that only look. */
 export const lookCommands: readonly SlashCommand[] = [
   { name: "status", usage: "", summary: "Runtime, engine, model, context, degradations.", run: status },
+  { name: "plan", usage: "", summary: "The agent's newest plan.", run: plan },
   {
     name: "cost",
     usage: "",

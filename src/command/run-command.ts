@@ -1,3 +1,4 @@
+import type { CustomCommandReport, ExpandedCommand } from "../contract/skill.ts";
 import { codexCommand } from "./codex-command.ts";
 import { lookCommands } from "./look-commands.ts";
 import { sessionCommands } from "./session-commands.ts";
@@ -8,7 +9,13 @@ const help: SlashCommand = {
   aliases: ["?"],
   usage: "",
   summary: "List these commands.",
-  run: (_, { pagurus }) => Promise.resolve(say(helpText(pagurus.commands()))),
+  run: async (_, context) => {
+    const { commands } = await customReport(context);
+    const custom = commands
+      .filter(({ state }) => state === "offered")
+      .map(({ name, argumentHint, description }) => ({ name, usage: argumentHint, summary: description }));
+    return say(helpText(context.pagurus.commands(), custom));
+  },
 };
 const exit: SlashCommand = {
   name: "exit",
@@ -29,9 +36,10 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
 
 type Listed = Pick<SlashCommand, "name" | "usage" | "summary">;
 
-/** Plugins' commands behind ours; one of the same name is never reached. */
-function helpText(ofPlugins: readonly Listed[]): string {
-  const commands: Listed[] = [...SLASH_COMMANDS, ...ofPlugins.filter(({ name }) => !find(name))];
+/** Plugins' commands behind ours, the user's files behind these; one of the same name is never reached. */
+function helpText(ofPlugins: readonly Listed[], custom: readonly Listed[]): string {
+  const reached = ofPlugins.filter(({ name }) => !find(name));
+  const commands: Listed[] = [...SLASH_COMMANDS, ...reached, ...custom];
   const rows = commands.map((command) => [`/${command.name} ${command.usage}`.trim(), command.summary]);
   const width = Math.max(...rows.map(([left]) => (left ?? "").length));
   return rows.map(([left, right]) => `${(left ?? "").padEnd(width)}  ${right ?? ""}`).join("\n");
@@ -39,7 +47,49 @@ function helpText(ofPlugins: readonly Listed[]): string {
 
 /** Whether a line is meant as a command: a slash and a letter. `//text` and paths like `/etc/x` are prompts. */
 export function isCommand(line: string): boolean {
-  return /^\/(\?|[a-z][a-z-]*)(\s|$)/i.test(line);
+  return /^\/(\?|[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*)(\s|$)/i.test(line);
+}
+
+type Where = Pick<CommandContext, "pagurus" | "agentId" | "cwd">;
+
+/** Who has the name already, as the start of a sentence. */
+function takenBy(name: string, { pagurus }: Where): string | undefined {
+  if (find(name)) return "The host's own";
+  return pagurus.commands().some((known) => known.name === name) ? "A plugin's" : undefined;
+}
+
+/** The user's command files, with what the names of the host and of plugins leave of them. */
+export async function customReport(where: Where): Promise<CustomCommandReport> {
+  const { pagurus, agentId, cwd } = where;
+  const { commands, problems } = await pagurus.customCommands.list({ agentId, cwd });
+  return {
+    problems,
+    commands: commands.map((command) => {
+      const taken = command.state === "offered" ? takenBy(command.name, where) : undefined;
+      if (taken === undefined) return command;
+      return { ...command, state: "shadowed", reason: `${taken} /${command.name} goes before it.` };
+    }),
+  };
+}
+
+/** What the user's command file of a line stands for; undefined for any other line, host's and plugins' commands included. */
+export async function expandLine(line: string, where: Where): Promise<ExpandedCommand | undefined> {
+  if (!isCommand(line)) return undefined;
+  const { name, args } = parsed(line);
+  const { pagurus, agentId, cwd } = where;
+  if (takenBy(name, where) !== undefined) return undefined;
+  return pagurus.customCommands.expand({ name, args, agentId, cwd });
+}
+
+/** Every command that can be said, with its slash. */
+export async function commandNames(where: Where): Promise<string[]> {
+  const { commands } = await customReport(where);
+  const names = [
+    ...SLASH_COMMANDS.map(({ name }) => name),
+    ...where.pagurus.commands().map(({ name }) => name),
+    ...commands.filter(({ state }) => state === "offered").map(({ name }) => name),
+  ];
+  return [...new Set(names)].map((name) => `/${name}`);
 }
 
 function find(name: string): SlashCommand | undefined {
@@ -82,9 +132,11 @@ export async function runCommand(line: string, context: CommandContext): Promise
     const where = { sessionKey, agentId, cwd, ...(signal ? { signal } : {}) };
     return say(await pagurus.command({ name, args, ...where }));
   }
-  const near = [...SLASH_COMMANDS.map((known) => known.name), ...ofPlugins]
-    .filter((known) => known.startsWith(name) || distance(known, name) <= 2)
-    .map((known) => `/${known}`);
+  const expanded = await expandLine(line.trim(), context);
+  if (expanded) return say("", { type: "prompt", ...expanded });
+  const near = (await commandNames(context)).filter(
+    (known) => known.startsWith(`/${name}`) || distance(known, `/${name}`) <= 2,
+  );
   const hint = near.length > 0 ? `Did you mean ${near.join(" or ")}?` : "/help lists the commands.";
   return say(`There is no command /${name}. ${hint}`);
 }

@@ -2,6 +2,7 @@ import type { EngineStatus } from "../contract/engine-params.ts";
 import type { CompactionFact, StatusReport, SubagentFact } from "../contract/status.ts";
 import { costFigures, costLimits, gaugeBar, LANE_WORDS, nextCompaction } from "./gauge.ts";
 import { bytes, count, oneLine, plural, time } from "./layout.ts";
+import { planSummary } from "./plan-text.ts";
 
 /** A line of `pagurus status`: a label and its value; an empty label continues the line before. */
 type StatusRow = [label: string, value: string];
@@ -32,6 +33,17 @@ function contextLine(context: StatusReport["context"]): string {
 
 function runtimeLine({ Runtime: { id, rule } }: StatusReport): string {
   return rule === "" ? id : `${id} (${rule})`;
+}
+
+/** `thread, bound to 0199-…`, and what the newest request was, where there is one. */
+function seamRows({ seam, lastRequest }: StatusReport): StatusRow[] {
+  const bound = seam?.boundTo === undefined ? "" : `, bound to thread ${oneLine(seam.boundTo, 60)}`;
+  const rows: StatusRow[] = seam === undefined ? [] : [["Seam", `${seam.usual}${bound}`]];
+  if (!lastRequest) return rows;
+  const { runtime, engine, timestamp } = lastRequest;
+  const epoch = lastRequest.epoch === undefined ? "no epoch" : `epoch ${oneLine(lastRequest.epoch, 40)}`;
+  const how = [`by ${runtime}`, `seam ${lastRequest.seam}`, `engine ${engine}`, epoch, time(timestamp)];
+  return [...rows, ["Last sent", how.join(", ")]];
 }
 
 function engineLine({ engine }: StatusReport): string {
@@ -82,16 +94,33 @@ function compactionLine(fact: CompactionFact): string {
   return `${time(fact.timestamp)}  ${how === "" ? "" : `${how}: `}${sizes} tokens`;
 }
 
+/** ` (5 between turns by lossless, 2 by the runtime by codex)`; nothing where all are of one kind. */
+function countedBy({ compactionsBy = [] }: StatusReport): string {
+  if (compactionsBy.length < 2) return "";
+  const groups = compactionsBy.map(({ lane, handledBy, count: times }) => {
+    const words = lane === undefined ? [] : [(LANE_WORDS as Record<string, string>)[lane] ?? lane];
+    return [
+      count(times),
+      ...words,
+      ...(handledBy === undefined ? [] : [`by ${oneLine(handledBy, 60)}`]),
+    ].join(" ");
+  });
+  return ` (${groups.join(", ")})`;
+}
+
 function compactionRows(report: StatusReport): StatusRow[] {
   const { context, compactions, recentCompactions, engine } = report;
   // An engine with a trigger of its own does not wait for the budget to be used up.
   const budget = Math.min(context.budget, engine.state?.trigger ?? Infinity);
-  const next = nextCompaction({ ...context, budget });
+  const next =
+    report.seam?.keepsContext === true
+      ? `by ${report.Runtime.id} itself, when it finds its thread full`
+      : nextCompaction({ ...context, budget });
   const shown = recentCompactions.slice(0, LISTED_COMPACTIONS);
   const earlier = compactions - shown.length;
   return [
     ...(next === undefined ? [] : [["Compacts", next] satisfies StatusRow]),
-    ["Compacted", compactions === 0 ? "never" : plural(compactions, "time")],
+    ["Compacted", compactions === 0 ? "never" : plural(compactions, "time") + countedBy(report)],
     ...shown.map((fact): StatusRow => ["", compactionLine(fact)]),
     ...(shown.length > 0 && earlier > 0 ? [["", `… and ${count(earlier)} earlier`] satisfies StatusRow] : []),
   ];
@@ -114,6 +143,13 @@ function subagentRows({ subagents }: StatusReport): StatusRow[] {
       return ["", `${oneLine(child.childSessionKey, 100)}  ${about}`];
     }),
   ];
+}
+
+function errorRows({ lastErrors = [] }: StatusReport): StatusRow[] {
+  return lastErrors.map(({ code, timestamp, turnId }, index): StatusRow => [
+    index === 0 ? "Last errors" : "",
+    `${time(timestamp)}  ${code} (${turnId})`,
+  ]);
 }
 
 function memoryLine({ selected, effective }: StatusReport["memory"]): string {
@@ -139,12 +175,14 @@ export function statusRows(report: StatusReport): StatusRow[] {
     ["Execution", report.Execution],
     ["Runtime", runtimeLine(report)],
     ...(report.Runtime.why === undefined ? [] : [["", oneLine(report.Runtime.why, 300)] satisfies StatusRow]),
+    ...seamRows(report),
     ["Engine", engineLine(report)],
     ...engineRows(report),
     ["Memory", memoryLine(report.memory)],
     ["Context", contextLine(report.context)],
     ...compactionRows(report),
     ...subagentRows(report),
+    ...(report.plan === undefined ? [] : [["Plan", planSummary(report.plan)] satisfies StatusRow]),
     ["Permission", report.permission],
     ["Sandbox", report.sandbox],
     ...costRows(report),
@@ -152,6 +190,7 @@ export function statusRows(report: StatusReport): StatusRow[] {
   if (report.runningIn)
     rows.push(["Running", `in process ${report.runningIn.pid} since ${time(report.runningIn.since)}`]);
   if (report.lastTurn) rows.push(["Last turn", lastTurnLine(report.lastTurn)]);
+  rows.push(...errorRows(report));
   return rows;
 }
 

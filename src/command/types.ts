@@ -25,6 +25,8 @@ export type CommandEffect =
   | { type: "renewed"; sessionId: string }
   /** Go on with this session. */
   | { type: "session"; sessionKey: string }
+  /** Run a turn with this input; `model` is for it alone, where the channel has none that the user chose. */
+  | { type: "prompt"; prompt: string; model?: string }
   | { type: "exit" };
 
 export interface CommandResult {

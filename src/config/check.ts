@@ -36,7 +36,7 @@ export function checkConfig(value: unknown): CheckResult {
   }
   const parsed = configSchema().safeParse(value, { reportInput: false });
   for (const issue of parsed.error?.issues ?? []) takeIssue(result, value, issue, []);
-  result.problems.push(...repeatedAgents(value));
+  result.problems.push(...repeatedAgents(value), ...undecidedServers(value));
   return result;
 }
 
@@ -185,4 +185,16 @@ function repeatedAgents(root: object): string[] {
       problems.push(`agents.list[${index}].id must differ from agents.list[${first}].id, but is the same.`);
   });
   return problems;
+}
+
+/** An MCP server is either a program or an address. */
+function undecidedServers(root: object): string[] {
+  const servers = valueAt(root, ["mcp", "servers"]);
+  if (typeof servers !== "object" || servers === null) return [];
+  return Object.entries(servers).flatMap(([name, server]) => {
+    const [command, url] = ["command", "url"].map((key) => valueAt(server, [key]) !== undefined);
+    if (command !== url) return [];
+    const is = command ? "has both" : "has neither";
+    return [`${formatKeyPath(["mcp", "servers", name])} must have either command or url, but ${is}.`];
+  });
 }

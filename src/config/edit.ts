@@ -9,7 +9,8 @@ import { chosenEngine } from "./defaults.ts";
 import { normalizeText, parseJson5 } from "./json5.ts";
 import { formatKeyPath, valueAt, type KeyPath } from "./key-path.ts";
 import { readConfigText } from "./load.ts";
-import { setInText, unsetInText } from "./splice.ts";
+import { unsetInText } from "./revision.ts";
+import { setInText } from "./splice.ts";
 import type { PermissionRule } from "./types.ts";
 
 /** Rounds of reading anew when another process writes the file meanwhile. */

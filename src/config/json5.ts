@@ -9,9 +9,11 @@ export const RESERVED_WORD =
 
 type Json5Library = typeof import("@croct/json5-parser");
 
+let library: Json5Library | undefined;
+
 export function json5Library(): Json5Library {
-  const require = createRequire(import.meta.url);
-  return require("@croct/json5-parser") as Json5Library;
+  library ??= createRequire(import.meta.url)("@croct/json5-parser") as Json5Library;
+  return library;
 }
 
 /** The text of a configuration file without what editors put around it. An empty file is an empty object. */

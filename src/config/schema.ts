@@ -15,12 +15,13 @@ const LONGEST_SECONDS = 2_000_000;
  * Names the schema in the marker of validated files, so that a file is checked anew by a new schema. A test
  * compares it with the schema; it prints the value to put here.
  */
-export const SCHEMA_FINGERPRINT = "53fc8ea9b60ab9c5";
+export const SCHEMA_FINGERPRINT = "7b02c49c32bd0d7d";
 
 function runtimePolicy(z: Zod) {
   return z
     .strictObject({
       id: z.string().min(1).optional().describe("Agent runtime: auto, embedded, codex, or one of a plugin."),
+      agentId: z.string().min(1).optional().describe("With acp: the agent, such as claude or codex."),
       fallback: z
         .enum(["none", "embedded"])
         .optional()
@@ -157,6 +158,39 @@ function provider(z: Zod) {
   });
 }
 
+function mcpServer(z: Zod) {
+  const text = z.string().min(1).optional();
+  const milliseconds = z
+    .int()
+    .min(1)
+    .max(LONGEST_SECONDS * 1_000)
+    .optional();
+  const transport = z.enum(["stdio", "http", "streamable-http", "sse"]).optional();
+  const names = z.array(z.string().min(1)).optional();
+  return z.strictObject({
+    command: text.describe("Program to start."),
+    args: z.array(z.string()).optional(),
+    env: z
+      .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+      .optional()
+      .describe("Variables of the program; ${ENV} is put in."),
+    cwd: text,
+    workingDirectory: text,
+    url: text.describe("Address of a server that runs already."),
+    headers: z.record(z.string(), z.string()).optional().describe("${ENV} is put in."),
+    type: transport,
+    transport,
+    enabled: z.boolean().optional(),
+    timeoutMs: milliseconds.describe("Longest that a call waits for an answer or a sign of progress."),
+    requestTimeoutMs: milliseconds,
+    timeout: milliseconds,
+    connectTimeoutMs: milliseconds.describe("Longest that a start may take."),
+    connectionTimeoutMs: milliseconds,
+    permission: z.enum(["ask", "allow"]).optional(),
+    tools: z.strictObject({ allow: names, deny: names }).optional(),
+  });
+}
+
 function buildSchema(z: Zod) {
   return z.strictObject({
     agents: z
@@ -211,6 +245,16 @@ function buildSchema(z: Zod) {
       })
       .optional(),
     memory: z.strictObject({ citations: z.enum(["auto", "on", "off"]).optional() }).optional(),
+    mcp: z
+      .strictObject({ servers: z.record(z.string().min(1), mcpServer(z)).optional() })
+      .optional()
+      .describe("MCP servers whose tools the agent has."),
+    skills: z
+      .strictObject({
+        paths: z.array(z.string().min(1)).optional().describe("Further folders of skills, or of one skill."),
+        entries: z.record(z.string(), z.strictObject({ enabled: z.boolean().optional() })).optional(),
+      })
+      .optional(),
     logging: z
       .strictObject({ level: z.enum(["debug", "info", "warn", "error", "silent"]).optional() })
       .optional(),

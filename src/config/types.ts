@@ -41,6 +41,8 @@ export interface ModelEntryConfig {
 export interface RuntimePolicy {
   /** A runtime's id, which fails closed, or `auto` (default): runtimes claim their models. */
   id?: string;
+  /** For a runtime that drives several agents (`acp`): which one. */
+  agentId?: string;
   /** With `auto`, what runs a model that no runtime claims: `embedded` (default), or nothing. */
   fallback?: "none" | "embedded";
 }
@@ -114,9 +116,48 @@ export interface LosslessConfig {
   };
 }
 
+export interface SkillsConfig {
+  /** Further folders of skills, or of one skill; a relative one starts at the home folder of Pagurus. */
+  paths?: string[];
+  /** By the skill's name. */
+  entries?: Record<string, { enabled?: boolean }>;
+}
+
 interface PluginEntryConfig {
   enabled?: boolean;
   config?: unknown;
+}
+
+/**
+ * An MCP server of the user, as a program (`command`) or at an address (`url`). The keys of OpenClaw and of Claude's
+ * `.mcp.json` mean the same here. Texts may refer to the environment: `${NAME}`, `${NAME:-default}`.
+ */
+export interface McpServerConfig {
+  command?: string;
+  args?: string[];
+  /** Variables of the program, besides PATH, HOME and the like. */
+  env?: Record<string, string | number | boolean>;
+  /** A relative one starts at the folder of the configuration. Default: where the host runs. */
+  cwd?: string;
+  workingDirectory?: string;
+  url?: string;
+  headers?: Record<string, string>;
+  /** Of a `url`: `http` (default) is the streamable transport, `sse` the one before it. */
+  type?: "stdio" | "http" | "streamable-http" | "sse";
+  transport?: "stdio" | "http" | "streamable-http" | "sse";
+  /** Default true. */
+  enabled?: boolean;
+  /** Longest that a call waits for an answer or a sign of progress, ms. Default 120,000. */
+  timeoutMs?: number;
+  requestTimeoutMs?: number;
+  timeout?: number;
+  /** Longest that a start may take, ms. Default 60,000. */
+  connectTimeoutMs?: number;
+  connectionTimeoutMs?: number;
+  /** `ask` (default): as the permission mode decides; `allow`: its tools run without a question, as with a rule for each. */
+  permission?: "ask" | "allow";
+  /** Names of its tools, `*` stands for any characters. `deny` wins. Absent: all. */
+  tools?: { allow?: string[]; deny?: string[] };
 }
 
 export type EngineStage =
@@ -167,5 +208,7 @@ export interface PagurusConfig {
     deny?: string[];
   };
   memory?: { citations?: "auto" | "on" | "off" };
+  mcp?: { servers?: Record<string, McpServerConfig> };
+  skills?: SkillsConfig;
   logging?: { level?: "debug" | "info" | "warn" | "error" | "silent" };
 }

@@ -30,6 +30,7 @@ export const ERROR_CODES = {
   plugin_unknown: "No plugin has this id.",
   plugin_invalid: "A plugin's manifest or files cannot be used.",
   plugin_install_failed: "A plugin could not be installed, updated or removed.",
+  mcp_failed: "An MCP server could not be reached, or did not say which tools it has.",
   prompt_blocked: "A hook blocked the input.",
   cost_limit: "The next request would exceed a cost limit, or its cost cannot be known.",
   subagent_limit: "No further subagent may be started: too deep, or too many at once.",

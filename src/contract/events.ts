@@ -14,6 +14,7 @@ export type Stage =
   | "intercept"
   | "memory"
   | "subagent"
+  | "tools"
   | "transcript"
   | "settle"
   | "maintain"

@@ -72,6 +72,8 @@ export interface NativeProgram {
   version: string;
   /** Who is logged in, in words: "not logged in", "an API key". */
   login: string;
+  /** That the version is none that the runtime was made for, and what to do, one sentence; absent where it is. */
+  drift?: string;
 }
 
 /** The part of a harness that knows native threads; each may be absent. */

@@ -1,6 +1,7 @@
 /** What a caller asks of the host for one turn, and the handle on a running one. */
 import type { TurnEvent } from "./events.ts";
 import type { AdditionalContext } from "./fragment.ts";
+import type { PluginTool } from "./plugin.ts";
 
 export interface PermissionQuestion {
   toolName: string;
@@ -10,12 +11,29 @@ export interface PermissionQuestion {
   preview?: string;
   /** What the answer `always` would save, in words. */
   rule?: string;
+  /** The session that asks, a subagent's own included; absent only where the asker is no turn of a host. */
+  sessionKey?: string;
+  /** The call that waits, as the turn's events name it. */
+  toolCallId?: string;
   cwd: string;
   signal: AbortSignal;
 }
 export type AskPermission = (question: PermissionQuestion) => Promise<"once" | "always" | "deny">;
 
 export type InputPart = { type: "text"; text: string } | { type: "image"; data: string; mimeType: string };
+
+/** Tools that the caller brings along, such as those of an editor's MCP servers. */
+export interface CallerTools {
+  /**
+   * Asked at the start of each turn, which waits for it, so not for long. `problems`: a sentence for each thing that is
+   * missing. A tool whose name is taken is left out. Never throws.
+   */
+  forTurn(signal: AbortSignal): Promise<{
+    /** `source`: whose the tool is, for the question whether it may run. */
+    tools: readonly (PluginTool & { source?: string })[];
+    problems: readonly string[];
+  }>;
+}
 
 export interface RunRequest {
   prompt: string;
@@ -31,6 +49,10 @@ export interface RunRequest {
   runtime?: string;
   cwd?: string;
   permission?: "ask" | "deny" | "auto" | "read-only";
+  /** How much the model should think in this run, where it can; default: the configuration's. */
+  thinking?: "off" | "low" | "medium" | "high";
+  /** Beside the host's own; not for subagents. */
+  tools?: CallerTools;
   heartbeat?: boolean;
   /**
    * Hidden context that stands before the input, as a complete set: what it holds anew is shown to the model, what it

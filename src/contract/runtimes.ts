@@ -67,6 +67,8 @@ export interface RuntimeReason {
   rule: RuntimeRule;
   /** Where the rule found it: a configuration key, the run, a ref. */
   source: string;
+  /** Agent that the policy names, for a runtime that drives several. */
+  agentId?: string;
   /** Why no other runtime runs the model, where another one is meant to; a sentence or more. */
   why?: string;
 }

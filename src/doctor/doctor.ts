@@ -10,6 +10,7 @@ import { checkHome } from "./home-check.ts";
 import { checkPrograms } from "./programs-check.ts";
 import { checkRuntimes, type RuntimesSeen } from "./runtimes-check.ts";
 import { checkSessionPins } from "./session-pins.ts";
+import { checkSkills, type SkillsSeen } from "./skills-check.ts";
 import { checkStore } from "./store-check.ts";
 
 export interface DoctorInput {
@@ -25,6 +26,8 @@ export interface DoctorInput {
   registered?: RegisteredParts;
   /** Absent as `registered` is. */
   runtimes?: RuntimesSeen;
+  /** Absent as `registered` is. */
+  skills?: SkillsSeen;
 }
 
 /** Findings in the order of the checks. Never throws: a check that fails is a finding itself. */
@@ -39,6 +42,7 @@ export async function runDoctor(input: DoctorInput): Promise<Finding[]> {
     ["models", () => checkModels(input.findModels)],
     ["programs", () => checkPrograms(input.env, undefined, programIds(input.runtimes))],
     ["runtimes", () => checkRuntimes(input.runtimes)],
+    ["skills", () => checkSkills(input.skills)],
   ];
   const findings: Finding[] = [];
   for (const [check, run] of checks) {

@@ -10,6 +10,8 @@ export interface RegisteredParts {
   /** Why it is in the slot, in words. */
   slotReason: string;
   failures: readonly { pluginId: string; reason: string }[];
+  /** Hooks that plugins watch and that do not exist here. */
+  unheardHooks?: readonly { pluginId: string; hooks: readonly string[] }[];
   /** Engines of plugins: those that are tried. */
   engines?: readonly { id: string; factory: ContextEngineFactory }[];
   /** Handed to the engines' factories. */
@@ -36,13 +38,20 @@ export async function checkEngines(registered: RegisteredParts | undefined): Pro
   return findings;
 }
 
-function pluginFindings({ failures }: RegisteredParts): Finding[] {
-  return failures.map(({ pluginId, reason }) => ({
+function pluginFindings({ failures, unheardHooks = [] }: RegisteredParts): Finding[] {
+  const failed = failures.map(({ pluginId, reason }): Finding => ({
     level: "error",
     check: "plugins",
     detail: `The plugin ${pluginId} could not be registered: ${reason}`,
     fix: `Mend the plugin, or set plugins.entries[${JSON.stringify(pluginId)}].enabled to false.`,
   }));
+  const deaf = unheardHooks.map(({ pluginId, hooks }): Finding => ({
+    level: "warn",
+    check: "plugins",
+    detail: `The plugin ${pluginId} watches hooks that do not exist here, so these handlers never run: ${hooks.join(", ")}.`,
+    fix: "docs/architecture/contract.md lists the hooks that there are; a gate among these guards nothing.",
+  }));
+  return [...failed, ...deaf];
 }
 
 function slotFinding({ engineIds, contextEngine, slotReason }: RegisteredParts): Finding {

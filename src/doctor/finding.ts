@@ -1,7 +1,7 @@
 /** What the doctor found: one line for a person. */
 export interface Finding {
   level: "ok" | "info" | "warn" | "error";
-  /** `node`, `config`, `home`, `store`, `programs`, `runtimes`, `models`, `engine`, `plugins`. */
+  /** `node`, `config`, `home`, `store`, `programs`, `runtimes`, `models`, `engine`, `plugins`, `skills`. */
   check: string;
   detail: string;
   /** What to do; absent where nothing needs doing. */

@@ -9,22 +9,29 @@ const DEADLINE_MS = 5_000;
 const OUTPUT_MAX_CHARS = 4_096;
 
 /** Programs that are used where they are installed, and what happens without them. */
-const PROGRAMS: readonly { name: string; without: string; only?: NodeJS.Platform }[] = [
+const PROGRAMS: readonly {
+  name: string;
+  without: string;
+  only?: NodeJS.Platform;
+  /** The runtime that it is behind, where that has another id. */
+  runtime?: string;
+}[] = [
   { name: "rg", without: "the search tool uses its own, slower search" },
   { name: "bwrap", without: "shell commands run without a sandbox", only: "linux" },
   { name: "git", without: "nothing of Pagurus needs it, but agents often do" },
   { name: "codex", without: "the codex runtime cannot be used" },
-  { name: "claude", without: "the claude-cli runtime cannot be used" },
+  { name: "claude", runtime: "claude-cli", without: "the claude-cli runtime cannot be used" },
 ];
 
-/** Asks each program for its version, all at once; `known` are those that somebody else tells of. */
+/** Asks each program for its version, all at once; `known` are runtimes that tell of theirs by themselves. */
 export async function checkPrograms(
   env: Record<string, string | undefined>,
   deadlineMs = DEADLINE_MS,
   known: readonly string[] = [],
 ): Promise<Finding[]> {
   const here = PROGRAMS.filter(
-    ({ name, only }) => !known.includes(name) && (only === undefined || only === process.platform),
+    ({ name, runtime = name, only }) =>
+      !known.includes(runtime) && (only === undefined || only === process.platform),
   );
   return Promise.all(
     here.map(async ({ name, without }): Promise<Finding> => {

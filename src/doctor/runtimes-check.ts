@@ -22,8 +22,10 @@ export function checkRuntimes(seen: RuntimesSeen | undefined): Finding[] {
       // Whoever wants it is told as an error by the run that is refused.
       return [{ level: "info", check: "runtimes", detail: `${id} cannot be used: ${program.problem}` }];
     }
-    const { program: path, version, login } = program;
-    return [{ level: "ok", check: "runtimes", detail: `${id}: version ${version} (${path}), ${login}.` }];
+    const { program: path, version, login, drift } = program;
+    const detail = `${id}: version ${version} (${path}), ${login}.`;
+    if (drift === undefined) return [{ level: "ok", check: "runtimes", detail }];
+    return [{ level: "warn", check: "runtimes", detail, fix: drift }];
   });
   programs.push(...unknownNames(seen));
   if (seen.why === undefined) return programs;

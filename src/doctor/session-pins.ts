@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PIN_KEYS } from "../config/legacy/pins.ts";
+import { isRecord } from "../config/record.ts";
 import { replaceConfig } from "./config-repair.ts";
 import type { Finding } from "./finding.ts";
 
@@ -33,7 +34,7 @@ function checkList(file: string, fix: boolean): Finding[] {
   if (typeof list !== "object" || list === null) return [];
   const pinned = Object.values(list).filter(
     (session): session is Record<string, unknown> =>
-      typeof session === "object" && session !== null && PIN_KEYS.some((key) => Object.hasOwn(session, key)),
+      isRecord(session) && PIN_KEYS.some((key) => Object.hasOwn(session, key)),
   );
   if (pinned.length === 0) return [];
   const detail = `${file} pins ${pinned.length} sessions to a runtime, which is ignored`;

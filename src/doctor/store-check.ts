@@ -1,16 +1,5 @@
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
-import { hostname } from "node:os";
+import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { processIsAlive, processStartTicks } from "../platform/process-group.ts";
 import { openSqlite } from "../platform/sqlite.ts";
 import { foreignHeader, parseHeader } from "../session/entry.ts";
 import { indexRemedy } from "../session/index-db.ts";
@@ -18,12 +7,13 @@ import { readKey } from "../session/key-file.ts";
 import { isOwnId, isSessionId, recoveredKey } from "../session/keys.ts";
 import { readAt } from "../session/lines.ts";
 import { sessionPaths, TRANSCRIPT_SUFFIX } from "../session/paths.ts";
+import { checkLocks, deadOwner } from "./dead-locks.ts";
 import type { Finding } from "./finding.ts";
 
 /** Longest first line that is read; a header is a few hundred bytes. */
 const HEADER_MAX_BYTES = 64 * 1024;
 
-/** The transcripts and the index of each agent. Reads heads of files only; with `fix`, a damaged index is set aside. */
+/** The transcripts and the index of each agent. Reads heads of files only; with `fix`, a damaged index is set aside and dead locks go. */
 export function checkStore(home: string, fix: boolean): Finding[] {
   const agents = join(home, "agents");
   if (!existsSync(agents)) return [{ level: "info", check: "store", detail: "There are no sessions yet." }];
@@ -42,16 +32,19 @@ function checkAgent(agentId: string, folder: string, fix: boolean): Finding[] {
   const broken = transcripts.flatMap((name) => checkTranscript(sessions, name, index));
   const setAside = names.flatMap((name) => checkSetAside(agentId, join(sessions, name), name));
   const lockFiles = names.filter((name) => name.endsWith(".lock")).map((name) => join(sessions, name));
-  const locks = lockFiles.flatMap(checkLock);
   // Whoever holds a lock may be writing to the index.
   const mayFix = fix && lockFiles.every((file) => deadOwner(file) !== undefined);
+  const sound = checkIndex(agentId, index, mayFix);
+  const isIndexSound = sound.every(({ level }) => level !== "warn");
+  // Their removal reads the index, which is made anew where it was damaged.
+  const locks = checkLocks({ id: agentId, folder, isIndexSound }, lockFiles, fix);
   const detail = `Agent ${agentId}: ${transcripts.length - broken.length} of ${transcripts.length} transcripts have a good header.`;
   return [
     { level: broken.length === 0 ? "ok" : "info", check: "store", detail },
     ...broken,
     ...setAside,
     ...locks,
-    ...checkIndex(agentId, index, mayFix),
+    ...sound,
   ];
 }
 
@@ -152,32 +145,6 @@ function checkSetAside(agentId: string, file: string, name: string): Finding[] {
       fix: "The session works without them; look at the file, and remove it when you have no use for it.",
     },
   ];
-}
-
-function checkLock(file: string): Finding[] {
-  const pid = deadOwner(file);
-  if (pid === undefined) return [];
-  const detail = `${file} is left from process ${pid}, which has ended; the next turn of the session takes it over.`;
-  return [{ level: "info", check: "store", detail }];
-}
-
-/** The owner of a lock when it is of this machine and has ended; undefined when it may be alive. */
-function deadOwner(file: string): number | undefined {
-  try {
-    const owner = JSON.parse(readFileSync(file, "utf8")) as {
-      pid?: unknown;
-      host?: unknown;
-      startTicks?: unknown;
-    };
-    if (typeof owner.pid !== "number" || owner.host !== hostname()) return undefined;
-    if (!processIsAlive(owner.pid)) return owner.pid;
-    const ticks = processStartTicks(owner.pid);
-    const reused = ticks !== undefined && owner.startTicks !== undefined && ticks !== owner.startTicks;
-    return reused ? owner.pid : undefined;
-  } catch {
-    // Released at this moment, or empty after a power cut: opening the session settles it.
-    return undefined;
-  }
 }
 
 function checkIndex(agentId: string, file: string, mayFix: boolean): Finding[] {

@@ -63,6 +63,8 @@ function providerOf(
 export interface ServedAt {
   baseUrl: string;
   headers: Record<string, string>;
+  /** The key that `headers` have, for a program that sends it in its own way. */
+  apiKey?: string;
 }
 
 /**
@@ -76,6 +78,7 @@ export function servedAt(info: ModelInfo, config: PagurusConfig, env: Env): Serv
     return {
       baseUrl,
       headers: { ...headers.reveal(), ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) },
+      ...(key === undefined ? {} : { apiKey: key }),
     };
   } catch (error) {
     const { configured, known } = providerOf(info.provider, config);

@@ -50,6 +50,8 @@ export async function withDeadline<T>(
 
 /** The promise's outcome, or `turn_aborted` as soon as the signal fires; the work itself goes on. */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  // Nobody waits for it any more where the signal has fired; its failure is nobody's then.
+  work.catch(() => undefined);
   return withDeadline(() => work, { ms: LONGEST_TIMER_MS, label: "The turn", signal });
 }
 

@@ -25,18 +25,19 @@ import { LoadingWatch } from "./watchdog.ts";
 
 /**
  * Imports each plugin that is enabled and lets it register, in the order of the list. A plugin that fails is kept in
- * `registry.failures`. Never throws.
+ * `registry.failures`. `only`: that one alone. Never throws.
  */
 export async function loadPlugins(
   registry: PluginRegistry,
-  options: { config: PagurusConfig; home: string; deadlineMs?: number; agents?: AgentRuns },
+  options: { config: PagurusConfig; home: string; deadlineMs?: number; agents?: AgentRuns; only?: string },
 ): Promise<void> {
-  const { config, home, agents } = options;
+  const { config, home, agents, only } = options;
   const watch = new LoadingWatch();
   const all = listedFor(registry, config, home);
   for (const listed of all) {
     const plugin = readListed(listed, all);
     const { id, entry, path, record } = plugin;
+    if (only !== undefined && id !== only) continue;
     // One that is switched off need not even be readable.
     const state = stateOf(config, plugin);
     if (state !== "enabled") {

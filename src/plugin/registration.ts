@@ -20,6 +20,8 @@ export interface Staged {
   tools: PluginTool[];
   commands: PluginCommand[];
   hooks: { name: HookName; handler: HookHandler<HookName> }[];
+  /** Hooks that it watches and that do not exist. */
+  unheard: string[];
 }
 
 export interface RegistrationOptions {
@@ -36,7 +38,9 @@ export interface RegistrationOptions {
 export function takenError(kind: Kind, name: string, owner: string, plugin: string): PagurusError {
   return new PagurusError(
     "plugin_duplicate_id",
-    `The ${kind} ${name} of the plugin ${plugin} is registered already by ${owner}; disable one of the two plugins.`,
+    owner === plugin
+      ? `The plugin ${plugin} registers the ${kind} ${name} twice; use a version of it that registers it once.`
+      : `The ${kind} ${name} of the plugin ${plugin} is registered already by ${owner}; disable one of the two plugins.`,
     { details: { kind, id: name, owner, plugin } },
   );
 }
@@ -46,7 +50,16 @@ const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const COMMAND_NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
 function nothing(): Staged {
-  return { names: [], engines: [], harnesses: [], memories: [], tools: [], commands: [], hooks: [] };
+  return {
+    names: [],
+    engines: [],
+    harnesses: [],
+    memories: [],
+    tools: [],
+    commands: [],
+    hooks: [],
+    unheard: [],
+  };
 }
 
 export class Registration {
@@ -138,6 +151,7 @@ export class Registration {
       this.#options.logger.warn("A plugin watches a hook that does not exist; its handler never runs.", {
         hook: String(name),
       });
+      if (!this.#staged.unheard.includes(String(name))) this.#staged.unheard.push(String(name));
       return;
     }
     this.#mustBeFunction(handler, `the handler of the hook ${name}`);

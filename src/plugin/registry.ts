@@ -72,6 +72,7 @@ export class PluginRegistry {
   readonly #tools = new Map<string, Owned<PluginTool>>();
   readonly #commands = new Map<string, Owned<PluginCommand>>();
   readonly #hooks = new Map<HookName, RegisteredHook<HookName>[]>();
+  readonly #unheard = new Map<string, readonly string[]>();
   readonly #failures: PluginFailure[] = [];
   /** Why each is not loaded, by id. */
   readonly #leftOut = new Map<string, string>();
@@ -134,6 +135,11 @@ export class PluginRegistry {
     if (state === undefined) return [];
     const how = state === "disabled" ? `pagurus plugins enable ${id}` : "see plugins.allow and plugins.deny";
     return [`The plugin ${id} is ${state}: ${how}.`];
+  }
+
+  /** Hooks that plugins watch and that do not exist, by plugin: their handlers never run. */
+  get unheardHooks(): { pluginId: string; hooks: readonly string[] }[] {
+    return [...this.#unheard].map(([pluginId, hooks]) => ({ pluginId, hooks }));
   }
 
   get failures(): readonly PluginFailure[] {
@@ -214,6 +220,7 @@ export class PluginRegistry {
       if (owner !== undefined) throw takenError(kind, name, owner, id);
     }
     this.#plugins.add(id);
+    if (staged.unheard.length > 0) this.#unheard.set(id, staged.unheard);
     for (const [name, value] of staged.engines) this.#engines.set(name, { pluginId: id, value });
     for (const [name, value] of staged.memories) this.#memories.set(name, { pluginId: id, value });
     for (const value of staged.tools) this.#tools.set(value.name, { pluginId: id, value });

@@ -19,6 +19,11 @@ export interface RpcChildOptions {
   cwd?: string | undefined;
   /** What the program is, for sentences: "Codex". */
   label: string;
+  /**
+   * For a program that goes on with its work where its standard input ends: it is killed with all that it has started when
+   * this process ends, in whatever way. Where there is no shell of POSIX it is not.
+   */
+  leash?: boolean | undefined;
 }
 
 /** How long each step of an ending may take before the next, harder one, ms. */
@@ -45,6 +50,29 @@ const SENT_SIGNALS: ReadonlySet<string | null> = new Set(["SIGKILL", "SIGTERM", 
 /** In the environment of all that a child starts: by it they are found when the child could not end them itself. */
 const MARK = "PAGURUS_CHILD";
 
+/**
+ * A shell that becomes the program, with a small one beside it in its group that waits for the end of a pipe of ours. Then it
+ * kills the program, what carries its mark (where /proc tells), and the group with itself.
+ */
+const LEASH = `( exec </dev/null >/dev/null 2>&1
+read -r _ <&3
+kill -s KILL "$$"
+self=$(exec /bin/sh -c 'echo "$PPID"')
+for place in /proc/[0-9]*; do
+  pid=\${place#/proc/}
+  [ "$pid" = "$self" ] || ! grep -qsF "${MARK}=$${MARK}" "$place/environ" || kill -s KILL "$pid"
+done
+kill -s KILL 0 ) &
+exec 3<&-
+exec "$0" "$@"`;
+
+/** The children of this process that run. */
+const running = new Set<ChildProcess>();
+
+function killRunning(): void {
+  for (const child of running) killGroup(child, "SIGKILL");
+}
+
 interface Pipes {
   stdin: Writable;
   stdout: Readable;
@@ -66,9 +94,13 @@ export class RpcChild {
   /** Throws `runtime_failed` when the program cannot be started. */
   static async start(options: RpcChildOptions): Promise<RpcChild> {
     const mark = `${MARK}=${randomUUID()}`;
-    const child = spawnGroup(options.command, options.args, {
+    const leash = options.leash === true && process.platform !== "win32";
+    const [command, args] = leash
+      ? ["/bin/sh", ["-c", LEASH, options.command, ...options.args]]
+      : [options.command, options.args];
+    const child = spawnGroup(command, args, {
       env: { ...options.env, [MARK]: mark.slice(MARK.length + 1) },
-      stdio: ["pipe", "pipe", "pipe"],
+      stdio: ["pipe", "pipe", "pipe", ...(leash ? (["pipe"] as const) : [])],
       windowsHide: true,
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     });
@@ -83,6 +115,8 @@ export class RpcChild {
         ),
       );
     });
+    // Nothing is ever written to it; its end is what it says.
+    child.stdio[3]?.on("error", () => undefined);
     const { stdin, stdout, stderr } = child;
     if (!stdin || !stdout || !stderr)
       throw new PagurusError("internal", `${options.label} was started without pipes.`);
@@ -103,15 +137,16 @@ export class RpcChild {
     });
     pipes.stderr.on("error", () => undefined);
     // Ended by the end of its standard input at the latest; this is for one that no longer looks.
-    const onHostExit = (): void => killGroup(child, "SIGKILL");
-    process.once("exit", onHostExit);
+    if (running.size === 0) process.on("exit", killRunning);
+    running.add(child);
     this.exited = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
         // What it started must not outlive it, and would keep the pipes open.
         killGroup(child, "SIGKILL");
         // One that ended in order has ended its commands; what they detached on purpose goes on, as without us.
         if (code !== 0) killMarked(mark);
-        process.off("exit", onHostExit);
+        running.delete(child);
+        if (running.size === 0) process.off("exit", killRunning);
         const reason = (this.#reason = this.#reasonOf(code, signal));
         if (pipes.stdout.readableEnded) return resolve(reason);
         const timer = setTimeout(() => resolve(reason), DRAIN_MS);
@@ -167,7 +202,7 @@ export class RpcChild {
         await until(gone, deadlines.killMs);
       }
     }
-    for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream?.destroy();
+    for (const stream of this.#child.stdio) stream?.destroy();
   }
 
   #reasonOf(code: number | null, signal: string | null): PagurusError {

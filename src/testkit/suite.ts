@@ -31,6 +31,8 @@ export interface SuiteChoice {
   only?: readonly string[];
   /** Longest that a check may take, ms; a tenth of it is what an aborted call has to end. Default 30,000. */
   deadlineMs?: number;
+  /** Ends the run: the check under way is left, what it had started is ended, its folder goes. */
+  signal?: AbortSignal;
   /** Called after each check of a run. */
   tell?(result: CheckResult): void;
 }
@@ -65,11 +67,16 @@ export interface Suite<C> {
   open(check: Check<C>): { context: C; end(): Promise<void> };
 }
 
-/** Runs the chosen checks one after the other. Throws `usage_invalid` for an id that names no check. */
+/**
+ * Runs the chosen checks one after the other. Throws `usage_invalid` for an id that names no check, and the reason of
+ * the signal.
+ */
 export async function runSuite<C>(suite: Suite<C>, choice: SuiteChoice): Promise<SuiteReport> {
   const results: CheckResult[] = [];
   for (const check of chosen(suite, choice)) {
+    choice.signal?.throwIfAborted();
     const result = await runCheck(suite, check, choice);
+    choice.signal?.throwIfAborted();
     choice.tell?.(result);
     results.push(result);
   }
@@ -120,7 +127,7 @@ function chosen<C>({ kind, checks }: Suite<C>, { gaps, only }: SuiteChoice): rea
 
 async function runCheck<C>(suite: Suite<C>, check: Check<C>, choice: SuiteChoice): Promise<CheckResult> {
   const gap = choice.gaps?.[check.id];
-  const failure = await failureOf(suite, check, choice.deadlineMs ?? CHECK_DEADLINE_MS);
+  const failure = await failureOf(suite, check, choice);
   const result = (status: CheckResult["status"], reason?: string): CheckResult => ({
     ...about(check),
     status,
@@ -136,10 +143,15 @@ async function runCheck<C>(suite: Suite<C>, check: Check<C>, choice: SuiteChoice
 }
 
 /** What the check throws; undefined when it holds. */
-async function failureOf<C>(suite: Suite<C>, check: Check<C>, ms: number): Promise<Error | undefined> {
+async function failureOf<C>(
+  suite: Suite<C>,
+  check: Check<C>,
+  { deadlineMs: ms = CHECK_DEADLINE_MS, signal }: SuiteChoice,
+): Promise<Error | undefined> {
   const { context, end } = suite.open(check);
+  const label = `The check ${check.id}`;
   try {
-    await withDeadline(() => check.run(context), { ms, label: `The check ${check.id}` });
+    await withDeadline(() => check.run(context), { ms, label, ...(signal ? { signal } : {}) });
     return undefined;
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));

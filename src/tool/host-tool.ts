@@ -9,8 +9,8 @@ export type Access =
   | { kind: "shell"; command: string; folder: WorkspacePath }
   /** `local`: the host is this machine or a private network. */
   | { kind: "fetch"; url: URL; local: boolean }
-  /** A tool of a plugin, whose effects the host cannot know unless it says that it only reads. */
-  | { kind: "plugin"; readOnly: boolean };
+  /** A tool of a plugin (or of `source`), whose effects the host cannot know unless it says that it only reads. */
+  | { kind: "plugin"; readOnly: boolean; source?: string | undefined };
 
 export interface RunContext {
   readonly signal: AbortSignal;

@@ -15,6 +15,8 @@ export interface PermissionOptions {
   permission: PermissionConfig & { mode: PermissionMode };
   /** Absolute, without symbolic links. */
   root: string;
+  /** Folders outside of it that may be read without asking; absolute, without symbolic links. */
+  readable?: readonly string[] | undefined;
   ask?: AskPermission | undefined;
   remember?: ((rule: PermissionRule) => Promise<void>) | undefined;
   /** Rules of earlier answers, consulted and added to; the caller may share one list between tool sets. */
@@ -27,6 +29,7 @@ export interface Permissions {
     toolName: string,
     plan: Pick<ToolPlan, "access" | "preview">,
     signal: AbortSignal,
+    toolCallId?: string,
   ): Promise<string | undefined>;
   /** True when a deny rule for `read` or for this tool covers the file; absolute path. */
   hidden(toolName: string, path: string): boolean;
@@ -113,7 +116,7 @@ const HOW_TO_ALLOW =
 function decide(
   permission: PermissionConfig & { mode: PermissionMode },
   remembered: readonly PermissionRule[],
-  call: { toolName: string; access: Access; root: string },
+  call: { toolName: string; access: Access; root: string; readable?: readonly string[] | undefined },
 ): Verdict {
   const { access } = call;
   const { mode } = permission;
@@ -124,6 +127,8 @@ function decide(
     };
   }
   if (access.kind === "read" && access.path.inside) return { verdict: "allow" };
+  if (access.kind === "read" && call.readable?.some((folder) => isInside(folder, access.path.path)))
+    return { verdict: "allow" };
   if (access.kind === "plugin" && access.readOnly) return { verdict: "allow" };
   if (mode === "read-only" && access.kind !== "read") {
     return { verdict: "deny", reason: `the permission mode is read-only. ${HOW_TO_ALLOW}` };
@@ -153,7 +158,7 @@ function visible(text: string): string {
 function summaryOf(toolName: string, access: Access): string {
   if (access.kind === "shell") return access.command;
   if (access.kind === "fetch") return `GET ${access.url.href}`;
-  if (access.kind === "plugin") return "run a tool of a plugin";
+  if (access.kind === "plugin") return `run a tool of ${access.source ?? "a plugin"}`;
   const place = access.path.inside ? "" : " (outside the workspace)";
   const verb = access.kind === "write" && toolName === "edit" ? "edit" : access.kind;
   return `${verb} ${access.path.shown}${place}`;
@@ -202,7 +207,7 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 
 /** Permissions of one tool set; an answer `always` is added to `remembered` at once and handed to `remember`. */
 export function createPermissions(options: PermissionOptions): Permissions {
-  const { permission, root, ask, remember } = options;
+  const { permission, root, readable, ask, remember } = options;
   const remembered = options.remembered ?? [];
   // One question at a time: an "always" may answer the ones that wait.
   let questions: Promise<unknown> = Promise.resolve();
@@ -211,9 +216,11 @@ export function createPermissions(options: PermissionOptions): Permissions {
     toolName: string,
     plan: Pick<ToolPlan, "access" | "preview">,
     signal: AbortSignal,
+    toolCallId: string | undefined,
   ): Promise<string | undefined> {
     const { access } = plan;
-    if (decide(permission, remembered, { toolName, access, root }).verdict === "allow") return undefined;
+    if (decide(permission, remembered, { toolName, access, root, readable }).verdict === "allow")
+      return undefined;
     if (!ask) return `Permission denied: nobody can be asked here. ${HOW_TO_ALLOW}`;
     if (signal.aborted) return "Permission denied: the turn was aborted before the user answered.";
     let answer: "once" | "always" | "deny";
@@ -230,6 +237,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
         cwd,
         signal,
         ...(preview === undefined ? {} : { preview }),
+        ...(toolCallId === undefined ? {} : { toolCallId }),
       });
       answer = await untilAborted(asked, signal);
     } catch {
@@ -248,12 +256,12 @@ export function createPermissions(options: PermissionOptions): Permissions {
   }
 
   return {
-    async refusal(toolName, plan, signal) {
+    async refusal(toolName, plan, signal, toolCallId) {
       const { access } = plan;
-      const decision = decide(permission, remembered, { toolName, access, root });
+      const decision = decide(permission, remembered, { toolName, access, root, readable });
       if (decision.verdict === "allow") return undefined;
       if (decision.verdict === "deny") return `Permission denied for ${toolName}: ${decision.reason}`;
-      const answer = questions.then(() => question(toolName, plan, signal));
+      const answer = questions.then(() => question(toolName, plan, signal, toolCallId));
       questions = answer;
       return await answer;
     },

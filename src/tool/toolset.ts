@@ -22,7 +22,10 @@ import { openWorkspace, type Workspace } from "./workspace.ts";
 import { writeTool } from "./write-tool.ts";
 
 /** A tool of a plugin; one that says `readOnly` runs without permission in every mode. */
-export type ExtraTool = PluginTool & { readOnly?: boolean };
+export type ExtraTool = PluginTool & {
+  readOnly?: boolean;
+  /** Whose it is, where it is no plugin's. */ source?: string;
+};
 
 export interface ToolSetOptions {
   cwd: string;
@@ -37,6 +40,8 @@ export interface ToolSetOptions {
   context: { sessionKey: string; sessionId: string };
   /** Tools that the runtime has as its own: they are not offered and cannot be called. */
   native?: readonly string[] | undefined;
+  /** Folders outside the workspace that may be read without asking; absolute, without symbolic links. */
+  readable?: readonly string[] | undefined;
   onOutput?: ((toolCallId: string, chunk: string) => void) | undefined;
   /** A throw blocks the call. */
   beforeCall?:
@@ -96,7 +101,7 @@ function pluginTool(tool: ExtraTool, options: ToolSetOptions): HostTool {
     description: tool.description,
     parameters: tool.parameters,
     plan: (params, workspace) => ({
-      access: { kind: "plugin", readOnly: tool.readOnly === true },
+      access: { kind: "plugin", readOnly: tool.readOnly === true, source: tool.source },
       preview: () => argumentsPreview(params),
       run: ({ signal }) => tool.execute(params, { ...options.context, cwd: workspace.root, signal }),
     }),
@@ -180,7 +185,7 @@ async function prepareCall(
     }
   }
   const plan = await tool.plan(checked.params, frame.workspace);
-  const refusal = await frame.permissions.refusal(tool.name, plan, signal);
+  const refusal = await frame.permissions.refusal(tool.name, plan, signal, call.id);
   if (refusal !== undefined) return failedOutcome(refusal, { denied: true });
   return { params: checked.params, run: (context) => plan.run(context) };
 }
@@ -276,7 +281,9 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { readonly san
       },
     );
   }
-  const { permission, ask, remember, remembered } = options;
+  const { permission, ask: asker, remember, remembered } = options;
+  const { sessionKey } = options.context;
+  const ask: AskPermission | undefined = asker && ((question) => asker({ ...question, sessionKey }));
   let found: Sandbox | undefined;
   const sandbox = (): Sandbox =>
     (found ??= createSandbox({
@@ -291,7 +298,14 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { readonly san
   const frame: CallFrame = {
     options,
     workspace,
-    permissions: createPermissions({ permission, root: workspace.root, ask, remember, remembered }),
+    permissions: createPermissions({
+      permission,
+      root: workspace.root,
+      readable: options.readable,
+      ask,
+      remember,
+      remembered,
+    }),
     exclusive: createQueue(),
   };
   return {

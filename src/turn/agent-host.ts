@@ -16,6 +16,7 @@ import { Calibrations } from "./calibrations.ts";
 import { EngineSlot } from "./engine-slot.ts";
 import { BackgroundMaintenance, type TrackBackground } from "./maintenance.ts";
 import { MemorySlot, selectedMemory } from "./memory.ts";
+import type { OuterTools } from "./outer-port.ts";
 import type { AgentHost } from "./scope.ts";
 import { Subagents } from "./subagents/manager.ts";
 import { runTurn } from "./turn.ts";
@@ -29,6 +30,7 @@ export interface AgentHostOptions {
   env: Record<string, string | undefined>;
   logger: Logger;
   registry: PluginRegistry;
+  outerTools: OuterTools;
   /** Ids of the engines that are part of the package. */
   bundledEngines: ReadonlySet<string>;
   askPermission: AskPermission | undefined;
@@ -51,6 +53,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
   const host: AgentHost = {
     agentId,
     agentDir: folder,
+    home,
     config,
     settings,
     env,
@@ -64,6 +67,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     hooks: registry,
     harnesses: registry.harnesses,
     pluginTools: registry.tools,
+    outerTools: options.outerTools,
     pluginFailures: registry.failures,
     remembered: [],
     askPermission: options.askPermission,

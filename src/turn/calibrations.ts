@@ -4,7 +4,7 @@ import type { ModelInfo } from "../contract/model.ts";
 import type { Logger } from "../platform/log.ts";
 import { openReceiptLog } from "../session/receipts.ts";
 import { Calibration } from "../tokens/calibration.ts";
-import { isTrusted } from "./silent-cut.ts";
+import { isTrusted, isWhole } from "./silent-cut.ts";
 import { inputTokens } from "./usage.ts";
 
 /** Kept at once. One that was dropped starts again from the session's last receipt. */
@@ -46,7 +46,7 @@ export class Calibrations {
     try {
       const file = join(agentDir, "sessions", `${sessionId}.receipts.jsonl`);
       const last = openReceiptLog({ file }).last();
-      if (!last?.usage || last.model !== ref) return calibration;
+      if (!last?.usage || last.model !== ref || !isWhole(last)) return calibration;
       const reported = inputTokens(last.usage);
       if (isTrusted(modelInfo(ref), { estimated: last.tokens, reported }))
         calibration.observe(last.tokens, reported);

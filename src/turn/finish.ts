@@ -6,6 +6,7 @@ import { EngineContext } from "./engine-context.ts";
 import { contextGauge } from "./gauge.ts";
 import { detachedCursor, lookGuard } from "./inspect.ts";
 import { maintain } from "./maintenance.ts";
+import { runtimeKeepsContext } from "./native-context.ts";
 import { settle } from "./settle.ts";
 import type { TurnState } from "./turn-state.ts";
 
@@ -117,7 +118,7 @@ function emitCompleted(state: TurnState, result: HarnessTurnResult): void {
     stopReason: result.stopReason === "yielded" ? "stop" : result.stopReason,
     usage,
     degraded: [...guard.degraded],
-    context: contextGauge(host, engine, model, {
+    context: contextGauge(host, runtimeKeepsContext(harness, engine) ? undefined : engine, model, {
       tokens: state.contextTokens(),
       budget: prepared.tokenBudget,
     }),

@@ -18,6 +18,7 @@ const STAGE_DEADLINES_MS: Record<Stage, number> = {
   intercept: 180_000,
   memory: 5_000,
   subagent: 15_000,
+  tools: 15_000,
   transcript: 30_000,
   settle: 30_000,
   maintain: 60_000,

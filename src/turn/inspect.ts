@@ -5,13 +5,16 @@ import type { AgentHarness } from "../contract/harness.ts";
 import type { ModelInfo } from "../contract/model.ts";
 import type { SessionReader } from "../contract/writer.ts";
 import type { TranscriptCursor, TranscriptEntry } from "../contract/transcript.ts";
+import { createPlanTool } from "../tool/plan-tool.ts";
 import { createToolSet, type ExtraTool } from "../tool/toolset.ts";
 import { Guard, type GuardOptions } from "./guard.ts";
 import { memoryForTurn } from "./memory.ts";
+import { offerForLook } from "./outer-tools.ts";
 import { budgetFor, citationsMode, fixedTokens, memoryPieces, systemPieces } from "./prepare.ts";
 import type { SystemPiece } from "./receipt-parts.ts";
 import type { AgentHost } from "./scope.ts";
 import { selectRuntime } from "./select/select.ts";
+import { skillPieces, skillsFor } from "./skills.ts";
 
 type HostTools = ReturnType<typeof createToolSet>;
 type ReportDegradation = GuardOptions["report"];
@@ -88,7 +91,8 @@ export async function fixedParts(
       signal: AbortSignal.abort(),
       emit: () => undefined,
     });
-  const own = spawn ? [spawn] : [];
+  const skills = skillsFor(host, cwd, agent?.harness);
+  const own = [...(spawn ? [spawn] : []), createPlanTool(() => undefined)];
   const memory = await memoryForTurn({
     slot: host.memory,
     cwd,
@@ -97,7 +101,11 @@ export async function fixedParts(
     citations: citationsMode(host),
   });
   const tools = hostTools(host, at, [...own, ...(memory.tool ? [memory.tool] : [])]);
-  const system = [...systemPieces(cwd), ...(agent ? memoryPieces(agent.engine, memory.sections) : [])];
+  const system = [
+    ...systemPieces(cwd),
+    ...skillPieces(skills),
+    ...(agent ? memoryPieces(agent.engine, memory.sections) : []),
+  ];
   const fixed = fixedTokens(system, tools);
   const tokenBudget = budgetFor(host, model.contextWindow, fixed, agent?.engine.info ?? {});
   return { tools, system, memorySections: memory.sections, fixedTokens: fixed, tokenBudget };
@@ -106,14 +114,14 @@ export async function fixedParts(
 /** The tools as a turn would have them, to look at. */
 export function hostTools(
   host: AgentHost,
-  { cwd, sessionKey }: { cwd: string; sessionKey: string },
+  { cwd, sessionKey, model }: { cwd: string; sessionKey: string; model?: { contextWindow: number } },
   own: readonly ExtraTool[],
 ): HostTools {
   const mode = host.settings.permission.mode ?? "ask";
   return createToolSet({
     cwd,
     permission: { ...host.settings.permission, mode },
-    extra: [...host.pluginTools, ...own],
+    extra: [...host.pluginTools, ...offerForLook(host, model?.contextWindow).tools, ...own],
     context: { sessionKey, sessionId: "" },
     env: host.env,
   });

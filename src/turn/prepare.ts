@@ -6,18 +6,25 @@ import type { CitationsMode } from "../contract/memory.ts";
 import type { ImagePart, TextPart, UserMessage } from "../contract/message.ts";
 import type { ToolSet } from "../contract/tool.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
+import type { TurnSkills } from "../skill/section.ts";
 import { projectInstructions } from "../tool/instructions.ts";
+import { createPlanTool } from "../tool/plan-tool.ts";
 import { createToolSet, type ExtraTool } from "../tool/toolset.ts";
 import { contextBudget } from "./budget.ts";
 import { runHooks } from "./hooks.ts";
 import { memoryForTurn } from "./memory.ts";
+import type { OuterOffer } from "./outer-port.ts";
+import { offerForTurn } from "./outer-tools.ts";
+import { PlanBoard } from "./plan.ts";
 import type { SystemPiece } from "./receipt-parts.ts";
 import type { Admission, AgentHost } from "./scope.ts";
 import { BASE_INSTRUCTIONS } from "./instructions.ts";
+import { skillPieces, skillsFor } from "./skills.ts";
 
 export interface Prepared {
   tools: ToolSet;
   system: SystemPiece[];
+  plan: PlanBoard;
   /** What the memory of the slot says, for an engine that adds it by itself. */
   memorySections: string[];
   /** Tokens of system prompt and tools. */
@@ -69,8 +76,11 @@ export function budgetFor(host: AgentHost, window: number, fixed: number, flags:
 
 export async function prepare(admission: Admission): Promise<Prepared> {
   const { host, request, cwd, model, engine, guard, signal } = admission;
-  const own = ownTools(admission);
-  const withoutMemory = turnTools(admission, own);
+  const plan = new PlanBoard((event) => admission.emit(event));
+  const skills = skillsFor(host, cwd, admission.harness);
+  const own = [...ownTools(admission), createPlanTool((made) => plan.show(made))];
+  const outer = await offerForTurn(admission);
+  const withoutMemory = turnTools(admission, own, { skills, outer });
   const memory = await memoryForTurn({
     slot: host.memory,
     cwd,
@@ -79,9 +89,9 @@ export async function prepare(admission: Admission): Promise<Prepared> {
     availableTools: withoutMemory.specs.map(({ name }) => name),
     citations: citationsMode(host),
   });
-  const tools = memory.tool ? turnTools(admission, [...own, memory.tool]) : withoutMemory;
+  const tools = memory.tool ? turnTools(admission, [...own, memory.tool], { skills, outer }) : withoutMemory;
   const { pieces, notices } = readSystem(cwd);
-  const system = [...pieces, ...memoryPieces(engine, memory.sections)];
+  const system = [...pieces, ...skillPieces(skills), ...memoryPieces(engine, memory.sections)];
   for (const detail of notices) admission.emit({ type: "notice", kind: "instructions", detail });
   const fixed = fixedTokens(system, tools);
   const content: (TextPart | ImagePart)[] = [
@@ -91,6 +101,7 @@ export async function prepare(admission: Admission): Promise<Prepared> {
   return {
     tools,
     system,
+    plan,
     memorySections: memory.sections,
     fixedTokens: fixed,
     tokenBudget: budgetFor(host, model.contextWindow, fixed, engine.info),
@@ -98,13 +109,18 @@ export async function prepare(admission: Admission): Promise<Prepared> {
   };
 }
 
+/** What one tool result may have in the smallest window. */
+const LEAST_RESULT_CHARS = 2_000;
+
 /**
  * Characters of one tool result that are sent. The default is at most one a token of the window, about a quarter of
- * it: a single file read must not fill a small model.
+ * it, and where instructions and tools take much of it no more than three for two tokens of the rest: a single file
+ * read must not fill a small model.
  */
-export function toolResultLimit(host: AgentHost, window: number): number {
+export function toolResultLimit(host: AgentHost, window: number, tokenBudget: number): number {
+  const rest = Math.max(LEAST_RESULT_CHARS, Math.floor(tokenBudget * 1.5));
   const configured = host.config.agents?.defaults?.toolResultMaxChars ?? DEFAULT_TOOL_RESULT_MAX_CHARS;
-  return configured === DEFAULT_TOOL_RESULT_MAX_CHARS ? Math.min(configured, window) : configured;
+  return configured === DEFAULT_TOOL_RESULT_MAX_CHARS ? Math.min(configured, window, rest) : configured;
 }
 
 /** Under `legacy` the host adds the active memory section; other engines do. */
@@ -139,7 +155,11 @@ function ownTools(admission: Admission): ExtraTool[] {
   return spawn ? [spawn] : [];
 }
 
-function turnTools(admission: Admission, own: readonly ExtraTool[]): ToolSet {
+function turnTools(
+  admission: Admission,
+  own: readonly ExtraTool[],
+  { skills, outer }: { skills: TurnSkills; outer: OuterOffer },
+): ToolSet {
   const { host, request, cwd, sessionKey, writer, turnId, guard, signal, emit } = admission;
   const context = { sessionKey, sessionId: writer.record.sessionId, agentId: host.agentId, turnId };
   const hookOptions = {
@@ -151,12 +171,14 @@ function turnTools(admission: Admission, own: readonly ExtraTool[]): ToolSet {
     cwd,
     permission: {
       ...host.settings.permission,
+      allow: [...(host.settings.permission.allow ?? []), ...outer.allow],
       mode: request.permission ?? host.settings.permission.mode ?? "ask",
     },
     ...(host.askPermission ? { ask: host.askPermission } : {}),
     remember: (rule) => host.rememberPermission(rule),
-    extra: [...host.pluginTools, ...own],
+    extra: [...host.pluginTools, ...outer.tools, ...own],
     native: admission.harness.nativeTools,
+    readable: skills.folders,
     remembered: host.remembered,
     context: { sessionKey, sessionId: writer.record.sessionId },
     env: host.env,

@@ -62,7 +62,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
       tools: around.tools.specs,
       tokenBudget,
       mostTokens: model.contextWindow - around.fixedTokens,
-      toolResultMaxChars: toolResultLimit(host, model.contextWindow),
+      toolResultMaxChars: toolResultLimit(host, model.contextWindow, around.tokenBudget),
       citationsMode: citationsMode(host),
       calibration: () => host.calibration(record?.sessionId ?? "", model.ref),
       signal,

@@ -8,7 +8,7 @@ import { nextRequest, type ReceiptSink } from "./receipt-sink.ts";
 import type { Prepared } from "./prepare.ts";
 import type { Recorder } from "./record.ts";
 import type { Admission } from "./scope.ts";
-import { isSilentCut, isTrusted, type Counted } from "./silent-cut.ts";
+import { isSilentCut, isTrusted, isWhole, type Counted } from "./silent-cut.ts";
 import { inputTokens } from "./usage.ts";
 
 interface ReceiptRun {
@@ -100,7 +100,7 @@ export class ReceiptBook {
     if (cut) {
       const reason = `${model.ref} reported ${reported} input tokens of about ${receipt.tokens} that were sent: its server cuts what exceeds its window; set the contextWindow of the model to the window that is served`;
       this.#run.admission.guard.degrade("trim", reason);
-    } else if (isTrusted(model, now)) {
+    } else if (isWhole(receipt) && isTrusted(model, now)) {
       host.calibration(writer.record.sessionId, model.ref).observe(receipt.tokens, reported);
     }
     this.#run.receipts.setUsage(receipt.turnId, receipt.request, usage);

@@ -64,7 +64,7 @@ export class Recorder {
   }
 
   /** A fact of the turn that no model is shown. */
-  note(customType: string, data: Record<string, string>): void {
+  note(customType: string, data: Record<string, unknown>): void {
     const { writer, turnId } = this.#options;
     if (this.#failure || this.inputEntryId === undefined) return;
     try {

@@ -1,8 +1,7 @@
-import { PagurusError, toPagurusError } from "../contract/errors.ts";
+import { PagurusError } from "../contract/errors.ts";
 import type { SessionRecord, SessionWriter } from "../contract/writer.ts";
-import { withDeadline } from "../platform/deadline.ts";
-import { readBinding } from "../session/bindings.ts";
 import { runHooks } from "./hooks.ts";
+import { boundThreads, leaveThreads } from "./leave-threads.ts";
 import type { AgentHost } from "./scope.ts";
 
 /** How long a renewal waits for another writer of the session, ms. */
@@ -30,33 +29,12 @@ export async function renewSession(
     // The store makes the new generation itself; between here and there nothing of this process runs.
     writer?.close();
   }
-  await leaveThreads(host, old);
+  if (old) await leaveThreads(host, boundThreads(host, old));
   const record = host.store.renew(sessionKey, { cwd });
   host.started.delete(context.sessionId);
   const payload = { reason: request.reason, nextSessionId: record.sessionId };
   await runHooks(host.hooks, "session_end", payload, context, options);
   return record;
-}
-
-/** Longest time that a runtime may take to leave a thread, ms. */
-const LEAVE_MS = 5_000;
-
-/** Runtimes are told that nobody goes on with the session's threads; what they make of it fails no renewal. */
-async function leaveThreads(host: AgentHost, record: SessionRecord | undefined): Promise<void> {
-  if (!record) return;
-  for (const harness of host.harnesses) {
-    try {
-      const binding = readBinding(record, harness.id);
-      if (binding)
-        await withDeadline(() => harness.reset?.(binding), {
-          ms: LEAVE_MS,
-          label: `Resetting ${harness.id}`,
-        });
-    } catch (error) {
-      const { code } = toPagurusError(error);
-      host.logger.warn("native thread not left", { runtime: harness.id, code });
-    }
-  }
 }
 
 /** A session that cannot be opened for another reason may still be left behind: that is what `/new` is for. */

@@ -17,6 +17,7 @@ import type { Prepared } from "./prepare.ts";
 import type { Recorder } from "./record.ts";
 import type { Admission } from "./scope.ts";
 import type { SubagentResults } from "./volatile.ts";
+import { NATIVE_COMPACTION_ENTRY, nativeCompactionData } from "./native-compactions.ts";
 import { governs } from "./native-context.ts";
 import { ReceiptBook } from "./receipt-book.ts";
 
@@ -52,15 +53,24 @@ const ABANDON_AFTER_MS = 10_000;
 /** Throws what the runtime throws; `runtime_failed` when it does not end after an abort. */
 export async function runHarness(run: RunInput): Promise<HarnessTurnResult> {
   const { harness, signal } = run.admission;
-  const end = { reached: false };
+  const end: TurnEnd = { reached: false, takes: 0 };
   const turn = harnessTurn(run, end);
   try {
-    for (;;) {
+    for (let again = false; ; again = true) {
+      const { takes } = end;
       const result = await orAbandoned(harness.runTurn(turn), signal, harness.id);
       const goesOn = result.stopReason === "stop" || result.stopReason === "length";
       if (signal.aborted || !goesOn) return result;
       if (!(await moreInput(run, signal)))
         return signal.aborted ? { ...result, stopReason: "aborted" } : result;
+      // It was run for the input alone, and would be for ever.
+      if (again && end.takes === takes) {
+        run.admission.guard.degrade(
+          "settle",
+          `the runtime ${harness.id} does not take input that joins a turn`,
+        );
+        return result;
+      }
     }
   } finally {
     end.reached = true;
@@ -111,13 +121,20 @@ function orAbandoned<T>(work: Promise<T>, signal: AbortSignal, runtime: string):
   });
 }
 
-/** `end.reached`: the turn is over, and what the harness still says is not part of it. */
-function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
+interface TurnEnd {
+  /** The turn is over, and what the harness still says is not part of it. */
+  reached: boolean;
+  /** How often the harness has asked for input. */
+  takes: number;
+}
+
+function harnessTurn(run: RunInput, end: TurnEnd): HarnessTurn {
   const { admission, prepared, assembler } = run;
   const { host, sessionKey, turnId, cwd, model, signal } = admission;
   const book = new ReceiptBook(run);
   let allowance: Allowance = { done: () => undefined };
-  const thinking = host.settings.models[model.ref]?.thinking ?? host.settings.thinking;
+  const thinking =
+    admission.request.thinking ?? host.settings.models[model.ref]?.thinking ?? host.settings.thinking;
   return {
     sessionKey,
     get sessionId() {
@@ -126,6 +143,7 @@ function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
     turnId,
     cwd,
     model,
+    ...(admission.runtimeReason.agentId === undefined ? {} : { agentId: admission.runtimeReason.agentId }),
     input: run.input,
     instructions: prepared.system.map((piece) => piece.text).join("\n\n"),
     tokenBudget: prepared.tokenBudget,
@@ -153,7 +171,10 @@ function harnessTurn(run: RunInput, end: { reached: boolean }): HarnessTurn {
     },
     permissionMode: admission.request.permission ?? host.settings.permission.mode ?? "ask",
     engine: engineFacts(admission),
-    takeInputs: () => takeInputs(run),
+    takeInputs: () => {
+      end.takes += 1;
+      return takeInputs(run);
+    },
     inputArrives: () => run.steeringArrives(),
     ...bindingAccess(admission, end),
     degrade: (stage, reason) => admission.guard.degrade(stage, reason),
@@ -256,6 +277,12 @@ function forward(run: RunInput, event: TurnEvent): void {
     run.admission.emit({ type: "message", message: run.recorder.message(event.message) });
     return;
   }
+  if (event.type === "plan.updated") {
+    run.prepared.plan.show(event);
+    return;
+  }
+  const compacted = nativeCompactionData(event);
+  if (compacted) run.recorder.note(NATIVE_COMPACTION_ENTRY, compacted);
   if (event.type === "usage") run.onUsage(event.usage);
   run.admission.emit(event);
 }

@@ -22,6 +22,7 @@ import type { TurnInput } from "./mailbox.ts";
 import type { BackgroundMaintenance } from "./maintenance.ts";
 import type { MemorySlot } from "./memory.ts";
 import type { PluginFailure } from "../plugin/registry.ts";
+import type { OuterTools } from "./outer-port.ts";
 import type { ReceiptSink } from "./receipt-sink.ts";
 import type { SubagentPort } from "./subagents/port.ts";
 
@@ -29,6 +30,8 @@ import type { SubagentPort } from "./subagents/port.ts";
 export interface AgentHost {
   readonly agentId: string;
   readonly agentDir: string;
+  /** `~/.pagurus`; absolute. */
+  readonly home: string;
   readonly config: PagurusConfig;
   readonly settings: AgentSettings;
   readonly env: Record<string, string | undefined>;
@@ -42,6 +45,8 @@ export interface AgentHost {
   readonly hooks: HookSource;
   readonly harnesses: readonly AgentHarness[];
   readonly pluginTools: readonly PluginTool[];
+  /** Of the user's MCP servers. */
+  readonly outerTools: OuterTools;
   /** Plugins that should be there and are not. */
   readonly pluginFailures: readonly PluginFailure[];
   /** Permission rules that the user has given in this process. */

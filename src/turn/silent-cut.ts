@@ -1,4 +1,5 @@
 import type { ModelInfo } from "../contract/model.ts";
+import type { Receipt } from "../contract/receipt.ts";
 
 /** A server that truncates silently is caught by its own count: less than this share of the estimate was read. */
 const CUT_SHARE = 0.75;
@@ -32,4 +33,12 @@ export function isTrusted(model: ModelInfo, now: Counted): boolean {
   return (
     !model.truncatesSilently || now.estimated <= SMALLEST_CUT || now.reported >= now.estimated * TRUSTED_SHARE
   );
+}
+
+/**
+ * Whether the estimate is of all that was sent. A runtime that owns its loop adds a prompt and tools of its own, 10,000
+ * tokens and more, of which a receipt knows nothing: its reports would be taken for words that are estimated too low.
+ */
+export function isWhole({ seam }: Pick<Receipt, "seam">): boolean {
+  return seam === "native";
 }

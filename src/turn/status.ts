@@ -8,6 +8,8 @@ import type { ModelInfo } from "../contract/model.ts";
 import type { RuntimeReason } from "../contract/runtimes.ts";
 import type { CompactionEntry, TranscriptEntry } from "../contract/transcript.ts";
 import { withDeadline } from "../platform/deadline.ts";
+import { readBinding } from "../session/bindings.ts";
+import { openReceiptLog, receiptFile } from "../session/receipts.ts";
 import { messagesTokens } from "../tokens/messages.ts";
 import { checkCompactionOwner, checkPlugins } from "./admit.ts";
 import { CostGate, costLimits } from "./cost.ts";
@@ -20,11 +22,15 @@ import type { AgentHost } from "./scope.ts";
 import { executionText } from "./select/runtimes.ts";
 import { reasonOf, selectRuntime } from "./select/select.ts";
 import { readContext } from "./context-slice.ts";
+import { planFact } from "./plan.ts";
+import { runtimeKeepsContext } from "./native-context.ts";
+import { nativeCompactionFact } from "./native-compactions.ts";
 
 /** How far back `status` looks for compactions, degradations and the last turn, in entries. */
 const LOOK_BACK = 2_000;
 const MOST_DEGRADATIONS = 20;
 const MOST_COMPACTIONS = 10;
+const MOST_ERRORS = 5;
 /** Longest an engine may take to say how it is, ms. */
 const STATUS_DEADLINE_MS = 5_000;
 /** Stands for what cannot be chosen or created. */
@@ -32,7 +38,15 @@ const UNAVAILABLE = "unavailable";
 
 type SessionFacts = Pick<
   StatusReport,
-  "compactions" | "recentCompactions" | "degraded" | "lastTurn" | "interruptedTurns" | "runningIn"
+  | "compactions"
+  | "compactionsBy"
+  | "lastErrors"
+  | "recentCompactions"
+  | "degraded"
+  | "lastTurn"
+  | "interruptedTurns"
+  | "runningIn"
+  | "plan"
 >;
 
 export type HostStatus = Omit<StatusReport, "home" | "configFile" | "configFound" | "configWarnings">;
@@ -56,6 +70,7 @@ export async function readStatus(
   const tools = fixed?.tools ?? (await problems.note(() => hostTools(host, { cwd, sessionKey }, [])));
   const reader = await problems.note(() => readerOf(host, sessionKey));
   const window = model.contextWindow;
+  const keeps = harness !== undefined && engine !== undefined && runtimeKeepsContext(harness, engine);
   try {
     const slice = window > 0 && reader ? readContext(reader, window) : reader?.contextMessages();
     const held = slice?.messages ?? [];
@@ -68,13 +83,15 @@ export async function readStatus(
       model: { ref: model.ref, source: modelSource, contextWindow: window },
       Execution: harness ? executionText(harness) : UNAVAILABLE,
       Runtime: { id: harness?.id ?? UNAVAILABLE, ...runtimeWords(runtimeReason) },
+      ...(harness ? { seam: seamFacts(harness, reader, keeps) } : {}),
+      ...lastRequest(host, reader),
       engine: {
         selected: host.slot.id,
         source: host.slot.source,
         ...engineFacts(engine),
         ...(await engineState(engine, { sessionId, sessionKey, tokenBudget: fixed?.tokenBudget })),
       },
-      context: contextGauge(host, engine, info, {
+      context: contextGauge(host, keeps ? undefined : engine, info, {
         tokens: window > 0 ? host.calibration(sessionId, model.ref).apply(tokens) : tokens,
         budget: fixed?.tokenBudget ?? 0,
       }),
@@ -144,6 +161,37 @@ function runtimeWords(reason: RuntimeReason | undefined): Omit<StatusReport["Run
   return { rule: reason?.source ?? "", ...(reason?.why === undefined ? {} : { why: reason.why }) };
 }
 
+function seamFacts(
+  { id, seam: usual }: AgentHarness,
+  reader: SessionReader | undefined,
+  keeps: boolean,
+): NonNullable<StatusReport["seam"]> {
+  let boundTo: string | undefined;
+  try {
+    boundTo = reader && readBinding(reader.record, id)?.nativeId;
+  } catch {
+    // The next turn tells it as a degradation, and begins a thread anew.
+  }
+  return { usual, ...(boundTo === undefined ? {} : { boundTo }), ...(keeps ? { keepsContext: true } : {}) };
+}
+
+/** A request with a purpose is an engine's or plugin's own, and says nothing of the context. */
+function lastRequest(host: AgentHost, reader: SessionReader | undefined): Pick<StatusReport, "lastRequest"> {
+  if (!reader) return {};
+  const newest = host.receipts(reader.record).last();
+  const last =
+    newest?.purpose === undefined
+      ? newest
+      : openReceiptLog({ file: receiptFile(reader.record) })
+          .read()
+          .findLast(({ purpose }) => purpose === undefined);
+  if (!last) return {};
+  const { runtime, seam, engine, model, timestamp, epoch } = last;
+  return {
+    lastRequest: { runtime, seam, engine, model, timestamp, ...(epoch === undefined ? {} : { epoch }) },
+  };
+}
+
 function engineFacts(engine: ContextEngine | undefined): Omit<StatusReport["engine"], "selected" | "source"> {
   if (!engine) return { effective: UNAVAILABLE, contract: "unknown", lifecycle: "unknown" };
   return {
@@ -183,13 +231,20 @@ async function sessionFacts(reader: SessionReader | undefined): Promise<SessionF
     ...(reader?.runningIn ? { runningIn: reader.runningIn } : {}),
   };
   if (!reader) return facts;
+  const all: CompactionFact[] = [];
+  const errors: NonNullable<StatusReport["lastErrors"]> = [];
   let seen = 0;
   for await (const entry of reader.cursor.backward()) {
     if (++seen > LOOK_BACK) break;
-    if (entry.type === "compaction") {
+    const compacted = entry.type === "compaction" ? compactionFact(entry) : nativeCompactionFact(entry);
+    if (compacted) {
+      all.push(compacted);
       facts.compactions += 1;
-      if (facts.recentCompactions.length < MOST_COMPACTIONS)
-        facts.recentCompactions.push(compactionFact(entry));
+      if (facts.recentCompactions.length < MOST_COMPACTIONS) facts.recentCompactions.push(compacted);
+    }
+    if (entry.type === "turn_commit" && entry.outcome === "failed" && errors.length < MOST_ERRORS) {
+      const { turnId, timestamp, code = "internal" } = entry;
+      errors.push({ turnId, code, timestamp });
     }
     if (entry.type === "turn_commit" && !facts.lastTurn) {
       facts.lastTurn = {
@@ -198,10 +253,25 @@ async function sessionFacts(reader: SessionReader | undefined): Promise<SessionF
         ...(entry.code === undefined ? {} : { code: entry.code }),
       };
     }
+    const plan = facts.plan ? undefined : planFact(entry);
+    if (plan) facts.plan = plan;
     const degraded = degradationOf(entry);
     if (degraded && facts.degraded.length < MOST_DEGRADATIONS) facts.degraded.push(degraded);
   }
-  return facts;
+  return { ...facts, compactionsBy: countedBy(all), lastErrors: errors };
+}
+
+function countedBy(compactions: readonly CompactionFact[]): NonNullable<StatusReport["compactionsBy"]> {
+  return [...Map.groupBy(compactions, ({ lane, handledBy }) => JSON.stringify([lane, handledBy])).values()]
+    .map((group) => {
+      const { lane, handledBy } = group[0] ?? {};
+      return {
+        ...(lane === undefined ? {} : { lane }),
+        ...(handledBy === undefined ? {} : { handledBy }),
+        count: group.length,
+      };
+    })
+    .toSorted((one, other) => other.count - one.count);
 }
 
 function compactionFact(entry: CompactionEntry): CompactionFact {

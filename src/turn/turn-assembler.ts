@@ -26,7 +26,7 @@ export function turnAssembler(state: TurnState): Assembler {
     tokenBudget: prepared.tokenBudget,
     isKept: keepsContext,
     mostTokens: model.contextWindow - prepared.fixedTokens,
-    toolResultMaxChars: toolResultLimit(host, model.contextWindow),
+    toolResultMaxChars: toolResultLimit(host, model.contextWindow, prepared.tokenBudget),
     citationsMode: citationsMode(host),
     calibration: () => host.calibration(admission.writer.record.sessionId, model.ref),
     signal,

@@ -60,6 +60,7 @@ export class TurnState {
       guard,
       stop: (error: PagurusError) => deadline.abort(error),
     });
+    prepared.plan.recordWith((customType, data) => this.recorder.note(customType, data));
     this.results = new SubagentResults(host.subagents, sessionKey, guard, (childSessionKey) =>
       this.recorder.note("pagurus.subagent_result", { childSessionKey }),
     );

@@ -2,6 +2,7 @@ import type { TurnEvent } from "../../src/contract/events.ts";
 import type { Pagurus } from "../../src/contract/host.ts";
 import type { RunRequest, SpawnRequest, TurnRun } from "../../src/contract/run.ts";
 import type { StatusReport } from "../../src/contract/status.ts";
+import type { SkillReport } from "../../src/contract/skill.ts";
 import type { Receipt, ReceiptPart } from "../../src/contract/receipt.ts";
 import type { SessionStore } from "../../src/contract/store.ts";
 import type { OpenNotice, SessionReader, SessionRecord, SessionWriter } from "../../src/contract/writer.ts";
@@ -196,6 +197,8 @@ export interface Script {
   native?: Partial<Pagurus["native"]>;
   running?: Partial<Pagurus["running"]>;
   runtimes?: Pagurus["runtimes"];
+  skills?: SkillReport;
+  customCommands?: Partial<Pagurus["customCommands"]>;
   /** What a plugin's commands answer, by name. */
   commands?: Record<string, (args: string) => string>;
 }
@@ -249,6 +252,16 @@ export class FakePagurus implements Pagurus {
   };
   compact: Pagurus["compact"] = (request) => (this.#script.compact ?? nothing("compact"))(request);
   maintain: Pagurus["maintain"] = nothing("maintain");
+  skills: Pagurus["skills"] = () =>
+    Promise.resolve(this.#script.skills ?? { skills: [], problems: [], tokens: 0 });
+  get customCommands(): Pagurus["customCommands"] {
+    const list = { commands: [], problems: [] };
+    return {
+      list: () => Promise.resolve(list),
+      expand: () => Promise.resolve(undefined),
+      ...this.#script.customCommands,
+    };
+  }
   commands: Pagurus["commands"] = () =>
     Object.keys(this.#script.commands ?? {}).map((name) => ({ name, usage: "", summary: `Does ${name}.` }));
   command: Pagurus["command"] = ({ name, args = "" }) =>

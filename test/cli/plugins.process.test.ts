@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { execute } from "../../src/cli/program.ts";
 import { pluginFiles, PluginUser } from "../plugin/install/user.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
+import { Launcher } from "./launch.ts";
 
 interface Said {
   code: number;
@@ -201,6 +204,45 @@ describe("pagurus plugins", () => {
     const { out } = await shell.say(["list"]);
     assert.match(out, /mem\\u202eory/);
     assert.doesNotMatch(out, /\u202e/);
+  });
+
+  it("info says of an enabled plugin what only its registering shows: hooks that do not exist, and a failure", async (t) => {
+    const shell = new Shell(t);
+    const code =
+      'export default (api) => { api.on("llm_input", () => {}); api.on("session_end", () => {}); };\n';
+    shell.publish("eng", pluginFiles("eng", "1.0.0", { code }));
+    shell.publish(
+      "bad",
+      pluginFiles("bad", "1.0.0", { code: "export default () => { throw new Error(`not today`); };" }),
+    );
+    await shell.json(["install", "eng"]);
+    const off = await shell.say(["info", "eng"]);
+    assert.doesNotMatch(off.out, /llm_input/);
+    await shell.json(["enable", "eng"]);
+    const on = await shell.say(["info", "eng"]);
+    assert.equal(on.code, 0);
+    assert.match(
+      on.out,
+      /^! It watches hooks that do not exist here, so these handlers never run: llm_input\.$/m,
+    );
+    await shell.json(["install", "bad"]);
+    await shell.json(["enable", "bad"]);
+    const bad = await shell.say(["info", "bad"]);
+    assert.equal(bad.code, 1);
+    assert.match(bad.out, /^✗ not today$/m);
+  });
+
+  it("what a plugin prints is no part of a command's output", async (t) => {
+    const launcher = new Launcher();
+    t.after(() => launcher.remove());
+    const plugin = join(launcher.root, "loud.js");
+    writeFileSync(plugin, 'export default () => { console.log("printed"); console.table([1]); };');
+    mkdirSync(launcher.env.PAGURUS_HOME, { mode: 0o700 });
+    const config = { plugins: { load: { paths: [plugin] } } };
+    writeFileSync(join(launcher.env.PAGURUS_HOME, "pagurus.json"), JSON.stringify(config), { mode: 0o600 });
+    const { out, err } = await launcher.run(["plugins", "info", "loud", "--json"]);
+    assert.equal((JSON.parse(out) as { id: string }).id, "loud");
+    assert.match(err, /printed/);
   });
 
   it("info, disable, update and uninstall say what there is and what they did", async (t) => {

@@ -75,6 +75,15 @@ test("runtimes list is a table, and says why a runtime cannot run the model, onc
   ]);
 });
 
+test("runtimes list --programs names a version that the runtime was not made for", async () => {
+  const drift = "Codex 0.1.2 runs, and Pagurus was made for another; if turns fail, install that version.";
+  const program = { program: "/bin/codex", version: "0.1.2", login: "not logged in", drift };
+  const runtimes = { ...script().runtimes, list: () => Promise.resolve([{ ...codex, program }]) };
+  const { out } = await command(["runtimes", "list", "--programs"], { script: { runtimes } });
+  assert.match(out, /^codex: \/bin\/codex, version 0\.1\.2, not logged in$/m);
+  assert.ok(out.includes(`codex: ${drift}`), out);
+});
+
 test("runtimes explain fits one screen: the answer, the reason, every rule", async () => {
   const { asked, ...rest } = script();
   const { code, out } = await command(["runtimes", "explain", "codex/m", "--agent", "work"], {

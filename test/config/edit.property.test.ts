@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { parseJson5 } from "../../src/config/json5.ts";
 import { formatKeyPath, parseKeyPath } from "../../src/config/key-path.ts";
-import { setInText, unsetInText } from "../../src/config/splice.ts";
+import { renameInText, Revision, unsetInText } from "../../src/config/revision.ts";
+import { setInText } from "../../src/config/splice.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -152,6 +153,37 @@ describe("any change of any JSON5 text", () => {
         // A comment before or after the colon goes with its property.
         const gone = writer.comments.filter((comment) => !after.includes(comment));
         assert.ok(gone.length <= inside, gone.join(" "));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("makes many changes at once as it makes one after the other", () => {
+    const change = fc.record({ kind: fc.constantFrom("remove", "rename", "set"), pick: fc.nat() });
+    fc.assert(
+      fc.property(document, fc.array(change, { maxLength: 12 }), ({ value, choices }, changes) => {
+        const writer = new Writer(choices);
+        let text = writer.space() + writer.write(value) + writer.space();
+        const revision = new Revision(text, "f");
+        for (const [index, { kind, pick }] of changes.entries()) {
+          const paths = pathsOf(parseJson5(text, "f") as Json);
+          const path = paths[pick % paths.length];
+          if (!path) break;
+          if (kind === "remove") {
+            text = unsetInText(text, "f", path) ?? "";
+            assert.ok(revision.remove(path));
+          } else if (kind === "rename") {
+            const fresh = `it's ${index}`.slice((pick % 3) * 2);
+            const renamed = renameInText(text, "f", path, fresh);
+            assert.equal(revision.rename(path, fresh), renamed !== undefined);
+            text = renamed ?? text;
+          } else {
+            const fresh = [7, "a\nb", false][pick % 3] ?? 0;
+            text = setInText(text, "f", path, fresh);
+            assert.ok(revision.replace(path, fresh));
+          }
+          assert.equal(revision.text, text);
+        }
       }),
       { numRuns: 500 },
     );

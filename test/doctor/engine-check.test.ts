@@ -67,6 +67,24 @@ async function summarize({ runtimeContext, abortSignal }: CompactParams): Promis
   };
 }
 
+describe("the doctor and plugins", () => {
+  it("names the hooks that a plugin watches and that do not exist", async () => {
+    const findings = await checkEngines({
+      engineIds: ["legacy"],
+      contextEngine: "legacy",
+      slotReason: "the test",
+      failures: [],
+      unheardHooks: [{ pluginId: "claw", hooks: ["before_agent_run", "llm_input"] }],
+    });
+    const [{ level, detail } = { level: "", detail: "" }] = findings;
+    assert.equal(level, "warn");
+    assert.match(
+      detail,
+      /The plugin claw watches hooks that do not exist here.*: before_agent_run, llm_input\.$/,
+    );
+  });
+});
+
 describe("the doctor and an engine's compaction", () => {
   it("names an engine that does not own compaction and whose compact() is a no-op, with what to do", async () => {
     const finding = await only(engine());

@@ -1,50 +1,9 @@
 /** `migrate openclaw`: what a configuration of OpenClaw comes to. */
 import assert from "node:assert/strict";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, test } from "node:test";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
 import { checkConfig } from "../../src/config/check.ts";
-import { parseJson5 } from "../../src/config/json5.ts";
-import { lcmFileOf, migrateConfig, type ConfigOptions } from "../../src/doctor/migrate/migrate-config.ts";
-
-const root = mkdtempSync(join(tmpdir(), "pagurus-migrate-"));
-after(() => rmSync(root, { recursive: true, force: true }));
-
-let settings = 0;
-function setting(theirs: unknown, ours?: string) {
-  settings += 1;
-  const folder = join(root, `openclaw-${settings}`);
-  const home = join(root, `home-${settings}`);
-  mkdirSync(folder);
-  const source = join(folder, "openclaw.json");
-  writeFileSync(source, typeof theirs === "string" ? theirs : JSON.stringify(theirs, null, 2));
-  const file = join(home, "pagurus.json");
-  if (ours !== undefined) {
-    mkdirSync(home, { mode: 0o700 });
-    writeFileSync(file, ours, { mode: 0o600 });
-  }
-  const migrate = (how: Partial<ConfigOptions> = {}) =>
-    migrateConfig({
-      source,
-      home,
-      dryRun: false,
-      overwrite: false,
-      now: () => new Date("2026-11-22T10:00:00Z"),
-      ...how,
-    });
-  const written = (): unknown => parseJson5(readFileSync(file, "utf8"), file);
-  return { folder, home, source, file, migrate, written };
-}
+import { setting } from "./migrate-setting.ts";
 
 /** What a configuration becomes, and why not. */
 function became(theirs: unknown) {
@@ -351,9 +310,9 @@ const CASES: readonly [string, unknown, unknown, RegExp | undefined][] = [
   ],
   [
     "included files",
-    { $include: "./base.json5", logging: { level: "warn" } },
+    { $include: "./base.json5", logging: { level: "warn", $include: ["./more.json5"] } },
     { logging: { level: "warn" } },
-    /not followed/,
+    /not followed.*\n.*not followed/,
   ],
   [
     "a value of a wrong kind",
@@ -381,7 +340,63 @@ const CASES: readonly [string, unknown, unknown, RegExp | undefined][] = [
   ],
 ];
 
-for (const [name, theirs, ours, why] of CASES)
+const SLOT = { slots: { contextEngine: "lossless-claw" } };
+
+/** Settings that nobody writes on purpose, and lists of plugins. */
+const ODD_CASES: typeof CASES = [
+  ["an entry that is a text", { plugins: { entries: { "lossless-claw": "x" } } }, {}, /none that is valid/],
+  [
+    "settings that are a list",
+    { plugins: { entries: { "lossless-claw": { enabled: true, config: [1] } } } },
+    { plugins: { entries: { lossless: { enabled: true } } } },
+    /none that is valid/,
+  ],
+  [
+    "a place for the summaries' model that is no object",
+    {
+      agents: { defaults: { compaction: "safeguard" } },
+      plugins: { entries: { "lossless-claw": { config: { summaryModel: "a/b", customInstructions: "x" } } } },
+    },
+    {},
+    /no place for it/,
+  ],
+  [
+    "a list of what is allowed with lossless-claw alone still keeps all others out",
+    { plugins: { ...SLOT, allow: ["lossless-claw"] } },
+    { plugins: { slots: { contextEngine: "lossless" }, allow: [] } },
+    /always there/,
+  ],
+  ["an empty list of what is allowed allows all there", { plugins: { allow: [] } }, {}, /every plugin there/],
+  [
+    "a denied lossless-claw leaves the slot empty",
+    { plugins: { ...SLOT, deny: ["lossless-claw", "x", "lossless-claw"] } },
+    { plugins: { deny: ["x"] } },
+    /disabled there/,
+  ],
+  [
+    "plugins that are all off leave the slot empty",
+    { plugins: { ...SLOT, enabled: false } },
+    {},
+    /switched off one by one/,
+  ],
+  [
+    "agents with one id, and one without",
+    { agents: { list: ["a", { id: "b", weird: 1 }, { id: "B", workspace: "~/x" }] } },
+    { agents: { list: [{ id: "b" }] } },
+    /has the same id/,
+  ],
+];
+
+test("what is left out of a list is told by its place in OpenClaw's file", () => {
+  const { reasons } = became({ agents: { list: ["a", { id: "b", weird: 1 }, { id: "B" }] } });
+  assert.deepEqual(Object.keys(reasons).toSorted(), [
+    "agents.list[0]",
+    "agents.list[1].weird",
+    "agents.list[2]",
+  ]);
+});
+
+for (const [name, theirs, ours, why] of [...CASES, ...ODD_CASES])
   test(`configuration: ${name}`, () => {
     const { value, reasons } = became(theirs);
     assert.deepEqual(value, ours);
@@ -397,30 +412,30 @@ test("of a configuration with nothing to take no file is made, which would chang
 
 test("a file that is not JSON5 is named with its place, and one that is not there is told", () => {
   const torn = setting('{ "channels": { "token": "SECRET" ');
-  const { state, problem } = torn.migrate();
-  assert.equal(state, "failed");
+  const { state, problem, notTaken, notes } = torn.migrate();
+  assert.deepEqual([state, notTaken, notes], ["failed", [], []]);
   assert.match(problem ?? "", /openclaw\.json:\d+:\d+ is not valid JSON5/);
   assert.doesNotMatch(problem ?? "", /SECRET/);
   assert.equal(existsSync(torn.file), false);
+  const latin = setting("{}");
+  writeFileSync(
+    latin.source,
+    Buffer.from('{ agents: { defaults: { workspace: "~/caf\u00e9" } } }', "latin1"),
+  );
+  assert.match(latin.migrate().problem ?? "", /openclaw\.json is not UTF-8; save it as UTF-8/);
+  const list = setting("[]").migrate();
+  assert.match(list.problem ?? "", /openclaw\.json holds no object/);
   rmSync(torn.source);
   assert.equal(torn.migrate().state, "absent");
 });
 
-test("a pagurus.json that is broken is left as it is, and named", () => {
-  const { migrate, file } = setting({ logging: { level: "warn" } }, "{ torn");
-  const { state, problem } = migrate();
-  assert.equal(state, "failed");
+test("a pagurus.json that is broken is left as it is, and named; nothing is said to have become of theirs", () => {
+  const { migrate, file } = setting(
+    { channels: {}, agents: { defaults: { thinkingDefault: "max" } } },
+    "{ torn",
+  );
+  const { state, problem, renamed, notTaken, notes } = migrate();
+  assert.deepEqual([state, renamed, notTaken, notes], ["failed", [], [], []]);
   assert.match(problem ?? "", /pagurus\.json/);
   assert.equal(readFileSync(file, "utf8"), "{ torn");
-});
-
-test("lossless-claw's database is where its settings say", () => {
-  const at = (config: unknown, env: Record<string, string> = {}): string => {
-    const { source, folder } = setting({ plugins: { entries: { "lossless-claw": { config } } } });
-    return lcmFileOf(source, folder, env).replace(folder, "<home>");
-  };
-  assert.equal(at({}), "<home>/lcm.db");
-  assert.equal(at({ databasePath: "/data/lcm.db" }), "/data/lcm.db");
-  assert.equal(at({ dbPath: "other.db" }), "<home>/other.db");
-  assert.equal(at({}, { LCM_DATABASE_PATH: "/env/lcm.db" }), "/env/lcm.db");
 });

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { RuntimeFact } from "../../src/contract/runtimes.ts";
+import { checkPrograms } from "../../src/doctor/programs-check.ts";
 import { checkRuntimes } from "../../src/doctor/runtimes-check.ts";
+import { NativeThreads } from "../../src/runtimes/codex/native-threads.ts";
+import { CODEX_VERSION, driftOf } from "../../src/runtimes/codex/version.ts";
 
 function fact(id: string, program?: RuntimeFact["program"]): RuntimeFact {
   return {
@@ -31,6 +34,43 @@ describe("the doctor on runtimes", () => {
     assert.deepEqual(
       [missing?.level, missing?.detail],
       ["info", "other cannot be used: It is not installed."],
+    );
+  });
+
+  it("names a version that the runtime was not made for, with what to do", () => {
+    const drift = driftOf("0.1.2");
+    assert.ok(drift);
+    const [finding] = checkRuntimes({
+      facts: [fact("codex", { program: "/bin/codex", version: "0.1.2", login: "not logged in", drift })],
+      config: {},
+    });
+    assert.deepEqual(finding, {
+      level: "warn",
+      check: "runtimes",
+      detail: "codex: version 0.1.2 (/bin/codex), not logged in.",
+      fix: `Codex 0.1.2 runs, and Pagurus was made for ${CODEX_VERSION}; if turns fail, install that version.`,
+    });
+    assert.equal(driftOf(CODEX_VERSION), undefined);
+  });
+
+  it("has it of the program that runs, through the runtime's own answer", async () => {
+    const version = "0.1.2";
+    const server = { version, drift: driftOf(version), request: () => Promise.resolve({ account: null }) };
+    const servers = {
+      find: () => ({ command: "/bin/codex", args: [] }),
+      get: () => Promise.resolve(server),
+    } as unknown as ConstructorParameters<typeof NativeThreads>[0];
+    const program = await new NativeThreads(servers).program();
+    const [finding] = checkRuntimes({ facts: [fact("codex", program)], config: {} });
+    assert.equal(finding?.level, "warn");
+    assert.match(finding?.fix ?? "", /^Codex 0\.1\.2 runs, and Pagurus was made for /);
+  });
+
+  it("tells of a program once: what its runtime says of it is not asked for again", async () => {
+    const findings = await checkPrograms({ PATH: "" }, 100, ["codex", "claude-cli"]);
+    assert.deepEqual(
+      findings.filter(({ detail }) => /^(?:codex|claude) /.test(detail)),
+      [],
     );
   });
 

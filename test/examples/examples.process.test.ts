@@ -110,7 +110,7 @@ describe("a conformance run at the command line", () => {
     assert.match(engine.err, /^pagurus: The plugin example-program has no engine \(its engines: none\)\./);
     assert.match(
       runtime.err,
-      /^pagurus: No runtime "nobody" is registered \(there are: .*codex\)\. \[runtime_unknown\]/,
+      /^pagurus: No runtime "nobody" is registered \(there are: .*codex.*\)\. \[runtime_unknown\]/,
     );
   });
 });

@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { anthropicMessages } from "./anthropic-messages.ts";
+import { anthropicMessages } from "../../src/testkit/endpoint/anthropic-messages.ts";
 import { errorBody } from "./errors.ts";
 import { google } from "./google.ts";
 import { openAiCompletions } from "../../src/testkit/endpoint/openai-completions.ts";

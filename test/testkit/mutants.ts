@@ -1,4 +1,5 @@
 /** Engines that are good but for one thing, for each check of the suite. */
+import { spawn } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CompactResult } from "../../src/contract/engine-compaction.ts";
@@ -192,6 +193,9 @@ export const MUTANTS: Record<string, Create> = {
   "assemble.empty": assembling(legacy, (messages) => [greeting, ...messages]),
   "assemble.valid": assembling(legacy, (messages) => messages.filter(({ role }) => role !== "toolResult")),
   "assemble.keeps-what-fits": assembling(legacy, (messages) => messages.slice(-4)),
+  "assemble.parts": assembling(legacy, (messages) =>
+    messages.map((message) => (message.role === "toolResult" ? { ...message, isError: false } : message)),
+  ),
   "assemble.order": assembling(legacy, (messages) => messages.toReversed()),
   "assemble.prompt-once": assembling(legacy, (messages, { prompt }) =>
     prompt === undefined ? messages : [...messages, { role: "user", content: prompt }],
@@ -249,6 +253,9 @@ export const MUTANTS: Record<string, Create> = {
         : message,
     ),
   ),
+  "live.steering": assembling(legacy, (messages) =>
+    messages.filter(({ role }, index) => role !== "user" || messages[index - 1]?.role !== "toolResult"),
+  ),
   "live.each-call": changed(legacy, (engine) => {
     const before = new Map<string, AssembleResult>();
     return {
@@ -268,6 +275,15 @@ export const MUTANTS: Record<string, Create> = {
         ...(await engine.assemble(params)),
         systemPromptAddition: `Context ${(count += 1)}.`,
       }),
+    };
+  }),
+  "same.answered": changed(legacy, (engine) => {
+    const list: AgentMessage[] = [];
+    return {
+      assemble: async (params: AssembleParams) => {
+        list.splice(0, list.length, ...(await engine.assemble(params)).messages);
+        return answer(list);
+      },
     };
   }),
   "same.fresh": changed(legacy, (engine) => ({
@@ -479,5 +495,17 @@ export const MUTANTS: Record<string, Create> = {
       },
     };
   }),
+  "end.processes": changed(legacy, (engine) => ({
+    compact: (params: Parameters<ContextEngine["compact"]>[0]) => {
+      spawn("sleep", ["3"], { stdio: "ignore", detached: true }).unref();
+      return engine.compact(params);
+    },
+  })),
+  "end.surroundings": changed(legacy, (engine) => ({
+    assemble: (params: AssembleParams) => {
+      process.env["BERTHS"] = "12";
+      return engine.assemble(params);
+    },
+  })),
   "end.apart": shared(),
 };

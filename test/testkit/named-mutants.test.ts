@@ -1,5 +1,7 @@
-/** Five ways in which engines go wrong, each over the whole suite: which of its checks see it. */
+/** Ways in which engines go wrong, each over the whole suite: which of its checks see it, and in which words. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import type { AssembleParams } from "../../src/contract/engine-params.ts";
 import type { ContextEngine } from "../../src/contract/engine.ts";
@@ -13,13 +15,13 @@ import type { Create } from "./mutants.ts";
 /** Groups that have nothing to do with these, and those that take the longest. */
 const LEFT_OUT = /^(?:info|intercept|rotation|subagent|end)\./;
 
-function showing(change: (messages: AgentMessage[]) => AgentMessage[]): Create {
+function showing(change: (messages: AgentMessage[], params: AssembleParams) => AgentMessage[]): Create {
   return () => {
     const engine = createLegacyEngine();
     return {
       ...engine,
       assemble: async (params: AssembleParams) => {
-        const messages = change((await engine.assemble(params)).messages);
+        const messages = change((await engine.assemble(params)).messages, params);
         return { messages, estimatedTokens: messagesTokens(messages) };
       },
     };
@@ -35,6 +37,8 @@ interface Mutant {
   create: Create;
   /** Checks that have to fail, among others. */
   seenBy: string[];
+  /** What one of their sentences says. */
+  says?: RegExp;
 }
 
 const MUTANTS: Record<string, Mutant> = {
@@ -70,7 +74,96 @@ const MUTANTS: Record<string, Mutant> = {
     ]),
     seenBy: ["same.fresh"],
   },
+  "leaks a random id into its head": {
+    create: (context) => {
+      const head: AgentMessage = { role: "user", content: `Session ${randomUUID()}` };
+      return showing((messages) => [head, ...messages])(context);
+    },
+    seenBy: ["same.fresh", "same.compacted"],
+    says: /^In another engine the context differs: .*Session/,
+  },
+  "drops the images of the history": {
+    create: showing((messages, { prompt }) =>
+      prompt === undefined ? messages : messages.map(withoutImages),
+    ),
+    seenBy: ["assemble.parts"],
+    says: /^The image of an earlier input is not in the context/,
+  },
+  "shows a message twice": {
+    create: showing((messages) =>
+      messages.flatMap((message, at) => (at === 1 ? [message, message] : [message])),
+    ),
+    seenBy: ["assemble.order", "assemble.valid"],
+    says: /stands twice in the assembled context/,
+  },
+  "empties the list that it is given": {
+    create: showing((messages, params) => {
+      const kept = [...messages];
+      params.messages.length = 0;
+      return kept;
+    }),
+    seenBy: ["assemble.input-untouched"],
+    says: /different after the call/,
+  },
+  "writes into the messages that it is given": {
+    create: showing((messages) => {
+      for (const message of messages) message.timestamp = 0;
+      return messages;
+    }),
+    seenBy: ["assemble.input-untouched"],
+    says: /different after the call/,
+  },
+  "answers a compaction after its abort": {
+    create: () => {
+      const engine = createLegacyEngine();
+      return { ...engine, compact: ({ abortSignal: _deaf, ...params }) => engine.compact(params) };
+    },
+    seenBy: ["compact.aborted-before"],
+    says: /^An aborted compaction says that it was made\.$/,
+  },
+  "swallows what a user adds to a turn": {
+    create: showing((messages) =>
+      messages.filter(({ role }, at) => role !== "user" || messages[at - 1]?.role !== "toolResult"),
+    ),
+    seenBy: ["live.steering"],
+    says: /the assembled context lacks "user\|Request 0087/,
+  },
+  "leaves a process": {
+    create: () => {
+      const engine = createLegacyEngine();
+      return {
+        ...engine,
+        compact: (params) => {
+          spawn("sleep", ["3"], { stdio: "ignore", detached: true }).unref();
+          return engine.compact(params);
+        },
+      };
+    },
+    seenBy: ["end.processes"],
+    says: /^1 process of the engine is left after its end: sleep\.$/,
+  },
+  "adds to the prototype of all objects": {
+    create: showing((messages) => {
+      Object.defineProperty(Object.prototype, "berth", { value: 12, configurable: true });
+      return messages;
+    }),
+    seenBy: ["end.surroundings"],
+    says: /Object\.prototype\.berth/,
+  },
+  "goes to another working folder": {
+    create: showing((messages) => {
+      process.chdir("/");
+      return messages;
+    }),
+    seenBy: ["end.surroundings"],
+    says: /^The engine has changed \["the working folder"\]\.$/,
+  },
 };
+
+function withoutImages(message: AgentMessage): AgentMessage {
+  if (message.role !== "user" || typeof message.content === "string") return message;
+  return { ...message, content: message.content.filter(({ type }) => type !== "image") };
+}
 
 /** The members of a class instance as an object's own. */
 function bound(engine: ContextEngine): ContextEngine {
@@ -92,9 +185,22 @@ const only = engineChecks()
   .map(({ id }) => id)
   .filter((id) => !LEFT_OUT.test(id) && !/^compact\.(?:aborted|model)/.test(id));
 
-for (const [what, { create, seenBy }] of Object.entries(MUTANTS))
+for (const [what, { create, seenBy, says }] of Object.entries(MUTANTS))
   test(`an engine that ${what} is seen by the suite`, async () => {
-    const { results } = await runEngineSuite({ create, only, deadlineMs: 4_000 });
-    const failed = results.flatMap(({ id, status }) => (status === "failed" ? [id] : []));
-    for (const id of seenBy) assert.ok(failed.includes(id), `${id} is not among ${failed.join(", ")}`);
+    const cwd = process.cwd();
+    try {
+      const chosen = says === undefined ? only : seenBy;
+      const { results } = await runEngineSuite({ create, only: chosen, deadlineMs: 4_000 });
+      const failed = results.filter(({ status }) => status === "failed");
+      const ids = failed.map(({ id }) => id);
+      for (const id of seenBy) assert.ok(ids.includes(id), `${id} is not among ${ids.join(", ")}`);
+      const reasons = failed.map(({ reason = "" }) => reason);
+      assert.ok(
+        reasons.some((reason) => says?.test(reason) ?? true),
+        reasons.join("\n"),
+      );
+    } finally {
+      process.chdir(cwd);
+      Reflect.deleteProperty(Object.prototype, "berth");
+    }
   });

@@ -12,6 +12,7 @@ import type { TurnRun } from "../../src/contract/run.ts";
 import type { StatusReport } from "../../src/contract/status.ts";
 import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
 import { statusText } from "../../src/command/status-text.ts";
+import type { Seam } from "../../src/contract/receipt.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { Calibrations } from "../../src/turn/calibrations.ts";
 import { OpenWork } from "../../src/turn/open-work.ts";
@@ -117,6 +118,29 @@ describe("the host around its turns", () => {
 
   const ask = async (pagurus: Pagurus, prompt: string): Promise<TurnEvent[]> =>
     play(pagurus.run({ prompt, cwd: root }));
+
+  describe("steering", () => {
+    it("is kept and told of where the runtime takes no input, which is not run for it for ever", async () => {
+      let runs = 0;
+      let run: TurnRun | undefined;
+      const pagurus = await host({
+        runTurn: (turn) => {
+          runs += 1;
+          if (runs === 1) run?.steer("And the wind?");
+          return say(turn, `Reply ${runs}.`);
+        },
+      });
+      run = pagurus.run({ prompt: "The tide?", cwd: root });
+      const last = (await play(run)).at(-1);
+      assert.ok(last?.type === "turn.completed");
+      assert.equal(runs, 2);
+      assert.match(last.degraded.map(({ reason }) => reason).join(), /does not take input that joins a turn/);
+      const reader = pagurus.sessions().openReader("main");
+      const { messages } = reader.contextMessages();
+      reader.close();
+      assert.match(JSON.stringify(messages), /And the wind\?/);
+    });
+  });
 
   describe("closing", () => {
     it("gives a turn that ignores its signal a grace, then ends without it", async (t) => {
@@ -356,6 +380,32 @@ describe("the host around its turns", () => {
         (await trusting.status({ cwd: root })).context.tokens < before,
         "without the mark the same receipt is learned from",
       );
+    });
+
+    it("is not learned from a runtime that adds a prompt of its own, neither now nor after a restart", async () => {
+      const tokensUnder = async (seam: Seam): Promise<number[]> => {
+        const prompted: RunTurn = async (turn) => {
+          await turn.assemble();
+          turn.receipt({ seam });
+          turn.receipt({ usage: { input: 30_000, output: 1, totalTokens: 30_001 } });
+          return say(turn, "Reply.");
+        };
+        const sessionKey = `agent:main:${seam}`;
+        const made: number[] = [];
+        const first = await host({ runTurn: prompted });
+        for await (const _ of first.run({ prompt: "word ".repeat(8_000), cwd: root, sessionKey }));
+        made.push((await first.status({ sessionKey })).context.tokens);
+        await first.close();
+        const second = await host({ runTurn: prompted });
+        made.push((await second.status({ sessionKey })).context.tokens);
+        await second.close();
+        return made;
+      };
+      const [native = 0, nativeAgain] = await tokensUnder("native");
+      assert.equal(nativeAgain, native);
+      for (const seam of ["thread", "projection", "wire"] as const)
+        for (const tokens of await tokensUnder(seam))
+          assert.ok(tokens < native * 0.5, `${seam}: ${tokens} of ${native}`);
     });
 
     it("tells a cut from a report that is only a little lower, and says nothing of small requests", () => {

@@ -108,6 +108,28 @@ describe("native threads", () => {
     assert.equal(readBinding(session, "shell"), undefined);
   });
 
+  it("are left by their runtime where the session is deleted, whatever the runtime makes of it", async () => {
+    const left: string[] = [];
+    const pagurus = await bench.host({
+      more: {
+        harnesses: [
+          harness({
+            reset: async ({ nativeId }) => {
+              left.push(nativeId);
+              throw new Error("It does not like that.");
+            },
+          }),
+        ],
+      },
+    });
+    const bound = await pagurus.native.bind({ runtime: "shell", nativeId: "thread-1", sessionKey: "main" });
+    await pagurus.deleteSession({ sessionKey: "main" });
+    assert.deepEqual(left, ["thread-1"]);
+    assert.equal(readBinding(bound.session, "shell"), undefined);
+    await assert.rejects(pagurus.deleteSession({ sessionKey: "main" }), { code: "session_not_found" });
+    assert.deepEqual(left, ["thread-1"], "and no session is left that is not there");
+  });
+
   it("are refused in one sentence where there is nothing of the kind", async () => {
     const pagurus = await open({
       id: "bare",

@@ -30,6 +30,7 @@ export declare const ERROR_CODES: {
     readonly plugin_unknown: "No plugin has this id.";
     readonly plugin_invalid: "A plugin's manifest or files cannot be used.";
     readonly plugin_install_failed: "A plugin could not be installed, updated or removed.";
+    readonly mcp_failed: "An MCP server could not be reached, or did not say which tools it has.";
     readonly prompt_blocked: "A hook blocked the input.";
     readonly cost_limit: "The next request would exceed a cost limit, or its cost cannot be known.";
     readonly subagent_limit: "No further subagent may be started: too deep, or too many at once.";

@@ -4,7 +4,7 @@ import type { Seam } from "./receipt.ts";
 import type { RuntimeReason } from "./runtimes.ts";
 import type { ToolOutcome } from "./tool.ts";
 /** Names of the stages that can degrade; each is also a row of the failure policy in `src/turn/guard.ts`. */
-export type Stage = "bootstrap" | "bootstrap-maintain" | "assemble" | "projection" | "compact" | "intercept" | "memory" | "subagent" | "transcript" | "settle" | "maintain" | "hook" | "dispose" | "trim";
+export type Stage = "bootstrap" | "bootstrap-maintain" | "assemble" | "projection" | "compact" | "intercept" | "memory" | "subagent" | "tools" | "transcript" | "settle" | "maintain" | "hook" | "dispose" | "trim";
 export interface Degradation {
     stage: Stage;
     reason: string;

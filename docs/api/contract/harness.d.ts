@@ -44,6 +44,8 @@ export interface HarnessTurn {
     readonly turnId: string;
     readonly cwd: string;
     readonly model: ModelInfo;
+    /** Agent that the policy for the model names, for a runtime that drives several. */
+    readonly agentId?: string;
     /** The user's message, already in the transcript. */
     readonly input: UserMessage & {
         content: (TextPart | ImagePart)[];
@@ -135,6 +137,8 @@ export interface AgentHarness extends RuntimeTraits, HarnessThreads {
     readonly capabilities: readonly HostCapability[];
     /** Tools of the host that the runtime has as its own: they are not offered, and rule what its own may do. */
     readonly nativeTools?: readonly string[];
+    /** Folders, seen from the workspace, whose skills the runtime tells its model of by itself: the host does not. */
+    readonly nativeSkills?: readonly string[];
     /** Runs one turn. Throws `PagurusError`; anything else is reported as `runtime_failed`. */
     runTurn(turn: HarnessTurn): Promise<HarnessTurnResult>;
     /**
@@ -144,7 +148,7 @@ export interface AgentHarness extends RuntimeTraits, HarnessThreads {
     readonly keepsContext?: boolean;
     /** Asks for the runtime's own compaction of a bound thread. What it throws fails no compaction of the engine. */
     compact?(binding: HarnessBinding, request: NativeCompactionRequest): Promise<NativeCompaction>;
-    /** The session does not go on with the thread any more (`/reset`, `/new`). */
+    /** The session does not go on with the thread any more (`/reset`, `/new`), or is deleted. */
     reset?(binding: HarnessBinding): Promise<void>;
     dispose?(): Promise<void>;
 }

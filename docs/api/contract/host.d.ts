@@ -8,6 +8,7 @@ import type { PluginCommand, PluginRegister } from "./plugin.ts";
 import type { Receipt } from "./receipt.ts";
 import type { Runtimes } from "./runtimes.ts";
 import type { AskPermission, RunRequest, SpawnedAgent, SpawnRequest, TurnRun } from "./run.ts";
+import type { CustomCommands, SkillReport } from "./skill.ts";
 import type { StatusReport } from "./status.ts";
 import type { SessionStore } from "./store.ts";
 import type { SessionRecord } from "./writer.ts";
@@ -109,6 +110,12 @@ export interface Pagurus {
         cwd?: string;
         signal?: AbortSignal;
     }): Promise<string>;
+    /** What a turn in this folder would be told of skills, and which ones it would not. */
+    skills(request?: {
+        agentId?: string;
+        cwd?: string;
+    }): Promise<SkillReport>;
+    readonly customCommands: CustomCommands;
     /** `/new`, `/reset`: a new generation under the key. Throws `session_locked` while a turn runs in it. */
     renew(request: {
         sessionKey?: string;

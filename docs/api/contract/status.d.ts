@@ -1,6 +1,8 @@
 /** What `pagurus status` reports. Tokens are estimates unless said, costs US dollars. */
 import type { EngineStatus } from "./engine-params.ts";
 import type { CompactionTrigger, ContextGauge, CostSoFar, Degradation } from "./events.ts";
+import type { PlanFact } from "./skill.ts";
+import type { Receipt, Seam } from "./receipt.ts";
 import type { SessionRecord } from "./writer.ts";
 /** A compaction of the session, newest first in a report. */
 export interface CompactionFact {
@@ -56,6 +58,17 @@ export interface StatusReport {
         /** Why no other runtime runs the model, where another one is meant to. */
         why?: string;
     };
+    /** How contexts reach the model; absent where no runtime can be chosen. */
+    seam?: {
+        /** That of the runtime; a turn may take another one, as `lastRequest` says. */
+        usual: Seam;
+        /** Id of the native thread that the session is bound to. */
+        boundTo?: string;
+        /** The engine governs no context, so the runtime keeps and compacts its own, and the host compacts nothing. */
+        keepsContext?: true;
+    };
+    /** The newest request of the session to a model, as its receipt has it; absent before the first one. */
+    lastRequest?: Pick<Receipt, "runtime" | "seam" | "engine" | "model" | "timestamp" | "epoch">;
     engine: {
         selected: string;
         /** `unavailable` where the engine cannot be created; contract and lifecycle are `unknown` then. */
@@ -78,6 +91,12 @@ export interface StatusReport {
     compactions: number;
     /** The newest ones, at most 10. */
     recentCompactions: CompactionFact[];
+    /** How often, by lane and by who made them; the most frequent first. */
+    compactionsBy?: {
+        lane?: string;
+        handledBy?: string;
+        count: number;
+    }[];
     /** `none` where the slot is off; sections say whether there is anything to remember. */
     memory: {
         selected: string;
@@ -94,6 +113,14 @@ export interface StatusReport {
         outcome: string;
         code?: string;
     };
+    /** Turns that failed, the newest first, at most 5; the codes are those of the error catalogue. */
+    lastErrors?: {
+        turnId: string;
+        code: string;
+        timestamp: string;
+    }[];
+    /** The session's newest plan, of whatever runtime. */
+    plan?: PlanFact;
     permission: string;
     sandbox: string;
     /** Absent where the model's prices are not known. */

@@ -2,7 +2,8 @@
 import { PagurusError } from "../../contract/errors.ts";
 import { checkConfig } from "../check.ts";
 import { normalizeText, parseJson5 } from "../json5.ts";
-import { renameInText, setInText, unsetInText } from "../splice.ts";
+import { renameInText, unsetInText } from "../revision.ts";
+import { setInText } from "../splice.ts";
 import type { Edit } from "./edited.ts";
 import { legacyFindings } from "./findings.ts";
 

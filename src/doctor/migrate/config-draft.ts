@@ -1,7 +1,9 @@
 /** A configuration of OpenClaw on its way to one of ours: the text is edited, so that comments stay, and each step told. */
 import { parseJson5 } from "../../config/json5.ts";
 import { formatKeyPath, valueAt, type KeyPath } from "../../config/key-path.ts";
-import { renameInText, setInText, unsetInText } from "../../config/splice.ts";
+import { isRecord } from "../../config/record.ts";
+import { Revision } from "../../config/revision.ts";
+import { setInText } from "../../config/splice.ts";
 
 /** A key that was taken under another name, or with another value. */
 export interface Renamed {
@@ -22,6 +24,8 @@ export class ConfigDraft {
   readonly #file: string;
   #text: string;
   #value: unknown;
+  /** What has changed since the text was parsed; the value has it already. */
+  #open: { revision: Revision; hasTwins: boolean } | undefined;
 
   /** `file`: for messages. Throws `config_invalid` for a text that is not JSON5. */
   constructor(text: string, file: string) {
@@ -31,7 +35,7 @@ export class ConfigDraft {
   }
 
   get text(): string {
-    return this.#text;
+    return this.#open?.revision.text ?? this.#text;
   }
 
   get value(): unknown {
@@ -45,12 +49,20 @@ export class ConfigDraft {
   /** Keys of the object at a path. */
   keys(path: KeyPath): string[] {
     const value = this.at(path);
-    return isObject(value) ? Object.keys(value) : [];
+    return isRecord(value) ? Object.keys(value) : [];
   }
 
-  /** False where it could not be left out. */
-  drop(path: KeyPath, why: string): boolean {
-    const done = this.#without(path);
+  /** Whether a value can be put at a path: what leads there are objects, or not there yet. */
+  takes(path: KeyPath): boolean {
+    return path.every((_, depth) => {
+      const outer = this.at(path.slice(0, depth));
+      return outer === undefined || isRecord(outer);
+    });
+  }
+
+  /** False where it could not be left out. What it leaves empty goes too, unless an empty list says something. */
+  drop(path: KeyPath, why: string, how: { keepEmpty?: boolean } = {}): boolean {
+    const done = this.#without(path, how.keepEmpty);
     if (done) this.notTaken.push({ path: formatKeyPath(this.#theirs(path)), why });
     return done;
   }
@@ -61,7 +73,7 @@ export class ConfigDraft {
   }
 
   set(path: KeyPath, value: unknown, told: Renamed): void {
-    this.#become(setInText(this.#text, this.#file, path, value));
+    this.#put(path, value);
     this.renamed.push(told);
   }
 
@@ -69,9 +81,15 @@ export class ConfigDraft {
   rename(path: KeyPath, key: string, value?: unknown): void {
     const to = [...path.slice(0, -1), key];
     const as = value === undefined ? formatKeyPath(to) : `${formatKeyPath(to)} = ${JSON.stringify(value)}`;
-    const text = renameInText(this.#text, this.#file, path, key);
-    if (text === undefined) return;
-    this.#become(value === undefined ? text : setInText(text, this.#file, to, value));
+    const outer = this.at(path.slice(0, -1));
+    const hasTwin = isRecord(outer) && Object.hasOwn(outer, key);
+    const isDone = this.#change(
+      (revision) => revision.rename(path, key),
+      () => renameAt(outer, path, key),
+    );
+    if (!isDone) return;
+    if (hasTwin) this.#become(this.text);
+    if (value !== undefined) this.#put(to, value);
     this.renamed.push({ path: formatKeyPath(this.#theirs(path)), as });
     this.#moved.push({ from: path, to });
   }
@@ -88,24 +106,74 @@ export class ConfigDraft {
     return move ? [...move.from, ...path.slice(move.to.length)] : path;
   }
 
-  #without(path: KeyPath): boolean {
-    const text = unsetInText(this.#text, this.#file, path);
-    if (text === undefined) return false;
-    this.#become(text);
-    // What held nothing else says nothing any more.
+  #without(path: KeyPath, keepEmpty = false): boolean {
+    if (this.at(path) === undefined) return false;
     const parent = path.slice(0, -1);
+    const outer = this.at(parent);
+    const isDone = this.#change(
+      (revision) => revision.remove(path),
+      () => deleteAt(outer, path),
+    );
+    if (!isDone) return false;
+    // What held nothing else says nothing any more.
     const left = this.at(parent);
     const empty = typeof left === "object" && left !== null && Object.keys(left).length === 0;
-    if (empty && parent.length > 0) this.#without(parent);
+    if (empty && !keepEmpty && parent.length > 0) this.#without(parent);
+    return true;
+  }
+
+  #put(path: KeyPath, value: unknown): void {
+    const outer = this.at(path.slice(0, -1));
+    const isPlain = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+    const isDone =
+      isPlain &&
+      this.at(path) !== undefined &&
+      this.#change(
+        (revision) => revision.replace(path, value),
+        () => setAt(outer, path, value),
+      );
+    if (!isDone) this.#become(setInText(this.text, this.#file, path, value));
+  }
+
+  /** Changes the text, and the value in the same way. */
+  #change(change: (revision: Revision) => boolean, mirror: () => void): boolean {
+    if (!this.#open) {
+      const revision = new Revision(this.#text, this.#file);
+      this.#open = { revision, hasTwins: revision.hasTwins };
+    }
+    const { revision, hasTwins } = this.#open;
+    if (!change(revision)) return false;
+    // The other of two values with one key is not in what was parsed.
+    if (hasTwins) this.#become(revision.text);
+    else mirror();
     return true;
   }
 
   #become(text: string): void {
     this.#text = text;
+    this.#open = undefined;
     this.#value = parseJson5(text, this.#file);
   }
 }
 
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+function deleteAt(outer: unknown, path: KeyPath): void {
+  const key = path.at(-1) ?? "";
+  if (Array.isArray(outer)) outer.splice(Number(key), 1);
+  else if (isRecord(outer)) Reflect.deleteProperty(outer, key);
+}
+
+function setAt(outer: unknown, path: KeyPath, value: unknown): void {
+  const key = path.at(-1) ?? "";
+  if (Array.isArray(outer)) outer[Number(key)] = value;
+  else if (isRecord(outer)) outer[key] = value;
+}
+
+/** The key keeps its place among the others. */
+function renameAt(outer: unknown, path: KeyPath, fresh: string): void {
+  if (!isRecord(outer)) return;
+  for (const [key, value] of Object.entries(outer)) {
+    Reflect.deleteProperty(outer, key);
+    const name = key === String(path.at(-1)) ? fresh : key;
+    Object.defineProperty(outer, name, { value, configurable: true, enumerable: true, writable: true });
+  }
 }

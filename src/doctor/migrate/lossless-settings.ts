@@ -1,6 +1,6 @@
 /** The settings of lossless-claw (0.15 and 1.0) as those of the engine `lossless`; docs/guides/from-openclaw.md. */
 import type { KeyPath } from "../../config/key-path.ts";
-import { isObject, type ConfigDraft } from "./config-draft.ts";
+import type { ConfigDraft } from "./config-draft.ts";
 
 const THEIRS = "lossless-claw";
 const OURS = "lossless";
@@ -15,6 +15,7 @@ const FILES = "no file of the host's is rewritten or moved";
 const RECALL = "recall pages through the words themselves; no other agent or model is asked";
 const OLD = "it has had no effect in lossless-claw either";
 const ALWAYS = "everything is kept and indexed at first sight, without a limit";
+const NO_PLACE = "agents.defaults.compaction is no object, so there is no place for it";
 const LARGE = "large payloads are kept in the store and shown in pages";
 
 /** Why a key has no counterpart; others are taken, or not known. */
@@ -80,7 +81,10 @@ const WITHOUT: Readonly<Record<string, string>> = {
 /** The slot, and the engine's own settings. */
 export function takeLossless(draft: ConfigDraft): void {
   const entry: KeyPath = [...ENTRIES, THEIRS];
-  const off = draft.at([...entry, "enabled"]) === false;
+  const off =
+    draft.at([...entry, "enabled"]) === false ||
+    draft.at(["plugins", "enabled"]) === false ||
+    deniedThere(draft);
   if (draft.at(SLOT) === THEIRS) {
     if (off) draft.drop(SLOT, "the plugin in the slot is disabled there, so the engine was legacy");
     else draft.set(SLOT, OURS, { path: "plugins.slots.contextEngine", as: `"${OURS}" (was "${THEIRS}")` });
@@ -91,6 +95,11 @@ export function takeLossless(draft: ConfigDraft): void {
     return void draft.drop(entry, "there is an entry of lossless already");
   draft.rename(entry, OURS);
   takeSettings(draft, [...ENTRIES, OURS, "config"]);
+}
+
+function deniedThere(draft: ConfigDraft): boolean {
+  const deny = draft.at(["plugins", "deny"]);
+  return Array.isArray(deny) && deny.includes(THEIRS);
 }
 
 function takeSettings(draft: ConfigDraft, at: KeyPath): void {
@@ -123,7 +132,8 @@ function takeModel(draft: ConfigDraft, at: KeyPath): void {
   if (typeof model === "string" && model !== "") {
     const named = typeof provider === "string" && provider !== "" && !model.startsWith(`${provider}/`);
     const ref = named ? `${provider}/${model}` : model;
-    if (draft.at(to) !== undefined)
+    if (!draft.takes(to)) draft.drop([...at, "summaryModel"], NO_PLACE);
+    else if (draft.at(to) !== undefined)
       draft.drop(
         [...at, "summaryModel"],
         "agents.defaults.compaction.model names the model of summaries already",
@@ -156,7 +166,8 @@ function takeInstructions(draft: ConfigDraft, at: KeyPath): void {
   if (text === undefined) return;
   const to: KeyPath = [...COMPACTION, "customInstructions"];
   if (typeof text !== "string" || text === "") return void draft.drop(path, "it is no text");
-  if (draft.at(to) !== undefined || (draft.at(COMPACTION) !== undefined && !isObject(draft.at(COMPACTION))))
+  if (!draft.takes(to)) return void draft.drop(path, NO_PLACE);
+  if (draft.at(to) !== undefined)
     return void draft.drop(path, "agents.defaults.compaction.customInstructions is there already");
   draft.moved(path, to, text);
 }

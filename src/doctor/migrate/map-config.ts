@@ -1,8 +1,10 @@
 /** What a configuration of OpenClaw comes to here, key for key; what is not taken is told with its reason. */
 import { configSchema } from "../../config/schema.ts";
 import { formatKeyPath, type KeyPath } from "../../config/key-path.ts";
-import { isObject, type ConfigDraft } from "./config-draft.ts";
+import { isRecord } from "../../config/record.ts";
+import type { ConfigDraft } from "./config-draft.ts";
 import { takeLossless } from "./lossless-settings.ts";
+import { takeMcpServers } from "./mcp-servers.ts";
 
 /** Why a part is not taken: the first one whose pattern the path begins with. */
 const REASONS: readonly [RegExp, string][] = [
@@ -19,9 +21,21 @@ const REASONS: readonly [RegExp, string][] = [
   [/^(?:auth|secrets)\b/, "logins are not taken; name a key at models.providers, or in the environment"],
   [/^env\b/, "variables are not taken out of a file; set them in your environment"],
   [/^tools\b/, "agents.defaults.permission says what tools may do; it asks where nothing is said"],
-  [/^(?:skills|mcp|acp|browser|approvals)\b/, "this is not here"],
+  [/^skills\b/, "skills are folders here, which skills.paths names, and are switched off by their names"],
+  [/^mcp\.servers\b.*\.o?auth\b/, "there is no login in a browser here; give a token as a header"],
+  [
+    /^mcp\.servers\b.*\.(?:ssl_?verify|client_?(?:cert|key))$/i,
+    "certificates are checked as the system does; NODE_EXTRA_CA_CERTS names further ones",
+  ],
+  [/^mcp\.servers\b.*\.codex\b/, "its permission says what runs without a question, in every runtime"],
+  [/^mcp\.sessionIdleTtlMs$/, "a server that runs is shared by all sessions, and ends with the host"],
+  [/^(?:acp|browser|approvals)\b/, "this is not here"],
   [/^(?:meta|wizard|update|diagnostics)\b/, "it is OpenClaw's own bookkeeping"],
-  [/^\$include\b/, "included files are not followed; put what they say into one file and run this again"],
+  [
+    /(?:^|\.)\$include$/,
+    "included files are not followed; put what they say into one file and run this again",
+  ],
+  [/^plugins\.enabled$/, "plugins are switched off one by one here: pagurus plugins disable <id>"],
   [/^plugins\.installs\b/, "plugins are installed anew: pagurus plugins install <package>"],
   [/\.model\.fallbacks$/, "there are no fallback models: a turn whose model fails, fails"],
   [/\.agentDir$/, "conversations are looked for in agents/<id> only; copy it there and run this again"],
@@ -42,6 +56,8 @@ export function mapConfig(draft: ConfigDraft): void {
   takePluginLists(draft);
   takeSecrets(draft);
   takeThinking(draft);
+  takeMcpServers(draft);
+  dropTwins(draft);
   dropForeign(draft);
 }
 
@@ -69,11 +85,17 @@ function takePluginLists(draft: ConfigDraft): void {
         ["plugins", "load", "paths", at],
         `a plugin is code: pagurus plugins install -l ${typeof path === "string" ? path : "<path>"} takes it after a look at it`,
       );
+  const allowed = draft.at(["plugins", "allow"]);
+  if (Array.isArray(allowed) && allowed.length === 0)
+    draft.drop(["plugins", "allow"], "an empty list allows every plugin there, and none here");
   for (const key of ["allow", "deny"]) {
     const list = draft.at(["plugins", key]);
-    if (!Array.isArray(list) || !list.includes("lossless-claw")) continue;
-    const at = (list as unknown[]).indexOf("lossless-claw");
-    draft.drop(["plugins", key, at], "lossless is bundled and always there");
+    for (const [at, id] of Array.isArray(list) ? [...(list as unknown[]).entries()].toReversed() : [])
+      if (id === "lossless-claw")
+        // An empty list of what is allowed still keeps all others out.
+        draft.drop(["plugins", key, at], "lossless is bundled and always there", {
+          keepEmpty: key === "allow",
+        });
   }
 }
 
@@ -81,7 +103,7 @@ function takeSecrets(draft: ConfigDraft): void {
   for (const id of draft.keys(["models", "providers"])) {
     const path: KeyPath = ["models", "providers", id, "apiKey"];
     const key = draft.at(path);
-    if (isObject(key)) {
+    if (isRecord(key)) {
       const { source, id: name } = key;
       if (source === "env" && typeof name === "string" && /^[A-Za-z_]\w*$/.test(name))
         draft.set(path, `\${${name}}`, { path: formatKeyPath(path), as: `\${${name}}` });
@@ -90,7 +112,7 @@ function takeSecrets(draft: ConfigDraft): void {
     }
     const headers: KeyPath = ["models", "providers", id, "headers"];
     for (const name of draft.keys(headers))
-      if (isObject(draft.at([...headers, name])))
+      if (isRecord(draft.at([...headers, name])))
         draft.drop([...headers, name], "a header is a text here, with ${ENV} where it is secret");
   }
 }
@@ -117,6 +139,18 @@ function takeThinking(draft: ConfigDraft): void {
   }
 }
 
+/** Of agents with one id the first counts. */
+function dropTwins(draft: ConfigDraft): void {
+  const list = draft.at(["agents", "list"]);
+  const ids = (Array.isArray(list) ? (list as unknown[]) : []).map((agent) => {
+    const id = isRecord(agent) ? agent["id"] : undefined;
+    return typeof id === "string" ? id.toLowerCase() : undefined;
+  });
+  for (const [at, id] of [...ids.entries()].toReversed())
+    if (id !== undefined && ids.indexOf(id) < at)
+      draft.drop(["agents", "list", at], "an agent before it has the same id");
+}
+
 /** More than any file holds. */
 const MOST_STEPS = 10_000;
 
@@ -124,8 +158,9 @@ const MOST_STEPS = 10_000;
 function dropForeign(draft: ConfigDraft): void {
   const schema = configSchema();
   for (let step = 0; step < MOST_STEPS; step += 1) {
-    const [issue] = schema.safeParse(draft.value, { reportInput: false }).error?.issues ?? [];
-    if (!issue) return;
+    const [first, ...more] = schema.safeParse(draft.value, { reportInput: false }).error?.issues ?? [];
+    if (!first) return;
+    const issue = more.reduce((last, each) => (isBehind(each.path, last.path) ? each : last), first);
     const path = issue.path.filter((key) => typeof key !== "symbol");
     if (issue.code === "unrecognized_keys") {
       let dropped = false;
@@ -133,6 +168,13 @@ function dropForeign(draft: ConfigDraft): void {
       if (!dropped) return;
     } else if (!leave(draft, foreignPart(draft, path), "its value is none that is valid here")) return;
   }
+}
+
+/** In a list the last goes first, so that those before it keep their places. */
+function isBehind(path: readonly PropertyKey[], other: readonly PropertyKey[]): boolean {
+  const at = path.findIndex((key, depth) => key !== other[depth]);
+  const [mine, theirs] = [path[at], other[at]];
+  return typeof mine === "number" && typeof theirs === "number" && mine > theirs;
 }
 
 /** What has to go with a value: a provider without its protocol cannot be used. */
@@ -152,7 +194,7 @@ function foreignPart(draft: ConfigDraft, path: KeyPath): KeyPath {
 function deepestUnion(draft: ConfigDraft, path: KeyPath): KeyPath | undefined {
   if (path.at(-1) !== "model") return undefined;
   const value = draft.at(path);
-  if (!isObject(value) || typeof value["primary"] !== "string" || value["primary"] === "") return undefined;
+  if (!isRecord(value) || typeof value["primary"] !== "string" || value["primary"] === "") return undefined;
   const other = Object.keys(value).find((key) => key !== "primary");
   return other === undefined ? undefined : [...path, other];
 }

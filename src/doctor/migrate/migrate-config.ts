@@ -1,10 +1,12 @@
 /** `openclaw.json` as `pagurus.json`. */
-import { existsSync } from "node:fs";
+import { isUtf8 } from "node:buffer";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import { checkConfig } from "../../config/check.ts";
 import { normalizeText, parseJson5 } from "../../config/json5.ts";
 import { valueAt } from "../../config/key-path.ts";
+import { isRecord } from "../../config/record.ts";
 import { repairText } from "../../config/legacy/repair.ts";
 import { readConfigText } from "../../config/load.ts";
 import { configFile, expandPath } from "../../config/paths.ts";
@@ -71,18 +73,33 @@ export function migrateConfig(options: ConfigOptions): MigratedConfig {
   try {
     const stored = readConfigText(source);
     if (stored === undefined) return report;
+    assertUtf8(source);
     const draft = drafted(stored, report);
     write(draft, options, report);
   } catch (error) {
     if (!(error instanceof PagurusError) || error.code !== "config_invalid") throw error;
-    return { ...report, taken: [], state: "failed", problem: error.message };
+    // Nothing of what was found on the way has come about.
+    const nothing = { taken: [], renamed: [], notTaken: [], conflicts: [], mended: [], notes: [] };
+    return { ...report, ...nothing, state: "failed", problem: error.message };
   }
   return report;
+}
+
+/** What is in another encoding was read with its letters replaced. */
+function assertUtf8(file: string): void {
+  if (isUtf8(readFileSync(file))) return;
+  throw new PagurusError("config_invalid", `${file} is not UTF-8; save it as UTF-8 and run this again.`, {
+    details: { file },
+  });
 }
 
 function drafted(stored: string, report: MigratedConfig): ConfigDraft {
   const { source } = report;
   let text = normalizeText(stored);
+  if (!isRecord(parseJson5(text, source)))
+    throw new PagurusError("config_invalid", `${source} holds no object, so nothing of it can be taken.`, {
+      details: { file: source },
+    });
   try {
     const repaired = repairText(stored, source);
     text = repaired.after;
@@ -149,18 +166,29 @@ function assertValid(text: string, file: string, before: string): void {
   );
 }
 
-/** Where lossless-claw keeps its database. */
-export function lcmFileOf(source: string, folder: string, env: Record<string, string | undefined>): string {
-  const own = env["LCM_DATABASE_PATH"];
-  if (own) return expandPath(own, folder);
-  let named: unknown;
+/** Where lossless-claw keeps its database; `named`: its settings or the environment say so, it need not be there. */
+export function lcmFileOf(
+  source: string,
+  folder: string,
+  env: Record<string, string | undefined>,
+): { file: string; named: boolean } {
+  const own = env["LCM_DATABASE_PATH"] || lcmSetting(source);
+  if (own === undefined) return { file: join(folder, "lcm.db"), named: false };
+  const file = expandPath(own, folder);
+  // A home that was moved or copied here still names its old place, perhaps of another system.
+  const beside = join(folder, own.split(/[/\\]/).at(-1) || "lcm.db");
+  return { file: !existsSync(file) && existsSync(beside) ? beside : file, named: true };
+}
+
+function lcmSetting(source: string): string | undefined {
   try {
     const config = parseJson5(readConfigText(source) ?? "", source);
     const at = (key: string): unknown =>
       valueAt(config, ["plugins", "entries", "lossless-claw", "config", key]);
-    named = at("databasePath") ?? at("dbPath");
+    const named = at("databasePath") ?? at("dbPath");
+    return typeof named === "string" && named !== "" ? named : undefined;
   } catch {
     // Told where the configuration is taken.
+    return undefined;
   }
-  return typeof named === "string" && named !== "" ? expandPath(named, folder) : join(folder, "lcm.db");
 }

@@ -3,11 +3,14 @@
  * OpenClaw's names and means what it means there; what it does not have is absent, as engines test for it, and is
  * remembered, so that a plugin which cannot do without it is refused with its name.
  */
+import { realpathSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 import type { ContextEngineFactory } from "../../contract/engine.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import type { HookName } from "../../contract/hooks.ts";
 import type { PluginApi, PluginRegister } from "../../contract/plugin.ts";
 import { hostEngine } from "./engine.ts";
+import { importsOpenClaw } from "./imports.ts";
 import { hostHook, type OpenClawHandler } from "./hooks.ts";
 import { PluginSubagents, type AgentRuns } from "./subagent.ts";
 import {
@@ -56,13 +59,15 @@ export function registerForOpenClaw(register: PluginRegister, place: Place): Plu
   return async (own) => {
     const seen = { used: new Set<string>(), missing: new Set<string>() };
     asked.set(own.id, seen);
+    const { module, folder } = place;
     const api = watched("api", openClawApi(own, place), seen);
     try {
       // The api of another host has another type; the plugin knows which of the two it wants.
       await register(api as unknown as PluginApi);
     } catch (error) {
-      const wanted = [...seen.missing].find((name) => String(error).includes(name.split(".").at(-1) ?? name));
-      if (!(error instanceof TypeError) || wanted === undefined) throw error;
+      if (!(error instanceof TypeError)) throw error;
+      const wanted = [...seen.missing].find((name) => error.message.includes(name.split(".").at(-1) ?? name));
+      if (wanted === undefined) throw hinted(error, own.id, [...seen.missing], { module, folder });
       throw new PagurusError(
         "plugin_failed",
         `The plugin ${own.id} needs ${wanted} of OpenClaw, which this host does not have; use a version of it that does without, or run it in OpenClaw.`,
@@ -72,11 +77,37 @@ export function registerForOpenClaw(register: PluginRegister, place: Place): Plu
   };
 }
 
+/** What the engine of JavaScript says of something that is not there; what a plugin says itself stays as it is. */
+const ABSENT = /is not a (?:function|constructor)|of undefined|of null/;
+
+/** A failure that may come from what this host does not have: with what that is, as far as it is known. */
+function hinted(
+  error: TypeError,
+  id: string,
+  missing: readonly string[],
+  { module, folder }: Pick<Place, "module" | "folder">,
+): Error {
+  const imports = [module, folder].some((path) => importsOpenClaw(pathToFileURL(realpathSync(path))));
+  if (!ABSENT.test(error.message) || (missing.length === 0 && !imports)) return error;
+  const why =
+    missing.length > 0
+      ? `it had asked OpenClaw for ${missing.join(", ")}, which this host does not have`
+      : "perhaps it is a name of openclaw/plugin-sdk that this host does not have";
+  return new PagurusError("plugin_failed", `The plugin ${id} failed: ${error.message} (${why}).`, {
+    cause: error,
+    details: { plugin: id, missing },
+  });
+}
+
 function openClawApi(own: PluginApi, { module, folder, agents }: Place): Record<string, unknown> {
   // The host's configuration is not theirs to change.
   const config = structuredClone(own.config);
   const on = (hook: string, handler: OpenClawHandler): void =>
-    own.on(hook as HookName, hostHook(hook as HookName, handler, own.logger));
+    // What is no handler is refused as such.
+    own.on(
+      hook as HookName,
+      typeof handler === "function" ? hostHook(hook as HookName, handler, own.logger) : handler,
+    );
   return {
     id: own.id,
     name: own.id,
@@ -89,7 +120,10 @@ function openClawApi(own: PluginApi, { module, folder, agents }: Place): Record<
     resolvePath: own.resolvePath,
     runtime: runtimeOf(own, config, agents),
     registerContextEngine: (id: string, factory: ContextEngineFactory) =>
-      own.registerContextEngine(id, async (context) => hostEngine(await factory(context))),
+      own.registerContextEngine(
+        id,
+        typeof factory === "function" ? async (context) => hostEngine(await factory(context)) : factory,
+      ),
     registerAgentHarness: own.registerAgentHarness,
     registerTool: (tool: OpenClawTool | OpenClawToolFactory, named?: { name?: string; names?: string[] }) => {
       const made = hostTools(tool, own.id, config);

@@ -6,12 +6,14 @@ import type { CompactResult } from "../../contract/engine-compaction.ts";
 export function hostEngine(engine: ContextEngine): ContextEngine {
   // What is no engine is refused by whoever asked for it.
   if (typeof engine !== "object" || engine === null) return engine;
-  return new Proxy(engine, {
-    get: (target, name) => {
+  // Not a proxy of the engine itself: of a frozen one every member would have to be answered as it is.
+  return new Proxy(Object.create(engine) as ContextEngine, {
+    set: (_, name, value) => Reflect.set(engine, name, value, engine),
+    get: (_, name) => {
       // On the engine itself, whose private members a proxy does not have.
-      const value: unknown = Reflect.get(target, name, target);
+      const value: unknown = Reflect.get(engine, name, engine);
       if (typeof value !== "function") return value;
-      const member = value.bind(target) as (params: unknown) => unknown;
+      const member = value.bind(engine) as (params: unknown) => unknown;
       if (name === "bootstrap")
         return async (params: unknown) => (await member(params)) ?? { bootstrapped: true };
       if (name === "compact")

@@ -1,4 +1,5 @@
 /** OpenClaw's hook handlers as the host's: the same names, events with the fields that OpenClaw's have beside ours. */
+import { isRecord } from "../../config/record.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import type { HookContext, HookHandler, HookName } from "../../contract/hooks.ts";
 import type { PluginLogger } from "../../contract/plugin.ts";
@@ -19,9 +20,27 @@ export function hostHook<K extends HookName>(
   };
   return async (payload, context) => {
     const answer = await handler(eventOf(name, payload as Record<string, unknown>, context), context);
-    if (name !== "before_prompt_build" || typeof answer !== "object" || answer === null)
-      return answer as Awaited<ReturnType<HookHandler<K>>>;
-    return promptAnswer(answer as Record<string, unknown>, moved) as Awaited<ReturnType<HookHandler<K>>>;
+    if (!isRecord(answer)) return answer as Awaited<ReturnType<HookHandler<K>>>;
+    const own =
+      name === "before_prompt_build"
+        ? promptAnswer(answer, moved)
+        : name === "before_tool_call"
+          ? gateAnswer(answer)
+          : answer;
+    return own as Awaited<ReturnType<HookHandler<K>>>;
+  };
+}
+
+/** A gate that wants somebody asked holds the call back: there is nobody whom a plugin could ask here. */
+function gateAnswer(answer: Record<string, unknown>): Record<string, unknown> {
+  const { requireApproval, block, ...rest } = answer;
+  const wanted = requireApproval !== undefined && requireApproval !== null && requireApproval !== false;
+  if (!wanted || block === true) return answer;
+  return {
+    ...rest,
+    block: true,
+    blockReason:
+      "A plugin wants this call approved, and this host asks for no plugin; a permission rule with ask does.",
   };
 }
 

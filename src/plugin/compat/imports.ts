@@ -45,9 +45,17 @@ export function offerOpenClawImports(): void {
   offered = true;
   registerHooks({
     resolve: (specifier, context, next) => {
-      if (!specifier.startsWith(`${ROOT}/`) && specifier !== ROOT) return next(specifier, context);
+      if (!isOpenClaw(specifier)) return next(specifier, context);
       if (context.parentURL !== undefined) noteOpenClawImport(context.parentURL);
       if (OPENCLAW_SPECIFIERS.includes(specifier)) return { url: SDK, shortCircuit: true };
+      // What else there is of OpenClaw can only be its package, where it lies beside the plugin.
+      if (specifier !== ROOT && !specifier.startsWith(`${ROOT}/`)) {
+        try {
+          return next(specifier, context);
+        } catch {
+          // Told below, with what there is here.
+        }
+      }
       throw new PagurusError(
         "plugin_failed",
         `The plugin imports ${specifier}, which this host does not have (it has ${[ROOT, ...SUBPATHS.map((name) => `/${name}`)].join(", ")}); use a version of the plugin that does without it, or run it in OpenClaw.`,
@@ -55,6 +63,10 @@ export function offerOpenClawImports(): void {
       );
     },
   });
+}
+
+function isOpenClaw(specifier: string): boolean {
+  return specifier === "openclaw" || specifier.startsWith("openclaw/");
 }
 
 /** Remembers that a module has imported an OpenClaw name by another way than Node's. */

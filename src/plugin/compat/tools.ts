@@ -36,7 +36,7 @@ const KEPT_SESSIONS = 64;
 
 /**
  * The tools that a plugin registers. A factory is called for the catalog, with no session or, where it makes nothing
- * then, for `main`; and once for each session in which one of its tools is called. Throws what the factory throws.
+ * then or throws, for `main`; and once for each session in which one of its tools is called. Throws what the factory throws.
  */
 export function hostTools(
   given: OpenClawTool | OpenClawToolFactory,
@@ -44,9 +44,9 @@ export function hostTools(
   config: unknown,
 ): PluginTool[] {
   if (typeof given !== "function") return [hostTool(given, () => given)];
-  const specs = listOf(given({ config }));
   const ofSession = new Map<string, OpenClawTool[]>();
-  const known = specs.length > 0 ? specs : listOf(given({ config, sessionKey: "main" }));
+  const specs = withoutSession(given, config);
+  const known = specs.length > 0 ? specs : listOf(given({ config, sessionKey: "main", sessionId: "main" }));
   return known.map((spec) =>
     hostTool(spec, ({ sessionKey, sessionId, cwd }) => {
       const made =
@@ -65,6 +65,16 @@ export function hostTools(
       );
     }),
   );
+}
+
+/** None where the factory cannot do without a session. */
+function withoutSession(factory: OpenClawToolFactory, config: unknown): OpenClawTool[] {
+  try {
+    return listOf(factory({ config }));
+  } catch {
+    // Asked again with a session; what it throws then is told.
+    return [];
+  }
 }
 
 let calls = 0;
@@ -110,8 +120,8 @@ export interface OpenClawCommand {
 /** A command of OpenClaw's; who says it is allowed to: this host's channels are the user's own. */
 export function hostCommand(command: OpenClawCommand, config: unknown): PluginCommand {
   return {
-    // The host's commands have no "_" in their names.
-    name: command.name.replaceAll("_", "-"),
+    // The host's commands have neither "_" nor capitals in their names.
+    name: command.name.trim().toLowerCase().replaceAll("_", "-"),
     usage: command.acceptsArgs === true ? "[arguments]" : "",
     summary: command.description ?? command.name,
     run: async (args, { sessionKey, sessionId, agentId, signal }) => {

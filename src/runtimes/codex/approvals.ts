@@ -4,10 +4,18 @@
  */
 import type { HarnessTurn } from "../../contract/harness.ts";
 import type { ImagePart, TextPart } from "../../contract/message.ts";
+import type { ToolOutcome } from "../../contract/tool.ts";
 import { text, type Fields } from "./fields.ts";
 
 /** The file changes that an item of Codex has announced, by item id. */
 export type AnnouncedChanges = ReadonlyMap<string, readonly { path: string; diff: string }[]>;
+
+/** What a request of Codex needs beside itself, and who hears of what came of it. */
+export interface RequestWatcher {
+  announced: AnnouncedChanges;
+  /** A tool of the host has answered; Codex is told next. */
+  onOutcome(callId: string, outcome: ToolOutcome): void;
+}
 
 /** A word of a command line, quotes and escapes resolved, and where it ends; undefined for a line that is cut short. */
 function wordAt(line: string, from: number): { word: string; end: number } | undefined {
@@ -42,7 +50,7 @@ function contentItem(part: TextPart | ImagePart): object {
     : { type: "inputImage", imageUrl: `data:${part.mimeType};base64,${part.data}` };
 }
 
-async function callTool(turn: HarnessTurn, params: Fields): Promise<object> {
+async function callTool(turn: HarnessTurn, params: Fields, watcher: RequestWatcher): Promise<object> {
   const { callId, tool, arguments: given } = params;
   const values = typeof given === "object" && given !== null && !Array.isArray(given) ? given : {};
   const call = {
@@ -51,7 +59,9 @@ async function callTool(turn: HarnessTurn, params: Fields): Promise<object> {
     name: text(tool),
     arguments: values as Record<string, unknown>,
   };
-  const { content, isError } = await turn.tools.call(call, turn.signal);
+  const outcome = await turn.tools.call(call, turn.signal);
+  watcher.onOutcome(call.id, outcome);
+  const { content, isError } = outcome;
   // Codex does not tell the model that a call failed: the words have to.
   const said =
     isError && !content.some((part) => part.type === "text" && /fail|error|denied|block/i.test(part.text));
@@ -86,15 +96,15 @@ export function answerRequest(
   turn: HarnessTurn,
   method: string,
   params: Fields,
-  announced: AnnouncedChanges,
+  watcher: RequestWatcher,
 ): Promise<object> | undefined {
   switch (method) {
     case "item/tool/call":
-      return callTool(turn, params);
+      return callTool(turn, params, watcher);
     case "item/commandExecution/requestApproval":
       return decide(turn, text(params["itemId"]), "shell", { command: bareCommand(text(params["command"])) });
     case "item/fileChange/requestApproval":
-      return decideChanges(turn, params, announced);
+      return decideChanges(turn, params, watcher.announced);
     case "item/permissions/requestApproval":
       return Promise.resolve({ permissions: {}, scope: "turn" });
     default:

@@ -84,7 +84,7 @@ export function createCodexHarness(options: CodexOptions): AgentHarness {
     label: "Codex app-server",
     contract: HARNESS_CONTRACT,
     execution: { kind: "child-process", detail: "codex app-server" },
-    seam: "thread",
+    seam: options.seam ?? "thread",
     capabilities: [
       "bootstrap",
       "assemble-before-prompt",
@@ -92,9 +92,11 @@ export function createCodexHarness(options: CodexOptions): AgentHarness {
       "maintain",
       "compact",
       "runtime-llm-complete",
-      "thread-bootstrap-projection",
+      // Told as text, each turn has a thread of its own.
+      ...(options.seam === "projection" ? [] : (["thread-bootstrap-projection"] as const)),
     ],
     nativeTools: NATIVE_TOOLS,
+    nativeSkills: [".agents/skills", ".codex/skills"],
     surfaces: CODEX_SURFACES,
     ...codexClaims(options),
     runTurn: async (turn) => {

@@ -6,7 +6,9 @@
 import type {
   AgentMessage,
   AssistantMessage,
+  ImagePart,
   StopReason,
+  TextPart,
   ToolResultMessage,
   Usage,
 } from "../../contract/message.ts";
@@ -28,6 +30,8 @@ export class TurnMirror {
   readonly #answered = new Set<string>();
   /** Outcome of a call as its item says it, by call id. */
   readonly #failed = new Set<string>();
+  /** Images that the host's tools gave Codex, by call id. */
+  readonly #given = new Map<string, ImagePart[]>();
   #content: AssistantMessage["content"] = [];
   /** Text that has streamed in and no item holds yet, by item. */
   readonly #streamed = new Map<string, string>();
@@ -52,6 +56,12 @@ export class TurnMirror {
   /** The call has failed: its item says so, its output does not. */
   failed(callId: string): void {
     this.#failed.add(callId);
+  }
+
+  /** What a tool of the host has answered; Codex records large images as it shows them, smaller and encoded anew. */
+  answered(callId: string, content: readonly (TextPart | ImagePart)[]): void {
+    const images = content.filter((part) => part.type === "image");
+    if (images.length > 0) this.#given.set(callId, images);
   }
 
   /** The answer broke off and is asked for again: Codex drops what no item holds, and so do we. */
@@ -129,8 +139,18 @@ export class TurnMirror {
     // An output without a call is a fragment that Codex shows so, or somebody else's.
     if (toolName === undefined || this.#answered.has(toolCallId)) return;
     this.#flush(undefined, "toolUse");
-    const content = itemOutput(item.type === "tool_search_output" ? "done" : item["output"]);
+    const shown = itemOutput(item.type === "tool_search_output" ? "done" : item["output"]);
+    const content = this.#withGiven(toolCallId, shown);
     this.#result({ toolCallId, toolName, content, isError: this.#failed.has(toolCallId) });
+  }
+
+  #withGiven(callId: string, shown: (TextPart | ImagePart)[]): (TextPart | ImagePart)[] {
+    const given = this.#given.get(callId);
+    this.#given.delete(callId);
+    // One that Codex could not read is left out with words for it, which the model was shown.
+    if (given?.length !== shown.filter(({ type }) => type === "image").length) return shown;
+    const images = given.values();
+    return shown.map((part) => (part.type === "image" ? (images.next().value ?? part) : part));
   }
 
   #result(result: Omit<ToolResultMessage, "role" | "timestamp">): void {

@@ -85,7 +85,8 @@ export class NativeThreads {
     const params: GetAccountParams = { refreshToken: false };
     const account = await asked<GetAccountResponse>(server, "account/read", params, signal);
     const program = [found.command, ...found.args].join(" ");
-    return { program, version: server.version, login: loginOf(account) };
+    const { version, drift } = server;
+    return { program, version, login: loginOf(account), ...(drift === undefined ? {} : { drift }) };
   }
 
   async #wholeId(beginning: string, signal: AbortSignal | undefined): Promise<string> {

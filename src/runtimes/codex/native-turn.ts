@@ -3,6 +3,7 @@ import type { PagurusError } from "../../contract/errors.ts";
 import type { PlanStep, TurnEvent } from "../../contract/events.ts";
 import type { HarnessTurn } from "../../contract/harness.ts";
 import type { AgentMessage, Usage } from "../../contract/message.ts";
+import type { ToolOutcome } from "../../contract/tool.ts";
 import type { ThreadListener } from "./app-server.ts";
 import { answerRequest, bareCommand } from "./approvals.ts";
 import { fields, text, type Fields } from "./fields.ts";
@@ -116,6 +117,8 @@ export class NativeTurn implements ThreadListener {
   readonly #turn: HarnessTurn;
   readonly #mirror: TurnMirror;
   readonly #changes = new Map<string, { path: string; diff: string }[]>();
+  /** What the host's tools answered, by call id, until it is told. */
+  readonly #outcomes = new Map<string, ToolOutcome>();
   readonly #end = Promise.withResolvers<NativeEnd>();
   #written: Promise<void> = Promise.resolve();
   readonly #exceeds = Promise.withResolvers<"exceeded">();
@@ -174,9 +177,20 @@ export class NativeTurn implements ThreadListener {
   }
 
   async request(method: string, params: unknown): Promise<unknown> {
-    const answer = answerRequest(this.#turn, method, fields(params), this.#changes);
+    const given = fields(params);
+    // What an agent of Codex's own calls is not told.
+    const isOwn = text(given["threadId"]) === this.#watcher.thread.id;
+    const answer = answerRequest(this.#turn, method, given, {
+      announced: this.#changes,
+      onOutcome: (callId, outcome) => (isOwn ? this.#called(callId, outcome) : undefined),
+    });
     if (!answer) throw new Error(`Pagurus does not answer ${method}.`);
     return answer;
+  }
+
+  #called(callId: string, outcome: ToolOutcome): void {
+    this.#outcomes.set(callId, outcome);
+    this.#mirror.answered(callId, outcome.content);
   }
 
   notification(method: string, params: unknown): void {
@@ -289,8 +303,9 @@ export class NativeTurn implements ThreadListener {
     if (!tool) return;
     const isError = this.#callEnded(item);
     const toolCallId = text(item["id"]);
-    const content = [{ type: "text" as const, text: outputText(item) }];
-    this.#emit({ type: "tool.completed", toolCallId, toolName: tool.name, outcome: { content, isError } });
+    const outcome = this.#outcomes.get(toolCallId) ?? { content: [{ type: "text", text: outputText(item) }] };
+    this.#outcomes.delete(toolCallId);
+    this.#emit({ type: "tool.completed", toolCallId, toolName: tool.name, outcome: { ...outcome, isError } });
   }
 
   /** Whether it failed: the item says so, its output does not. */

@@ -18,20 +18,24 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : [];
 }
 
+/** The end of the year 9999: later ones are written in another form. */
+const LAST_TIME = 253_402_300_799_999;
+
 /** Milliseconds since the epoch of an ISO 8601 text, of SQLite's `YYYY-MM-DD HH:MM:SS` (UTC), or of a number of them. */
 export function timeOf(value: unknown): number | undefined {
-  if (typeof value === "number") return Number.isFinite(value) && value > 0 ? value : undefined;
+  if (typeof value === "number") return value > 0 && value <= LAST_TIME ? value : undefined;
   if (typeof value !== "string") return undefined;
   const sqlite = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?$/.test(value);
   const time = Date.parse(sqlite ? `${value.replace(" ", "T")}Z` : value);
-  return Number.isNaN(time) || time <= 0 ? undefined : time;
+  return time > 0 && time <= LAST_TIME ? time : undefined;
 }
 
 /** A JSON object in a text; undefined for any other text. */
 export function parseFields(text: unknown): Fields | undefined {
   if (typeof text !== "string" || !text.trimStart().startsWith("{")) return undefined;
   try {
-    return fieldsOf(JSON.parse(text));
+    // A mark of the byte order is a blank to `trim`, and no JSON.
+    return fieldsOf(JSON.parse(text.trim()));
   } catch {
     // The caller keeps the text as it is.
     return undefined;

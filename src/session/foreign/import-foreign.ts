@@ -72,6 +72,13 @@ export async function draw(
   const draft = new Draft({ seed, now, tally, write, ...awaits });
   await paced(source.fill(draft, tally));
   if (tally.messageCount + tally.notices + tally.summaries > 0) return tally;
+  const [first] = tally.unreadable;
+  // Nothing that can be read is not nothing.
+  if (first)
+    throw new PagurusError(
+      "import_invalid",
+      `The session ${source.sourceId} has lines, and none that is a message can be read (line ${first.line}: ${first.problem}); nothing of it was imported.`,
+    );
   throw new PagurusError(
     "import_invalid",
     `The session ${source.sourceId} holds no message; there is nothing to import.`,

@@ -1,4 +1,5 @@
 /** What the readers of JSON lines share: lines that cannot be used are told and kept. */
+import { isUtf8 } from "node:buffer";
 import { IMPORTED_LINE, type Draft, type DraftItem } from "./draft.ts";
 import type { Fields } from "./fields.ts";
 import { sourceLines, type SourceLine } from "./source-lines.ts";
@@ -36,10 +37,20 @@ export function* usable(
 }
 
 function keepUnreadable(draft: Draft, tally: Tally, line: SourceLine): void {
-  const problem = line.problem ?? "it cannot be read";
-  tally.cannotRead(line.number, problem);
-  const text = line.bytes.subarray(0, KEPT_BYTES).toString("utf8");
-  const data = { kind: "unreadable line", line: line.number, problem, text };
+  const { bytes, number } = line;
+  const why = line.problem ?? "it cannot be read";
+  const problem = bytes.length > KEPT_BYTES ? `${why}; its first MiB is kept` : why;
+  tally.cannotRead(number, problem);
+  // In Latin-1 every byte is a character: what is in another encoding stays as it is.
+  const encoding = isUtf8(bytes) ? "utf8" : "latin1";
+  const text = bytes.subarray(0, KEPT_BYTES).toString(encoding);
+  const data = {
+    kind: "unreadable line",
+    line: number,
+    problem,
+    text,
+    ...(encoding === "utf8" ? {} : { encoding }),
+  };
   draft.add({ body: { type: "custom", customType: IMPORTED_LINE, data } });
 }
 

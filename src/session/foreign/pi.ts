@@ -12,10 +12,7 @@ import { SLICE, type ForeignSession, type Paced } from "./source.ts";
 import { sourceLines, type SourceLine } from "./source-lines.ts";
 import type { Tally } from "./tally.ts";
 
-interface Line {
-  number: number;
-  value: Fields;
-}
+type Line = SourceLine & { value: Fields };
 
 export function* openPi(file: OpenFile): Paced<ForeignSession> {
   const results = new Map<string, number>();
@@ -50,6 +47,8 @@ export class PiReader {
   readonly #results: Map<string, number>;
   /** Keys of the entries that make no item of their own: that of what they follow. */
   readonly #anchors = new Map<string, string | null>();
+  /** What the entry of a key says, hashed. */
+  readonly #said = new Map<string, string>();
   /** Keys in the order of the file; version 1 refers to entries by their number. */
   readonly #order: (string | null)[] = [];
   #latest: string | null = null;
@@ -87,10 +86,13 @@ export class PiReader {
       return;
     }
     const key = textOf(value["id"]) ?? `line ${number}`;
+    const said = hash("sha1", line.bytes, "base64");
     if (this.#anchors.has(key)) {
-      this.#tally.leaveOut("entry that is there twice");
+      if (this.#said.get(key) === said) this.#tally.leaveOut("entry that is there twice");
+      else keepLine(this.#draft, "entry with the id of another", line);
       return;
     }
+    this.#said.set(key, said);
     const parent = this.#parent(value);
     const at = timeOf(fieldsOf(value["message"])?.["timestamp"]) ?? timeOf(value["timestamp"]);
     const taken = this.#entry(line, type, { key, parent, at });

@@ -1,9 +1,10 @@
 /**
- * A local model for conformance runs: it speaks OpenAI's Responses and Chat Completions APIs, streaming or whole,
+ * A local model for conformance runs: it speaks OpenAI's Responses and Chat Completions and Anthropic's Messages APIs,
  * answers as it is told, and keeps what it was asked.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { anthropicMessages } from "./anthropic-messages.ts";
 import { openAiCompletions } from "./openai-completions.ts";
 import { openAiResponses } from "./openai-responses.ts";
 import { seen, type SeenRequest } from "./seen.ts";
@@ -12,7 +13,11 @@ import type { Frame, RecordedRequest, ReplyStep, ReplyUsage } from "./script.ts"
 /** Answers a request; `index` is its number. */
 export type Script = (request: SeenRequest, index: number) => ReplyStep | Promise<ReplyStep>;
 
-const WRITERS = { "/v1/responses": openAiResponses, "/v1/chat/completions": openAiCompletions };
+const WRITERS = {
+  "/v1/responses": openAiResponses,
+  "/v1/chat/completions": openAiCompletions,
+  "/v1/messages": anthropicMessages,
+};
 
 export class ScriptedEndpoint {
   /** Requests to the model, in order. */

@@ -14,7 +14,7 @@ export interface ReplyUsage {
 export interface ReplyToolCall {
   id: string;
   name: string;
-  /** OpenAI Responses: of a tool that stands in a namespace. */
+  /** Of a tool that stands in one: a field of OpenAI's Responses API, a part of the name in Anthropic's Messages. */
   namespace?: string;
   arguments: Record<string, unknown>;
   /** Google: the thought signature of the call. */

@@ -1,4 +1,4 @@
-/** A model request as it reached the endpoint, whichever of the two OpenAI protocols it came in. */
+/** A model request as it reached the endpoint, whichever of the protocols it came in. */
 import { isRecord } from "../check.ts";
 import type { RecordedRequest } from "./script.ts";
 
@@ -9,6 +9,8 @@ export interface SeenItem {
   text: string;
   /** Ids of the calls that it holds, or of the one whose result it is. */
   callIds: string[];
+  /** Images that it holds, as URLs; absent where there are none. */
+  images?: string[];
 }
 
 export interface SeenRequest {
@@ -17,14 +19,52 @@ export interface SeenRequest {
   tools: { name: string; namespace?: string }[];
 }
 
-/** Reads a request body of the Responses or the Chat Completions API. */
-export function seen({ body }: RecordedRequest): SeenRequest {
+/** Reads a request body of the Responses, the Chat Completions or the Messages API. */
+export function seen({ body, path }: RecordedRequest): SeenRequest {
+  if (path.endsWith("/messages")) return messagesSeen(body);
   const tools = toolsOf(list(body["tools"]));
   if (!Array.isArray(body["input"]))
     return { items: list(body["messages"]).map((message) => chatItem(message)), tools };
   const instructions = typeof body["instructions"] === "string" ? body["instructions"] : "";
   const first: SeenItem[] = instructions === "" ? [] : [{ role: "system", text: instructions, callIds: [] }];
   return { items: [...first, ...list(body["input"]).flatMap((item) => responsesItem(item))], tools };
+}
+
+/** Anthropic's: results of tools are parts of what a user says, and a tool of an MCP server has the server's name in its own. */
+function messagesSeen(body: Record<string, unknown>): SeenRequest {
+  const system: SeenItem[] = wordsOf(body["system"]) === "" ? [] : [item("system", body["system"])];
+  const said = list(body["messages"]).flatMap(({ role, content }): SeenItem[] => {
+    const parts = list(content);
+    const results = parts.filter(({ type }) => type === "tool_result");
+    const others = parts.filter(({ type }) => type !== "tool_result");
+    const calls = parts.filter(({ type }) => type === "tool_use");
+    const given = calls.map(({ input }) => JSON.stringify(input)).join("");
+    const rest = typeof content === "string" ? content : others;
+    const own = item(
+      roleOf(role),
+      rest,
+      given,
+      calls.map(({ id }) => String(id)),
+    );
+    const told = typeof content === "string" || others.length > 0 ? [own] : [];
+    return [
+      ...results.map((part) => item("tool", part["content"], "", [String(part["tool_use_id"])])),
+      ...told,
+    ];
+  });
+  const tools = list(body["tools"]).map(({ name }) => {
+    const [, namespace, own] = /^(mcp__.+?)__(.+)$/.exec(String(name)) ?? [];
+    return namespace === undefined || own === undefined ? { name: String(name) } : { name: own, namespace };
+  });
+  return { items: [...system, ...said], tools };
+}
+
+function item(role: SeenItem["role"], content: unknown, more = "", callIds: string[] = []): SeenItem {
+  const images = list(content).flatMap(({ source }) =>
+    isRecord(source) ? [`data:${String(source["media_type"])};base64,${String(source["data"])}`] : [],
+  );
+  const shown = images.length === 0 ? {} : { images };
+  return { role, text: wordsOf(content) + more, callIds, ...shown };
 }
 
 function list(value: unknown): Record<string, unknown>[] {
@@ -36,6 +76,15 @@ function wordsOf(value: unknown): string {
   return list(value)
     .map((part) => (typeof part["text"] === "string" ? part["text"] : ""))
     .join("");
+}
+
+/** Parts that are images: `image_url` is a text in the Responses API and an object in the other one. */
+function imagesOf(value: unknown): { images?: string[] } {
+  const images = list(value).flatMap(({ image_url: at }) => {
+    const url = isRecord(at) ? at["url"] : at;
+    return typeof url === "string" ? [url] : [];
+  });
+  return images.length === 0 ? {} : { images };
 }
 
 function textOf(value: unknown): string | undefined {
@@ -50,8 +99,12 @@ function roleOf(role: unknown): SeenItem["role"] {
 function responsesItem(item: Record<string, unknown>): SeenItem[] {
   const type = textOf(item["type"]) ?? "message";
   const callIds = typeof item["call_id"] === "string" ? [item["call_id"]] : [];
-  if (type === "message") return [{ role: roleOf(item["role"]), text: wordsOf(item["content"]), callIds }];
-  if (type.endsWith("_call_output")) return [{ role: "tool", text: wordsOf(item["output"]), callIds }];
+  const content = item["content"];
+  if (type === "message")
+    return [{ role: roleOf(item["role"]), text: wordsOf(content), callIds, ...imagesOf(content) }];
+  const output = item["output"];
+  if (type.endsWith("_call_output"))
+    return [{ role: "tool", text: wordsOf(output), callIds, ...imagesOf(output) }];
   if (type.endsWith("_call"))
     return [{ role: "assistant", text: textOf(item["arguments"]) ?? textOf(item["input"]) ?? "", callIds }];
   return [];
@@ -67,6 +120,7 @@ function chatItem(message: Record<string, unknown>): SeenItem {
     role: roleOf(message["role"]),
     text: [wordsOf(message["content"]), ...given].join(""),
     callIds: typeof result === "string" ? [result] : calls.map((call) => String(call["id"])),
+    ...imagesOf(message["content"]),
   };
 }
 

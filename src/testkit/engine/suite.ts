@@ -93,14 +93,16 @@ function openCheck(
   options: EngineSuiteOptions,
 ): { context: CheckContext; end(): Promise<void> } {
   const folder = mkdtempSync(join(tmpdir(), "pagurus-testkit-"));
-  const stages: EngineStage[] = [];
+  /** A check that is left in the midst of opening one still has it to be ended. */
+  const opening: Promise<EngineStage>[] = [];
   const ms = options.deadlineMs ?? CHECK_DEADLINE_MS;
   const context: CheckContext = {
     graceMs: ms * GRACE_SHARE,
     stage: async (stageOptions: StageOptions = {}) => {
-      const dir = join(folder, String(stages.length));
-      const made = await EngineStage.open(options.create, { ...stageOptions, dir });
-      stages.push(made);
+      const dir = join(folder, String(opening.length));
+      const opens = EngineStage.open(options.create, { ...stageOptions, dir });
+      opening.push(opens);
+      const made = await opens;
       if (check.needs !== undefined && typeof made.engine[check.needs] !== "function")
         throw new NotOffered(`The engine has no ${check.needs}().`);
       return made;
@@ -109,7 +111,13 @@ function openCheck(
   return {
     context,
     end: async () => {
-      for (const stage of stages) await endQuietly(stage, Math.min(ms, DISPOSE_DEADLINE_MS));
+      const within = Math.min(ms, DISPOSE_DEADLINE_MS);
+      for (const opens of opening) {
+        const stage = await withDeadline(() => opens, { ms: within, label: "Opening" }).catch(
+          () => undefined,
+        );
+        if (stage) await endQuietly(stage, within);
+      }
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -37,7 +37,11 @@ export interface HarnessUnderTest {
 }
 
 /** Protocols that the suite's model speaks, in the order in which they are tried. */
-export const SUITE_APIS = ["openai-responses", "openai-completions"] as const satisfies readonly ModelApi[];
+export const SUITE_APIS = [
+  "openai-responses",
+  "openai-completions",
+  "anthropic-messages",
+] as const satisfies readonly ModelApi[];
 export type SuiteApi = (typeof SUITE_APIS)[number];
 
 export interface HarnessPlace {
@@ -85,6 +89,10 @@ export class HarnessStage {
   tool: Tool = () => Promise.resolve(said("noted"));
   /** Answers `before_tool_call`: why a call is blocked. */
   block: (toolName: string) => string | undefined = () => undefined;
+  /** Answers `before_tool_call`: other arguments for a call. */
+  rewrite: (toolName: string) => Record<string, unknown> | undefined = () => undefined;
+  /** Told by `after_tool_call` of each call that was made. */
+  called: (toolName: string) => void = () => undefined;
   /** What the suite's other runtime answers. */
   otherAnswer = "Said by the other.";
   /** What `before_prompt_build` prepends to the system prompt. */
@@ -151,7 +159,7 @@ export class HarnessStage {
 
   #config(slot: string): Record<string, unknown> {
     const { runtime, api = "openai-responses", plugins } = this.#under;
-    const model = { id: MODEL_ID, contextWindow: 200_000, maxTokens: 4_000 };
+    const model = { id: MODEL_ID, contextWindow: 200_000, maxTokens: 4_000, input: ["text", "image"] };
     const provider = { api, baseUrl: this.endpoint.url, apiKey: API_KEY, models: [model] };
     return {
       models: { providers: { suite: provider } },
@@ -180,7 +188,13 @@ export class HarnessStage {
     );
     api.on("before_tool_call", ({ toolName }) => {
       const blockReason = this.block(toolName);
-      return blockReason === undefined ? undefined : { block: true, blockReason };
+      if (blockReason !== undefined) return { block: true, blockReason };
+      const params = this.rewrite(toolName);
+      return params && { params };
+    });
+    api.on("after_tool_call", ({ toolName }) => {
+      this.called(toolName);
+      return undefined;
     });
   }
 

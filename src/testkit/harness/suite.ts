@@ -17,6 +17,7 @@ import {
   type SuiteChoice,
   type SuiteReport,
 } from "../suite.ts";
+import { declaredChecks } from "./checks/declared.ts";
 import { duringChecks } from "./checks/during.ts";
 import { endChecks } from "./checks/end.ts";
 import { engineChecks } from "./checks/engine.ts";
@@ -47,6 +48,7 @@ const CHECKS: readonly HarnessCheck[] = [
   ...duringChecks,
   ...threadChecks,
   ...receiptChecks,
+  ...declaredChecks,
   ...endChecks,
 ];
 
@@ -135,14 +137,16 @@ function openCheck(
   ms: number,
 ): { context: CheckContext; end(): Promise<void> } {
   const folder = mkdtempSync(join(tmpdir(), "pagurus-testkit-"));
-  const stages: HarnessStage[] = [];
+  /** A check that is left in the midst of opening one still has it to be closed. */
+  const opening: Promise<HarnessStage>[] = [];
   const { needs } = check;
   const context: CheckContext = {
     graceMs: ms * GRACE_SHARE,
     stage: async (stageOptions = {}) => {
-      const dir = join(folder, String(stages.length));
-      const made = await open(check, { ...stageOptions, dir });
-      stages.push(made);
+      const dir = join(folder, String(opening.length));
+      const opens = open(check, { ...stageOptions, dir });
+      opening.push(opens);
+      const made = await opens;
       if (needs === undefined) return made;
       const { capabilities } = await made.facts();
       if (!capabilities.includes(needs))
@@ -155,7 +159,13 @@ function openCheck(
   return {
     context,
     end: async () => {
-      for (const stage of stages) await endQuietly(stage, Math.min(ms, CLOSE_DEADLINE_MS));
+      const within = Math.min(ms, CLOSE_DEADLINE_MS);
+      for (const opens of opening) {
+        const stage = await withDeadline(() => opens, { ms: within, label: "Opening" }).catch(
+          () => undefined,
+        );
+        if (stage) await endQuietly(stage, within);
+      }
       rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
     },
   };

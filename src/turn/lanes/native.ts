@@ -6,6 +6,7 @@ import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { HarnessBinding, NativeCompaction } from "../../contract/harness.ts";
 import type { CompactionReport } from "../../contract/host.ts";
 import { readBinding, writeBinding } from "../../session/bindings.ts";
+import { NATIVE_COMPACTION_ENTRY } from "../native-compactions.ts";
 import { governs } from "../native-context.ts";
 import { Announcement } from "./announce.ts";
 import type { LaneScope } from "./scope.ts";
@@ -67,6 +68,8 @@ export async function compactInRuntime(
     announcement.failed(reason ?? "nothing was compacted", backend);
     return { compacted, reason: reason ?? "nothing was compacted" };
   }
+  const data = { trigger: facts.trigger, handledBy: backend, tokensBefore, tokensAfter };
+  session.writer.append({ type: "custom", customType: NATIVE_COMPACTION_ENTRY, data });
   await announcement.completed({ tokensBefore, tokensAfter, handledBy: backend });
   return { compacted, tokensBefore, tokensAfter };
 }

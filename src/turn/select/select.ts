@@ -63,12 +63,22 @@ export function traceSelection(input: SelectionInput): Selection {
 }
 
 /** The choice without its harness. */
-export function reasonOf({ rule, source, why }: RuntimeReason): RuntimeReason {
-  return { rule, source, ...(why === undefined ? {} : { why }) };
+export function reasonOf({ rule, source, agentId, why }: RuntimeReason): RuntimeReason {
+  return {
+    rule,
+    source,
+    ...(agentId === undefined ? {} : { agentId }),
+    ...(why === undefined ? {} : { why }),
+  };
 }
 
 function placed(place: PolicyPlace | undefined): RuntimeReason {
-  return { rule: place?.rule ?? "compatibility", source: place?.source ?? "" };
+  const agentId = place?.policy?.agentId;
+  return {
+    rule: place?.rule ?? "compatibility",
+    source: place?.source ?? "",
+    ...(agentId === undefined ? {} : { agentId }),
+  };
 }
 
 function policyStep({ rule, source, policy }: PolicyPlace, index: number, deciding: number): SelectionStep {

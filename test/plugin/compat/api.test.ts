@@ -100,6 +100,44 @@ describe("the api of OpenClaw", () => {
     ]);
   });
 
+  it("takes an engine that is frozen", async () => {
+    const registry = await loadFrom(
+      openClawPlugin(`const engine = { info: { id: "e" }, bootstrap: async () => undefined, compact: async () => ({ ok: true, compacted: false }) };
+        api.registerContextEngine("e", () => Object.freeze(engine));`),
+    );
+    const engine = await registry.engine("e")({});
+    assert.deepEqual(await engine.bootstrap?.({ sessionId: "s", sessionFile: "x" }), { bootstrapped: true });
+    assert.deepEqual(["compact" in engine, "commitTurn" in engine], [true, false]);
+  });
+
+  it("refuses what is no function when the plugin registers, and names what it registers twice", async () => {
+    const reason = async (body: string): Promise<string> =>
+      reasons(await loadFrom(openClawPlugin(body))).join();
+    const none = "undefined";
+    assert.match(
+      await reason(`api.on("session_start", ${none});`),
+      /no function for the handler of the hook/,
+    );
+    assert.match(await reason(`api.registerContextEngine("e", ${none});`), /no function for the factory of/);
+    const twice = 'api.registerContextEngine("e", () => ({}));';
+    assert.match(await reason(twice + twice), /^The plugin claw registers the engine e twice;/);
+  });
+
+  it("tells with a failure what of OpenClaw is not here", async () => {
+    const reason = async (body: string, head?: string): Promise<string> =>
+      reasons(await loadFrom(openClawPlugin(body, head))).join();
+    assert.match(
+      await reason("api.runtime.tts.speak();"),
+      /it had asked OpenClaw for api\.runtime\.tts, which/,
+    );
+    const sdk = 'import * as sdk from "openclaw/plugin-sdk";';
+    assert.match(await reason("sdk.nothing();", sdk), /nothing is not a function \(perhaps it is a name of/);
+    assert.match(
+      await reason("", 'import "openclaw";'),
+      /^The plugin imports openclaw, which this host does not/,
+    );
+  });
+
   it("starts and stops a plugin's service with the host", async () => {
     const registry = await loadFrom(
       openClawPlugin(`const seen = [];
@@ -171,6 +209,16 @@ describe("a tool of OpenClaw's", () => {
     await assert.rejects(() => ask("none"), /makes no tool where for this session/);
   });
 
+  it("whose making fails without a session is made for one", async () => {
+    const registry = await loadFrom(
+      openClawPlugin(
+        'api.registerTool(({ sessionKey }) => ({ name: "needs", execute: () => sessionKey.toUpperCase(), description: sessionKey.slice(1) }));',
+      ),
+    );
+    const { content } = await toolOf(registry, "needs").execute({}, CONTEXT);
+    assert.deepEqual(content, [{ type: "text", text: "MAIN" }]);
+  });
+
   it("that is made for sessions only is offered, and one that is not made at all is named in the log", async () => {
     const { registry, warned } = await loadLogged(`
       api.registerTool(({ sessionKey }) => (sessionKey ? { name: "needs", execute: () => sessionKey } : null));
@@ -235,11 +283,25 @@ describe("a hook of OpenClaw's", () => {
     );
   });
 
+  it("that wants a call approved holds it back: nobody can be asked by a plugin here", async () => {
+    const { registry } = await loadLogged(
+      'api.on("before_tool_call", (event) => (event.params.quiet ? { params: {} } : { requireApproval: { title: "Sure?" } }));',
+    );
+    const [hook] = registry.hooks("before_tool_call");
+    const ask = async (params: Record<string, unknown>) =>
+      hook?.handler({ toolCallId: "1", toolName: "exec", params }, ids);
+    assert.deepEqual(await ask({ quiet: true }), { params: {} });
+    const held = await ask({});
+    assert.equal(held?.block, true);
+    assert.match(held?.blockReason ?? "", /wants this call approved/);
+  });
+
   it("that does not exist here is named in the log, and the rest of the plugin works", async () => {
     const { registry, warned } = await loadLogged(
       `api.on("message_received", () => undefined); ${SAYS("1")}`,
     );
     assert.deepEqual(warned, [{ hook: "message_received" }]);
+    assert.deepEqual(registry.unheardHooks, [{ pluginId: "claw", hooks: ["message_received"] }]);
     assert.equal(saidBy(registry), "1");
   });
 });

@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
+import { crc32, deflateSync } from "node:zlib";
 import type { PluginRegister } from "../../../src/contract/plugin.ts";
+import type { ToolOutcome } from "../../../src/contract/tool.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 
 describe("an agent that Codex starts by itself", () => {
@@ -120,5 +122,70 @@ describe("Codex's own tools", () => {
     await bench.ask(pagurus, "Begin.");
     assert.ok(!existsSync(join(bench.cwd, "secret/a.txt")));
     assert.ok(existsSync(join(bench.cwd, "a.txt")));
+  });
+});
+
+/** A grey picture of a single tone; Codex shows one of more than some thousand pixels smaller than it is. */
+function picture(width: number, height: number): string {
+  const chunk = (type: string, data: Buffer): Buffer => {
+    const body = Buffer.concat([Buffer.from(type), data]);
+    const ends = Buffer.alloc(8);
+    ends.writeUInt32BE(data.length, 0);
+    ends.writeUInt32BE(crc32(body), 4);
+    return Buffer.concat([ends.subarray(0, 4), body, ends.subarray(4)]);
+  };
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(width, 0);
+  head.writeUInt32BE(height, 4);
+  head[8] = 8;
+  const pixels = deflateSync(Buffer.alloc((width + 1) * height));
+  const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
+  const chunks = [chunk("IHDR", head), chunk("IDAT", pixels), chunk("IEND", Buffer.alloc(0))];
+  return Buffer.concat([signature, ...chunks]).toString("base64");
+}
+
+describe("tools of the host", () => {
+  let bench: CodexBench;
+  afterEach(() => bench.end());
+
+  it("show the model their images, and the transcript has them as they were, also those that Codex made smaller", async () => {
+    bench = await CodexBench.with((_request, index) =>
+      index % 2 === 0
+        ? { toolCalls: [{ id: `call_${index}`, name: "look", arguments: {} }] }
+        : { text: "Done." },
+    );
+    const outcome: ToolOutcome = {
+      content: [
+        { type: "text", text: "two pictures" },
+        { type: "image", data: picture(4_000, 3_000), mimeType: "image/png" },
+        { type: "image", data: picture(4, 3), mimeType: "image/png" },
+      ],
+      isError: false,
+    };
+    const look: PluginRegister = (api) =>
+      api.registerTool({
+        name: "look",
+        description: "Looks.",
+        parameters: { type: "object", properties: {} },
+        execute: () => Promise.resolve(outcome),
+      });
+    const pagurus = await bench.host({ more: { plugins: { look } } });
+    // The second turn goes on with the thread.
+    for (const prompt of ["Begin.", "Again."]) {
+      const events = await bench.ask(pagurus, prompt);
+      const results = events.flatMap((event) =>
+        event.type === "message" && event.message.role === "toolResult" ? [event.message.content] : [],
+      );
+      assert.deepEqual(results, [outcome.content]);
+      const told = events.flatMap((event) => (event.type === "tool.completed" ? [event.outcome] : []));
+      assert.deepEqual(told, [outcome]);
+    }
+    const input = bench.request(-1).body["input"] as { type: string; output?: { type: string }[] }[];
+    const shown = input.filter(({ type }) => type === "function_call_output").map(({ output }) => output);
+    const types = ["input_text", "input_image", "input_image"];
+    assert.deepEqual(
+      shown.map((parts) => parts?.map(({ type }) => type)),
+      [types, types],
+    );
   });
 });

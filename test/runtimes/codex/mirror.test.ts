@@ -73,6 +73,29 @@ test("instructions, what the user said, and fragments in the form of a tool's ou
   assert.deepEqual(lines, []);
 });
 
+test("images are those that the host's tool gave, not what Codex made of them; one that it left out stays words", () => {
+  const messages: AgentMessage[] = [];
+  const mirror = new TurnMirror({ provider: "p", model: "m" }, (message) => messages.push(message));
+  const image = (data: string) => ({ type: "image" as const, data, mimeType: "image/png" });
+  const shown = (data: string) => ({ type: "input_image", image_url: `data:image/webp;base64,${data}` });
+  const words = { type: "input_text", text: "words" };
+  for (const id of ["c1", "c2", "c3"]) mirror.item(call(id, "look", "{}"));
+  mirror.answered("c1", [{ type: "text", text: "Words." }, image("AAAA"), image("BBBB")]);
+  mirror.answered("c2", [image("CCCC"), image("DDDD")]);
+  const outputs = { c1: [words, shown("aa"), shown("bb")], c2: [words, shown("dd")], c3: [shown("ee")] };
+  for (const [id, parts] of Object.entries(outputs))
+    mirror.item({ type: "function_call_output", call_id: id, output: parts });
+  const text = { type: "text", text: "words" };
+  assert.deepEqual(
+    messages.slice(1).map(({ content }) => content),
+    [
+      [text, image("AAAA"), image("BBBB")],
+      [text, { type: "image", data: "dd", mimeType: "image/webp" }],
+      [{ type: "image", data: "ee", mimeType: "image/webp" }],
+    ],
+  );
+});
+
 test("a turn that is cut off keeps what had streamed, and closes calls that nothing answered", () => {
   const lines = mirrored((mirror) => {
     mirror.item(call("c1", "exec_command", "{not json"));

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TurnEvent } from "../../../src/contract/events.ts";
 import type { HarnessTurn } from "../../../src/contract/harness.ts";
+import type { ToolOutcome } from "../../../src/contract/tool.ts";
 import { NativeTurn } from "../../../src/runtimes/codex/native-turn.ts";
 
-/** What becomes of notifications; Codex offers its plan tool to few models, so the program is not asked here. */
-function told(notifications: readonly (readonly [string, object])[]): TurnEvent[] {
+/** A turn on a thread `t`, with what it tells. */
+function turnOf(more: Partial<HarnessTurn> = {}): { native: NativeTurn; events: TurnEvent[] } {
   const events: TurnEvent[] = [];
   const turn: Partial<HarnessTurn> = {
     model: { provider: "p", id: "m" } as HarnessTurn["model"],
@@ -16,6 +17,7 @@ function told(notifications: readonly (readonly [string, object])[]): TurnEvent[
       events.push(event);
       return Promise.resolve();
     },
+    ...more,
   };
   const native = new NativeTurn(turn as HarnessTurn, {
     tail: undefined,
@@ -24,6 +26,12 @@ function told(notifications: readonly (readonly [string, object])[]): TurnEvent[
     onCompacted: () => undefined,
   });
   native.nativeTurnId = "turn";
+  return { native, events };
+}
+
+/** What becomes of notifications; Codex offers its plan tool to few models, so the program is not asked here. */
+function told(notifications: readonly (readonly [string, object])[]): TurnEvent[] {
+  const { native, events } = turnOf();
   for (const [method, params] of notifications) native.notification(method, { turnId: "turn", ...params });
   return events;
 }
@@ -72,4 +80,32 @@ test("a compaction's own words and answers are not the turn's", () => {
   const [started, done] = events;
   assert.ok(started?.type === "compaction.started" && started.tokensBefore === 40);
   assert.ok(done?.type === "compaction.completed" && done.tokensAfter === 9 && done.lane === "native");
+});
+
+test("what a tool of the host answered is told as it was, with its images and facts", async () => {
+  const outcome: ToolOutcome = {
+    content: [
+      { type: "text", text: "a picture" },
+      { type: "image", data: "AAAA", mimeType: "image/png" },
+    ],
+    isError: false,
+    details: { bytes: 3 },
+  };
+  const tools: Partial<HarnessTurn["tools"]> = { call: () => Promise.resolve(outcome) };
+  const { native, events } = turnOf({ tools: tools as HarnessTurn["tools"] });
+  const contentItems = [
+    { type: "inputText", text: "a picture" },
+    { type: "inputImage", imageUrl: "data:image/png;base64,AAAA" },
+  ];
+  const call = { callId: "c1", tool: "look", arguments: {} };
+  const answer = await native.request("item/tool/call", { threadId: "t", ...call });
+  assert.deepEqual(answer, { contentItems, success: true });
+  // An agent of Codex's own may use the same id.
+  await native.request("item/tool/call", { threadId: "of an agent", ...call, callId: "c2" });
+  for (const id of ["c1", "c2"]) {
+    const item = { type: "dynamicToolCall", id, tool: "look", success: true, contentItems };
+    native.notification("item/completed", { turnId: "turn", item });
+  }
+  const outcomes = events.map((event) => event.type === "tool.completed" && event.outcome);
+  assert.deepEqual(outcomes, [outcome, { content: [{ type: "text", text: "a picture\n" }], isError: false }]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readCodexSettings } from "../../../src/runtimes/codex/harness.ts";
+import { createCodexHarness, readCodexSettings } from "../../../src/runtimes/codex/harness.ts";
 
 test("what is set is taken, and nothing set is no setting", () => {
   assert.deepEqual(readCodexSettings(undefined), {});
@@ -26,3 +26,16 @@ for (const [config, sentence] of [
       message: `plugins.entries.codex.${sentence}`,
     });
   });
+
+test("a context that is told as text is declared so: another seam, and no epochs in a thread", () => {
+  const unused = (): never => assert.fail("A declaration asks for nothing.");
+  const made = (seam?: "thread" | "projection") =>
+    createCodexHarness({ env: {}, home: "", endpoint: unused, log: { debug: unused, warn: unused }, seam });
+  const epochs = "thread-bootstrap-projection";
+  for (const [harness, seam, has] of [
+    [made(), "thread", true],
+    [made("thread"), "thread", true],
+    [made("projection"), "projection", false],
+  ] as const)
+    assert.deepEqual([harness.seam, harness.capabilities.includes(epochs)], [seam, has]);
+});

@@ -1,68 +1,11 @@
 import assert from "node:assert/strict";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { test, type TestContext } from "node:test";
-import {
-  takeOpenClaw,
-  type MigratedConversation,
-  type TakeOptions,
-  type Taken,
-} from "../../../src/session/foreign/openclaw/take.ts";
-import { openStore, temporaryFolder } from "../fixtures.ts";
-import { LcmFixture } from "./lcm-fixture.ts";
-import { ClawHome, ClawLines, hashTree } from "./openclaw-home.ts";
-import { messagesOf, pairProblem, read, told, type Row } from "./support.ts";
-
-interface Setting {
-  home: ClawHome;
-  /** Folder of an agent here. */
-  agent: (id: string) => string;
-  take: (how?: Partial<TakeOptions>) => Promise<Taken>;
-}
-
-function setting(t: TestContext): Setting {
-  const root = temporaryFolder(t);
-  const home = new ClawHome(join(root, "openclaw"));
-  const agent = (id: string): string => join(root, "agents", id);
-  const take = (how: Partial<TakeOptions> = {}): Promise<Taken> =>
-    takeOpenClaw({
-      folder: home.folder,
-      lcmFile: join(home.folder, "lcm.db"),
-      agentDir: agent,
-      dryRun: false,
-      ...how,
-    });
-  return { home, agent, take };
-}
-
-/** What the model sees of a session, and all of its messages. */
-async function seen(t: TestContext, folder: string, key: string) {
-  const store = openStore(folder);
-  t.after(() => store.close());
-  const record = store.find(key);
-  if (!record) throw new Error(`There is no session ${key}.`);
-  const found = await read(store, record);
-  assert.equal(pairProblem(found.context), undefined);
-  return {
-    record,
-    context: found.context.map(told),
-    path: messagesOf(found.path).map(told),
-    all: messagesOf(found.entries).map(told),
-    entries: found.entries,
-  };
-}
-
-function states(taken: Taken): string[] {
-  return taken.conversations.map(({ state, agentId, sessionKey, sourceId }) =>
-    [state, agentId, sessionKey ?? sourceId].join(" "),
-  );
-}
-
-function about(taken: Taken, sourceId: string): MigratedConversation {
-  const found = taken.conversations.find((each) => each.sourceId === sourceId);
-  if (!found) throw new Error(`${sourceId} is not in the report.`);
-  return found;
-}
+import { test } from "node:test";
+import { openStore } from "../fixtures.ts";
+import { ClawLines, hashTree } from "./openclaw-home.ts";
+import { about, lcmOf, seen, setting, states } from "./openclaw-setting.ts";
+import type { Row } from "./support.ts";
 
 test("a session of the database keeps its key, its name, its calls and compressed lines", async (t) => {
   const { home, agent, take } = setting(t);
@@ -229,11 +172,12 @@ test("a file that is no database, a version that is not known and an agent witho
     },
   });
   assert.deepEqual(states(taken).toSorted(), [
-    "empty main bytes",
+    "failed main bytes",
     "failed main future",
     "failed über agent u1",
     "taken main openclaw:good",
   ]);
+  assert.match(about(taken, "bytes").what.join(" "), /can be read \(line 1: it is not JSON\)/);
   assert.match(about(taken, "future").what.join(" "), /is written in version 5 /);
   const problems = taken.problems.join("\n");
   assert.match(problems, /broken.*cannot be opened|broken.*cannot be read/);
@@ -274,20 +218,6 @@ test("a run that was stopped goes on with the next conversation", async (t) => {
     "taken main agent:main:c",
   ]);
 });
-
-/** Lossless-claw's rows of the messages of a transcript. */
-function lcmOf(home: ClawHome, session: string, key: string, messages: [string | null, string, string][]) {
-  const lcm = new LcmFixture(home.folder);
-  lcm.exec("ALTER TABLE messages ADD COLUMN transcript_entry_id TEXT");
-  const id = lcm.conversation({ session_id: session, session_key: key });
-  const rows = messages.map(([entry, role, text], seq) => {
-    const row = lcm.message(id, seq, role, text);
-    if (entry !== null)
-      lcm.exec(`UPDATE messages SET transcript_entry_id = '${entry}' WHERE message_id = ${row}`);
-    return row;
-  });
-  return { lcm, id, rows };
-}
 
 test("what lcm.db knows more stands before the transcript, its summaries beside it", async (t) => {
   const { home, agent, take } = setting(t);
@@ -344,4 +274,73 @@ test("a conversation of lcm.db without a transcript, or that cannot be laid over
     expected.map((each) => each.replace("taken", "here")),
   );
   rmSync(join(home.folder, "lcm.db"));
+});
+
+test("messages of lcm.db that name no entry are found by what they say: nothing is there twice, and none is missing", async (t) => {
+  const { home, agent, take } = setting(t);
+  home.index("main", { "agent:main:main": { sessionId: "s1", updatedAt: 1 } });
+  const lines = new ClawLines("s1").user("one", { id: "m1" }).answer("two", { id: "m2" });
+  lines.user("three", { id: "m3" }).call("c1").result("c1", "a  file").answer("yes", { id: "m6" });
+  home.file("main", "s1.jsonl", lines.rows);
+  const { lcm, id, rows } = lcmOf(home, "s1", "agent:main:main", [
+    // From before messages named their entries: the first is in no transcript any more.
+    [null, "user", "zero"],
+    [null, "user", "one"],
+    [null, "assistant", "two"],
+    ["m3", "user", "three"],
+    [null, "assistant", "said nowhere else"],
+    // The newest do not name theirs yet.
+    [null, "assistant", "yes"],
+  ]);
+  lcm.summary(id, "sum_1", "The beginning.", rows.slice(0, 2));
+  lcm.frontier(id, ["sum_1", ...rows.slice(2)]);
+  lcm.close();
+  const taken = await take();
+  assert.deepEqual(states(taken), ["taken main agent:main:main"]);
+  const what = about(taken, "s1").what.join(" ");
+  assert.match(what, /At its beginning: 1 message of lcm\.db/);
+  assert.match(what, /Kept as data that no model sees: message that only lcm\.db has 1/);
+  const { path, context, entries } = await seen(t, agent("main"), "agent:main:main");
+  const later = ["assistant two", "user three", "assistant exec#c1", "toolResult exec#c1: a  file"];
+  assert.deepEqual(path, ["user zero", "user one", ...later, "assistant yes"]);
+  assert.match(context[0] ?? "", /The beginning\./);
+  assert.deepEqual(context.slice(1), [...later, "assistant yes"]);
+  assert.match(JSON.stringify(entries), /said nowhere else/);
+});
+
+test("messages of lcm.db that may be the transcript's in other words are not set before it", async (t) => {
+  const { home, agent, take } = setting(t);
+  home.index("main", { "agent:main:main": { sessionId: "s1", updatedAt: 1 } });
+  const lines = new ClawLines("s1").user("[metadata] one", { id: "m1" }).answer("two", { id: "m2" });
+  home.file("main", "s1.jsonl", lines.rows);
+  const { lcm } = lcmOf(home, "s1", "agent:main:main", [
+    [null, "user", "one"],
+    ["m2", "assistant", "two"],
+  ]);
+  lcm.close();
+  assert.deepEqual(states(await take()), ["taken main agent:main:main", "taken main lcm:agent:main:main"]);
+  const { path } = await seen(t, agent("main"), "agent:main:main");
+  assert.deepEqual(path, ["user [metadata] one", "assistant two"]);
+});
+
+test("what lcm.db has more is taken by itself where the conversation came here without it, once", async (t) => {
+  const { home, take } = setting(t);
+  home.index("main", { "agent:main:main": { sessionId: "s1", updatedAt: 1 } });
+  home.file("main", "s1.jsonl", new ClawLines("s1").user("third", { id: "m3" }).rows);
+  const { lcm } = lcmOf(home, "s1", "agent:main:main", [
+    ["m1", "user", 'first "words"'],
+    ["m3", "user", "third"],
+  ]);
+  lcm.close();
+  // As when it is locked, or damaged.
+  assert.deepEqual(states(await take({ lcmFile: home.write("torn.db", "no database") })), [
+    "taken main agent:main:main",
+  ]);
+  const more = ["here main agent:main:main", "taken main lcm:agent:main:main"];
+  assert.deepEqual(states(await take({ dryRun: true })), more);
+  assert.deepEqual(states(await take()), more);
+  assert.deepEqual(
+    states(await take()),
+    more.map((each) => each.replace("taken", "here")),
+  );
 });

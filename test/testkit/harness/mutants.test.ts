@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createPagurus } from "../../../src/app.ts";
 import { harnessChecks, runHarnessSuite } from "../../../src/testkit/index.ts";
-import { MUTANT, MUTANTS } from "./mutants.ts";
+import { MUTANT } from "./making.ts";
+import { MUTANTS } from "./mutants.ts";
 
 /** Some of these harnesses never answer. */
 const DEADLINE_MS = 4_000;

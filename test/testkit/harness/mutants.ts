@@ -1,93 +1,22 @@
 /** Harnesses that are good but for one thing, for each check of the suite. */
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import type { AssembledContext, AgentHarness, HarnessTurn } from "../../../src/contract/harness.ts";
-import type { AgentMessage, UserMessage } from "../../../src/contract/message.ts";
-import type { Usage } from "../../../src/contract/message.ts";
-import type { ToolOutcome } from "../../../src/contract/tool.ts";
-import { resolveModel } from "../../../src/model/resolve.ts";
-import { streamModel } from "../../../src/model/stream.ts";
-import type { ModelRequest } from "../../../src/model/types.ts";
-import { createEmbeddedHarness } from "../../../src/runtimes/embedded/harness.ts";
-import type { HarnessPlace } from "../../../src/testkit/index.ts";
-
-export const MUTANT = "mutant";
-
-type Make = (place: HarnessPlace) => AgentHarness;
-type TurnChanges = Partial<HarnessTurn>;
-
-/** Loop of the embedded runtime, with a model of the suite. */
-function sound({ endpoint }: HarnessPlace, before?: (request: ModelRequest) => Promise<void>): AgentHarness {
-  const models = [{ id: endpoint.modelId, contextWindow: 200_000, maxTokens: 4_000 }];
-  const { baseUrl, apiKey } = endpoint;
-  const provider = { api: "openai-responses" as const, baseUrl, apiKey, models };
-  const config = { models: { providers: { suite: provider } } };
-  const harness = createEmbeddedHarness(async function* (model, request) {
-    await before?.(request);
-    yield* streamModel(resolveModel(model.ref, config, {}), request);
-  });
-  const { runTurn, seam, execution, contract, capabilities, supports } = harness;
-  return { id: MUTANT, label: "Mutant", runTurn, seam, execution, contract, capabilities, supports };
-}
-
-/** The turn with some members replaced; what replaces one may call what it replaces. */
-function changedTurn(turn: HarnessTurn, changes: TurnChanges): HarnessTurn {
-  return new Proxy(turn, {
-    get: (target, key) => {
-      if (Object.hasOwn(changes, key)) return changes[key as keyof HarnessTurn];
-      const value: unknown = Reflect.get(target, key, target);
-      return typeof value === "function" ? (value as () => unknown).bind(target) : value;
-    },
-  });
-}
-
-function told(changes: Partial<AgentHarness>): Make {
-  return (place) => ({ ...sound(place), ...changes });
-}
-
-/** Each turn of it is changed; the function is called once for a harness, and its answer for each turn. */
-function inTurns(change: () => (turn: HarnessTurn) => TurnChanges): Make {
-  return (place) => {
-    const harness = sound(place);
-    const ofTurn = change();
-    return { ...harness, runTurn: (turn) => harness.runTurn(changedTurn(turn, ofTurn(turn))) };
-  };
-}
-
-function assembling(
-  change: (context: AssembledContext, turn: HarnessTurn) => Partial<AssembledContext>,
-): Make {
-  return inTurns(() => (turn) => ({
-    assemble: async (request) => {
-      const context = await turn.assemble(request);
-      return { ...context, ...change(context, turn) };
-    },
-  }));
-}
-
-/** Messages of the mirror that are lost. */
-function losing(isLost: (message: AgentMessage) => boolean): Make {
-  return inTurns(() => (turn) => ({
-    emit: (event) =>
-      event.type === "message" && isLost(event.message) ? Promise.resolve() : turn.emit(event),
-  }));
-}
-
-/** Another outcome of each tool call. */
-function calling(change: (outcome: ToolOutcome) => ToolOutcome): Make {
-  return inTurns(() => ({ tools }) => ({
-    tools: { ...bound(tools), call: async (call, signal) => change(await tools.call(call, signal)) },
-  }));
-}
-
-function bound(tools: HarnessTurn["tools"]): HarnessTurn["tools"] {
-  return {
-    specs: tools.specs,
-    fingerprint: tools.fingerprint,
-    call: (call, signal) => tools.call(call, signal),
-    permits: (call, signal) => tools.permits(call, signal),
-  };
-}
+import type { AssembledContext, HarnessTurn } from "../../../src/contract/harness.ts";
+import type { AgentMessage, Usage, UserMessage } from "../../../src/contract/message.ts";
+import { EMBEDDED_SURFACES } from "../../../src/runtimes/embedded/surfaces.ts";
+import {
+  assembling,
+  bound,
+  calling,
+  ending,
+  inTurns,
+  late,
+  losing,
+  sound,
+  told,
+  type Ended,
+  type Make,
+} from "./making.ts";
 
 /** Keeps the history by itself and does not look at what the engine assembled. */
 function remembering(keyOf: (turn: HarnessTurn) => string, asks = true): Make {
@@ -111,27 +40,8 @@ function remembering(keyOf: (turn: HarnessTurn) => string, asks = true): Make {
   });
 }
 
-/** What comes of a turn is changed. */
-function ending(change: (turn: HarnessTurn, run: () => Promise<Ended>) => Promise<Ended>): Make {
-  return (place) => {
-    const harness = sound(place);
-    return { ...harness, runTurn: (turn) => change(turn, () => harness.runTurn(turn)) };
-  };
-}
-
-type Ended = Awaited<ReturnType<AgentHarness["runTurn"]>>;
-
 const NO_USAGE: Usage = { input: 0, output: 0, totalTokens: 0 };
 const NOTHING = { messages: [], historyCount: 0, estimatedTokens: 100 };
-/** Longer than an abort may take in the runs of these harnesses, ms. */
-const LATE_MS = 1_200;
-
-function late(signal: AbortSignal): AbortSignal {
-  const controller = new AbortController();
-  signal.addEventListener("abort", () => setTimeout(() => controller.abort(), LATE_MS), { once: true });
-  return controller.signal;
-}
-
 function asUser(message: AgentMessage): UserMessage {
   return { role: "user", content: JSON.stringify(message.content) };
 }
@@ -142,6 +52,11 @@ const noFinalAnswer = losing(
   (message) => message.role === "assistant" && message.content.every(({ type }) => type === "text"),
 );
 const noReceipts = inTurns(() => () => ({ receipt: () => undefined }));
+
+export function withoutImages(message: AgentMessage): AgentMessage {
+  if (message.role !== "user" || typeof message.content === "string") return message;
+  return { ...message, content: message.content.filter(({ type }) => type !== "image") };
+}
 
 /** By the id of the check that has to fail. */
 export const MUTANTS: Record<string, Make> = {
@@ -172,6 +87,11 @@ export const MUTANTS: Record<string, Make> = {
     ),
   })),
 
+  "turn.image": assembling(({ messages }) => ({ messages: messages.map(withoutImages) })),
+  "turn.same-bytes": assembling(({ system }, { sessionId }) => ({
+    system: `${system}\nThread ${sessionId}`,
+  })),
+
   "engine.bootstrap": ownHistory,
   "engine.assemble-first": remembering(({ sessionId }) => sessionId, false),
   "engine.llm": remembering(({ sessionId }) => sessionId, false),
@@ -179,6 +99,10 @@ export const MUTANTS: Record<string, Make> = {
     degraded === undefined ? {} : { messages: [...messages, ...messages] },
   ),
   "engine.assembled": ownHistory,
+  "engine.untouched": assembling(({ messages }) => {
+    for (const message of messages) if (message.role === "user") message.timestamp = 0;
+    return {};
+  }),
   // The addition is dropped.
   "engine.addition": assembling((_context, { instructions }) => ({ system: instructions })),
   "engine.addition-new": inTurns(() => {
@@ -217,6 +141,11 @@ export const MUTANTS: Record<string, Make> = {
     return outcome;
   }),
   "tools.blocked": calling(() => ({ content: [{ type: "text", text: "All is well." }], isError: false })),
+  // The permission of the first turn goes for all.
+  "tools.permission": inTurns(() => {
+    let first: HarnessTurn["tools"] | undefined;
+    return ({ tools }) => ({ tools: (first ??= bound(tools)) });
+  }),
   "tools.max-steps": inTurns(() => () => ({ maxSteps: 1_000 })),
   "tools.abort": inTurns(() => ({ tools, signal }) => ({
     signal: late(signal),
@@ -251,6 +180,13 @@ export const MUTANTS: Record<string, Make> = {
   // The abort is not heard, until much later.
   "abort.in-time": lateAbort,
   "abort.partial-text": losing((message) => message.role === "assistant" && message.stopReason === "aborted"),
+  "abort.silent": ending(async (turn, run) => {
+    const ended = await run();
+    const content = [{ type: "text" as const, text: "By the way:" }];
+    if (ended.stopReason === "aborted")
+      await turn.emit({ type: "message", message: { role: "assistant", content } });
+    return ended;
+  }),
   "abort.settles": lateAbort,
   "steer.joins": assembling(({ messages, historyCount }) => ({
     messages: messages.filter((message, index) => index <= historyCount || message.role !== "user"),
@@ -282,6 +218,14 @@ export const MUTANTS: Record<string, Make> = {
     const usage = ended.usage.totalTokens > 0 ? ended.usage : { input: 1, output: 1, totalTokens: 2 };
     turn.receipt({ usage });
     return { ...ended, usage };
+  }),
+
+  "declared.seam": told({ seam: "projection" }),
+  "declared.capabilities": told({
+    capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain"],
+  }),
+  "declared.surfaces": told({
+    surfaces: { ...EMBEDDED_SURFACES, hostToolHooks: "No: its tools are its own matter." },
   }),
 
   "end.idle": () => {

@@ -8,7 +8,8 @@ import {
   type CheckResult,
   type HarnessSuiteOptions,
 } from "../../../src/testkit/index.ts";
-import { MUTANT, MUTANTS } from "./mutants.ts";
+import { MUTANT } from "./making.ts";
+import { MUTANTS } from "./mutants.ts";
 
 const open = createPagurus;
 

@@ -68,8 +68,8 @@ describe("a CLI backend", () => {
     assert.equal(runtime, undefined);
     assert.equal(problem?.code, "credential_missing");
     assert.ok(!steps.some(({ source }) => source.includes("scripted-cli")));
-    const [cli] = (await pagurus.runtimes.list()).filter(({ family }) => family === "cli");
-    assert.equal(cli?.id, "scripted-cli");
+    const cli = (await pagurus.runtimes.list()).find(({ id }) => id === "scripted-cli");
+    assert.equal(cli?.family, "cli");
   });
 
   it("is refused before its process starts where the engine has to assemble the prompt", async () => {

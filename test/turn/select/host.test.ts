@@ -110,10 +110,10 @@ describe("a model of openai", () => {
     assert.ok(next?.type === "turn.completed" && next.runtime === "embedded");
   });
 
-  for (const [how, off] of [
-    ["is off", { enabled: false }],
-    ["is denied", { plugins: { deny: ["codex"] } }],
-    ["is not among those that are allowed", { plugins: { allow: ["another"] } }],
+  for (const [how, off, left] of [
+    ["is off", { enabled: false }, ["embedded", "claude-cli", "acp"]],
+    ["is denied", { plugins: { deny: ["codex"] } }, ["embedded", "claude-cli", "acp"]],
+    ["is not among those that are allowed", { plugins: { allow: ["another"] } }, ["embedded"]],
   ] as const) {
     it(`runs in embedded where the plugin codex ${how}`, async () => {
       const { plugins, ...entry } = { plugins: {}, ...off };
@@ -123,7 +123,7 @@ describe("a model of openai", () => {
       assert.match(Runtime.why ?? "", /turned off/);
       assert.deepEqual(
         (await pagurus.runtimes.list()).map(({ id }) => id),
-        ["embedded"],
+        left,
       );
     });
   }

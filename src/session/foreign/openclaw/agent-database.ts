@@ -26,6 +26,8 @@ const LARGEST = 1024 * 1024 * 1024;
 
 export class AgentDatabase {
   readonly path: string;
+  /** What to tell of a database that can be read in part; known with its conversations. */
+  damage: string | undefined;
   readonly #db: DatabaseSync;
   readonly #columns = new Map<string, ReadonlySet<string>>();
 
@@ -61,9 +63,7 @@ export class AgentDatabase {
     const keys = new Map<string, Fields>();
     if (windows !== undefined)
       for (const row of this.#rows(`SELECT * FROM ${windows}`)) keys.set(String(row["session_id"]), row);
-    const ids = this.#rows(
-      "SELECT session_id AS id FROM transcript_events GROUP BY session_id ORDER BY min(created_at), session_id",
-    ).map(({ id }) => String(id));
+    const ids = this.#ids();
     for (const row of this.#archives()) {
       const id = String(row["session_id"]);
       ids.push(id);
@@ -80,6 +80,20 @@ export class AgentDatabase {
         name: node?.name ?? textOf(window?.["display_name"]),
       };
     });
+  }
+
+  /** A damaged page keeps no conversation out that does not lie on it: the index alone knows the ids, too. */
+  #ids(): string[] {
+    const ids = (sql: string): string[] => this.#rows(sql).map(({ id }) => String(id));
+    try {
+      return ids(
+        "SELECT session_id AS id FROM transcript_events GROUP BY session_id ORDER BY min(created_at), session_id",
+      );
+    } catch {
+      const found = ids("SELECT DISTINCT session_id AS id FROM transcript_events ORDER BY session_id");
+      this.damage = `${this.path} is damaged; its conversations are read one by one.`;
+      return found;
+    }
   }
 
   /** Lines of a conversation. `readFile` gives an archive that lies beside the database. */

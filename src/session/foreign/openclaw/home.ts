@@ -6,6 +6,7 @@ import {
   closeSync,
   existsSync,
   fstatSync,
+  lstatSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -13,7 +14,7 @@ import {
   type Stats,
 } from "node:fs";
 import { basename, join, relative } from "node:path";
-import { toPagurusError } from "../../../contract/errors.ts";
+import { PagurusError, toPagurusError } from "../../../contract/errors.ts";
 import { fieldsOf, parseFields, textOf, type Fields } from "../fields.ts";
 import { sourceLines, type SourceLine } from "../source-lines.ts";
 import { AgentDatabase, inflated, nameOf, usedAt } from "./agent-database.ts";
@@ -52,7 +53,7 @@ export function openHome(folder: string): OpenClawHome {
   };
   // The layout of before there were agents.
   addFiles(home, { folder, place: join(folder, "sessions"), agentId: "main", archives: new Set() });
-  for (const agentId of foldersIn(join(folder, "agents"))) {
+  for (const agentId of namesIn(home, join(folder, "agents"), (stats) => stats.isDirectory())) {
     const place = join(folder, "agents", agentId);
     const archives = addDatabase(home, databases, { folder, place, agentId });
     addFiles(home, { folder, place: join(place, "sessions"), agentId, archives });
@@ -67,7 +68,7 @@ function addDatabase(
   { folder, place, agentId }: { folder: string; place: string; agentId: string },
 ): ReadonlySet<string> {
   const path = join(place, "agent", DATABASE);
-  if (!existsSync(path)) return new Set();
+  if (!isThere(path)) return new Set();
   try {
     const database = new AgentDatabase(path);
     databases.push(database);
@@ -76,12 +77,14 @@ function addDatabase(
       const files = COLD.map((part) => join(place, part, basename(name)));
       return readFileSync(files.find((file) => existsSync(file)) ?? files[0] ?? "");
     };
-    for (const stored of database.conversations())
+    const stored = database.conversations();
+    if (database.damage !== undefined) home.problems.push(database.damage);
+    for (const each of stored)
       home.conversations.push({
-        ...stored,
+        ...each,
         agentId,
         from: relative(folder, path),
-        lines: () => database.lines(stored.sessionId, archive),
+        lines: () => database.lines(each.sessionId, archive),
       });
     return new Set(database.archiveNames);
   } catch (error) {
@@ -98,24 +101,16 @@ interface Files {
   archives: ReadonlySet<string>;
 }
 
-function addFiles(home: OpenClawHome, files: Files): void {
-  if (!existsSync(files.place)) return;
-  try {
-    addTranscripts(home, files);
-  } catch (error) {
-    home.problems.push(`${files.place} cannot be read (${toPagurusError(error).message}).`);
-  }
-}
-
 /** Files of sessions that the database does not hold. */
-function addTranscripts(home: OpenClawHome, { folder, place, agentId, archives }: Files): void {
-  const index = readIndex(home, join(place, "sessions.json"));
+function addFiles(home: OpenClawHome, { folder, place, agentId, archives }: Files): void {
+  const names = namesIn(home, place, (stats) => stats.isFile(), TRANSCRIPT);
+  const index = readIndex(home, join(place, "sessions.json"), new Set(names));
   const known = new Set(
     home.conversations.filter((each) => each.agentId === agentId).map(({ sessionId }) => sessionId),
   );
   let deleted = 0;
   // Live files come before their archives in the order of names.
-  for (const name of filesIn(place)) {
+  for (const name of names) {
     const [, stem, reason] = TRANSCRIPT.exec(name) ?? [];
     if (stem === undefined || archives.has(name)) continue;
     if (reason === "deleted") {
@@ -134,7 +129,7 @@ function addTranscripts(home: OpenClawHome, { folder, place, agentId, archives }
       current: entry !== undefined,
       name: entry?.name,
       from: relative(folder, path),
-      lines: () => fileLines(path),
+      lines: linesOf(path),
     });
   }
   tellDeleted(home, deleted, relative(folder, place));
@@ -148,15 +143,18 @@ function tellDeleted(home: OpenClawHome, count: number, where: string): void {
 
 type Index = ReadonlyMap<string, { key: string; name: string | undefined }>;
 
-/** By the name of the file, without its ending. */
-function readIndex(home: OpenClawHome, path: string): Index {
+/** By the name of the file, without its ending. `names`: the files that there are. */
+function readIndex(home: OpenClawHome, path: string, names: ReadonlySet<string>): Index {
   const index = new Map<string, { key: string; name: string | undefined; used: number }>();
-  if (!existsSync(path)) return index;
+  if (!isThere(path)) return index;
   let entries: Fields | undefined;
   try {
     entries = parseFields(readFileSync(path, "utf8"));
   } catch (error) {
-    home.problems.push(`${path} cannot be read (${toPagurusError(error).message}).`);
+    home.problems.push(
+      `${path} cannot be read (${toPagurusError(error).message}); its conversations are taken without their keys.`,
+    );
+    return index;
   }
   if (!entries) {
     home.problems.push(`${path} is no JSON object; its conversations are taken without their keys.`);
@@ -164,8 +162,10 @@ function readIndex(home: OpenClawHome, path: string): Index {
   }
   for (const [key, value] of Object.entries(entries)) {
     const entry = fieldsOf(value);
-    const file = textOf(entry?.["sessionFile"]);
-    const stem = file === undefined ? textOf(entry?.["sessionId"]) : basename(file).replace(/\.jsonl$/, "");
+    // A path, perhaps of another system; the file that it means may have been moved or renamed.
+    const file = textOf(entry?.["sessionFile"])?.split(/[/\\]/).at(-1);
+    const named = file !== undefined && names.has(file) ? file.replace(/\.jsonl$/, "") : undefined;
+    const stem = named ?? textOf(entry?.["sessionId"]);
     if (!entry || stem === undefined) continue;
     const used = usedAt(entry);
     // Of two keys for one conversation the one that was used last has it.
@@ -174,39 +174,72 @@ function readIndex(home: OpenClawHome, path: string): Index {
   return index;
 }
 
-function* fileLines(path: string): Generator<SourceLine> {
-  if (path.endsWith(".zst")) {
-    const lines = inflated(readFileSync(path)).toString("utf8").split("\n");
-    for (const [index, text] of lines.entries()) {
-      const value = parseFields(text);
-      const line = { number: index + 1, bytes: Buffer.from(text) };
-      if (text.trim() !== "") yield value ? { ...line, value } : { ...line, problem: "it is no JSON object" };
+/** A file that grows meanwhile is the one that was read first. */
+function linesOf(path: string): () => Generator<SourceLine> {
+  let size: number | undefined;
+  return function* () {
+    if (path.endsWith(".zst")) return yield* packedLines(path);
+    const fd = openSync(path, "r");
+    try {
+      size = Math.min(size ?? Number.POSITIVE_INFINITY, fstatSync(fd).size);
+      yield* sourceLines(fd, size);
+    } finally {
+      closeSync(fd);
     }
-    return;
+  };
+}
+
+function* packedLines(path: string): Generator<SourceLine> {
+  for (const [index, text] of unpackedFile(path).split("\n").entries()) {
+    const value = parseFields(text);
+    const line = { number: index + 1, bytes: Buffer.from(text) };
+    if (text.trim() !== "") yield value ? { ...line, value } : { ...line, problem: "it is no JSON object" };
   }
-  const fd = openSync(path, "r");
+}
+
+function unpackedFile(path: string): string {
+  const bytes = readFileSync(path);
   try {
-    yield* sourceLines(fd, fstatSync(fd).size);
-  } finally {
-    closeSync(fd);
+    return inflated(bytes).toString("utf8");
+  } catch (error) {
+    throw new PagurusError(
+      "import_invalid",
+      `${path} cannot be decompressed (${toPagurusError(error).message}); nothing of it was taken.`,
+      { cause: error, details: { file: path } },
+    );
   }
 }
 
-function foldersIn(place: string): string[] {
-  return namesIn(place, (stats) => stats.isDirectory());
+/** True for a link that leads nowhere, too: what it stands for is missing, which has to be told. */
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    // Whoever opens it says why it cannot.
+    return true;
+  }
 }
 
-function filesIn(place: string): string[] {
-  return namesIn(place, (stats) => stats.isFile());
-}
-
-/** Links are followed: homes are moved to other disks in parts. */
-function namesIn(place: string, fits: (stats: Stats) => boolean): string[] {
-  if (!existsSync(place)) return [];
-  return readdirSync(place)
+/** Links are followed: homes are moved to other disks in parts. What cannot be looked at keeps nothing else out. */
+function namesIn(
+  home: OpenClawHome,
+  place: string,
+  fits: (stats: Stats) => boolean,
+  pattern?: RegExp,
+): string[] {
+  const look = <T>(path: string, read: () => T, none: T): T => {
+    try {
+      return read();
+    } catch (error) {
+      // A running host removes files.
+      if (isThere(path)) home.problems.push(`${path} cannot be read (${toPagurusError(error).message}).`);
+      return none;
+    }
+  };
+  return look(place, () => readdirSync(place), [])
     .filter((name) => {
-      const stats = statSync(join(place, name), { throwIfNoEntry: false });
-      return stats !== undefined && fits(stats);
+      const path = join(place, name);
+      return pattern?.test(name) !== false && look(path, () => fits(statSync(path)), false);
     })
     .toSorted();
 }

@@ -4,7 +4,7 @@ import { ownKey } from "../import-foreign.ts";
 import type { LcmConversation, LcmDatabase } from "../lcm-database.ts";
 import { lcmKey } from "../lcm.ts";
 import type { OpenClawConversation } from "./home.ts";
-import type { Beside } from "./transcript.ts";
+import type { Beside } from "./links.ts";
 
 const AGENT_OF_KEY = /^agent:([^:]+):/;
 

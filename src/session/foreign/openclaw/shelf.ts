@@ -9,9 +9,11 @@ import { sessionPaths, TRANSCRIPT_SUFFIX } from "../../paths.ts";
 export class Shelf {
   readonly #keys = new Map<string, string>();
   readonly #used = new Set<string>();
+  readonly #folder: string;
 
   /** `folder`: the agent's sessions. */
   constructor(folder: string) {
+    this.#folder = folder;
     for (const name of namesIn(folder)) {
       if (!name.endsWith(TRANSCRIPT_SUFFIX) || name.startsWith(".")) continue;
       const id = name.slice(0, -TRANSCRIPT_SUFFIX.length);
@@ -28,6 +30,17 @@ export class Shelf {
   /** The key of the session with the id. */
   keyOf(id: string): string | undefined {
     return this.#keys.get(id);
+  }
+
+  /** Whether a line of the session's transcript holds a text, as JSON has it. */
+  says(id: string, json: string): boolean {
+    const fd = openSync(sessionPaths(this.#folder, id).transcript, "r");
+    try {
+      for (const { bytes } of linesForward(fd, 0, fstatSync(fd).size)) if (bytes.includes(json)) return true;
+      return false;
+    } finally {
+      closeSync(fd);
+    }
   }
 
   /** The first key that no conversation has. */
@@ -50,7 +63,19 @@ function namesIn(folder: string): string[] {
   }
 }
 
+/** A link that leads nowhere, or a folder, is no conversation. */
+const NO_FILE: ReadonlySet<string | undefined> = new Set(["ENOENT", "ELOOP", "EISDIR"]);
+
 function firstLine(file: string): { key: string | undefined; empty: boolean } {
+  try {
+    return readFirstLine(file);
+  } catch (error) {
+    if (NO_FILE.has(systemCode(error))) return { key: undefined, empty: true };
+    throw error;
+  }
+}
+
+function readFirstLine(file: string): { key: string | undefined; empty: boolean } {
   const fd = openSync(file, "r");
   try {
     const { size } = fstatSync(fd);

@@ -73,7 +73,9 @@ export async function takeOpenClaw(options: TakeOptions): Promise<Taken> {
       await taker.take(conversation, async () => {
         const beside = share.of(conversation);
         const opened = await paced(openTranscript(conversation, beside));
-        if (beside && opened.beside === "joined") share.joined(beside.conversation);
+        // One that was taken while lcm.db could not be read does not have what only that has.
+        if (beside && opened.beside === "joined" && !taker.lacks(conversation, opened.proof))
+          share.joined(beside.conversation);
         return opened.session;
       });
     }
@@ -148,6 +150,15 @@ class Taker {
     return this.#add({ agentId, sourceId: sessionId, from, format: "openclaw", alsoKnownAs, keys, open });
   }
 
+  /** True for a conversation that is here without something that it would be taken with. */
+  lacks({ agentId, sessionId }: OpenClawConversation, json: string | undefined): boolean {
+    if (json === undefined) return false;
+    const { shelf } = this.#agent(agentId);
+    const ids = [sessionIdOf("openclaw", sessionId), sessionIdOf("pi", sessionId)];
+    const here = ids.find((id) => shelf.keyOf(id) !== undefined);
+    return here !== undefined && !shelf.says(here, json);
+  }
+
   takeLcm(
     placed: { agentId: string; sourceId: string; keys: string[] },
     open: () => Promise<ForeignSession>,
@@ -195,15 +206,16 @@ class Taker {
   }
 
   #agent(agentId: string): { shelf: Shelf; catalog: Catalog | undefined } {
-    const known = this.#agents.get(agentId);
-    if (known) return known;
     const place = this.#options.agentDir(agentId);
+    // Ids that differ in case only are one agent here.
+    const known = this.#agents.get(place);
+    if (known) return known;
     const folder = join(place, "sessions");
     const shelf = new Shelf(folder);
     const index = this.#options.dryRun ? undefined : new SessionIndex(place, folder, silentLogger);
     const catalog = index && new Catalog(folder, index, silentLogger, this.#options.now ?? Date.now);
     const agent = { shelf, catalog };
-    this.#agents.set(agentId, agent);
+    this.#agents.set(place, agent);
     return agent;
   }
 }

@@ -1,8 +1,11 @@
 /** One conversation of OpenClaw, from whichever of its stores, with what lossless-claw knows of it besides. */
 import { PagurusError } from "../../../contract/errors.ts";
 import { fieldsOf, numberOf, textOf, timeOf, type Fields } from "../fields.ts";
-import type { LcmConversation, LcmDatabase } from "../lcm-database.ts";
+import type { Draft, DraftBody } from "../draft.ts";
+import type { LcmDatabase } from "../lcm-database.ts";
 import { addMessage, addStored, messageKey } from "../lcm.ts";
+import { readLcmMessage } from "../lcm-message.ts";
+import { linksOf, SaidThere, type Beside, type Links } from "./links.ts";
 import { PiReader } from "../pi.ts";
 import { SLICE, type ForeignSession, type Paced } from "../source.ts";
 import type { SourceLine } from "../source-lines.ts";
@@ -22,14 +25,16 @@ export interface OpenClawSource {
   lines: () => Iterable<SourceLine>;
 }
 
-/** The conversation of lossless-claw that belongs to a transcript. */
-export interface Beside {
-  db: LcmDatabase;
-  conversation: LcmConversation;
+export interface Opened {
+  session: ForeignSession;
+  /** Absent where nothing was beside it. */
+  beside?: Standing;
+  /** JSON of something that only lossless-claw has, to see whether it is here; absent where it has no more. */
+  proof?: string;
 }
 
 /** `joined`: what it knows more is in the session; `apart`: it has to be taken as a conversation of its own. */
-export type Standing = "joined" | "apart";
+type Standing = "joined" | "apart";
 
 /** Newest version of the transcript format that is read. */
 const NEWEST_VERSION = 4;
@@ -45,17 +50,16 @@ function assertKnown(sessionId: string, header: Fields | undefined): void {
 }
 
 /** Reads the transcript once, to see how it hangs together. Throws `import_invalid` for a version that is not known. */
-export function* openTranscript(
-  source: OpenClawSource,
-  beside?: Beside,
-): Paced<{ session: ForeignSession; beside?: Standing }> {
+export function* openTranscript(source: OpenClawSource, beside?: Beside): Paced<Opened> {
   const tree = new OpenClawTree();
+  const said = new SaidThere();
   for (const { value, number } of source.lines()) {
     if (value) tree.scan(value);
+    if (value && beside) said.add(value);
     if (number % SLICE === 0) yield;
   }
   assertKnown(source.sessionId, tree.header);
-  const links = beside && linksOf(beside, tree);
+  const links = beside && linksOf(beside, said);
   const joined = beside && links ? { ...beside, ...links } : undefined;
   const results = new Map(tree.results);
   for (const call of joined?.answered ?? []) results.set(call, (results.get(call) ?? 0) + 1);
@@ -74,22 +78,53 @@ export function* openTranscript(
       const reader = new PiReader(draft, tally, results);
       reader.standIn(FRESH_START, null);
       const earlier = joined?.earlier ?? [];
-      for (const { id } of earlier)
+      for (const id of earlier)
         for (const row of joined?.db.rows("SELECT * FROM messages WHERE message_id = ?", id) ?? [])
           if (joined) addMessage(joined.db, row, into);
-      reader.standIn(EARLIER, earlier.length > 0 ? messageKey(earlier.at(-1)?.id) : null);
+      reader.standIn(EARLIER, earlier.length > 0 ? messageKey(earlier.at(-1)) : null);
       if (earlier.length > 0) tally.remarks.push(fromLcm(earlier.length));
       yield* reader.read(placed(source.lines(), tree, earlier.length > 0));
       if (tree.resets > 0)
         tally.remarks.push("It was reset; what was said before is there, and no model is shown it.");
       const end = reader.end(tree.leaf);
       if (!joined || end === null) return draft.finish(end);
+      for (const message of joined.elsewhere) keepStored(joined.db, message, draft);
       yield* addStored(joined.db, joined.conversation.id, into, joined.keyOf, end);
       // A summary that stands before the conversation today is its last entry.
       draft.finish(joined.hasHead ? undefined : end);
     },
   };
-  return beside ? { session, beside: links ? "joined" : "apart" } : { session };
+  if (!beside) return { session };
+  const proof = joined && proofOf(joined);
+  return { session, beside: links ? "joined" : "apart", ...(proof === undefined ? {} : { proof }) };
+}
+
+/** What a message says that only lossless-claw has, as the transcript here then has it in a line. */
+function proofOf({ db, earlier, elsewhere }: Beside & Links): string | undefined {
+  for (const id of earlier)
+    for (const body of storedMessage(db, id))
+      if (body.type === "message" && body.message.role !== "toolResult")
+        return JSON.stringify(body.message.content);
+  const [only] = elsewhere.flatMap((id) => db.rows("SELECT content FROM messages WHERE message_id = ?", id));
+  const said = textOf(only?.["content"]);
+  return said === undefined ? undefined : JSON.stringify(said);
+}
+
+function storedMessage(db: LcmDatabase, id: number): DraftBody[] {
+  const [message] = db.rows("SELECT * FROM messages WHERE message_id = ?", id);
+  const read = message && readLcmMessage(message, partsOf(db, id));
+  return read?.bodies ?? [];
+}
+
+function partsOf(db: LcmDatabase, id: number): Fields[] {
+  if (!db.has("message_parts")) return [];
+  return db.rows("SELECT * FROM message_parts WHERE message_id = ? ORDER BY ordinal", id);
+}
+
+/** A message that lossless-claw has and the transcript has not, or not in these words. */
+function keepStored(db: LcmDatabase, id: number, draft: Draft): void {
+  const [message] = db.rows("SELECT * FROM messages WHERE message_id = ?", id);
+  draft.keep("message that only lcm.db has", { message, parts: partsOf(db, id) });
 }
 
 function fromLcm(count: number): string {
@@ -123,66 +158,4 @@ function asPi(value: Fields): Fields {
   // A reset that keeps a part is what a compaction is.
   if (value["type"] !== "reset" || textOf(value["firstKeptEntryId"]) === undefined) return value;
   return { ...value, type: "compaction", summary: RESET_SUMMARY, fromHook: true };
-}
-
-interface Earlier {
-  /** Its number in lcm.db. */
-  id: number;
-  role: unknown;
-}
-
-interface Links {
-  /** Messages that stood before what the transcript has. */
-  earlier: Earlier[];
-  /** Calls that are answered in these. */
-  answered: string[];
-  keyOf: (message: unknown) => string;
-  /** True where its summaries end the conversation, as a compaction. */
-  hasHead: boolean;
-}
-
-/**
- * Messages of lossless-claw name the entry of the transcript that they were made from (since 0.13). Undefined where
- * they do not, or where it knows messages in between that the transcript lacks.
- */
-function linksOf({ db, conversation }: Beside, tree: OpenClawTree): Links | undefined {
-  const columns = db.rows("SELECT name FROM pragma_table_info('messages')");
-  if (!columns.some(({ name }) => name === "transcript_entry_id")) return undefined;
-  const entries = new Map<string, string>();
-  const earlier: Earlier[] = [];
-  for (const row of db.each(
-    "SELECT message_id AS id, role, transcript_entry_id AS entry FROM messages WHERE conversation_id = ? ORDER BY seq",
-    conversation.id,
-  )) {
-    const { id, role } = row;
-    const entry = textOf(row["entry"]);
-    if (entry !== undefined && tree.has(entry)) entries.set(String(id), entry);
-    else if (entries.size === 0) earlier.push({ id: Number(id), role });
-    else if (entry !== undefined) return undefined;
-  }
-  if (entries.size === 0) return undefined;
-  return {
-    earlier,
-    answered: earlier.flatMap((each) => answersOf(db, each)),
-    keyOf: (message) => entries.get(String(message)) ?? messageKey(message),
-    hasHead: hasHead(db, conversation.id),
-  };
-}
-
-function answersOf(db: LcmDatabase, { id, role }: Earlier): string[] {
-  if (role !== "tool" || !db.has("message_parts")) return [];
-  const parts = db.rows(
-    "SELECT DISTINCT tool_call_id AS call FROM message_parts WHERE message_id = ? AND tool_call_id IS NOT NULL",
-    id,
-  );
-  return parts.map(({ call }) => String(call));
-}
-
-function hasHead(db: LcmDatabase, conversation: number): boolean {
-  if (!db.has("context_items") || !db.has("summaries")) return false;
-  const [first] = db.rows(
-    "SELECT summary_id AS summary FROM context_items WHERE conversation_id = ? ORDER BY ordinal LIMIT 1",
-    conversation,
-  );
-  return textOf(first?.["summary"]) !== undefined;
 }

@@ -49,10 +49,6 @@ export class OpenClawTree {
     return this.#leaf === null || this.#bare.has(this.#leaf) ? FRESH_START : this.#leaf;
   }
 
-  has(id: string): boolean {
-    return this.#parents.has(id);
-  }
-
   scan(line: Fields): void {
     const type = textOf(line["type"]) ?? "";
     if (type === "session") {

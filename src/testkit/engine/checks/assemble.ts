@@ -64,6 +64,34 @@ export const assembleChecks: readonly EngineCheck[] = [
     },
   },
   {
+    id: "assemble.parts",
+    title:
+      "In a history that fits, images stay with the words of their message, and a failure stays a failure.",
+    async run({ stage }) {
+      const made = await stage();
+      const image = { type: "image" as const, data: "aGFyYm91cg==", mimeType: "image/png" };
+      const question = { type: "text" as const, text: "Whose ship is on this picture?" };
+      const [call, result] = round(7, 0) as [AgentMessage, AgentMessage & { role: "toolResult" }];
+      await made.take([
+        { role: "user", content: [question, image] },
+        call,
+        { ...result, isError: true },
+        answer(7),
+      ]);
+      await made.take([input(8), answer(8)]);
+      const { messages } = await made.assemble({ prompt: PROMPT });
+      const asked = messages.find(({ content }) => JSON.stringify(content).includes(question.text));
+      must(asked, "The context lacks the words beside the image.");
+      must(
+        JSON.stringify(asked.content).includes(image.data),
+        "The image of an earlier input is not in the context, and all of the history fits.",
+      );
+      const answered = messages.find(({ role }) => role === "toolResult");
+      must(answered?.role === "toolResult", "The context lacks the result of the tool.");
+      must(answered.isError, "The failure of a tool stands in the context as a success.");
+    },
+  },
+  {
     id: "assemble.order",
     title: "Messages stand in the order in which they were said, none of them twice.",
     async run({ stage }) {

@@ -1,7 +1,48 @@
 /** The end of an engine: at shutdown and when plugins are loaded anew. */
-import type { EngineCheck } from "../engine-check.ts";
-import { member } from "../../check.ts";
+import { member, must, onlyIf, shown } from "../../check.ts";
+import { childProcesses, knowsProcesses, leftProcesses } from "../../processes.ts";
 import { turns } from "../conversation.ts";
+import type { EngineCheck } from "../engine-check.ts";
+import type { EngineStage } from "../stage.ts";
+
+/** What an engine shares with all that runs in the process. */
+const SHARED = { Object: Object.prototype, Array: Array.prototype, Promise: Promise.prototype };
+
+/** A history that is compacted, and asked for once more. */
+async function use(made: EngineStage): Promise<void> {
+  await made.know(turns(12));
+  await made.assemble();
+  await made.compact();
+  await made.assemble();
+}
+
+/** The process as an engine finds it. */
+function surroundings(): { cwd: string; env: Record<string, string | undefined>; names: string[][] } {
+  const names = Object.values(SHARED).map((prototype) => Object.getOwnPropertyNames(prototype));
+  return { cwd: process.cwd(), env: { ...process.env }, names };
+}
+
+/** Puts back what is not as it was, so that the next check finds it so, and answers what that was. */
+function putBack({ cwd, env, names }: ReturnType<typeof surroundings>): string[] {
+  const found: string[] = [];
+  if (process.cwd() !== cwd) {
+    found.push("the working folder");
+    process.chdir(cwd);
+  }
+  for (const name of new Set([...Object.keys(env), ...Object.keys(process.env)])) {
+    if (process.env[name] === env[name]) continue;
+    found.push(`the environment variable ${name}`);
+    if (env[name] === undefined) Reflect.deleteProperty(process.env, name);
+    else process.env[name] = env[name];
+  }
+  for (const [index, [type, prototype]] of Object.entries(SHARED).entries())
+    for (const name of Object.getOwnPropertyNames(prototype))
+      if (names[index]?.includes(name) === false) {
+        found.push(`${type}.prototype.${name}`);
+        Reflect.deleteProperty(prototype, name);
+      }
+  return found;
+}
 
 export const endChecks: readonly EngineCheck[] = [
   {
@@ -35,6 +76,36 @@ export const endChecks: readonly EngineCheck[] = [
       await member(first.engine, "dispose")();
       await second.take([{ role: "user", content: "Still there?" }]);
       await second.assemble();
+    },
+  },
+  {
+    id: "end.processes",
+    title: "When an engine has ended, no process of it is left.",
+    async run({ stage, graceMs }) {
+      onlyIf(knowsProcesses(), "This platform does not tell which processes there are.");
+      const before = childProcesses();
+      const made = await stage();
+      await use(made);
+      await made.engine.dispose?.();
+      const look = (): number[] => childProcesses().filter((pid) => !before.includes(pid));
+      const left = await leftProcesses("the engine", look, graceMs);
+      must(left === undefined, left ?? "");
+    },
+  },
+  {
+    id: "end.surroundings",
+    title:
+      "An engine leaves the process as it is: working folder, environment, the prototypes of all objects.",
+    async run({ stage }) {
+      const before = surroundings();
+      try {
+        const made = await stage();
+        await use(made);
+        await made.engine.dispose?.();
+      } finally {
+        const changed = putBack(before);
+        must(changed.length === 0, `The engine has changed ${shown(changed)}.`);
+      }
     },
   },
 ];

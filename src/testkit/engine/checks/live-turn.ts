@@ -121,4 +121,17 @@ export const liveTurnChecks: readonly EngineCheck[] = [
       mustKeepOrder(made.transcript.context(), messages);
     },
   },
+  {
+    id: "live.steering",
+    title: "What a user adds in the midst of a turn stays, where it was said.",
+    async run({ stage }) {
+      const made = await stage();
+      await made.know(turns(3));
+      const live = [input(86), ...round(86, 0), input(87), ...round(86, 1), input(88)];
+      const messages = await midTurn(made, live);
+      mustBeValid(messages);
+      mustKeepOrder(made.transcript.context(), messages);
+      mustHold(live, messages, "With input in the midst of a turn");
+    },
+  },
 ];

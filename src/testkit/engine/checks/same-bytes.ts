@@ -1,7 +1,7 @@
 /** The same history gives the same bytes, whenever and wherever: a provider's cache lives on that. */
 import { must } from "../../check.ts";
 import type { EngineCheck } from "../engine-check.ts";
-import { turns } from "../conversation.ts";
+import { turn, turns } from "../conversation.ts";
 import { withShiftedClock } from "../shifted-clock.ts";
 import type { EngineStage } from "../stage.ts";
 
@@ -32,6 +32,22 @@ export const sameBytesChecks: readonly EngineCheck[] = [
       const made = await stage();
       await made.know(turns(8));
       mustBeSame(await bytes(made), await bytes(made), "Asked twice,");
+    },
+  },
+  {
+    id: "same.answered",
+    title: "A context that was answered stays what it was when the next one is asked for.",
+    async run({ stage }) {
+      const made = await stage();
+      await made.know(turns(4));
+      const { messages } = await made.assemble({ prompt: PROMPT });
+      const before = JSON.stringify(messages);
+      await made.take(turn(9));
+      await made.assemble({ prompt: PROMPT });
+      must(
+        JSON.stringify(messages) === before,
+        "The messages of the first answer are others after the second.",
+      );
     },
   },
   {

@@ -1,10 +1,14 @@
 /** What happens while a turn runs: an abort, steering. */
-import { must, onlyIf, shown } from "../../check.ts";
+import { must, onlyIf, shown, Violation } from "../../check.ts";
 import type { HarnessCheck } from "../harness-check.ts";
 import { completed, countIn, lineOf, mustShowOnce, newest } from "../judge.ts";
 import { said, TOOL, wordsOf, type Asked, type HarnessStage } from "../stage.ts";
 
 const POLL_MS = 20;
+/** The whole of an answer of which only the beginning comes. */
+const STORY = "A long answer that never comes to its end.";
+/** Requests after which a turn is not waited for that goes on without what it was told. */
+const MOST_REQUESTS = 6;
 /** How long a harness that streams nothing is let alone before the abort, ms. */
 const SILENT_MS = 500;
 
@@ -17,25 +21,39 @@ async function until(condition: () => boolean, ms: number): Promise<boolean> {
   return true;
 }
 
-/** A turn that is aborted while the model speaks; `tookMs` from the abort to its end. */
-async function aborted(made: HarnessStage): Promise<Asked & { tookMs: number; streamed: string }> {
-  made.replies({ text: "A long answer that never comes to its end.", chunkSize: 7, hangAfterChunks: 8 });
+/**
+ * A turn that is aborted while the model speaks; `tookMs` from the abort to its end. Throws `Violation` where it has not
+ * ended in twice the time that it has.
+ */
+async function aborted(
+  made: HarnessStage,
+  graceMs: number,
+): Promise<Asked & { tookMs: number; streamed: string }> {
+  made.replies({ text: STORY, chunkSize: 7, hangAfterChunks: 8 });
   const requested = made.endpoint.requests.length;
   const run = await made.start("Tell a long story.");
+  const overdue = Promise.withResolvers<never>();
   let at = 0;
   const abort = (): void => {
     if (at > 0) return;
     at = performance.now();
     run.abort();
+    const sentence = `The turn goes on ${Math.round(2 * graceMs)} ms after its abort.`;
+    setTimeout(() => overdue.reject(new Violation(sentence)), 2 * graceMs).unref();
   };
   void until(() => made.endpoint.requests.length > requested, 10_000).then(() =>
     setTimeout(abort, SILENT_MS),
   );
   const events: Asked["events"] = [];
-  for await (const event of run) {
-    events.push(event);
-    if (event.type === "text.delta") abort();
-  }
+  const ended = (async () => {
+    for await (const event of run) {
+      events.push(event);
+      if (event.type === "text.delta") abort();
+    }
+  })();
+  // Whichever comes second is told to nobody.
+  overdue.promise.catch(() => undefined);
+  await Promise.race([ended, overdue.promise]);
   const last = events.at(-1);
   must(last, "The turn had no events.");
   must(at > 0, `The turn ended before it was aborted: ${shown(last)}.`);
@@ -49,7 +67,7 @@ const aborts: readonly HarnessCheck[] = [
     title: "An abort ends the turn in time, as aborted, and the connection to the model with it.",
     async run({ stage, graceMs }) {
       const made = await stage();
-      const { last, tookMs } = await aborted(made);
+      const { last, tookMs } = await aborted(made, graceMs);
       must(tookMs < graceMs, `The turn ended ${Math.round(tookMs)} ms after its abort.`);
       must(
         completed(last).stopReason === "aborted",
@@ -62,9 +80,9 @@ const aborts: readonly HarnessCheck[] = [
   {
     id: "abort.partial-text",
     title: "What had been streamed before an abort is kept, and the next turn shows it once.",
-    async run({ stage }) {
+    async run({ stage, graceMs }) {
       const made = await stage();
-      const { streamed } = await aborted(made);
+      const { streamed } = await aborted(made, graceMs);
       onlyIf(streamed !== "", "The harness streams no text.");
       const messages = await made.transcript();
       const kept = wordsOf(messages.find(({ role }) => role === "assistant"));
@@ -76,12 +94,33 @@ const aborts: readonly HarnessCheck[] = [
     },
   },
   {
+    id: "abort.silent",
+    title:
+      "After an abort nothing more is said: no request to the model, no words that the model had not said.",
+    async run({ stage, graceMs }) {
+      const made = await stage();
+      const { last } = await aborted(made, graceMs);
+      completed(last);
+      await new Promise((resolve) => setTimeout(resolve, graceMs / 2));
+      const count = made.endpoint.requests.length;
+      must(count <= 1, `The model had ${count} requests; the turn was aborted in its first one.`);
+      const words = (await made.transcript()).flatMap((message) =>
+        message.role === "assistant" ? [wordsOf(message)] : [],
+      );
+      must(words.length <= 1, `The transcript holds ${shown(words)} as answers to an aborted request.`);
+      must(
+        STORY.startsWith(words[0] ?? ""),
+        `The transcript holds ${shown(words[0])}; the model never said it.`,
+      );
+    },
+  },
+  {
     id: "abort.settles",
     title: "The engine is told of an aborted turn in time; no maintenance follows.",
     needs: "after-turn",
     async run({ stage, graceMs }) {
       const made = await stage();
-      const { tookMs } = await aborted(made);
+      const { tookMs } = await aborted(made, graceMs);
       must(tookMs < graceMs, `The engine was told ${Math.round(tookMs)} ms after the abort.`);
       must(made.engine.of("afterTurn").length === 1, "afterTurn() was not called for the aborted turn.");
       must(made.engine.of("maintain").length === 0, "Maintenance ran after an aborted turn.");
@@ -103,13 +142,22 @@ const steering: readonly HarnessCheck[] = [
         return said("noted");
       };
       const toolCalls = [{ id: "call_one", name: TOOL, arguments: { word: "amber" } }];
-      made.endpoint.script = (request) => {
+      let abort = (): void => undefined;
+      made.endpoint.script = (request, index) => {
         const { items } = request;
+        if (index >= MOST_REQUESTS) abort();
         if (!items.some(({ callIds }) => callIds.includes("call_one"))) return { toolCalls };
         return { text: countIn(request, "Make it basalt.") > 0 ? "Basalt, then." : "It is noted." };
       };
-      const { last, text } = await made.turn("Note it.", {}, (_event, run) =>
-        steer.resolve(() => run.steer("Make it basalt.")),
+      const { last, text } = await made.turn("Note it.", {}, (_event, run) => {
+        abort = () => run.abort();
+        steer.resolve(() => run.steer("Make it basalt."));
+      });
+      const requests = made.endpoint.requests.length;
+      const isOver = requests <= MOST_REQUESTS;
+      must(
+        isOver,
+        `The turn made ${requests} requests to the model, and none showed the input that it had taken.`,
       );
       completed(last);
       must(taken, "The turn took no input although a tool of it ran.");

@@ -3,7 +3,7 @@ import type { AgentMessage } from "../../../contract/message.ts";
 import { must, shown } from "../../check.ts";
 import type { HarnessCheck } from "../harness-check.ts";
 import { countIn, mustNotShow, mustShow, mustShowOnce, newest, seamOf } from "../judge.ts";
-import type { HarnessStage } from "../stage.ts";
+import { TOOL, type HarnessStage } from "../stage.ts";
 
 function head(words: string): AgentMessage {
   return { role: "user", content: words };
@@ -113,6 +113,34 @@ const assembled: readonly HarnessCheck[] = [
         seamOf(asked),
       );
       mustNotShow(newest(made), "The first answer.", "which the engine had left out");
+    },
+  },
+  {
+    id: "engine.untouched",
+    title: "The messages that the engine assembled are the engine's: a turn changes nothing of them.",
+    needs: "assemble-before-prompt",
+    async run({ stage }) {
+      const made = await stage();
+      const answers: { messages: AgentMessage[]; before: string[] }[] = [];
+      const kept = head("A short head.");
+      made.engine.answer = (params) => {
+        const messages = [kept, ...params.messages];
+        answers.push({ messages, before: messages.map((message) => JSON.stringify(message)) });
+        return { messages };
+      };
+      const toolCalls = [{ id: "call_one", name: TOOL, arguments: { word: "amber" } }];
+      made.replies({ toolCalls }, { text: "It is noted." });
+      await made.ask("Note it.");
+      await made.ask("And now?");
+      for (const { messages, before } of answers) {
+        const after = messages.map((message) => JSON.stringify(message));
+        const at = before.findIndex((message, index) => message !== after[index]);
+        must(
+          at < 0,
+          `The turn changed message ${at} of the engine from ${before[at]} to ${after[at] ?? "none"}.`,
+        );
+        must(after.length === before.length, "The turn added messages to the engine's list.");
+      }
     },
   },
   {

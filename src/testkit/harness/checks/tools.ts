@@ -158,6 +158,30 @@ const troubles: readonly HarnessCheck[] = [
     },
   },
   {
+    id: "tools.permission",
+    title: "What the user lets tools do is asked anew in each turn: a call that is refused is not made.",
+    async run({ stage }) {
+      const made = await stage();
+      let calls = 0;
+      made.tool = async () => {
+        calls += 1;
+        return said("noted");
+      };
+      const toolCalls = [call("call_one", "amber")];
+      made.replies({ toolCalls }, { text: "It is noted." });
+      await made.ask("Note it.");
+      must(calls === 1, `The tool was called ${calls} times by a turn that may call it.`);
+      made.replies({ toolCalls: [call("call_two", "basalt")] }, { text: "I may not." });
+      const { text } = await made.ask("Note it again.", { permission: "deny" });
+      must(calls === 1, "The tool was called in a turn whose permission refuses it.");
+      must(text === "I may not.", `The turn answered ${shown(text)}.`);
+      const { items } = newest(made);
+      const isAnswered = items.some(({ role, callIds }) => role === "tool" && callIds.includes("call_two"));
+      must(isAnswered, "The model saw no result of the call that was refused.");
+      mustBePaired(await made.transcript());
+    },
+  },
+  {
     id: "tools.max-steps",
     title: "A turn whose model calls tools for ever ends after the model calls that it may make.",
     async run({ stage }) {

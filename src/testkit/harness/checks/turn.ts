@@ -1,9 +1,32 @@
 /** What the model sees in a turn, and what comes back of it. */
-import { must, shown } from "../../check.ts";
+import { must, onlyIf, shown } from "../../check.ts";
+import type { SeenRequest } from "../../endpoint/seen.ts";
 import type { HarnessCheck } from "../harness-check.ts";
 import { completed, mustNotShow, mustShow, mustShowOnce, newest, seamOf } from "../judge.ts";
 import { OTHER_RUNTIME } from "../other-harness.ts";
-import { MODEL_REF } from "../stage.ts";
+import { MODEL_REF, said, TOOL, type HarnessStage } from "../stage.ts";
+
+/** Red, 8 by 8. */
+const IMAGE =
+  "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGP4z8CAFWEXHbQSACj/P8Fu7N9hAAAAAElFTkSuQmCC";
+
+/** The same is said in two sessions, with a tool call. */
+async function saidInTwo(made: HarnessStage): Promise<readonly (readonly string[])[]> {
+  made.tool = async () => said("noted under seven");
+  const requests: string[][] = [];
+  for (const sessionKey of ["amber", "basalt"]) {
+    const from = made.endpoint.requests.length;
+    const toolCalls = [{ id: "call_one", name: TOOL, arguments: { word: "quay" } }];
+    made.replies({ toolCalls }, { text: "It is noted." }, { text: "All is well." });
+    await made.ask("Note it.", { sessionKey });
+    await made.ask("And now?", { sessionKey });
+    // How a program reports what a tool answered is its own: how long it took may stand there.
+    const shownItems = ({ items }: SeenRequest) =>
+      items.map((item) => (item.role === "tool" ? { ...item, text: "" } : item));
+    requests.push(made.endpoint.requests.slice(from).map((request) => JSON.stringify(shownItems(request))));
+  }
+  return requests;
+}
 
 export const turnChecks: readonly HarnessCheck[] = [
   {
@@ -130,6 +153,44 @@ export const turnChecks: readonly HarnessCheck[] = [
       mustShowOnce(newest(made), "The page shows a lighthouse.");
       await made.ask("And beside it?", { additionalContext });
       mustShowOnce(newest(made), "The page shows a lighthouse.");
+    },
+  },
+  {
+    id: "turn.image",
+    title: "An image of the input reaches the model, beside its words, and stays with them.",
+    async run({ stage }) {
+      const made = await stage();
+      const parts = [{ type: "image" as const, data: IMAGE, mimeType: "image/png" }];
+      const asked = await made.ask("What is on the picture?", { parts });
+      const isTold = asked.events.some(
+        (event) => event.type === "context.degraded" && /image/i.test(event.reason),
+      );
+      onlyIf(!isTold, "The runtime says that it shows no images.");
+      const images = (): number => newest(made).items.flatMap((item) => item.images ?? []).length;
+      must(images() === 1, `The model saw ${images()} images; the input has one.`);
+      mustShowOnce(newest(made), "What is on the picture?");
+      await made.ask("Which colour?");
+      // A history that is told in words has none.
+      const fits = seamOf(asked) === "projection" ? images() <= 1 : images() === 1;
+      must(fits, `In the next turn the model saw ${images()} images; the history has one.`);
+    },
+  },
+  {
+    id: "turn.same-bytes",
+    title: "What is said the same way in two sessions reaches the model the same way: no ids, no times.",
+    async run({ stage }) {
+      const [one = [], two = []] = await saidInTwo(await stage());
+      must(one.length === two.length, `The same turns took ${one.length} requests, then ${two.length}.`);
+      for (const [index, first] of one.entries()) {
+        const second = two[index] ?? "";
+        let at = 0;
+        while (at < first.length && first[at] === second[at]) at += 1;
+        const [left, right] = [first, second].map((text) => text.slice(Math.max(0, at - 20), at + 40));
+        must(
+          first === second,
+          `In the second session request ${index + 1} differs: ${shown(left)} and ${shown(right)}.`,
+        );
+      }
     },
   },
 ];

@@ -6,7 +6,7 @@ import {
   type Frame,
   type ReplyContext,
   type ReplyStep,
-} from "../../src/testkit/endpoint/script.ts";
+} from "./script.ts";
 
 const STOP = { stop: "end_turn", toolUse: "tool_use", length: "max_tokens", refused: "refusal" };
 
@@ -50,7 +50,8 @@ export function anthropicMessages(step: ReplyStep, context: ReplyContext): Frame
   for (const [position, call] of (step.toolCalls ?? []).entries()) {
     const parts = deltas(argumentsOf(step, position), step);
     const pieces = parts.map((partial_json) => ({ type: "input_json_delta", partial_json }));
-    block({ type: "tool_use", id: call.id, name: call.name, input: {} }, pieces);
+    const name = call.namespace === undefined ? call.name : `${call.namespace}__${call.name}`;
+    block({ type: "tool_use", id: call.id, name, input: {} }, pieces);
   }
   if (step.errorEvent) {
     emit("error", { error: { type: step.errorEvent.code, message: step.errorEvent.message } });

@@ -1,0 +1,89 @@
+/** Locks of sessions whose owner has ended: which they are, and taking them away. */
+import { readFileSync, rmSync } from "node:fs";
+import { hostname } from "node:os";
+import { dirname } from "node:path";
+import { toPagurusError } from "../contract/errors.ts";
+import { processIsAlive, processStartTicks } from "../platform/process-group.ts";
+import { withMutex } from "../session/mutex.ts";
+import { openSessionStore } from "../session/store.ts";
+import type { Finding } from "./finding.ts";
+
+/** The owner of a lock when it is of this machine and has ended; undefined when it may be alive. */
+export function deadOwner(file: string): number | undefined {
+  try {
+    const owner = JSON.parse(readFileSync(file, "utf8")) as {
+      pid?: unknown;
+      host?: unknown;
+      startTicks?: unknown;
+    };
+    if (typeof owner.pid !== "number" || owner.host !== hostname()) return undefined;
+    if (!processIsAlive(owner.pid)) return owner.pid;
+    const ticks = processStartTicks(owner.pid);
+    const reused = ticks !== undefined && owner.startTicks !== undefined && ticks !== owner.startTicks;
+    return reused ? owner.pid : undefined;
+  } catch {
+    // Released at this moment, or empty after a power cut: opening the session settles it.
+    return undefined;
+  }
+}
+
+/** Names the dead ones among an agent's locks; with `fix`, takes them away where its index is sound. */
+export function checkLocks(
+  agent: { id: string; folder: string; isIndexSound: boolean },
+  files: readonly string[],
+  fix: boolean,
+): Finding[] {
+  const dead = files.filter((file) => deadOwner(file) !== undefined);
+  if (dead.length === 0) return [];
+  const problem = fix ? indexProblem(agent) : undefined;
+  return dead.flatMap((file) => lockFinding(file, fix && problem === undefined, problem));
+}
+
+/**
+ * The writer that ended may have begun a session and not told the index. Whoever takes its lock over looks for that; so
+ * does whoever takes it away. Answers why it cannot be looked for.
+ */
+function indexProblem({ id, folder, isIndexSound }: Parameters<typeof checkLocks>[0]): string | undefined {
+  if (!isIndexSound) return "it is damaged";
+  try {
+    const store = openSessionStore({ agentDir: folder, agentId: id });
+    try {
+      store.list();
+      return undefined;
+    } finally {
+      store.close();
+    }
+  } catch (error) {
+    return toPagurusError(error).message;
+  }
+}
+
+function lockFinding(file: string, fix: boolean, problem: string | undefined): Finding[] {
+  const pid = deadOwner(file);
+  // Somebody has taken it over meanwhile.
+  if (pid === undefined) return [];
+  const left = `${file} is left from process ${pid}, which has ended`;
+  if (!fix) {
+    const why = problem === undefined ? "" : `; it is kept, since the index cannot be read (${problem})`;
+    const detail = `${left}; the next turn of the session takes it over${why}.`;
+    return [{ level: "info", check: "store", detail }];
+  }
+  try {
+    return removeDeadLock(file) ? [{ level: "ok", check: "store", detail: `${left}; it is removed.` }] : [];
+  } catch (error) {
+    const detail = `${left}, and cannot be removed: ${toPagurusError(error).message}`;
+    return [{ level: "warn", check: "store", detail, fix: "Run the doctor as the owner of the folder." }];
+  }
+}
+
+/**
+ * Removes a lock whose owner is certain to have ended. Every take-over of a stale lock happens in the same mutex, so what
+ * is dead here is not another's before it is gone. False: a live process has it now, or nobody.
+ */
+export function removeDeadLock(file: string): boolean {
+  return withMutex(dirname(file), () => {
+    if (deadOwner(file) === undefined) return false;
+    rmSync(file);
+    return true;
+  });
+}

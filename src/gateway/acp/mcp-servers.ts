@@ -1,0 +1,29 @@
+/** MCP servers that the client names for a session, in the words of our configuration. */
+import type { McpServer } from "@agentclientprotocol/sdk";
+import type { McpServerConfig } from "../../config/types.ts";
+import type { CallerTools } from "../../contract/run.ts";
+
+/** The tools of a session's servers; closing ends the servers. */
+export interface SessionTools extends CallerTools {
+  close(): Promise<void>;
+}
+
+export type MakeTools = (servers: Record<string, McpServerConfig>) => SessionTools;
+
+function pairs(given: readonly { name: string; value: string }[]): Record<string, string> {
+  return Object.fromEntries(given.map(({ name, value }) => [name, value]));
+}
+
+/** By name. A program starts in the session's folder. */
+export function serverConfigs(servers: readonly McpServer[], cwd: string): Record<string, McpServerConfig> {
+  return Object.fromEntries(
+    servers.map((server) => {
+      if ("command" in server) {
+        const { command, args, env } = server;
+        return [server.name, { command, args, env: pairs(env), cwd }];
+      }
+      const { type, url, headers } = server;
+      return [server.name, { type, url, headers: pairs(headers) }];
+    }),
+  );
+}

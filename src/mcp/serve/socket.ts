@@ -1,0 +1,140 @@
+/** The socket on which the bridges of one set of served tools arrive: in a folder that only the user can enter. */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { PagurusError } from "../../contract/errors.ts";
+import { bridgeScript } from "./bridge.ts";
+
+const PREFIX = "pagurus-tools-";
+const SOCKET = "socket";
+/** Longest path that every system takes for a socket (macOS; Linux takes 107). */
+const SOCKET_PATH_BYTES = 103;
+/** A bridge says its token with its first bytes. */
+const HELLO_MS = 10_000;
+/** A folder without a listener may be one that is just being made. */
+const STALE_MS = 60_000;
+const TOKEN_BYTES = 32;
+
+export interface BridgeSocket {
+  /** Path of the script that a harness is to start with Node. */
+  script: string;
+  /** Ends connections and takes everything off the disk. */
+  close(): void;
+}
+
+/** A temporary folder whose path is short enough for a socket in it. */
+function makeFolder(): string {
+  const wanted = tmpdir();
+  const length = Buffer.byteLength(join(wanted, `${PREFIX}XXXXXX`, SOCKET));
+  return mkdtempSync(join(length > SOCKET_PATH_BYTES ? "/tmp" : wanted, PREFIX));
+}
+
+/** Calls `accept` with each connection that has said the token; what it said besides is still to be read from it. */
+function admit(socket: Socket, token: Buffer, accept: (socket: Socket) => void): void {
+  let held: Buffer = Buffer.alloc(0);
+  const timer = setTimeout(() => socket.destroy(), HELLO_MS).unref();
+  const look = (chunk: Buffer): void => {
+    held = Buffer.concat([held, chunk]);
+    if (held.length <= token.length) return;
+    clearTimeout(timer);
+    socket.off("data", look);
+    socket.pause();
+    const said = held.subarray(0, token.length);
+    if (held[token.length] !== 0x0a || !timingSafeEqual(said, token)) {
+      socket.destroy();
+      return;
+    }
+    const rest = held.subarray(token.length + 1);
+    if (rest.length > 0) socket.unshift(rest);
+    accept(socket);
+  };
+  socket.on("data", look);
+  socket.on("close", () => clearTimeout(timer));
+}
+
+async function listen(server: Server, path: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject);
+  server.listen(path, resolve);
+  await promise;
+  server.off("error", reject);
+  server.on("error", () => undefined);
+  // What waits for a call is the harness; nobody waits for this alone.
+  server.unref();
+}
+
+/** Does what may fail for a reason that is nobody's affair: another user's folder, one that is gone by now. */
+function quietly(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // Of use to nobody but the disk; the next host tries again.
+    return;
+  }
+}
+
+/** Takes a folder away whose host was killed: nobody listens in it. */
+function sweepOne(folder: string): void {
+  const found = lstatSync(folder);
+  // What another user has put there, or a link, may lead anywhere.
+  if (!found.isDirectory() || found.uid !== process.getuid?.()) return;
+  if (Date.now() - found.mtimeMs < STALE_MS) return;
+  const probe = connect(join(folder, SOCKET));
+  probe.once("connect", () => probe.destroy());
+  probe.once("error", ({ code }: NodeJS.ErrnoException) => {
+    if (code === "ECONNREFUSED" || code === "ENOENT")
+      quietly(() => rmSync(folder, { recursive: true, force: true }));
+  });
+  probe.unref();
+}
+
+function sweep(root: string): void {
+  quietly(() => {
+    for (const name of readdirSync(root).filter((entry) => entry.startsWith(PREFIX)))
+      quietly(() => sweepOne(join(root, name)));
+  });
+}
+
+/** Throws `runtime_failed` when no socket can be made. */
+export async function openBridgeSocket(accept: (socket: Socket) => void): Promise<BridgeSocket> {
+  let folder: string | undefined;
+  const sockets = new Set<Socket>();
+  const remove = (): void => {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  };
+  const token = randomBytes(TOKEN_BYTES).toString("hex");
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.on("close", () => sockets.delete(socket));
+    admit(socket, Buffer.from(token), accept);
+  });
+  try {
+    folder = makeFolder();
+    const path = join(folder, SOCKET);
+    const script = join(folder, "bridge.cjs");
+    writeFileSync(script, bridgeScript(path, token), { mode: 0o600 });
+    await listen(server, path);
+    process.once("exit", remove);
+    sweep(dirname(folder));
+    return {
+      script,
+      close() {
+        process.off("exit", remove);
+        server.close();
+        for (const socket of sockets) socket.destroy();
+        quietly(remove);
+      },
+    };
+  } catch (error) {
+    quietly(remove);
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new PagurusError(
+      "runtime_failed",
+      `The host's tools could not be offered to the runtime: ${reason}; is the temporary folder writable?`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,318 @@
+/**
+ * A turn of the host on an agent: the native session it runs on and what that is told, its prompts, the steering that
+ * joins them, and what the session holds afterwards. Source: agent runtimes, "Runtime ownership"; harness port, 5 and 6.
+ */
+import type { ContentBlock } from "@agentclientprotocol/sdk/unstable";
+import { PagurusError } from "../../contract/errors.ts";
+import type {
+  AssembledContext,
+  HarnessBinding,
+  HarnessTurn,
+  HarnessTurnResult,
+  SteeringMessage,
+} from "../../contract/harness.ts";
+import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import { RequestRefused } from "./agent-process.ts";
+import { reasonOf } from "./failure.ts";
+import { text, type Fields } from "./fields.ts";
+import { boundTo, openSession, splitContext, type Opening, type TurnPlace } from "./opening.ts";
+import { promptBlocks } from "./projection.ts";
+import { PromptRun, usageOf } from "./prompt-run.ts";
+import { leave, rest, type Place } from "./sessions.ts";
+import { closedBinding, extended, openBinding } from "./standing.ts";
+
+/** How long a prompt may take to end once it is cancelled, ms. */
+const CANCEL_MS = 3_000;
+const STEER_MS = 10_000;
+
+/** How a prompt ended. */
+type Ended = { answer: Fields } | { stopped: "aborted" | "exceeded" };
+
+export class AcpTurn {
+  /** The agent has been sent a prompt of it. */
+  hasStarted = false;
+  readonly #turn: HarnessTurn;
+  readonly #at: TurnPlace;
+  readonly #context: AssembledContext;
+  readonly #keeps: boolean;
+  #open: Opening | undefined;
+  #run: PromptRun;
+  /** Of the model in the prompts before this one. */
+  #answers = 0;
+  /** Nobody goes on with the session. */
+  #isForgotten = false;
+  /** As the turn found it. */
+  readonly #before: HarnessBinding | undefined;
+  /** Input that could not join the prompt; the next one begins with it. */
+  readonly #late: SteeringMessage[] = [];
+
+  constructor(turn: HarnessTurn, context: AssembledContext, at: TurnPlace) {
+    this.#turn = turn;
+    this.#at = at;
+    this.#context = context;
+    this.#keeps = !turn.engine.governs;
+    this.#before = turn.binding();
+    this.#run = this.#newRun();
+  }
+
+  get place(): Place {
+    return this.#at.place;
+  }
+
+  /** Finds the session, or begins one. Throws `RequestRefused`, `PagurusError`. */
+  async open(): Promise<void> {
+    this.#open = await openSession(this.#turn, this.#context, this.#at, this.#run);
+    this.#run.session = this.#open.session;
+  }
+
+  /** With what the session lacks and the input. Throws `RequestRefused`, `PagurusError`. */
+  async first(): Promise<HarnessTurnResult> {
+    const open = this.#open;
+    if (!open) throw notOpen();
+    const { inputs } = splitContext(this.#context);
+    this.#hold(inputs);
+    const { traits } = this.#at.place.process;
+    const blocks = promptBlocks({
+      instructions: open.isNew && !traits.takesSystemPrompt ? this.#context.system : undefined,
+      context: open.lacks,
+      goesOn: !open.isNew,
+      shownAgain: open.shownAgain,
+      inputs,
+      takesImages: traits.takesImages,
+    });
+    return this.#prompt(open, blocks);
+  }
+
+  get canGoOn(): boolean {
+    const { process, sessions } = this.#at.place;
+    return (
+      !this.#isForgotten && process.isAlive && this.#open !== undefined && sessions.has(this.#open.session.id)
+    );
+  }
+
+  /** Input that came when a prompt had ended, or could not join it. */
+  further(inputs: readonly SteeringMessage[]): Promise<HarnessTurnResult> {
+    const open = this.#again();
+    this.#hold(inputs);
+    return this.#prompt(open, this.#blocksOf(inputs));
+  }
+
+  /** Another prompt of the turn in the same session. */
+  #again(): Opening {
+    const open = this.#open;
+    if (!open) throw notOpen();
+    this.#answers += this.#run.answers;
+    this.#run = this.#newRun();
+    this.#run.session = open.session;
+    open.session.user = this.#run;
+    this.#turn.bind(openBinding(boundTo(this.#turn, this.#at, open), this.#turn.turnId));
+    return open;
+  }
+
+  #newRun(): PromptRun {
+    const { id: agentId, label } = this.#at.agent;
+    return new PromptRun(this.#turn, {
+      agentId,
+      label,
+      mostAnswers: this.#turn.maxSteps - this.#answers,
+      onMessage: (message) => this.#hold([message]),
+      onCompacted: () => undefined,
+    });
+  }
+
+  #blocksOf(inputs: readonly UserMessage[]): ContentBlock[] {
+    const { takesImages } = this.#at.place.process.traits;
+    return promptBlocks({
+      instructions: undefined,
+      context: [],
+      goesOn: true,
+      shownAgain: [],
+      inputs,
+      takesImages,
+    });
+  }
+
+  #hold(messages: readonly AgentMessage[]): void {
+    const open = this.#open;
+    if (open?.held) open.held = extended(open.held, messages);
+  }
+
+  #tell(kind: string, detail: string): Promise<void> {
+    return this.#turn.emit({ type: "notice", kind, detail });
+  }
+
+  async #prompt(open: Opening, prompt: ContentBlock[]): Promise<HarnessTurnResult> {
+    const { process } = this.#at.place;
+    const { session } = open;
+    const run = this.#run;
+    const unlisten = process.listen(session.id, run);
+    let ended: Ended;
+    try {
+      this.#turn.receipt({ seam: "projection" });
+      this.hasStarted = true;
+      ended = await this.#untilEnd(process.ask("session/prompt", { sessionId: session.id, prompt }));
+      const { failure } = run;
+      if (failure !== undefined && !("stopped" in ended)) throw new RequestRefused(failure, 0, undefined);
+    } catch (error) {
+      const said = error instanceof RequestRefused ? reasonOf(error) : undefined;
+      await run.close(this.#turn.signal.aborted ? "aborted" : "error", undefined, said);
+      this.#failed(open, error);
+      throw error;
+    } finally {
+      unlisten();
+      rest(this.#at.place, session);
+    }
+    return this.#finish(open, ended);
+  }
+
+  /** A refusal leaves the session as it is; an engine that governs wants to know what it holds of the turn. */
+  #failed(open: Opening, error: unknown): void {
+    const isRefusal = error instanceof RequestRefused;
+    if (!this.#keeps || !isRefusal) return this.#forget(open);
+    const isUntold = error.needsLogin && this.#answers + this.#run.answers === 0;
+    if (!isUntold) return this.#keep(open);
+    // Nothing of the turn has reached it.
+    if (open.isNew) this.#forget(open);
+    else this.#turn.bind(this.#before);
+  }
+
+  async #untilEnd(answer: Promise<Fields>): Promise<Ended> {
+    const watch = new AbortController();
+    const aborted = abortOf(this.#turn.signal, watch.signal);
+    const ended = answer.then((fields): Ended => ({ answer: fields }));
+    ended.catch(() => undefined);
+    try {
+      for (;;) {
+        const steer = this.#turn.inputArrives().then(() => "input" as const);
+        const what = await Promise.race([ended, aborted, this.#run.exceeded, steer]);
+        if (what === "aborted" || what === "exceeded") return await this.#cancel(ended, what);
+        if (what !== "input") return what;
+        if (!(await this.#steer())) break;
+      }
+      const what = await Promise.race([ended, aborted, this.#run.exceeded]);
+      return what === "aborted" || what === "exceeded" ? await this.#cancel(ended, what) : what;
+    } finally {
+      watch.abort();
+    }
+  }
+
+  async #cancel(ended: Promise<Ended>, stopped: "aborted" | "exceeded"): Promise<Ended> {
+    const { process } = this.#at.place;
+    process.notify("session/cancel", { sessionId: this.#open?.session.id });
+    this.#run.stop();
+    const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), CANCEL_MS).unref());
+    // Some answer a cancelled prompt with an error: that too is its end.
+    const end = await Promise.race([ended, late]).catch((): Ended => ({ stopped }));
+    if (end === undefined && process.isAlive) {
+      const sentence = `${process.agent.label} did not end a turn within ${CANCEL_MS / 1_000} s of its cancel and was ended, with every session that it had open; the next turn starts it again.`;
+      await process.end(new PagurusError("runtime_failed", sentence), true);
+    }
+    return { stopped };
+  }
+
+  /** False where nothing more can come. */
+  async #steer(): Promise<boolean> {
+    const inputs = await this.#turn.takeInputs();
+    if (inputs.length === 0) return false;
+    const { process } = this.#at.place;
+    const open = this.#open;
+    if (!process.traits.canSteer || !open) {
+      this.#late.push(...inputs);
+      return true;
+    }
+    await this.#run.split();
+    const params = {
+      sessionId: open.session.id,
+      prompt: this.#blocksOf(inputs),
+      _meta: { steering: { idleBehavior: "promptRequired" } },
+    };
+    try {
+      const { outcome } = await process.ask("_session/steering", params, { deadlineMs: STEER_MS });
+      // The agent puts it behind the answer that is under way, the transcript where it was said.
+      if (outcome === "injected") open.held = undefined;
+      else this.#late.push(...inputs);
+    } catch (error) {
+      if (!(error instanceof RequestRefused)) throw error;
+      this.#late.push(...inputs);
+    }
+    return true;
+  }
+
+  async #finish(open: Opening, ended: Ended): Promise<HarnessTurnResult> {
+    const { aborted } = this.#turn.signal;
+    const answer = "answer" in ended ? ended.answer : {};
+    const stopReason = "stopped" in ended ? "cancelled" : text(answer["stopReason"]);
+    const usage = usageOf(answer["usage"]);
+    const how = stopReason === "cancelled" ? "aborted" : stopReason === "max_tokens" ? "length" : "stop";
+    await this.#run.close(aborted ? "aborted" : how, usage);
+    if (usage) {
+      // Of several requests only the sum is told.
+      if (this.#run.answers <= 1) this.#turn.receipt({ usage });
+      await this.#turn.emit({ type: "usage", usage });
+    }
+    const { refusals } = this.#run;
+    const isCutShort = stopReason === "cancelled" && "answer" in ended && !aborted;
+    if (isCutShort && refusals.length > 0 && this.#answers + this.#run.answers < this.#turn.maxSteps)
+      return this.#prompt(this.#again(), [{ type: "text", text: notAllowed(refusals) }]);
+    const isWhole =
+      stopReason === "end_turn" || stopReason === "max_tokens" || stopReason === "max_turn_requests";
+    if (isWhole && this.#late.length > 0 && !aborted) return this.further(this.#late.splice(0));
+    const isKnown = this.#keeps || (isWhole && open.held && !this.#run.compacted);
+    // Input that never reached it is behind the anchor too; one that had to be ended may not have written down the turn.
+    const isWanting = this.#late.length > 0 || ("stopped" in ended && !this.#at.place.process.isAlive);
+    if (isKnown && !isWanting) this.#keep(open);
+    else this.#forget(open);
+    const total = usage ?? { input: 0, output: 0, totalTokens: 0 };
+    if (stopReason === "refusal")
+      throw new PagurusError(
+        "model_refused",
+        `${this.#at.agent.label} ended the turn: its model refuses to go on. Say it in another way.`,
+      );
+    if (aborted) return { stopReason: "aborted", usage: total };
+    if (isCutShort) {
+      await this.#tell("acp_agent", `${this.#at.agent.label} ended its turn by itself.`);
+      return { stopReason: "stop", usage: total };
+    }
+    if (stopReason === "cancelled" || stopReason === "max_turn_requests")
+      return { stopReason: "max_steps", usage: total };
+    return { stopReason: stopReason === "max_tokens" ? "length" : "stop", usage: total };
+  }
+
+  /** The next turn may go on with the session: what it holds is known, or is the agent's own affair. */
+  #keep(open: Opening): void {
+    if (!this.#at.place.process.isAlive && !this.#keeps) return this.#forget(open);
+    const anchor = this.#turn.newestEntryId();
+    const held = this.#keeps ? undefined : open.held;
+    const isCompacted = this.#run.compacted;
+    this.#turn.bind(
+      closedBinding(boundTo(this.#turn, this.#at, open), {
+        held,
+        anchor,
+        ...(isCompacted ? { isCompacted } : {}),
+      }),
+    );
+  }
+
+  /** The next turn begins a session anew, from the engine's context. */
+  #forget(open: Opening): void {
+    this.#isForgotten = true;
+    this.#turn.bind(undefined);
+    leave(this.#at.place, open.session);
+  }
+}
+
+/** For agents that end their turn at a refusal, and do not tell their model of it. */
+function notAllowed(refusals: readonly string[]): string {
+  return `[The host did not allow this, and nothing of it was done:\n${refusals.join("\n")}\nGo on without it.]`;
+}
+
+function notOpen(): PagurusError {
+  return new PagurusError("internal", "A turn was to go on that has no native session.");
+}
+
+function abortOf(signal: AbortSignal, until: AbortSignal): Promise<"aborted"> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve("aborted");
+    signal.addEventListener("abort", () => resolve("aborted"), { once: true, signal: until });
+  });
+}

@@ -1,0 +1,169 @@
+/** The agents of a host: one process for an agent and an endpoint, started when it is first needed. */
+import { PagurusError } from "../../contract/errors.ts";
+import type { ModelInfo } from "../../contract/model.ts";
+import { orAborted } from "../../platform/deadline.ts";
+import { environmentOf, type Access } from "./access.ts";
+import { AgentProcess } from "./agent-process.ts";
+import type { Agent } from "./agents.ts";
+import { fields, list } from "./fields.ts";
+import type { AcpOptions } from "./options.ts";
+import { leave, SETTING_MS, type Place } from "./sessions.ts";
+
+/** Processes that no turn runs on and that go on: each is some 300 MB. */
+const MOST_IDLE_PROCESSES = 2;
+
+export class Agents {
+  readonly #options: AcpOptions & { clientVersion: string };
+  readonly #places = new Map<string, Promise<Place>>();
+  readonly #all = new Set<Place>();
+  /** Whoever asked for it has not come for it yet. */
+  readonly #fresh = new WeakSet<Place>();
+  readonly #disposed = new AbortController();
+
+  constructor(options: AcpOptions & { clientVersion: string }) {
+    this.#options = options;
+  }
+
+  /**
+   * The agent's process, started if need be; a start that others wait for goes on when one of them is aborted. Whoever
+   * has got it says so when it is not needed any more (`release`). Throws `runtime_failed`, `model_auth`, `turn_aborted`.
+   */
+  async get(agent: Agent, access: Access, signal: AbortSignal): Promise<Place> {
+    const key = `${agent.id}\n${access.key}`;
+    for (;;) {
+      const begun = this.#places.get(key);
+      const current = begun ?? this.#start(key, agent, access);
+      const place = await orAborted(current, signal).catch((error: unknown) => {
+        // Nobody comes for it now.
+        void current.then(
+          (late) => this.#fresh.delete(late) && this.release(late),
+          () => undefined,
+        );
+        throw error;
+      });
+      if (place.process.isAlive) {
+        if (this.#fresh.delete(place)) return place;
+        place.turns += 1;
+        return place;
+      }
+      if (this.#places.get(key) === current) this.#places.delete(key);
+      // One that ends as soon as it is introduced would be started without end.
+      if (!begun) throw await place.process.gone;
+    }
+  }
+
+  #start(key: string, agent: Agent, access: Access): Promise<Place> {
+    const started = this.#launch(agent, access);
+    this.#places.set(key, started);
+    started.catch(() => {
+      if (this.#places.get(key) === started) this.#places.delete(key);
+    });
+    return started;
+  }
+
+  async #launch(agent: Agent, access: Access): Promise<Place> {
+    const { env, clientVersion, log } = this.#options;
+    const process = await AgentProcess.start({
+      agent,
+      env: environmentOf(agent, access, env),
+      clientVersion,
+      signal: this.#disposed.signal,
+      warn: (sentence, details = {}) => log.warn("acp agent", { ...details, sentence }),
+    });
+    const place: Place = { process, sessions: new Map(), turns: 1 };
+    this.#all.add(place);
+    this.#fresh.add(place);
+    void process.gone.then(async () => {
+      this.#all.delete(place);
+      await closeServed(place);
+    });
+    if (access.isAsked) await setProvider(place, access);
+    return place;
+  }
+
+  /** A turn goes on with it that had released it. */
+  hold(place: Place): void {
+    place.turns += 1;
+  }
+
+  /** The session goes on in no process of this host. */
+  leave(sessionId: string): void {
+    for (const place of this.#all) {
+      const session = place.sessions.get(sessionId);
+      if (session && !session.user) leave(place, session);
+    }
+  }
+
+  /** A turn has ended on it. Of those that rest, the last used go on. */
+  release(place: Place): void {
+    place.turns -= 1;
+    if (!this.#all.delete(place)) return;
+    this.#all.add(place);
+    const idle = [...this.#all].filter(({ turns }) => turns === 0);
+    for (const { process } of idle.slice(0, Math.max(0, idle.length - MOST_IDLE_PROCESSES)))
+      void process.end(
+        new PagurusError(
+          "runtime_failed",
+          `${process.agent.label} was ended to make room for another agent.`,
+        ),
+      );
+  }
+
+  async dispose(): Promise<void> {
+    this.#disposed.abort();
+    const starting = [...this.#places.values()];
+    this.#places.clear();
+    await Promise.all(
+      [...this.#all].map(async (place) => {
+        const { process } = place;
+        const ended = process.end(
+          new PagurusError("runtime_failed", `${process.agent.label} was ended together with its host.`),
+        );
+        await closeServed(place);
+        await ended;
+      }),
+    );
+    await Promise.allSettled(starting);
+  }
+}
+
+async function closeServed({ sessions }: Place): Promise<void> {
+  for (const { served } of sessions.values()) await served?.close();
+}
+
+/** Names of model protocols as ACP has them. */
+const PROTOCOLS: Partial<Record<ModelInfo["api"], string>> = {
+  "anthropic-messages": "anthropic",
+  "openai-responses": "openai",
+  "openai-completions": "openai",
+};
+
+/** An agent that takes no endpoint goes on with its own. Throws `runtime_failed` where it takes one and refuses ours. */
+async function setProvider({ process }: Place, { endpoint, api }: Access): Promise<void> {
+  const protocol = PROTOCOLS[api];
+  if (!endpoint || protocol === undefined || !process.traits.takesProviders) return;
+  try {
+    const { providers } = await process.ask("providers/list", {}, { deadlineMs: SETTING_MS });
+    const provider = list(providers)
+      .map(fields)
+      .find(({ supported }) => list(supported).includes(protocol));
+    if (!provider) return;
+    const baseUrl = protocol === "anthropic" ? endpoint.baseUrl.replace(/\/v1\/?$/, "") : endpoint.baseUrl;
+    const params = {
+      providerId: provider["providerId"],
+      apiType: protocol,
+      baseUrl,
+      headers: endpoint.headers,
+    };
+    await process.ask("providers/set", params, { deadlineMs: SETTING_MS });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const failure = new PagurusError(
+      "runtime_failed",
+      `${process.agent.label} does not take the model's endpoint (${why}); correct the \`baseUrl\` of its provider, or set login: "own" for the agent.`,
+      { cause: error },
+    );
+    await process.end(failure);
+    throw failure;
+  }
+}

@@ -1,0 +1,353 @@
+/** The program of an agent: started, introduced, asked, and ended with all that it started. */
+import type { AgentCapabilities, ClientConnection } from "@agentclientprotocol/sdk/unstable";
+import { PagurusError } from "../../contract/errors.ts";
+import { withDeadline } from "../../platform/deadline.ts";
+import { RpcChild, type EndDeadlines } from "../../rpc/child.ts";
+import { findProgram, type Agent } from "./agents.ts";
+import { fields, list, text, type Fields } from "./fields.ts";
+import { messageStream, MOST_LINE_MB } from "./messages.ts";
+
+const PROTOCOL_VERSION = 1;
+const START_SECONDS = 60;
+/** Lines before its first answer that are no messages; a program that writes more of them is no agent. */
+const MOST_FOREIGN_LINES = 20;
+/** How long the output is still read after the child has ended, ms. */
+const OPEN_OUTPUT_MS = 300;
+/** One that does not answer does not look for the end of its input either. */
+const HANGING: EndDeadlines = { eofMs: 50, termMs: 1_000, killMs: 2_000 };
+const GOES_ON = "What was done until then is in the session; the next turn starts the agent again.";
+
+/** What a session of an agent tells. None of these may throw. */
+export interface SessionListener {
+  /** The `update` of each `session/update`, in the order of the wire. */
+  update(update: Fields): void;
+  /** The agent asks for leave; answers the id of the chosen option, or undefined where the turn was cancelled. */
+  permission(params: Fields): Promise<string | undefined>;
+}
+
+/** What an agent says of itself, as far as it matters here. */
+export interface AgentTraits {
+  name: string;
+  version: string;
+  canLoad: boolean;
+  canResume: boolean;
+  canClose: boolean;
+  /** Takes a title for a session, and then asks its model for none. */
+  canTitle: boolean;
+  takesImages: boolean;
+  /** Takes instructions beside its own, as `systemPrompt` of a session. */
+  takesSystemPrompt: boolean;
+  /** Can be pointed at an endpoint (`providers/set`). */
+  takesProviders: boolean;
+  /** Takes input while a prompt runs (`_session/steering`). */
+  canSteer: boolean;
+  authMethods: readonly string[];
+}
+
+export interface AskOptions {
+  deadlineMs?: number;
+  signal?: AbortSignal | undefined;
+  /** Told an answer that comes when nobody waits for it any more. */
+  late?: ((answer: Fields) => void) | undefined;
+}
+
+export interface AgentProcessOptions {
+  agent: Agent;
+  /** The whole of it. */
+  env: Readonly<Record<string, string | undefined>>;
+  clientVersion: string;
+  /** Nobody wants it any more. */
+  signal: AbortSignal;
+  warn(sentence: string, details?: Record<string, unknown>): void;
+}
+
+/** Error codes of ACP beside those of JSON-RPC. */
+const AUTH_REQUIRED = -32_000;
+
+export function startSecondsOf({ entry }: Agent): number {
+  return entry.startSeconds ?? START_SECONDS;
+}
+
+export class AgentProcess {
+  readonly agent: Agent;
+  traits: AgentTraits = traitsOf({});
+  readonly pid: number;
+  readonly #child: RpcChild;
+  readonly #warn: AgentProcessOptions["warn"];
+  readonly #listeners = new Map<string, SessionListener>();
+  /** Names of the commands that a session takes as a prompt; told at any time. */
+  readonly #commands = new Map<string, readonly string[]>();
+  #connection: ClientConnection | undefined;
+  #closed: PagurusError | undefined;
+  readonly #gone = Promise.withResolvers<PagurusError>();
+  #isIntroduced = false;
+
+  /** Throws `runtime_failed`, `model_auth`. */
+  static async start(options: AgentProcessOptions): Promise<AgentProcess> {
+    const { agent, env } = options;
+    const found = findProgram(agent, env);
+    if ("reason" in found)
+      throw new PagurusError("runtime_failed", found.reason, { details: { agentId: agent.id } });
+    const child = await RpcChild.start({
+      command: found.command,
+      args: found.args,
+      env,
+      cwd: agent.entry.cwd,
+      label: agent.label,
+      // Whether it looks for the end of its input is the agent's affair.
+      leash: true,
+    });
+    const started = new AgentProcess(child, options);
+    void child.exited.then(() => child.end());
+    try {
+      await started.#introduce(options);
+      return started;
+    } catch (error) {
+      const failure = started.#startFailed(error, [found.command, ...found.args].join(" "));
+      await started.end(failure);
+      throw failure;
+    }
+  }
+
+  private constructor(child: RpcChild, { agent, warn }: AgentProcessOptions) {
+    this.agent = agent;
+    this.#child = child;
+    this.#warn = warn;
+    this.pid = child.pid;
+    // What the child started may hold its output open.
+    void child.exited.then((reason) =>
+      setTimeout(() => this.#close(this.#reasonFor(reason)), OPEN_OUTPUT_MS).unref(),
+    );
+  }
+
+  get isAlive(): boolean {
+    return this.#child.isAlive && !this.#closed;
+  }
+
+  /** Resolves when nothing more can come of it; never rejects. */
+  get gone(): Promise<PagurusError> {
+    return this.#gone.promise;
+  }
+
+  /**
+   * Rejects with `RequestRefused` for what the agent answers as an error, `runtime_failed` when it is gone or the deadline
+   * passes, `turn_aborted` on the signal.
+   */
+  async ask(method: string, params: unknown, { deadlineMs, signal, late }: AskOptions = {}): Promise<Fields> {
+    const connection = this.#connection;
+    if (this.#closed || !connection) throw this.#closed ?? this.#notRunning();
+    // Where the connection ends, so does the request.
+    const answered = connection.agent.request<unknown, unknown>(method, params);
+    let isOver = false;
+    answered.then(
+      (answer) => isOver && late?.(fields(answer)),
+      () => undefined,
+    );
+    try {
+      const answer =
+        deadlineMs === undefined && !signal
+          ? await answered
+          : await withDeadline(() => answered, {
+              ms: deadlineMs ?? Number.MAX_SAFE_INTEGER,
+              label: `${this.agent.label}: ${method}`,
+              signal,
+              code: "runtime_failed",
+            });
+      return fields(answer);
+    } catch (error) {
+      isOver = true;
+      throw await this.#told(error);
+    }
+  }
+
+  notify(method: string, params: unknown): void {
+    this.#connection?.agent.notify(method, params).catch(() => undefined);
+  }
+
+  /** Undefined while the agent has told none. */
+  commandsOf(sessionId: string): readonly string[] | undefined {
+    return this.#commands.get(sessionId);
+  }
+
+  /** Nobody goes on with the session. */
+  forget(sessionId: string): void {
+    this.#commands.delete(sessionId);
+    this.#listeners.delete(sessionId);
+  }
+
+  /** The newest listener of a session hears it; the returned function ends that. */
+  listen(sessionId: string, listener: SessionListener): () => void {
+    this.#listeners.set(sessionId, listener);
+    return () => {
+      if (this.#listeners.get(sessionId) === listener) this.#listeners.delete(sessionId);
+    };
+  }
+
+  /** Rejects what is open with the reason, then ends the child and its group; at once where it `hangs`. */
+  end(reason: PagurusError, hangs = false): Promise<void> {
+    this.#close(reason);
+    return this.#child.end(hangs ? HANGING : undefined);
+  }
+
+  async #introduce({ clientVersion, signal }: AgentProcessOptions): Promise<void> {
+    const ms = startSecondsOf(this.agent) * 1_000;
+    await withDeadline(
+      async () => {
+        // Loading the library and starting the program take place at the same time.
+        const sdk = await import("@agentclientprotocol/sdk/unstable");
+        const { client, methods } = sdk;
+        this.#connection = client({ name: "pagurus" })
+          .onNotification("*", () => undefined)
+          .onRequest(
+            methods.client.session.requestPermission,
+            (params: unknown) => fields(params),
+            ({ params }) => this.#asked(params),
+          )
+          .connect(
+            messageStream(this.#child, {
+              update: (params) => this.#updated(fields(params)),
+              skipped: (count) => this.#skipped(count),
+              tooLong: () => void this.end(this.#tooLong(), true),
+            }),
+          );
+        void this.#connection.closed.then(() => this.#ended());
+        const answer = await this.ask(methods.agent.initialize, {
+          protocolVersion: PROTOCOL_VERSION,
+          clientInfo: { name: "pagurus", title: "Pagurus", version: clientVersion },
+          clientCapabilities: { session: { compaction: {}, notices: {} } },
+        });
+        this.#checkVersion(answer);
+        this.traits = traitsOf(answer);
+        this.#isIntroduced = true;
+      },
+      { ms, label: "its answer to initialize", signal, code: "runtime_failed" },
+    );
+  }
+
+  #checkVersion({ protocolVersion }: Fields): void {
+    if (protocolVersion === PROTOCOL_VERSION) return;
+    const said = typeof protocolVersion === "number" ? `version ${protocolVersion}` : "no version";
+    throw new PagurusError(
+      "runtime_failed",
+      `it speaks ${said} of the Agent Client Protocol and Pagurus version ${PROTOCOL_VERSION}; install a version of it that does too.`,
+    );
+  }
+
+  #updated(params: Fields): void {
+    const id = text(params["sessionId"]);
+    const update = fields(params["update"]);
+    if (update["sessionUpdate"] === "available_commands_update")
+      this.#commands.set(
+        id,
+        list(update["availableCommands"]).map((command) => text(fields(command)["name"])),
+      );
+    try {
+      this.#listeners.get(id)?.update(update);
+    } catch (error) {
+      this.#warn("An update of an agent could not be handled.", { error: String(error) });
+    }
+  }
+
+  async #asked(params: Fields): Promise<object> {
+    const listener = this.#listeners.get(text(params["sessionId"]));
+    // Between turns nobody can give leave.
+    const optionId = await listener?.permission(params);
+    return { outcome: optionId === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId } };
+  }
+
+  #skipped(count: number): void {
+    if (count === 1)
+      this.#warn("An agent wrote a line that is no message; such lines are skipped.", {
+        agentId: this.agent.id,
+      });
+    if (count < MOST_FOREIGN_LINES || this.#isIntroduced) return;
+    const what = `its first ${MOST_FOREIGN_LINES} lines are no messages of the Agent Client Protocol; check its command.`;
+    void this.end(new PagurusError("runtime_failed", what));
+  }
+
+  #tooLong(): PagurusError {
+    const what = `${this.agent.label} wrote a message of more than ${MOST_LINE_MB} MB and was ended.`;
+    return this.#reasonFor(new PagurusError("runtime_failed", what));
+  }
+
+  async #ended(): Promise<void> {
+    this.#close(this.#reasonFor(await this.#child.reasonOfEnd()));
+    // The connection may have ended before the child: a line too long, an output closed.
+    void this.#child.end();
+  }
+
+  #close(reason: PagurusError): void {
+    if (this.#closed) return;
+    this.#closed = reason;
+    this.#gone.resolve(reason);
+    this.#connection?.close(reason);
+    this.#listeners.clear();
+  }
+
+  #notRunning(): PagurusError {
+    return new PagurusError("runtime_failed", `${this.agent.label} is not running.`);
+  }
+
+  /** An end in the middle of its work, as turns are told of it; one at its start is told by who started it. */
+  #reasonFor(reason: PagurusError): PagurusError {
+    if (!this.#isIntroduced) return reason;
+    const { code, message, cause, details } = reason;
+    return new PagurusError(code, `${message} ${GOES_ON}`, { cause, details });
+  }
+
+  #startFailed(error: unknown, line: string): PagurusError {
+    const why = error instanceof Error ? error.message : String(error);
+    const code = error instanceof PagurusError ? error.code : "runtime_failed";
+    const words = /took longer/.test(why) ? this.#child.lastWords() : "";
+    const last = words === "" ? "" : ` Its last words were: ${words}`;
+    return new PagurusError(code, `${this.agent.label} did not start (\`${line}\`): ${why}${last}`, {
+      cause: error,
+      details: { agentId: this.agent.id },
+    });
+  }
+
+  /** What the library rejects with, as ours. */
+  async #told(error: unknown): Promise<unknown> {
+    if (error instanceof PagurusError) return error;
+    const { code, message, data } = fields(error) as { code?: unknown; message?: unknown; data?: unknown };
+    if (typeof code === "number") return new RequestRefused(text(message), code, data);
+    return this.#closed ?? this.#reasonFor(await this.#child.reasonOfEnd());
+  }
+}
+
+/** What an agent answered in place of a result. */
+export class RequestRefused extends Error {
+  override readonly name = "RequestRefused";
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(message: string, code: number, data: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+
+  get needsLogin(): boolean {
+    return this.code === AUTH_REQUIRED;
+  }
+}
+
+function traitsOf(answer: Fields): AgentTraits {
+  const { agentCapabilities, agentInfo, authMethods, _meta } = answer;
+  const capabilities = fields(agentCapabilities) as AgentCapabilities & Fields;
+  const session = fields(capabilities.sessionCapabilities);
+  const has = (name: string): boolean => typeof session[name] === "object" && session[name] !== null;
+  return {
+    name: text(fields(agentInfo)["title"]) || text(fields(agentInfo)["name"]),
+    version: text(fields(agentInfo)["version"]) || "unknown",
+    canLoad: capabilities.loadSession === true,
+    canResume: has("resume"),
+    canClose: has("close"),
+    canTitle: has("title"),
+    takesImages: fields(capabilities.promptCapabilities)["image"] === true,
+    takesSystemPrompt: has("systemPrompt"),
+    takesProviders: typeof capabilities.providers === "object" && capabilities.providers !== null,
+    canSteer: fields(fields(_meta)["steering"])["supported"] === true,
+    authMethods: list(authMethods).map((method) => text(fields(method)["name"])),
+  };
+}

@@ -1,0 +1,230 @@
+/** The agents that are known by name, where their programs are, and which one a turn is for. Starts nothing. */
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, join, resolve } from "node:path";
+import { PagurusError } from "../../contract/errors.ts";
+import type { ModelInfo } from "../../contract/model.ts";
+import type { AcpSettings, AgentEntry, Endpoint } from "./options.ts";
+
+export type PermissionMode = "ask" | "deny" | "auto" | "read-only";
+
+interface KnownAgent {
+  label: string;
+  program: string;
+  args: readonly string[];
+  install: string;
+  /** Mode in which the agent asks for what the permission mode does not let it do by itself. */
+  modes?: Readonly<Record<PermissionMode, string>>;
+  /** Environment that points the agent at the model of an endpoint; undefined where it is no model for it. */
+  access?(model: ServedModel): Record<string, string> | undefined;
+  /** Its environment says all: it is not asked to take the endpoint. */
+  isReachedByEnv?: boolean;
+  /** Environment of the user's shell that would send it elsewhere, or another provider's key to the endpoint. */
+  strays?: RegExp;
+}
+
+interface ServedModel {
+  api: ModelInfo["api"];
+  id: string;
+  endpoint: Endpoint;
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+function keyOf({ headers }: Endpoint): string {
+  return (headers["authorization"] ?? "").replace(/^Bearer /, "");
+}
+
+function otherHeaders({ headers }: Endpoint): [string, string][] {
+  return Object.entries(headers).filter(([name]) => name !== "authorization");
+}
+
+/** Claude Code sends its key as the provider wants it only when it has it from its environment. */
+function claudeAccess({ api, endpoint }: ServedModel): Record<string, string> | undefined {
+  if (api !== "anthropic-messages") return undefined;
+  const custom = otherHeaders(endpoint).map(([name, value]) => `${name}: ${value}`);
+  return {
+    ANTHROPIC_BASE_URL: endpoint.baseUrl.replace(/\/v1\/?$/, ""),
+    ANTHROPIC_API_KEY: keyOf(endpoint),
+    ...(custom.length === 0 ? {} : { ANTHROPIC_CUSTOM_HEADERS: custom.join("\n") }),
+  };
+}
+
+/** A model that Codex does not know can be named in its configuration only. */
+function codexAccess({ api, id, env }: ServedModel): Record<string, string> | undefined {
+  if (api !== "openai-responses") return undefined;
+  return { CODEX_CONFIG: JSON.stringify({ ...jsonObject(env["CODEX_CONFIG"]), model: id }) };
+}
+
+function jsonObject(text: string | undefined): object {
+  try {
+    const value: unknown = JSON.parse(text ?? "{}");
+    return typeof value === "object" && value !== null ? value : {};
+  } catch {
+    // The agent would not have read it either.
+    return {};
+  }
+}
+
+function geminiAccess({ api, endpoint }: ServedModel): Record<string, string> | undefined {
+  if (api !== "google-generative-ai") return undefined;
+  const baseUrl = endpoint.baseUrl.replace(/\/v1(?:beta)?\/?$/, "");
+  return { GEMINI_API_KEY: keyOf(endpoint), GOOGLE_GEMINI_BASE_URL: baseUrl };
+}
+
+/** Names of models stay, and the folder with its settings. */
+const CLAUDE_STRAYS =
+  /^(?:ANTHROPIC_(?:API_KEY|AUTH_TOKEN|CUSTOM_HEADERS|UNIX_SOCKET|\w*BASE_URL)|CLAUDECODE|CLAUDE_CODE_(?:USE_|OAUTH_|SKIP_|ENTRYPOINT)\w*|AWS_BEARER_TOKEN_BEDROCK)$/;
+const GEMINI_STRAYS = /^(?:GEMINI_API_KEY|GOOGLE_API_KEY|GOOGLE_GENAI_USE_\w+|GOOGLE_GEMINI_BASE_URL)$/;
+const CLAUDE_MODES = { ask: "default", auto: "default", deny: "default", "read-only": "default" } as const;
+/** In `agent`, its own default, another model decides in our place; `read-only` asks for whatever writes. */
+const CODEX_MODES = {
+  ask: "read-only",
+  auto: "workspace-write",
+  deny: "read-only",
+  "read-only": "read-only",
+} as const;
+
+const KNOWN: Readonly<Record<string, KnownAgent>> = {
+  claude: {
+    label: "Claude Agent",
+    program: "claude-agent-acp",
+    args: [],
+    install: "npm install -g @agentclientprotocol/claude-agent-acp",
+    modes: CLAUDE_MODES,
+    access: claudeAccess,
+    isReachedByEnv: true,
+    strays: CLAUDE_STRAYS,
+  },
+  codex: {
+    label: "Codex (ACP)",
+    program: "codex-acp",
+    args: [],
+    install: "npm install -g @agentclientprotocol/codex-acp",
+    modes: CODEX_MODES,
+    access: codexAccess,
+  },
+  gemini: {
+    label: "Gemini CLI",
+    program: "gemini",
+    args: ["--acp"],
+    install: "npm install -g @google/gemini-cli",
+    access: geminiAccess,
+    isReachedByEnv: true,
+    strays: GEMINI_STRAYS,
+  },
+  opencode: { label: "OpenCode", program: "opencode", args: ["acp"], install: "npm install -g opencode-ai" },
+};
+/** Names that others give to known agents. */
+const ALIASES: Readonly<Record<string, string>> = {
+  "claude-agent-acp": "claude",
+  "claude-code": "claude",
+  "codex-acp": "codex",
+  "gemini-cli": "gemini",
+};
+/** The agent that is at home with the models of a provider. */
+const BY_PROVIDER: Readonly<Record<string, string>> = {
+  anthropic: "claude",
+  openai: "codex",
+  google: "gemini",
+};
+
+/** An agent as a turn uses it. */
+export interface Agent {
+  id: string;
+  label: string;
+  entry: AgentEntry;
+  known: KnownAgent | undefined;
+}
+
+export interface FoundProgram {
+  command: string;
+  args: readonly string[];
+}
+
+/** The agent of a turn: the policy's, the configured one, the only one, the one of the model's provider. Throws `config_invalid`. */
+export function agentFor(
+  settings: AcpSettings,
+  wanted: string | undefined,
+  model: Pick<ModelInfo, "ref" | "provider">,
+): Agent {
+  const configured = Object.keys(settings.agents);
+  const only = configured.length === 1 ? configured[0] : undefined;
+  const named = wanted ?? settings.agentId ?? only ?? BY_PROVIDER[model.provider];
+  if (named === undefined)
+    throw new PagurusError(
+      "config_invalid",
+      `No ACP agent is named for ${model.ref}; name one in agentRuntime.agentId of the model or in plugins.entries.acp.config.agentId.`,
+      { details: { model: model.ref } },
+    );
+  return agentOf(settings, named);
+}
+
+/** Throws `config_invalid` for an id that is neither configured nor known. */
+function agentOf({ agents }: AcpSettings, named: string): Agent {
+  const id = Object.hasOwn(agents, named) ? named : canonical(named);
+  const known = knownAgent(id);
+  const entry = (Object.hasOwn(agents, id) ? agents[id] : undefined) ?? {};
+  if (!known && entry.command === undefined)
+    throw new PagurusError(
+      "config_invalid",
+      `The ACP agent "${named}" is neither known (${Object.keys(KNOWN).join(", ")}) nor configured with a command; set plugins.entries.acp.config.agents.${named}.command.`,
+      { details: { agentId: named } },
+    );
+  return { id, label: known?.label ?? `The ACP agent "${id}"`, entry, known };
+}
+
+function canonical(name: string): string {
+  const plain = name.trim().toLowerCase();
+  return (Object.hasOwn(ALIASES, plain) ? ALIASES[plain] : undefined) ?? plain;
+}
+
+function knownAgent(id: string): KnownAgent | undefined {
+  const name = canonical(id);
+  return Object.hasOwn(KNOWN, name) ? KNOWN[name] : undefined;
+}
+
+/** Every agent that a turn could name. */
+export function allAgents(settings: AcpSettings): Agent[] {
+  const ids = new Set([...Object.keys(settings.agents), ...Object.keys(KNOWN)]);
+  return [...ids].flatMap((id) => {
+    const { command } = settings.agents[id] ?? {};
+    return command !== undefined || knownAgent(id) ? [agentOf(settings, id)] : [];
+  });
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Where the agent's program is, as configured, else on PATH. */
+export function findProgram({ id, entry, known }: Agent, env: Env): FoundProgram | { reason: string } {
+  const name = entry.command ?? known?.program ?? id;
+  const args = entry.args ?? known?.args ?? [];
+  const path = entry.env?.["PATH"] ?? env["PATH"] ?? env["Path"];
+  const command = /[/\\]/.test(name) ? executable(resolve(entry.cwd ?? ".", name)) : onPath(name, path);
+  if (command !== undefined) return { command, args };
+  const where = `plugins.entries.acp.config.agents.${id}.command`;
+  const remedy =
+    known && entry.command === undefined
+      ? `install it with \`${known.install}\`, or name its program in ${where}`
+      : `correct ${where}`;
+  return { reason: `The ACP agent "${id}" cannot be started: \`${name}\` is not there; ${remedy}.` };
+}
+
+function onPath(name: string, path: string | undefined): string | undefined {
+  const names = process.platform === "win32" ? [`${name}.exe`, `${name}.cmd`, name] : [name];
+  for (const folder of (path ?? "").split(delimiter)) {
+    if (folder === "") continue;
+    for (const each of names) {
+      const found = executable(join(folder, each));
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
+
+function executable(path: string): string | undefined {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile() ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * Which native session a session of the host goes on in, and what that holds. Within an epoch it only grows: each turn
+ * finds it holding what the last one left, and tells what it lacks.
+ */
+import { hash } from "node:crypto";
+import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+
+function hashOf(text: string): string {
+  return hash("sha256", text);
+}
+
+/** What a message is, for a native session: its words and calls, not how the host keeps it. A result is its call's. */
+function keyOf(message: AgentMessage): string {
+  if (message.role === "toolResult") return `result ${message.toolCallId}`;
+  if (typeof message.content === "string") return `${message.role} ${message.content.trim()}`;
+  const parts: string[] = [];
+  for (const part of message.content) {
+    if (part.type === "text") parts.push(part.text);
+    else if (part.type === "toolCall") parts.push(`call ${part.id}`);
+    else if (part.type === "image") parts.push(`image ${hashOf(part.data)}`);
+  }
+  return `${message.role} ${parts.join("\n").trim()}`;
+}
+
+/** How many messages a native session holds of the assembled context, and their hash in order. */
+export interface Held {
+  count: number;
+  hash: string;
+}
+
+export const NOTHING_HELD: Held = { count: 0, hash: "" };
+
+export function extended({ count, hash: known }: Held, messages: readonly AgentMessage[]): Held {
+  return {
+    count: count + messages.length,
+    hash: messages.reduce((before, message) => hashOf(`${before}\n${keyOf(message)}`), known),
+  };
+}
+
+/** What must be the same for a native session to go on. */
+export interface Identity {
+  /** Hash: agent, folder, model and endpoint. */
+  place: string;
+  epoch: string | undefined;
+  fingerprint: string | undefined;
+  /** Of the tool catalog alone. */
+  tools: string;
+  /** Hash of the system prompt. */
+  instructions: string;
+}
+
+/** What is known of a native session when no turn runs on it. */
+export interface Content {
+  /** What comes behind it in a context is new to it. Absent where the agent keeps the context in its own way. */
+  held?: Held | undefined;
+  /** Transcript entry of the newest message that reached it. */
+  anchor?: string | undefined;
+  /** The agent has compacted it since: the fragments are gone from it. */
+  isCompacted?: boolean;
+}
+
+/** The binding's state, as it is kept with the session. */
+export interface State extends Identity, Content {
+  agentId: string;
+  cwd: string;
+  /** Set while a turn runs: what the native session holds is not known if it is found so. */
+  openTurn?: string;
+}
+
+export function identityOf(
+  turn: HarnessTurn,
+  context: Pick<AssembledContext, "system" | "projection">,
+  at: { agentId: string; endpoint: string },
+): Identity {
+  return {
+    place: hashOf(JSON.stringify([at.agentId, turn.cwd, turn.model.ref, at.endpoint])),
+    epoch: context.projection?.epoch,
+    fingerprint: context.projection?.fingerprint,
+    tools: turn.tools.fingerprint,
+    instructions: hashOf(context.system),
+  };
+}
+
+/** Undefined for a binding of another version or of nobody's making. */
+export function readState({ state }: HarnessBinding): State | undefined {
+  const { count, hash: known } = (state["held"] ?? NOTHING_HELD) as Partial<Held>;
+  if (typeof count !== "number" || typeof known !== "string") return undefined;
+  for (const field of ["place", "tools", "instructions", "agentId", "cwd"])
+    if (typeof state[field] !== "string") return undefined;
+  return state as unknown as State;
+}
+
+export type Standing =
+  /** The bound session goes on; `delta` is what it lacks of the history. */
+  | {
+      bound: true;
+      nativeId: string;
+      identity: Identity;
+      held: Held | undefined;
+      delta: AgentMessage[];
+      isCompacted: boolean;
+    }
+  /** Why a new one is due. */
+  | { bound: false; reason: string };
+
+const DIFFERENCES: readonly (readonly [keyof Identity, string])[] = [
+  ["place", "another agent, folder, model or endpoint"],
+  ["tools", "another tool catalog"],
+  ["epoch", "another epoch"],
+  ["fingerprint", "another fingerprint of the context"],
+  ["instructions", "other instructions"],
+];
+
+/** `keeps`: the agent keeps the context by itself, and what its session lacks is what was said since. */
+export function standingOf(
+  binding: HarnessBinding | undefined,
+  identity: Identity,
+  history: readonly AgentMessage[],
+  keeps: boolean,
+): Standing {
+  const found = usable(binding);
+  if ("reason" in found) return { bound: false, reason: found.reason };
+  const { state, nativeId } = found;
+  for (const [field, reason] of DIFFERENCES)
+    if (state[field] !== identity[field]) return { bound: false, reason };
+  const lacking = keeps ? saidSince(state, history) : behindHeld(state, history);
+  if (!lacking) return { bound: false, reason: "the history is not what the native session holds" };
+  return { bound: true, nativeId, identity, isCompacted: state.isCompacted === true, ...lacking };
+}
+
+/** The same where the engine could not be asked: the session goes on as it is, whatever the plain history says. */
+export function unassembledStanding(binding: HarnessBinding | undefined, identity: Identity): Standing {
+  const found = usable(binding);
+  if ("reason" in found) return { bound: false, reason: found.reason };
+  const { state, nativeId } = found;
+  if (state.place !== identity.place || state.tools !== identity.tools)
+    return { bound: false, reason: "another agent, model or tool catalog" };
+  const { place, epoch, fingerprint, tools, instructions, held } = state;
+  return {
+    bound: true,
+    nativeId,
+    identity: { place, epoch, fingerprint, tools, instructions },
+    held,
+    delta: [],
+    isCompacted: state.isCompacted === true,
+  };
+}
+
+function usable(
+  binding: HarnessBinding | undefined,
+): { state: State; nativeId: string } | { reason: string } {
+  if (!binding) return { reason: "no native session is bound" };
+  const state = readState(binding);
+  if (!state) return { reason: "the binding cannot be read" };
+  if (state.openTurn !== undefined)
+    return { reason: "a turn on the native session did not end as it should" };
+  return { state, nativeId: binding.nativeId };
+}
+
+interface Lacking {
+  held: Held | undefined;
+  delta: AgentMessage[];
+}
+
+function behindHeld({ held }: State, history: readonly AgentMessage[]): Lacking | undefined {
+  if (!held || history.length < held.count) return undefined;
+  if (extended(NOTHING_HELD, history.slice(0, held.count)).hash !== held.hash) return undefined;
+  const delta = history.slice(held.count);
+  return { held: extended(held, delta), delta };
+}
+
+function saidSince({ anchor }: State, history: readonly AgentMessage[]): Lacking | undefined {
+  if (anchor === undefined) return undefined;
+  const at = history.findLastIndex(({ entryId }) => entryId === anchor);
+  return at === -1 ? undefined : { held: undefined, delta: history.slice(at + 1) };
+}
+
+/** What a binding is made of. */
+export interface Bound {
+  nativeId: string;
+  agentId: string;
+  cwd: string;
+  identity: Identity;
+}
+
+/** While a turn runs on it. */
+export function openBinding({ nativeId, agentId, cwd, identity }: Bound, turnId: string): HarnessBinding {
+  return { nativeId, state: { ...identity, agentId, cwd, openTurn: turnId } };
+}
+
+/** After a turn that left it holding exactly this. */
+export function closedBinding({ nativeId, agentId, cwd, identity }: Bound, content: Content): HarnessBinding {
+  return { nativeId, state: { ...identity, agentId, cwd, ...content } };
+}

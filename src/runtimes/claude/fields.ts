@@ -1,0 +1,22 @@
+/** What Claude Code tells, whose shape nobody has checked, read field by field. */
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The value's fields; none where it has none. */
+export function fields(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+/** The value where it is a text, else an empty one. */
+export function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** The value where it is a list, else an empty one. */
+export function list(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.map(fields) : [];
+}
+
+export function count(value: unknown): number | undefined {
+  return typeof value === "number" && value >= 0 ? value : undefined;
+}

@@ -1,0 +1,69 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, dirname, join, resolve } from "node:path";
+
+const PACKAGE = "@anthropic-ai/claude-code";
+const HOW_TO_INSTALL = `install it with \`npm install -g ${PACKAGE}\``;
+
+export interface FindClaudeOptions {
+  env: Readonly<Record<string, string | undefined>>;
+  /** A path, or a name to look for on PATH. */
+  command?: string | undefined;
+  /** Folder whose `node_modules` are looked through last. Default: the host's own. */
+  from?: string | undefined;
+}
+
+/** Where Claude Code is: as configured, else on PATH, else in the npm package beside the host. Starts nothing. */
+export function findClaude({
+  command,
+  env,
+  from,
+}: FindClaudeOptions): { command: string } | { reason: string } {
+  if (command !== undefined && command !== "") {
+    const found = /[/\\]/.test(command) ? executable(resolve(command)) : onPath(command, env);
+    if (found !== undefined) return { command: found };
+    return {
+      reason: `The configured program of Claude Code \`${command}\` is not there; correct it or ${HOW_TO_INSTALL}.`,
+    };
+  }
+  const found = onPath("claude", env) ?? inPackage(from ?? import.meta.url);
+  if (found !== undefined) return { command: found };
+  return {
+    reason: `Claude Code was found neither on PATH nor as the package ${PACKAGE}; ${HOW_TO_INSTALL}.`,
+  };
+}
+
+function onPath(name: string, env: FindClaudeOptions["env"]): string | undefined {
+  const names = process.platform === "win32" ? [`${name}.exe`, name] : [name];
+  for (const folder of (env["PATH"] ?? env["Path"] ?? "").split(delimiter)) {
+    if (folder === "") continue;
+    for (const each of names) {
+      const found = executable(join(folder, each));
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
+
+function executable(path: string): string | undefined {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile() ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The package holds one native program for each platform, in a package of its own. */
+function inPackage(from: string): string | undefined {
+  try {
+    const base = from.startsWith("file:") ? from : join(resolve(from), "host.js");
+    const platform = `${PACKAGE}-${process.platform}-${process.arch}`;
+    const manifest = createRequire(createRequire(base).resolve(`${PACKAGE}/package.json`)).resolve(
+      `${platform}/package.json`,
+    );
+    return executable(join(dirname(manifest), process.platform === "win32" ? "claude.exe" : "claude"));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * What a native session holds of the assembled context, and whether the next turn can go on in it. Within an epoch a session
+ * only grows. Source: the design, seam `thread`.
+ */
+import { hash } from "node:crypto";
+import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+import type { Endpoint } from "./options.ts";
+
+function hashOf(text: string): string {
+  return hash("sha256", text);
+}
+
+/** What a message is, for a session: its words and calls, not how the host keeps it. A result is its call's. */
+function keyOf(message: AgentMessage): string {
+  if (message.role === "toolResult") return `result ${message.toolCallId}`;
+  if (typeof message.content === "string") return `${message.role} ${message.content.trim()}`;
+  const parts: string[] = [];
+  for (const part of message.content) {
+    if (part.type === "text") parts.push(part.text);
+    else if (part.type === "toolCall") parts.push(`call ${part.id}`);
+    else if (part.type === "image") parts.push(`image ${hashOf(part.data)}`);
+  }
+  return `${message.role} ${parts.join("\n").trim()}`;
+}
+
+/** How many messages a session holds of the assembled context, and their hash in order, which later ones extend. */
+export interface Held {
+  count: number;
+  hash: string;
+}
+
+export const NOTHING_HELD: Held = { count: 0, hash: "" };
+
+export function extended({ count, hash: known }: Held, messages: readonly AgentMessage[]): Held {
+  return {
+    count: count + messages.length,
+    hash: messages.reduce((before, message) => hashOf(`${before}\n${keyOf(message)}`), known),
+  };
+}
+
+/** What must be the same for a session to go on. */
+interface Identity {
+  epoch: string | undefined;
+  fingerprint: string | undefined;
+  /** Hashes: of the tool catalog alone; of the system prompt; of model, endpoint, folder and what the program was started with. */
+  tools: string;
+  instructions: string;
+  model: string;
+}
+
+/** The binding's state, as it is kept with the host's session. */
+export interface ThreadState extends Identity {
+  /** Absent where Claude Code keeps the context in its own way. */
+  held?: Held | undefined;
+  /** Transcript entry of the newest message that reached the session. */
+  anchor?: string | undefined;
+  /** What ran in it last, which its program has to have seen: other hosts may have gone on with it. */
+  last?: string;
+  /** Claude Code has compacted since: the fragments are gone from its sight. */
+  isCompacted?: boolean;
+  /** Set while a turn runs: what the session holds is not known if it is found so. */
+  openTurn?: string;
+}
+
+export function identityOf(
+  turn: HarnessTurn,
+  { system, projection }: AssembledContext,
+  endpoint: Endpoint | undefined,
+): Identity {
+  const { model, cwd, thinking, maxSteps, tools } = turn;
+  const started = [
+    model.ref,
+    model.maxTokens,
+    model.contextWindow,
+    cwd,
+    thinking,
+    maxSteps,
+    endpoint ?? null,
+  ];
+  return {
+    epoch: projection?.epoch,
+    fingerprint: projection?.fingerprint,
+    tools: tools.fingerprint,
+    instructions: hashOf(system),
+    model: hashOf(JSON.stringify(started)),
+  };
+}
+
+export function readState({ state }: HarnessBinding): ThreadState | undefined {
+  const { count, hash: known } = (state["held"] ?? NOTHING_HELD) as Partial<Held>;
+  if (typeof count !== "number" || typeof known !== "string") return undefined;
+  if (typeof state["tools"] !== "string" || typeof state["model"] !== "string") return undefined;
+  return state as unknown as ThreadState;
+}
+
+export type Standing =
+  /** The bound session goes on; `lacking` is what it lacks of the context, the turn's input at its end. */
+  | { bound: true; nativeId: string; state: ThreadState; lacking: AgentMessage[] }
+  /** Why a new one is due. */
+  | { bound: false; reason: string };
+
+const DIFFERENCES: readonly (readonly [keyof Identity, string])[] = [
+  ["model", "another model, endpoint or folder"],
+  ["tools", "another tool catalog"],
+  ["epoch", "another epoch"],
+  ["fingerprint", "another fingerprint of the context"],
+  ["instructions", "other instructions"],
+];
+
+/** Where the engine could not be asked, and where Claude Code keeps its context, only these tell. */
+const ALWAYS: ReadonlySet<keyof Identity> = new Set(["model", "tools"]);
+
+/**
+ * Whether the host's session can go on in its native one with this context. `keeps`: Claude Code keeps the context by itself,
+ * and what it lacks is what was said since.
+ */
+export function standingOf(
+  binding: HarnessBinding | undefined,
+  identity: Identity,
+  context: AssembledContext,
+  keeps: boolean,
+): Standing {
+  if (!binding) return { bound: false, reason: "no session is bound" };
+  const state = readState(binding);
+  if (!state) return { bound: false, reason: "the binding cannot be read" };
+  if (state.openTurn !== undefined)
+    return { bound: false, reason: "a turn in the session did not end as it should" };
+  const unassembled = context.degraded !== undefined && !keeps;
+  for (const [field, reason] of DIFFERENCES) {
+    if (state[field] === identity[field]) continue;
+    // A session that is resumed is started anew, with the tools, instructions and model of now.
+    if (keeps || (unassembled && !ALWAYS.has(field))) continue;
+    return { bound: false, reason };
+  }
+  const lacking = keeps
+    ? saidSince(state, context.messages)
+    : unassembled
+      ? liveTurn(context)
+      : behindHeld(state, context.messages);
+  if (!lacking) return { bound: false, reason: "the context is not what the session holds" };
+  return { bound: true, nativeId: binding.nativeId, state, lacking };
+}
+
+function behindHeld({ held }: ThreadState, messages: readonly AgentMessage[]): AgentMessage[] | undefined {
+  if (!held || messages.length < held.count) return undefined;
+  if (extended(NOTHING_HELD, messages.slice(0, held.count)).hash !== held.hash) return undefined;
+  return messages.slice(held.count);
+}
+
+function saidSince({ anchor }: ThreadState, messages: readonly AgentMessage[]): AgentMessage[] | undefined {
+  if (anchor === undefined) return undefined;
+  const at = messages.findLastIndex(({ entryId }) => entryId === anchor);
+  return at === -1 ? undefined : messages.slice(at + 1);
+}
+
+/** With the fragments right before it. */
+function liveTurn({ messages, historyCount }: AssembledContext): AgentMessage[] {
+  const isFragment = (message: AgentMessage | undefined): boolean =>
+    message?.role === "user" && message.fragment !== undefined;
+  let from = historyCount;
+  while (from > 0 && isFragment(messages[from - 1])) from -= 1;
+  return messages.slice(from);
+}
+
+export function bindingOf(nativeId: string, state: ThreadState): HarnessBinding {
+  return { nativeId, state: { ...state } };
+}

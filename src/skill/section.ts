@@ -1,0 +1,81 @@
+/** What the instructions of a turn say of skills. The same skills give the same bytes. */
+import { join, relative, sep } from "node:path";
+import type { SkillReport } from "../contract/skill.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
+import { lies } from "./places.ts";
+import { findSkills, type SkillSearch, type UsableSkill } from "./skills.ts";
+
+/** Together with the host's own instructions and tools well below 3,000 tokens. */
+const MOST_TOKENS = 1_000;
+const MOST_LISTED = 40;
+/** Characters; what says more than that says it in the file. */
+const MOST_DESCRIPTION = 240;
+
+const INTRODUCTION =
+  "Skills: instructions for special tasks. When a task matches one, read its file before you start and follow it; paths in it are relative to its folder.";
+
+export interface TurnSkills {
+  /** Empty where there are no skills. */
+  section: string;
+  /** Folders and files that the reading tools may look into, wherever they are; without symbolic links. */
+  folders: string[];
+}
+
+/** The skills of a turn; those in `native` folders of the workspace are named by the runtime itself. Never throws. */
+export function turnSkills(search: SkillSearch, native: readonly string[] = []): TurnSkills {
+  const { cwd } = search;
+  const { usable } = findSkills(search);
+  const ours = usable.filter(({ path }) => !native.some((folder) => lies(path, join(cwd, folder))));
+  return { section: sectionOf(ours, cwd).text, folders: usable.flatMap(({ readable }) => readable) };
+}
+
+/** The same for a person, those included that are not offered. Never throws. */
+export function skillReport(search: SkillSearch): SkillReport {
+  const { skills, usable, problems } = findSkills(search);
+  const { text, unlisted } = sectionOf(usable, search.cwd);
+  for (const skill of unlisted) {
+    skill.state = "unlisted";
+    skill.reason = `There is no room to name it: at most ${MOST_LISTED} skills and ${MOST_TOKENS} tokens are.`;
+  }
+  const facts = skills.map(({ name, description, path, state, reason, notes }) => ({
+    name,
+    description,
+    path,
+    state,
+    ...(reason === undefined ? {} : { reason }),
+    notes,
+  }));
+  return { skills: facts, problems, tokens: text === "" ? 0 : estimateTokens(text) };
+}
+
+function sectionOf(usable: readonly UsableSkill[], cwd: string): { text: string; unlisted: UsableSkill[] } {
+  if (usable.length === 0) return { text: "", unlisted: [] };
+  const lines = [INTRODUCTION];
+  const unlisted: UsableSkill[] = [];
+  // Room for the last line, which says how many are left out.
+  let tokens = estimateTokens(INTRODUCTION) + 30;
+  for (const skill of usable) {
+    const line = lineOf(skill, cwd);
+    const more = estimateTokens(line) + 1;
+    if (lines.length <= MOST_LISTED && tokens + more <= MOST_TOKENS) {
+      lines.push(line);
+      tokens += more;
+    } else unlisted.push(skill);
+  }
+  if (unlisted.length > 0)
+    lines.push(`(${unlisted.length} more for want of room not named; \`pagurus skills list\` shows them.)`);
+  return { text: lines.join("\n"), unlisted };
+}
+
+function lineOf({ name, description, path }: UsableSkill, cwd: string): string {
+  const characters = Array.from(description);
+  const short =
+    characters.length <= MOST_DESCRIPTION
+      ? description
+      : `${characters
+          .slice(0, MOST_DESCRIPTION - 1)
+          .join("")
+          .trimEnd()}…`;
+  const where = lies(path, cwd) ? relative(cwd, path).split(sep).join("/") : path;
+  return `- ${name}: ${short} (${where})`;
+}

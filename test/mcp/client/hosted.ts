@@ -1,0 +1,114 @@
+/** The servers of a configuration, in a home of their own. */
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
+import type { McpServerConfig } from "../../../src/config/types.ts";
+import type { ToolOutcome } from "../../../src/contract/tool.ts";
+import { McpServers, type McpOffer } from "../../../src/mcp/client/servers.ts";
+import { processIsAlive } from "../../../src/platform/process-group.ts";
+
+const silent = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silent,
+};
+
+/** The configuration of the server that misbehaves as told. */
+export function child(mode: string, more: McpServerConfig = {}, extra = "0"): McpServerConfig {
+  return {
+    command: process.execPath,
+    args: [join(import.meta.dirname, "server.child.ts"), mode, extra],
+    ...more,
+  };
+}
+
+/** The configuration of the server that lies as told. */
+export function liar(mode: string, extra = "", more: McpServerConfig = {}): McpServerConfig {
+  return {
+    command: process.execPath,
+    args: [join(import.meta.dirname, "liar.child.ts"), mode, extra],
+    ...more,
+  };
+}
+
+export interface Hosted {
+  home: string;
+  servers: McpServers;
+  offer(): Promise<McpOffer>;
+  call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<ToolOutcome>;
+  /** Another host in the same home. */
+  again(servers?: Record<string, McpServerConfig>): Hosted;
+  /** Processes of the servers that are left. */
+  left(): number[];
+  /** Resolves when none is left. */
+  noneLeft(): Promise<void>;
+}
+
+export function textOf(outcome: ToolOutcome): string {
+  return outcome.content.map((part) => (part.type === "text" ? part.text : `(${part.mimeType})`)).join("\n");
+}
+
+export async function until(condition: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
+  for (const end = Date.now() + ms; !(await condition()); await wait(20))
+    assert.ok(Date.now() < end, "it took too long");
+}
+
+export function hosted(
+  t: TestContext,
+  configured: Record<string, McpServerConfig>,
+  {
+    waitMs,
+    home = mkdtempSync(join(tmpdir(), "pagurus-mcp-")),
+    hosts = [],
+  }: { waitMs?: number; home?: string; hosts?: McpServers[] } = {},
+): Hosted {
+  const pids = join(home, "pids");
+  const env = { ...process.env, PIDS: pids, TOKEN: "tok-abcdef" };
+  const withPids = Object.fromEntries(
+    Object.entries(configured).map(([name, config]) => [
+      name,
+      config.command === undefined ? config : { ...config, env: { PIDS: pids, ...config.env } },
+    ]),
+  );
+  const servers = new McpServers({
+    config: { mcp: { servers: withPids } },
+    home,
+    env,
+    logger: silent,
+    waitMs,
+  });
+  const left = (): number[] => {
+    const ids = existsSync(pids) ? readFileSync(pids, "utf8").trim().split("\n").map(Number) : [];
+    return ids.filter(processIsAlive);
+  };
+  hosts.push(servers);
+  // The first host of a home ends all that were made in it.
+  if (hosts.length === 1) {
+    t.after(async () => {
+      await Promise.all(hosts.map((each) => each.close()));
+      const ids = left();
+      rmSync(home, { recursive: true, force: true });
+      assert.deepEqual(ids, [], "processes are left");
+    });
+  }
+  const offer = (): Promise<McpOffer> => servers.forTurn(new AbortController().signal);
+  return {
+    home,
+    servers,
+    offer,
+    call: async (name, args = {}, signal = new AbortController().signal) => {
+      const tool = servers.known().tools.find((each) => each.name === name);
+      assert.ok(tool, `${name} is not offered`);
+      return await tool.execute(args, { sessionKey: "main", sessionId: "1", cwd: home, signal });
+    },
+    again: (others = configured) =>
+      hosted(t, others, { home, hosts, ...(waitMs === undefined ? {} : { waitMs }) }),
+    left,
+    noneLeft: () => until(() => left().length === 0),
+  };
+}

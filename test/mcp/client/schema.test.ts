@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readSchema } from "../../../src/mcp/client/schema.ts";
+
+function parameters(schema: unknown): unknown {
+  const read = readSchema(schema);
+  assert.ok(typeof read === "object");
+  return read.parameters;
+}
+
+test("a usual schema stays as it is", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      a: { type: ["string", "null"], enum: ["x", null], pattern: "^x" },
+      b: { type: "array", items: { anyOf: [{ $ref: "#/$defs/c" }, true] } },
+      t: { type: "array", items: [{ type: "string" }, { type: "number" }] },
+    },
+    required: ["a"],
+    additionalProperties: false,
+    $defs: { c: { type: "object", properties: {}, additionalProperties: { type: "integer" } } },
+  };
+  assert.deepEqual(parameters(schema), schema);
+  assert.deepEqual(parameters(undefined), { type: "object", properties: {} });
+});
+
+test("what providers refuse at the top is put into properties", () => {
+  const one = { properties: { a: { type: "string" } }, required: ["a"] };
+  const two = { properties: { b: { type: "string" } }, required: ["b"] };
+  assert.deepEqual(parameters({ oneOf: [one, two], not: {}, $schema: "x", $id: "y" }), {
+    type: "object",
+    properties: { a: { type: "string" }, b: { type: "string" } },
+  });
+  assert.deepEqual(parameters({ $ref: "#/$defs/one", $defs: { one } }), {
+    type: "object",
+    properties: { a: { type: "string" } },
+    $defs: { one },
+  });
+  assert.deepEqual(parameters({ $ref: "#/$defs/none" }), { type: "object", properties: {} });
+});
+
+test("what is no schema is told by its place", () => {
+  const flaw = (property: unknown): unknown => readSchema({ type: "object", properties: { a: property } });
+  assert.equal(flaw(5), 'is not valid at "properties.a"');
+  assert.equal(flaw({ type: "text" }), 'is not valid at "properties.a.type"');
+  assert.equal(flaw({ type: [] }), 'is not valid at "properties.a.type"');
+  assert.equal(flaw({ required: true }), 'is not valid at "properties.a.required"');
+  assert.equal(flaw({ enum: "x" }), 'is not valid at "properties.a.enum"');
+  assert.equal(flaw({ description: 1 }), 'is not valid at "properties.a.description"');
+  assert.equal(flaw({ items: { anyOf: [] } }), 'is not valid at "properties.a.items.anyOf"');
+  assert.equal(flaw({ properties: [] }), 'is not valid at "properties.a.properties"');
+  assert.equal(readSchema({ properties: [] }), 'is not valid at "properties"');
+  assert.equal(readSchema({ required: [1] }), 'is not valid at "required"');
+});
+
+test("one that is nested too deeply to be written out is none", () => {
+  const deep = JSON.parse(`${'{"items":'.repeat(20_000)}{}${"}".repeat(20_000)}`) as object;
+  const flaw = readSchema({ properties: { a: deep } });
+  assert.ok(typeof flaw === "string");
+  assert.match(flaw, /^is not valid at "properties\.a\.items/);
+  const hidden = JSON.parse(`${"[".repeat(20_000)}${"]".repeat(20_000)}`) as object;
+  assert.equal(readSchema({ properties: { a: { default: hidden } } }), "is nested too deeply");
+});
+
+test("an argument whose name not every provider takes is left out, and the tool only where it is needed", () => {
+  const properties = { $filter: {}, é: {}, fine: {} };
+  assert.deepEqual(readSchema({ type: "object", properties }), {
+    parameters: { type: "object", properties: { fine: {} } },
+    dropped: ["$filter", "é"],
+  });
+  assert.equal(
+    readSchema({ properties, required: ["fine", "$filter"] }),
+    'needs the argument "$filter", whose name not every provider takes',
+  );
+});
+
+test("half a surrogate pair does not get into a request", () => {
+  const read = parameters({ properties: { a: { description: "x\ud83d" } } });
+  assert.ok(!JSON.stringify(read).includes(String.raw`\ud83d`));
+});

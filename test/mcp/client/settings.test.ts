@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { configFromValue } from "../../../src/config/load.ts";
+import type { McpServerConfig } from "../../../src/config/types.ts";
+import { readSettings } from "../../../src/mcp/client/settings.ts";
+
+const ENV = { PATH: "/bin", TOKEN: "tok-123456", SECRET: "s" };
+
+function read(config: McpServerConfig) {
+  return readSettings(config, "/home/.pagurus", ENV);
+}
+
+test("the entries of Claude's and OpenClaw's files are taken as they are", () => {
+  const servers = {
+    claude: { type: "stdio", command: "npx", args: ["-y", "server"], env: { KEY: "${TOKEN}" } },
+    web: {
+      type: "http",
+      url: "https://example.com/${PART:-mcp}",
+      headers: { Authorization: "Bearer ${TOKEN}" },
+    },
+    old: {
+      url: "https://example.com/sse",
+      transport: "sse",
+      connectionTimeoutMs: 5_000,
+      requestTimeoutMs: 20_000,
+    },
+    place: { command: "serve", workingDirectory: "tools", enabled: false },
+  };
+  const { config, warnings } = configFromValue({ mcp: { servers } }, "/home/.pagurus");
+  assert.deepEqual(warnings, []);
+  const settings = Object.fromEntries(
+    Object.entries(config.mcp?.servers ?? {}).map(([name, server]) => [name, read(server)]),
+  );
+  assert.deepEqual(settings["claude"], {
+    transport: {
+      kind: "stdio",
+      command: "npx",
+      args: ["-y", "server"],
+      env: { PATH: "/bin", KEY: "tok-123456" },
+      cwd: undefined,
+    },
+    timeoutMs: 120_000,
+    connectTimeoutMs: 60_000,
+    secrets: ["tok-123456"],
+  });
+  assert.deepEqual(settings["web"]?.transport, {
+    kind: "http",
+    url: new URL("https://example.com/mcp"),
+    headers: { Authorization: "Bearer tok-123456" },
+  });
+  assert.equal(settings["old"]?.transport.kind, "sse");
+  assert.equal(settings["old"].timeoutMs, 20_000);
+  assert.equal(settings["old"].connectTimeoutMs, 5_000);
+  const place = settings["place"]?.transport;
+  assert.equal(place?.kind === "stdio" ? place.cwd : "", "/home/.pagurus/tools");
+});
+
+test("what cannot be is told by its key", () => {
+  const message = (servers: object): string => {
+    try {
+      configFromValue({ mcp: { servers } }, "/home");
+      return "";
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  assert.match(message({ a: {} }), /mcp\.servers\.a must have either command or url, but has neither/);
+  assert.match(
+    message({ a: { command: "x", url: "http://y" } }),
+    /mcp\.servers\.a must have either command or url, but has both/,
+  );
+  assert.match(message({ "a b": { command: 1 } }), /mcp\.servers.*command must be a string/);
+  assert.match(
+    message({ a: { command: "x", env: { K: {} } } }),
+    /mcp\.servers\.a\.env\.K must be a string or a number or true or false/,
+  );
+  assert.match(
+    message({ a: { command: "x", permission: "never" } }),
+    /permission must be one of "ask", "allow", but is "never"/,
+  );
+});
+
+test("a variable that is not set, and an address that is none, are told", () => {
+  assert.throws(() => read({ command: "x", args: ["${GONE}"] }), {
+    message: 'its "args[0]" refers to the environment variable GONE, which is not set',
+  });
+  assert.throws(() => read({ url: "ftp://example.com" }), {
+    message: 'its "url" is not an http or https address',
+  });
+});

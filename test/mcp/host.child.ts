@@ -1,0 +1,38 @@
+/** A host that serves tools and uses servers, and ends in the way that its first argument says; `PIDS` collects processes. */
+import { spawn } from "node:child_process";
+import { appendFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { McpServers } from "../../src/mcp/client/servers.ts";
+import { serveTools } from "../../src/mcp/serve/serve-tools.ts";
+import { child } from "./client/hosted.ts";
+
+const [way = "exit", home = ""] = process.argv.slice(2);
+const pids = process.env["PIDS"] ?? "";
+const silent = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silent,
+};
+
+const served = await serveTools({ tools: () => undefined });
+const { command, args } = served.server;
+// As a harness that outlives the host would hold it.
+const bridge = spawn(command, args, { stdio: ["pipe", "ignore", "ignore"], detached: true });
+appendFileSync(pids, `${bridge.pid}\n`);
+// One that ignores everything can only be ended by a host that still runs.
+const modes = way === "kill" ? ["good"] : ["good", "mute"];
+const env = { PIDS: pids };
+const servers = new McpServers({
+  config: { mcp: { servers: Object.fromEntries(modes.map((mode) => [mode, child(mode, { env })])) } },
+  home,
+  env: process.env,
+  logger: silent,
+  waitMs: 3_000,
+});
+await servers.forTurn(new AbortController().signal);
+process.stdout.write(`${dirname(args[0] ?? "")}\n`);
+if (way === "exit") process.exit(0);
+if (way === "throw") throw new Error("a defect");
+setInterval(() => undefined, 1_000);

@@ -1,0 +1,10 @@
+import type { TurnEvent } from "../../../src/contract/events.ts";
+
+/** What the tool calls of a turn gave, as text, in the order in which they ended; an image is its type. */
+export function texts(events: readonly TurnEvent[]): string[] {
+  return events.flatMap((event) =>
+    event.type === "tool.completed"
+      ? [event.outcome.content.map((part) => (part.type === "text" ? part.text : part.mimeType)).join(" ")]
+      : [],
+  );
+}

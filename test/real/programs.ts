@@ -1,0 +1,48 @@
+/** The real programs of other makers, as `npm run setup:real` installs them beside this file. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const FOLDER = fileURLToPath(new URL(".", import.meta.url));
+const MODULES = join(FOLDER, "node_modules");
+
+function versionIn(manifest: string): string {
+  return existsSync(manifest)
+    ? (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version
+    : "none";
+}
+
+/** The version that `package.json` beside this file pins. Throws for a package that it does not name. */
+export function pinnedVersion(name: string): string {
+  const { dependencies } = JSON.parse(readFileSync(join(FOLDER, "package.json"), "utf8")) as {
+    dependencies: Record<string, string>;
+  };
+  const pinned = dependencies[name];
+  if (pinned === undefined) throw new Error(`test/real/package.json does not pin ${name}.`);
+  return pinned;
+}
+
+/** Throws one sentence when the package is not installed, or in another version. */
+function requirePinned(name: string): void {
+  const pinned = pinnedVersion(name);
+  const installed = versionIn(join(MODULES, name, "package.json"));
+  if (installed !== pinned) {
+    throw new Error(`test/real needs ${name} ${pinned} and has ${installed}: run \`npm run setup:real\`.`);
+  }
+}
+
+/** Path of Claude Code's program; it is one native file, in the package of this platform. */
+export function claudeBinary(): string {
+  requirePinned("@anthropic-ai/claude-code");
+  const platform = `@anthropic-ai/claude-code-${process.platform}-${process.arch}`;
+  const program = join(MODULES, platform, "claude");
+  if (!existsSync(program))
+    throw new Error(`test/real lacks ${platform}: has npm left out its optional packages?`);
+  return program;
+}
+
+/** Path of a program in `node_modules/.bin`, after a look at the version of its package. */
+export function realProgram(packageName: string, program: string): string {
+  requirePinned(packageName);
+  return join(MODULES, ".bin", program);
+}

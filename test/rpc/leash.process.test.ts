@@ -1,0 +1,53 @@
+/** A child on a leash ends with its host, however that ends, and takes what it has started with it. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { processIsAlive } from "../../src/platform/process-group.ts";
+
+const CHILD = fileURLToPath(new URL("../../src/rpc/child.ts", import.meta.url));
+const root = mkdtempSync(join(tmpdir(), "pagurus-leash-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+/** Heeds no polite signal, looks at no input, and has a command in a session of its own. */
+const PROGRAM = `trap "" HUP TERM; setsid sleep 300 & echo $! > "${root}/command"; echo $$ > "${root}/program"; while :; do sleep 300; done`;
+const HOST = `
+import { RpcChild } from ${JSON.stringify(CHILD)};
+const [program] = process.argv.slice(1);
+await RpcChild.start({ command: "/bin/sh", args: ["-c", program], env: process.env, label: "It", leash: true });
+setInterval(() => undefined, 1000);
+console.log("started");
+`;
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let look = 0; !holds(); look += 1) {
+    assert.ok(look < 300, "in time");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+function pidIn(name: string): number {
+  try {
+    return Number(readFileSync(join(root, name), "utf8"));
+  } catch {
+    return 0;
+  }
+}
+
+describe("A child on a leash", { skip: process.platform !== "linux" }, () => {
+  it("is killed with all that it has started when its host is killed", async () => {
+    const host = spawn(process.execPath, ["--input-type=module", "-e", HOST, PROGRAM], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(host.stdout, "data");
+    await until(() => pidIn("program") > 0 && pidIn("command") > 0);
+    const pids = [pidIn("program"), pidIn("command")];
+    assert.ok(pids.every(processIsAlive));
+    host.kill("SIGKILL");
+    await until(() => !pids.some(processIsAlive));
+  });
+});

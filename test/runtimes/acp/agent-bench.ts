@@ -1,0 +1,152 @@
+/** Hosts whose turns run on an agent of ours, which writes down what it is told. */
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createPagurus } from "../../../src/app.ts";
+import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
+import type { RunRequest } from "../../../src/contract/run.ts";
+
+export const AGENT = fileURLToPath(new URL("agent.child.ts", import.meta.url));
+export const REF = "local/model";
+
+type Noted = Record<string, unknown> & { texts?: string[] };
+
+/** Of the test that runs. */
+export const bench: { root: string; hosts: Pagurus[]; logFile: string } = {
+  root: "",
+  hosts: [],
+  logFile: "",
+};
+
+export function setUp(): void {
+  const root = mkdtempSync(join(tmpdir(), "pagurus-acp-"));
+  Object.assign(bench, { root, hosts: [], logFile: join(root, "agent.log") });
+}
+
+/** Nothing of the agent may be left. */
+export async function tearDown(): Promise<void> {
+  const { hosts, root } = bench;
+  for (const host of hosts) await host.close();
+  for (const pid of started()) assert.ok(!isAlive(pid), "nothing of the agent is left");
+  rmSync(root, { recursive: true, force: true });
+}
+
+interface Options {
+  way?: string;
+  slot?: string;
+  engine?: ContextEngine;
+  permission?: string;
+  entry?: object;
+  more?: Partial<PagurusOptions>;
+}
+
+export async function hostOf({
+  way = "",
+  slot = "legacy",
+  engine,
+  permission = "auto",
+  entry,
+  more,
+}: Options = {}): Promise<Pagurus> {
+  const mine = {
+    command: process.execPath,
+    args: [AGENT],
+    env: { AGENT_WAY: way, AGENT_LOG: bench.logFile },
+    cwd: bench.root,
+    startSeconds: 5,
+    ...entry,
+  };
+  const host = await createPagurus({
+    home: join(bench.root, "home"),
+    env: { PATH: process.env["PATH"], HOME: bench.root, PAGURUS_NO_PROBE: "1" },
+    ...(engine ? { engines: { [engine.info.id]: () => engine } } : {}),
+    config: {
+      models: {
+        providers: {
+          local: {
+            api: "openai-responses",
+            baseUrl: "http://127.0.0.1:9/v1",
+            apiKey: "k",
+            models: [{ id: "model", contextWindow: 100_000 }],
+          },
+        },
+      },
+      agents: {
+        defaults: {
+          model: REF,
+          permission: { mode: permission },
+          models: { [REF]: { agentRuntime: { id: "acp", agentId: "mine" } } },
+        },
+      },
+      plugins: {
+        slots: { contextEngine: engine?.info.id ?? slot },
+        entries: { acp: { config: { agents: { mine } } } },
+      },
+      logging: { level: "silent" },
+    },
+    ...more,
+  });
+  bench.hosts.push(host);
+  return host;
+}
+
+export async function turn(
+  host: Pagurus,
+  prompt: string,
+  more: Partial<RunRequest> = {},
+  on: (event: TurnEvent, abort: () => void) => void = () => undefined,
+): Promise<TurnEvent[]> {
+  const events: TurnEvent[] = [];
+  const run = host.run({ prompt, cwd: bench.root, ...more });
+  for await (const event of run) {
+    events.push(event);
+    on(event, () => run.abort());
+  }
+  return events;
+}
+
+export function failure(events: readonly TurnEvent[]): { code: string; message: string } {
+  const last = events.at(-1);
+  assert.ok(last?.type === "turn.failed", JSON.stringify(last));
+  return last.error;
+}
+
+export function answer(events: readonly TurnEvent[]): string {
+  const last = events.at(-1);
+  assert.ok(last?.type === "turn.completed", JSON.stringify(last));
+  return words(events);
+}
+
+export function words(events: readonly TurnEvent[]): string {
+  return events.map((event) => (event.type === "text.delta" ? event.delta : "")).join("");
+}
+
+export function noted(): Noted[] {
+  if (!existsSync(bench.logFile)) return [];
+  return readFileSync(bench.logFile, "utf8")
+    .trim()
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Noted);
+}
+
+export function prompts(): string[][] {
+  return noted().flatMap(({ prompt, texts }) => (prompt === undefined ? [] : [texts ?? []]));
+}
+
+export function started(): number[] {
+  return noted().flatMap((each) => (typeof each["started"] === "number" ? [each["started"]] : []));
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,256 @@
+/** Turns beside each other on one agent, and agents that end, answer or tell when they should not. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { Pagurus } from "../../../src/contract/host.ts";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import {
+  AGENT,
+  answer,
+  bench,
+  failure,
+  hostOf,
+  isAlive,
+  noted,
+  prompts,
+  setUp,
+  started,
+  tearDown,
+  turn,
+} from "./agent-bench.ts";
+
+beforeEach(setUp);
+afterEach(tearDown);
+
+function toolMessages(events: readonly TurnEvent[]): string[] {
+  const messages = events.flatMap((event) => (event.type === "message" ? [event.message] : []));
+  return messages.flatMap((message: AgentMessage) => {
+    if (message.role === "toolResult") return [`result ${message.toolCallId} ${wordsOf(message.content)}`];
+    if (message.role !== "assistant") return [];
+    return message.content.flatMap((part) => (part.type === "toolCall" ? [`call ${part.id}`] : []));
+  });
+}
+
+function wordsOf(content: readonly { type: string; text?: string }[]): string {
+  return content.map(({ text }) => text ?? "").join("");
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  const end = performance.now() + 6_000;
+  while (!holds()) {
+    assert.ok(performance.now() < end, `not within 6 s: ${String(holds)}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+describe("two turns on one process of an agent", () => {
+  it("do not hear each other; one that answers its cancel with an error does not end the other", async () => {
+    const host = await hostOf({ way: "rude" });
+    const key = (name: string): { sessionKey: string } => ({ sessionKey: `agent:main:${name}` });
+    let abortFirst = (): void => undefined;
+    const first = turn(host, "Now !hang", key("one"), (event, abort) => {
+      if (event.type === "text.delta") abortFirst = abort;
+    });
+    await until(() => prompts().length === 1);
+    const second = await turn(host, "Now !slow", key("two"), (event) => {
+      if (event.type === "text.delta") abortFirst();
+    });
+    assert.equal(answer(second), "Slowly done.");
+    const last = (await first).at(-1);
+    assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
+    assert.equal(started().length, 1);
+  });
+});
+
+describe("an agent that ends", () => {
+  it("as soon as it is introduced is started no more than twice", { timeout: 20_000 }, async () => {
+    const { code, message } = failure(await turn(await hostOf({ way: "quits" }), "Hello?"));
+    assert.equal(code, "runtime_failed");
+    assert.match(message, /ended with code 5/);
+    assert.ok(started().length <= 2, String(started().length));
+  });
+
+  it("in any phase: the turn fails with its last words, and the next one is told all of the conversation once", async () => {
+    for (const [phase, prompt] of [
+      ["session/new", "Second."],
+      ["session/load", "Second."],
+      ["session/cancel", "Now !hang"],
+    ] as const) {
+      const first = await hostOf({ way: "loads" });
+      const sessionKey = `agent:main:${phase.replace("/", "-")}`;
+      assert.match(answer(await turn(first, "First.", { sessionKey })), /^Heard/);
+      await first.close();
+      const isNew = phase === "session/new" ? { cwd: tmpdir() } : {};
+      const broken = await hostOf({ way: `dies at ${phase}` });
+      const events = await turn(
+        broken,
+        prompt,
+        { sessionKey, ...isNew },
+        (event, abort) => event.type === "text.delta" && abort(),
+      );
+      const last = events.at(-1);
+      if (phase === "session/load") assert.match(answer(events), /^Heard/, "it is begun anew");
+      else if (phase === "session/cancel")
+        assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
+      else assert.match(failure(events).message, /out of rope/, phase);
+      await broken.close();
+      const third = await hostOf({ way: "loads" });
+      assert.match(answer(await turn(third, "Third.", { sessionKey })), /^Heard/, phase);
+      const said = prompts().map((texts) => texts.join("\n"));
+      const told = said.findLast((words) => words.includes("First.")) ?? "";
+      assert.equal(told.split("First.").length, 2, phase);
+      await third.close();
+    }
+  });
+
+  it(
+    "writes more than a message may hold is ended, with a sentence; 12 MB are no trouble",
+    { timeout: 20_000 },
+    async () => {
+      const host = await hostOf();
+      assert.equal(answer(await turn(host, "Now !large")).length, 12_000_000);
+      const { code, message } = failure(await turn(host, "Now !endless"));
+      assert.equal(code, "runtime_failed");
+      assert.match(message, /wrote a message of more than 64 MB and was ended/);
+      assert.match(answer(await turn(host, "Go on.", { sessionKey: "agent:main:b" })), /^Heard/);
+    },
+  );
+
+  it("while the user is asked takes its question back", { timeout: 20_000 }, async () => {
+    let isTakenBack = false;
+    const askPermission = async ({ signal }: { signal: AbortSignal }): Promise<"deny"> => {
+      await once(signal, "abort");
+      isTakenBack = true;
+      return "deny";
+    };
+    const host = await hostOf({ permission: "ask", more: { askPermission } });
+    assert.match(failure(await turn(host, "Now !quit")).message, /ended with code 4/);
+    await until(() => isTakenBack);
+    assert.equal(answer(await turn(host, "Go on.")), "Heard 4.");
+  });
+
+  it("does so with its host in whatever way that ends, also where it does not look for it", async () => {
+    const root = new URL("../../../src/", import.meta.url);
+    const script = `
+      import { AgentProcess } from ${JSON.stringify(new URL("runtimes/acp/agent-process.ts", root).href)};
+      const entry = { command: process.execPath, args: [${JSON.stringify(AGENT)}] };
+      await AgentProcess.start({
+        agent: { id: "mine", label: "Mine", entry, known: undefined },
+        env: { PATH: process.env.PATH, AGENT_WAY: "deaf", AGENT_LOG: ${JSON.stringify(bench.logFile)} },
+        clientVersion: "1", signal: new AbortController().signal, warn: () => undefined,
+      });
+      process.kill(process.pid, "SIGKILL");`;
+    const host = spawn(process.execPath, ["--input-type=module-typescript", "-e", script], {
+      stdio: "inherit",
+    });
+    const [, signal] = (await once(host, "exit")) as [number | null, string | null];
+    assert.equal(signal, "SIGKILL");
+    assert.equal(started().length, 1);
+    const at = performance.now();
+    await until(() => !started().some(isAlive) || performance.now() - at > 3_000);
+    assert.ok(!started().some(isAlive));
+  });
+});
+
+describe("an agent's calls", () => {
+  it("under an id that it uses again are two, one without an id is none, one that never ends has an end", async () => {
+    const host = await hostOf();
+    const events = await turn(host, "Now !calls");
+    assert.equal(answer(events), "Called.");
+    const unknown = "The turn ended before this tool call finished; its outcome is unknown.";
+    assert.deepEqual(toolMessages(events), [
+      "call t",
+      "result t one",
+      "call t-1",
+      "result t-1 two",
+      "call open",
+      `result open ${unknown}`,
+    ]);
+    const next = await turn(host, "Now !behind");
+    assert.equal(answer(next), "Went on.");
+    assert.deepEqual(toolMessages(next), [], "what it tells of an earlier turn is no part of this one");
+  });
+
+  it("that wait for leave at the same time are each decided", async () => {
+    const asked: string[] = [];
+    const host = await hostOf({
+      permission: "ask",
+      more: {
+        askPermission: async ({ summary }) => {
+          asked.push(summary);
+          return summary.includes("a.txt") ? "once" : "deny";
+        },
+      },
+    });
+    assert.equal(answer(await turn(host, "Now !both")), "yes no");
+    assert.equal(asked.length, 2);
+  });
+});
+
+describe("a session that the agent keeps", () => {
+  const lastTold = (): string => prompts().at(-1)?.join("\n") ?? "";
+
+  it("goes on behind a turn that a missing login kept from it", async () => {
+    const host = await hostOf();
+    await turn(host, "First.");
+    failure(await turn(host, "Now !login"));
+    await turn(host, "Third.");
+    assert.deepEqual(prompts().at(-1), ["Third."]);
+    assert.equal(noted().filter((each) => "new" in each).length, 1);
+  });
+
+  it("is left where input of an aborted turn had not reached it: nothing is missing, and nothing there twice", async () => {
+    const host = await hostOf();
+    await turn(host, "First.");
+    const run = host.run({ prompt: "Now !hang", cwd: bench.root });
+    for await (const event of run) {
+      if (event.type === "text.delta") run.steer("And this too.");
+      if (event.type === "steered") run.abort();
+    }
+    await turn(host, "Third.");
+    for (const said of ["First.", "Now !hang", "And this too.", "Third."])
+      assert.equal(lastTold().split(said).length, 2, said);
+  });
+
+  it("is loaded by an agent that goes on telling it after its answer: that is no part of the turn", async () => {
+    const first = await hostOf({ way: "loads-late" });
+    await turn(first, "First.");
+    await first.close();
+    const again = await hostOf({ way: "loads-late" });
+    assert.equal(answer(await turn(again, "Now !slow")), "Slowly done.");
+    assert.equal(noted().filter((each) => "load" in each).length, 1);
+  });
+
+  it("is left at an abort, also where the agent does not answer how it is set up", async () => {
+    const host = await hostOf({ way: "modes", entry: { mode: "careful" } });
+    const run = host.run({ prompt: "Hello?", cwd: bench.root });
+    const going = (async () => {
+      for await (const event of run) if (event.type === "turn.completed") return event.stopReason;
+      return "failed";
+    })();
+    await until(() => noted().some((each) => "mode" in each));
+    const at = performance.now();
+    run.abort();
+    assert.equal(await going, "aborted");
+    assert.ok(performance.now() - at < 3_000);
+  });
+
+  it("is closed where it begins when nobody waits for it any more", async () => {
+    const host: Pagurus = await hostOf({ way: "closes" });
+    const run = host.run({ prompt: "Hello?", cwd: bench.root });
+    const going = (async () => {
+      const events: TurnEvent[] = [];
+      for await (const event of run) events.push(event);
+      return events;
+    })();
+    await until(() => started().length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    run.abort();
+    const last = (await going).at(-1);
+    assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
+    await until(() => noted().some((each) => "close" in each));
+  });
+});

@@ -1,0 +1,262 @@
+/**
+ * An agent that does as the environment (`AGENT_WAY`) and the last words of a prompt say, and writes down what it is
+ * told, a JSON line each, to the file `AGENT_LOG`.
+ */
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+
+const way = process.env["AGENT_WAY"] ?? "";
+const log = process.env["AGENT_LOG"] ?? "";
+const known = `${log}.sessions`;
+
+type Params = Record<string, unknown> & {
+  sessionId?: string;
+  prompt?: { type: string; text?: string }[];
+  mcpServers?: { name: string; command: string; args: string[]; env: { name: string; value: string }[] }[];
+};
+interface Message {
+  id?: number;
+  method?: string;
+  params?: Params;
+  result?: { outcome?: { optionId?: string } };
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const send = (message: object): void =>
+  void process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const note = (line: object): void => appendFileSync(log, `${JSON.stringify(line)}\n`);
+const fail = (id: number | undefined, code: number, message: string, data?: unknown): void =>
+  send({ id, error: { code, message, ...(data === undefined ? {} : { data }) } });
+
+let asked = 0;
+const open = new Map<number, (answer: Message) => void>();
+const cancels = new Map<string, () => void>();
+
+function update(sessionId: string, fields: object): void {
+  send({ method: "session/update", params: { sessionId, update: fields } });
+}
+
+function say(sessionId: string, text: string): void {
+  update(sessionId, {
+    sessionUpdate: "agent_message_chunk",
+    messageId: "m",
+    content: { type: "text", text },
+  });
+}
+
+async function leave(sessionId: string, toolCallId: string, file: string): Promise<string> {
+  const id = (asked += 1) + 1_000;
+  const content = [{ type: "diff", path: file, oldText: null, newText: "new" }];
+  const toolCall = { toolCallId, title: `Write ${file}`, kind: "edit", status: "pending", content };
+  const options = [
+    { optionId: "yes", name: "Yes", kind: "allow_once" },
+    { optionId: "no", name: "No", kind: "reject_once" },
+  ];
+  const answer = new Promise<Message>((resolve) => open.set(id, resolve));
+  send({ id, method: "session/request_permission", params: { sessionId, toolCall, options } });
+  return (await answer).result?.outcome?.optionId ?? "cancelled";
+}
+
+const WAYS: Record<string, (id: number | undefined, sessionId: string) => Promise<unknown>> = {
+  async crash(_id, sessionId) {
+    say(sessionId, "Half a sen");
+    process.stderr.write("panic: out of rope\n");
+    setTimeout(() => process.exit(3), 50);
+    return undefined;
+  },
+  async hang(_id, sessionId) {
+    say(sessionId, "I wait.");
+    await new Promise<void>((resolve) => cancels.set(sessionId, resolve));
+    if (way === "rude") fail(_id, -32_603, "Cancelled by the user");
+    return way === "deaf" || way === "rude" ? undefined : { stopReason: "cancelled" };
+  },
+  async slow(_id, sessionId) {
+    say(sessionId, "Slowly");
+    await pause(500);
+    update("nobody", { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Elsewhere." } });
+    say(sessionId, " done.");
+    return { stopReason: "end_turn" };
+  },
+  /** A call id that is used again, one that is missing, one that never ends. */
+  async calls(_id, sessionId) {
+    for (const word of ["one", "two"]) {
+      const call = { toolCallId: "t", title: word, kind: "other", rawInput: { word } };
+      update(sessionId, { sessionUpdate: "tool_call", status: "pending", ...call });
+      update(sessionId, {
+        sessionUpdate: "tool_call_update",
+        toolCallId: "t",
+        status: "completed",
+        rawOutput: word,
+      });
+      update(sessionId, { sessionUpdate: "tool_call", status: "completed", ...call });
+    }
+    update(sessionId, { sessionUpdate: "tool_call", title: "nameless", status: "in_progress" });
+    update(sessionId, {
+      sessionUpdate: "tool_call",
+      toolCallId: "open",
+      title: "open",
+      rawInput: { word: "x" },
+    });
+    say(sessionId, "Called.");
+    return { stopReason: "end_turn" };
+  },
+  async behind(_id, sessionId) {
+    const of = { toolCallId: "open", status: "completed", rawOutput: "late" };
+    update(sessionId, { sessionUpdate: "tool_call_update", ...of });
+    say(sessionId, "Went on.");
+    return { stopReason: "end_turn" };
+  },
+  async quit(_id, sessionId) {
+    void leave(sessionId, "w1", `${process.cwd()}/written.txt`);
+    setTimeout(() => process.exit(4), 300);
+    return undefined;
+  },
+  /** 12 MB in one message, and a message that is longer than any may be. */
+  async large(_id, sessionId) {
+    say(sessionId, "x".repeat(12_000_000));
+    return { stopReason: "end_turn" };
+  },
+  async endless() {
+    for (let at = 0; at < 70; at += 1) {
+      if (!process.stdout.write("x".repeat(1_000_000)))
+        await new Promise((resolve) => process.stdout.once("drain", resolve));
+    }
+    return undefined;
+  },
+  async both(_id, sessionId) {
+    const files = ["a", "b"].map((name) => leave(sessionId, name, `${process.cwd()}/${name}.txt`));
+    say(sessionId, (await Promise.all(files)).join(" "));
+    return { stopReason: "end_turn" };
+  },
+  async login(id) {
+    fail(id, -32_000, "Authentication required");
+    return undefined;
+  },
+  async broken(_id, sessionId) {
+    process.stdout.write("this is no JSON\n[1]\n\n");
+    update(sessionId, { sessionUpdate: "agent_message_chunk", content: null });
+    update(sessionId, { sessionUpdate: "of_another_time", more: [1] });
+    send({ method: "session/update", params: null });
+    say(sessionId, "Whole all the same.");
+    return { stopReason: "end_turn", usage: { inputTokens: "many" } };
+  },
+  async write(_id, sessionId) {
+    const answer = await leave(sessionId, "w1", `${process.cwd()}/written.txt`);
+    update(sessionId, {
+      sessionUpdate: "tool_call_update",
+      toolCallId: "w1",
+      status: answer === "yes" ? "completed" : "failed",
+    });
+    say(sessionId, `The answer was ${answer}.`);
+    return { stopReason: "end_turn" };
+  },
+  async compact(_id, sessionId) {
+    update(sessionId, { sessionUpdate: "usage_update", used: 900, size: 1_000 });
+    update(sessionId, { sessionUpdate: "compaction_update", compactionId: "k", status: "in_progress" });
+    update(sessionId, { sessionUpdate: "usage_update", used: 90, size: 1_000 });
+    update(sessionId, { sessionUpdate: "compaction_update", compactionId: "k", status: "completed" });
+    update(sessionId, {
+      sessionUpdate: "plan",
+      entries: [{ content: "Rest", priority: "low", status: "in_progress" }],
+    });
+    update(sessionId, { sessionUpdate: "session_info_update", title: "A title of its own" });
+    say(sessionId, "Smaller now.");
+    return { stopReason: "end_turn" };
+  },
+  async child(_id, sessionId) {
+    spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" }).unref();
+    say(sessionId, "Started.");
+    return { stopReason: "end_turn" };
+  },
+};
+
+async function prompt(id: number | undefined, params: Params): Promise<void> {
+  const sessionId = params.sessionId ?? "";
+  const words = params.prompt?.at(-1)?.text ?? "";
+  const named = Object.keys(WAYS).find((each) => words.includes(`!${each}`));
+  if (named === undefined) {
+    say(sessionId, `Heard ${params.prompt?.length ?? 0}.`);
+    return send({
+      id,
+      result: { stopReason: "end_turn", usage: { inputTokens: 10, outputTokens: 2, totalTokens: 12 } },
+    });
+  }
+  const result = await WAYS[named]?.(id, sessionId);
+  if (result !== undefined) send({ id, result });
+}
+
+function begin(id: number | undefined, params: Params): void {
+  if (way === "stuck") return;
+  if (way === "locked") return fail(id, -32_000, "Authentication required");
+  const sessionId = `s${process.pid}-${(asked += 1)}`;
+  appendFileSync(known, `${sessionId}\n`);
+  if (way === "closes") return void setTimeout(() => send({ id, result: { sessionId } }), 400);
+  note({
+    new: sessionId,
+    system: params["systemPrompt"] !== undefined,
+    servers: params.mcpServers?.map(({ name }) => name),
+  });
+  const modes = { availableModes: [{ id: "careful", name: "Careful" }], currentModeId: "bold" };
+  send({ id, result: { sessionId, ...(way === "modes" ? { modes } : {}) } });
+}
+
+function initialized(id: number | undefined): void {
+  if (way === "noise") for (let line = 0; line < 30; line += 1) process.stdout.write(`Welcome ${line}!\n`);
+  if (way === "mute") return;
+  if (way === "late") process.stdout.write("Loading...\n");
+  const sessionCapabilities = way === "closes" ? { close: {} } : {};
+  const agentCapabilities = {
+    loadSession: way.startsWith("loads") || way === "dies at session/load",
+    promptCapabilities: {},
+    sessionCapabilities,
+  };
+  const authMethods = [{ id: "sso", name: "Single sign-on" }];
+  send({ id, result: { protocolVersion: way === "old" ? 7 : 1, agentCapabilities, authMethods } });
+  if (way === "quits") process.stdout.write("", () => process.exit(5));
+}
+
+function handle({ id, method, params = {}, result }: Message): void {
+  if (method !== undefined && way === `dies at ${method}`) {
+    process.stderr.write("panic: out of rope\n");
+    process.exit(6);
+  }
+  if (method === undefined) {
+    open.get(id ?? -1)?.(result ? { result } : {});
+    return undefined;
+  }
+  switch (method) {
+    case "initialize":
+      return initialized(id);
+    case "session/new":
+      return begin(id, params);
+    case "session/load": {
+      note({ load: params.sessionId });
+      if (!existsSync(known) || !readFileSync(known, "utf8").includes(String(params.sessionId)))
+        return fail(id, -32_002, "Session not found");
+      if (way === "loads-late") setTimeout(say, 60, params.sessionId ?? "", "Told again.");
+      else say(params.sessionId ?? "", "Told again.");
+      return send({ id, result: {} });
+    }
+    case "session/set_mode":
+      return note({ mode: params["modeId"] });
+    case "session/close":
+      note({ close: params.sessionId });
+      return send({ id, result: {} });
+    case "session/prompt":
+      note({ prompt: params.sessionId, texts: params.prompt?.map(({ text }) => text) });
+      return void prompt(id, params);
+    case "session/cancel":
+      note({ cancel: params.sessionId });
+      return cancels.get(params.sessionId ?? "")?.();
+    default:
+      if (id !== undefined) fail(id, -32_601, "Method not found");
+  }
+}
+
+if (log !== "" && !existsSync(log)) writeFileSync(log, "");
+note({ started: process.pid });
+createInterface({ input: process.stdin })
+  .on("line", (line) => handle(JSON.parse(line) as Message))
+  .on("close", () => (way === "deaf" ? undefined : process.exit(0)));
+if (way === "deaf") setInterval(() => undefined, 1_000);

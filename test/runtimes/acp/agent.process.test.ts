@@ -1,0 +1,309 @@
+/** An agent that misbehaves, one sentence each; and what a native session is told, with an agent that writes it down. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { join } from "node:path";
+import { createPagurus } from "../../../src/app.ts";
+import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { RunRequest } from "../../../src/contract/run.ts";
+import {
+  AGENT,
+  answer,
+  bench,
+  failure,
+  hostOf,
+  isAlive,
+  noted,
+  prompts,
+  REF,
+  setUp,
+  started,
+  tearDown,
+  turn,
+  words,
+} from "./agent-bench.ts";
+
+beforeEach(setUp);
+afterEach(tearDown);
+
+describe("an agent that does not do as it should", () => {
+  it("is missing: where it was looked for, and what to do", async () => {
+    const { code, message } = failure(
+      await turn(await hostOf({ entry: { command: "/nowhere/agent" } }), "Hello?"),
+    );
+    assert.equal(code, "runtime_unsupported");
+    assert.match(message, /No ACP agent is installed/);
+  });
+
+  it("speaks another version of the protocol", async () => {
+    const { code, message } = failure(await turn(await hostOf({ way: "old" }), "Hello?"));
+    assert.equal(code, "runtime_failed");
+    assert.match(message, /it speaks version 7 of the Agent Client Protocol and Pagurus version 1;/);
+  });
+
+  it("writes what is no message before its first answer", async () => {
+    const { message } = failure(await turn(await hostOf({ way: "noise" }), "Hello?"));
+    assert.match(
+      message,
+      /its first 20 lines are no messages of the Agent Client Protocol; check its command/,
+    );
+  });
+
+  it("never answers, or not when a session is to begin: it is ended at the deadline", async () => {
+    for (const [way, startSeconds, sentence] of [
+      ["mute", 0.4, /its answer to initialize took longer than 400 ms/],
+      ["stuck", 1.5, /did not answer session\/new within 1\.5 s and was ended/],
+    ] as const) {
+      const host = await hostOf({ way, entry: { startSeconds } });
+      assert.match(failure(await turn(host, "Hello?")).message, sentence);
+      await host.close();
+    }
+  });
+
+  it("is still starting when the host ends: it ends with it", async () => {
+    const host = await hostOf({ way: "mute", entry: { startSeconds: 60 } });
+    const going = turn(host, "Hello?");
+    while (started().length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    const at = performance.now();
+    await host.close();
+    await going;
+    assert.ok(performance.now() - at < 3_000);
+    assert.ok(!started().some(isAlive));
+  });
+
+  it("asks for a login, at its start or in a turn", async () => {
+    for (const [way, prompt] of [
+      ["locked", "Hello?"],
+      ["", "Now !login"],
+    ] as const) {
+      const host = await hostOf({ way });
+      const { code, message } = failure(await turn(host, prompt));
+      assert.equal(code, "model_auth");
+      assert.match(
+        message,
+        /asks for a login \(it offers: Single sign-on\); log in with the agent's own command/,
+      );
+      await host.close();
+    }
+  });
+
+  it("crashes in a turn: what it had said is kept, its last words are told, the next turn starts it again", async () => {
+    const host = await hostOf();
+    await turn(host, "First.");
+    const events = await turn(host, "Now !crash");
+    const { code, message } = failure(events);
+    assert.equal(code, "runtime_failed");
+    assert.match(
+      message,
+      /ended with code 3; its last words were: panic: out of rope\. What was done until then is in the session/,
+    );
+    assert.equal(words(events), "Half a sen");
+    assert.equal(answer(await turn(host, "Go on.")), "Heard 4.");
+    const told = prompts().at(-1)?.join("\n") ?? "";
+    for (const said of ["First.", "Now !crash", "Half a sen", "Go on."])
+      assert.equal(told.split(said).length, 2, said);
+    assert.equal(started().length, 2);
+  });
+
+  it("says things that are no messages, or of another time: the turn goes on", async () => {
+    assert.equal(answer(await turn(await hostOf({ way: "late" }), "Now !broken")), "Whole all the same.");
+  });
+
+  it("does not end at a cancel: it is ended, with what it had started", async () => {
+    const host = await hostOf({ way: "deaf" });
+    const at = performance.now();
+    const events = await turn(
+      host,
+      "Now !hang",
+      {},
+      (event, abort) => event.type === "text.delta" && abort(),
+    );
+    const last = events.at(-1);
+    assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
+    assert.ok(performance.now() - at < 8_000);
+    const [pid = 0] = started();
+    assert.ok(!isAlive(pid));
+  });
+
+  it("leaves processes behind: they end with the host", async () => {
+    const host = await hostOf();
+    await turn(host, "Now !child");
+    const [pid = 0] = started();
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
+    assert.ok(children.some(isAlive));
+    await host.close();
+    assert.ok(!children.some(isAlive));
+  });
+});
+
+/** Names the epoch that `state` holds, and prepends its head. */
+function epochs(state: { epoch: string; addition?: string }): ContextEngine {
+  return {
+    info: { id: "epochs", name: "Epochs" },
+    ingest: async () => ({ ingested: true }),
+    assemble: async ({ messages }) => ({
+      messages: [{ role: "user", content: `Head of ${state.epoch}.` }, ...messages],
+      estimatedTokens: 10,
+      contextProjection: { mode: "thread_bootstrap", epoch: state.epoch },
+      ...(state.addition === undefined ? {} : { systemPromptAddition: state.addition }),
+    }),
+    compact: async () => ({ ok: true, compacted: false }),
+  };
+}
+
+describe("what a native session is told", () => {
+  it("within an epoch the input alone, and at another one all of it, once, in a new session", async () => {
+    const state: { epoch: string; addition?: string } = { epoch: "one" };
+    const host = await hostOf({ engine: epochs(state) });
+    await turn(host, "First.");
+    await turn(host, "Second.");
+    state.epoch = "two";
+    await turn(host, "Third.");
+    state.addition = "Be brief.";
+    await turn(host, "Fourth.");
+    const [first, second, third, fourth] = prompts();
+    assert.match(first?.join("\n") ?? "", /<instructions>[\s\S]*Head of one\.[\s\S]*First\.$/);
+    assert.deepEqual(second, ["Second."]);
+    const told = third?.join("\n") ?? "";
+    for (const said of ["Head of two.", "First.", "Second.", "Third."])
+      assert.equal(told.split(said).length, 2, said);
+    assert.doesNotMatch(told, /Head of one/);
+    assert.match(fourth?.join("\n") ?? "", /Be brief\.[\s\S]*Third\.[\s\S]*Fourth\.$/);
+    const sessions = noted().flatMap((each) => (each["new"] === undefined ? [] : [each["new"]]));
+    assert.equal(new Set(sessions).size, 3);
+  });
+
+  it("what was said in another runtime meanwhile, and no word of it twice", async () => {
+    const host = await hostOf({ slot: "lossless" });
+    await turn(host, "First.");
+    await turn(host, "Elsewhere.", { model: "offline/extract", runtime: "embedded" });
+    await turn(host, "Third.");
+    await turn(host, "Fourth.");
+    const [, third, fourth] = prompts();
+    assert.match(
+      third?.[0] ?? "",
+      /^Said in this conversation since your last answer[\s\S]*\[user\]\nElsewhere\./,
+    );
+    assert.doesNotMatch(third?.join("\n") ?? "", /First\./);
+    assert.equal(third?.at(-1), "Third.");
+    assert.deepEqual(fourth, ["Fourth."]);
+  });
+
+  it("additional context once, and again where it has changed", async () => {
+    const host = await hostOf();
+    const set = (value: string): Partial<RunRequest> => ({
+      additionalContext: { tab: { value, kind: "untrusted" } },
+    });
+    await turn(host, "First.", set("the harbour page"));
+    await turn(host, "Second.", set("the harbour page"));
+    await turn(host, "Third.", set("the quay page"));
+    const counts = prompts().map((texts) => texts.join("\n").split(/the \w+ page/).length - 1);
+    assert.deepEqual(counts, [1, 0, 1]);
+    assert.equal(prompts().at(-1)?.at(-1), "Third.");
+  });
+
+  it("after a restart its session is loaded, and what the agent tells of it again is no part of the turn", async () => {
+    const first = await hostOf({ way: "loads" });
+    await turn(first, "First.");
+    await first.close();
+    const again = await hostOf({ way: "loads" });
+    assert.equal(answer(await turn(again, "Second.")), "Heard 1.");
+    assert.deepEqual(prompts().at(-1), ["Second."]);
+    assert.equal(noted().filter((each) => "load" in each).length, 1);
+  });
+
+  it("an agent that can bring back nothing is told the conversation in a new one, and the user is told so", async () => {
+    const first = await hostOf();
+    await turn(first, "First.");
+    await first.close();
+    const events = await turn(await hostOf(), "Second.");
+    assert.ok(events.some((event) => event.type === "notice" && event.kind === "acp_session"));
+    assert.match(
+      prompts().at(-1)?.join("\n") ?? "",
+      /\[user\]\nFirst\.\n\n\[assistant\]\nHeard[\s\S]*Second\.$/,
+    );
+  });
+});
+
+describe("a policy that names an agent", () => {
+  it("chooses it, and the turn says which; another agent is told the conversation", async () => {
+    const agent = (name: string): object => ({
+      command: process.execPath,
+      args: [AGENT],
+      env: { AGENT_LOG: join(bench.root, `${name}.log`) },
+    });
+    const runs = (agentId: string): object => ({ agentRuntime: { id: "acp", agentId } });
+    const models = [{ id: "model" }, { id: "small" }];
+    const provider = { api: "openai-responses", baseUrl: "http://127.0.0.1:9/v1", apiKey: "k", models };
+    const host = await createPagurus({
+      home: join(bench.root, "home"),
+      env: { PATH: process.env["PATH"], HOME: bench.root, PAGURUS_NO_PROBE: "1" },
+      config: {
+        models: { providers: { local: provider } },
+        agents: { defaults: { model: REF, models: { [REF]: runs("one"), "local/*": runs("two") } } },
+        plugins: { entries: { acp: { config: { agents: { one: agent("one"), two: agent("two") } } } } },
+        logging: { level: "silent" },
+      },
+    });
+    bench.hosts.push(host);
+    for (const [model, agentId, words] of [
+      [REF, "one", "First."],
+      ["local/small", "two", "Second."],
+    ] as const) {
+      const last = (await turn(host, words, { model })).at(-1);
+      assert.equal(last?.type === "turn.completed" && last.runtimeReason?.agentId, agentId);
+      bench.logFile = join(bench.root, `${agentId}.log`);
+      assert.match(prompts().at(-1)?.join("\n") ?? "", new RegExp(`${words}$`));
+    }
+    assert.equal(prompts().join("\n").split("First.").length, 2);
+  });
+});
+
+describe("what an agent tells", () => {
+  it("its own compaction and its plan are events of the turn, its title is none", async () => {
+    const events = await turn(await hostOf(), "Now !compact");
+    const compactions = events.filter(
+      (event) => event.type === "compaction.started" || event.type === "compaction.completed",
+    );
+    assert.deepEqual(
+      compactions.map((event) => [
+        event.lane,
+        event.backend,
+        event.tokensBefore,
+        "tokensAfter" in event && event.tokensAfter,
+      ]),
+      [
+        ["native", "acp:mine", 900, false],
+        ["native", "acp:mine", 900, 90],
+      ],
+    );
+    const plan = events.find((event) => event.type === "plan.updated");
+    assert.deepEqual(plan?.type === "plan.updated" && plan.steps, [{ step: "Rest", status: "inProgress" }]);
+    assert.ok(!JSON.stringify(events).includes("A title of its own"));
+  });
+
+  it("under an engine that governs, a session that it compacted is not gone on with", async () => {
+    const host = await hostOf({ slot: "lossless" });
+    const events = await turn(host, "Now !compact");
+    assert.ok(events.some((event) => event.type === "notice" && event.kind === "native_compaction"));
+    await turn(host, "Second.");
+    assert.equal(noted().filter((each) => "new" in each).length, 2);
+  });
+
+  it("what it asks leave for is decided by the permission mode, and the model's words go on", async () => {
+    for (const [permission, said] of [
+      ["auto", "The answer was yes."],
+      ["read-only", "The answer was no."],
+    ] as const) {
+      const host = await hostOf({ permission });
+      const events = await turn(host, "Now !write");
+      assert.equal(answer(events), said);
+      const result = events.find((event) => event.type === "message" && event.message.role === "toolResult");
+      assert.equal(
+        result?.type === "message" && result.message.role === "toolResult" && result.message.isError,
+        permission !== "auto",
+      );
+      await host.close();
+    }
+  });
+});

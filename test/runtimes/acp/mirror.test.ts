@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import { TurnMirror } from "../../../src/runtimes/acp/mirror.ts";
+
+function mirror(): { made: TurnMirror; lines(): string[] } {
+  const messages: AgentMessage[] = [];
+  const made = new TurnMirror({ provider: "p", model: "m" }, (message) => messages.push(message));
+  const lines = (): string[] =>
+    messages.map((message) => {
+      if (message.role === "toolResult") {
+        const [part] = message.content;
+        return `result ${message.toolCallId} ${part?.type === "text" ? part.text : ""}${message.isError ? " failed" : ""}`;
+      }
+      if (message.role !== "assistant") return message.role;
+      const parts = message.content.map((part) =>
+        part.type === "text"
+          ? part.text
+          : part.type === "thinking"
+            ? `(${part.thinking})`
+            : `call ${part.id}`,
+      );
+      return `${message.stopReason}: ${parts.join(" | ")}`;
+    });
+  return { made, lines };
+}
+
+function call(id: string): {
+  type: "toolCall";
+  id: string;
+  name: string;
+  arguments: Record<string, unknown>;
+} {
+  return { type: "toolCall", id, name: "note", arguments: {} };
+}
+
+function said(text: string): { content: { type: "text"; text: string }[]; isError: boolean } {
+  return { content: [{ type: "text", text }], isError: false };
+}
+
+describe("the mirror of an agent's turn", () => {
+  it("joins the pieces of a message, and tells words, calls and results in order", () => {
+    const { made, lines } = mirror();
+    made.thought("Hm");
+    made.thought("m.");
+    made.words("I ", "m1");
+    made.words("look.", "m1");
+    made.call(call("a"));
+    assert.deepEqual(lines(), [], "nothing is told before it is complete");
+    made.result("a", said("wet"));
+    made.words("It is wet.", "m2");
+    made.end("stop");
+    assert.deepEqual(lines(), ["toolUse: (Hmm.) | I look. | call a", "result a wet", "stop: It is wet."]);
+    assert.equal(made.answers, 2);
+  });
+
+  it("keeps the results of calls that were made at once with their answer", () => {
+    const { made, lines } = mirror();
+    made.call(call("a"));
+    made.call(call("b"));
+    made.result("b", said("second"));
+    made.words("Early words.", "m2");
+    made.result("a", said("first"));
+    made.end("stop");
+    assert.deepEqual(lines(), [
+      "toolUse: call a | call b",
+      "result b second",
+      "result a first",
+      "stop: Early words.",
+    ]);
+  });
+
+  it("closes calls that nothing answered, and says how the turn ended", () => {
+    const { made, lines } = mirror();
+    made.words("I look", "m1");
+    made.call(call("a"));
+    made.end("aborted");
+    assert.deepEqual(lines(), [
+      "aborted: I look | call a",
+      "result a The turn ended before this tool call finished; its outcome is unknown. failed",
+    ]);
+  });
+
+  it("tells what was said before input joined the turn as a message of its own", () => {
+    const { made, lines } = mirror();
+    made.words("Half", "m1");
+    made.split();
+    made.words(" done.", "m1");
+    made.end("stop");
+    assert.deepEqual(lines(), ["stop: Half", "stop:  done."]);
+  });
+
+  it("takes words back that only say what the agent answered as its error", () => {
+    const { made, lines } = mirror();
+    made.words("API Error: 400", "");
+    made.unsay("Internal error: API Error: 400");
+    made.end("error");
+    assert.deepEqual(lines(), []);
+  });
+
+  it("lets a call be answered once", () => {
+    const { made, lines } = mirror();
+    made.call(call("a"));
+    made.result("a", said("one"));
+    made.result("a", said("two"));
+    made.result("unknown", said("three"));
+    made.end("stop");
+    assert.deepEqual(lines(), ["toolUse: call a", "result a one"]);
+  });
+});

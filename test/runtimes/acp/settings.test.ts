@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { accessOf, environmentOf } from "../../../src/runtimes/acp/access.ts";
+import type { ModelInfo } from "../../../src/contract/model.ts";
+import { agentFor, allAgents, findProgram } from "../../../src/runtimes/acp/agents.ts";
+import { readAcpSettings } from "../../../src/runtimes/acp/settings.ts";
+
+const MODEL = { ref: "anthropic/claude-opus-5-5", provider: "anthropic" };
+
+describe("the configuration of ACP agents", () => {
+  it("is empty by default", () => {
+    assert.deepEqual(readAcpSettings(undefined), { agents: {} });
+  });
+
+  it("takes what an agent may have", () => {
+    const entry = {
+      command: "my-agent",
+      args: ["--acp"],
+      env: { A: "b" },
+      cwd: "/",
+      mode: "ask",
+      model: "m",
+      login: "own",
+      startSeconds: 5,
+    };
+    assert.deepEqual(readAcpSettings({ agentId: "mine", agents: { mine: entry } }), {
+      agentId: "mine",
+      agents: { mine: entry },
+    });
+  });
+
+  for (const [what, config, key] of [
+    ["agents that are no object", { agents: "x" }, "agents"],
+    ["an agent that is no object", { agents: { a: 1 } }, "agents.a"],
+    ["an empty command", { agents: { a: { command: "" } } }, "agents.a.command"],
+    ["arguments that are no texts", { agents: { a: { args: [1] } } }, "agents.a.args"],
+    ["an environment that is no texts", { agents: { a: { env: { B: 1 } } } }, "agents.a.env"],
+    ["an unknown login", { agents: { a: { login: "mine" } } }, "agents.a.login"],
+    ["a start without time", { agents: { a: { startSeconds: 0 } } }, "agents.a.startSeconds"],
+    ["an agent id that is no text", { agentId: 7 }, "agentId"],
+  ] as const)
+    it(`refuses ${what} in one sentence with its key`, () => {
+      assert.throws(() => readAcpSettings(config), {
+        code: "config_invalid",
+        message: new RegExp(`acp\\.config\\.${key} is not `),
+      });
+    });
+});
+
+describe("the agent of a turn", () => {
+  it("is the policy's, else the configured one, else the only one, else that of the model's provider", () => {
+    const two = { agents: { a: { command: "a" }, b: { command: "b" } } };
+    assert.equal(agentFor({ ...two, agentId: "a" }, "b", MODEL).id, "b");
+    assert.equal(agentFor({ ...two, agentId: "a" }, undefined, MODEL).id, "a");
+    assert.equal(agentFor({ agents: { b: { command: "b" } } }, undefined, MODEL).id, "b");
+    assert.equal(agentFor(two, undefined, MODEL).id, "claude");
+    assert.throws(() => agentFor(two, undefined, { ref: "x/y", provider: "x" }), { code: "config_invalid" });
+  });
+
+  it("is known by the names that others give it", () => {
+    assert.equal(agentFor({ agents: {} }, "claude-agent-acp", MODEL).id, "claude");
+    assert.equal(agentFor({ agents: {} }, "Codex", MODEL).id, "codex");
+  });
+
+  it("that is neither known nor configured is refused with where to configure it", () => {
+    assert.throws(() => agentFor({ agents: {} }, "cursor", MODEL), {
+      code: "config_invalid",
+      message: /agents\.cursor\.command/,
+    });
+  });
+
+  it("whose program is missing says how to install it", () => {
+    const found = findProgram(agentFor({ agents: {} }, "gemini", MODEL), { PATH: "/nowhere" });
+    assert.match(
+      "reason" in found ? found.reason : "",
+      /`gemini` is not there; install it with `npm install -g @google\/gemini-cli`/,
+    );
+    const own = findProgram(agentFor({ agents: { mine: { command: "mine" } } }, "mine", MODEL), {
+      PATH: "/nowhere",
+    });
+    assert.match(
+      "reason" in own ? own.reason : "",
+      /correct plugins\.entries\.acp\.config\.agents\.mine\.command/,
+    );
+  });
+
+  it("has the arguments that its program needs", () => {
+    const settings = { agents: { gemini: { command: process.execPath } } };
+    assert.deepEqual(
+      findProgram(
+        agentFor({ agents: { x: { command: process.execPath, args: ["--acp"] } } }, "x", MODEL),
+        {},
+      ),
+      {
+        command: process.execPath,
+        args: ["--acp"],
+      },
+    );
+    assert.deepEqual(findProgram(agentFor(settings, "gemini", MODEL), {}), {
+      command: process.execPath,
+      args: ["--acp"],
+    });
+    assert.deepEqual(
+      allAgents({ agents: { x: { command: "x" } } }).map(({ id }) => id),
+      ["x", "claude", "codex", "gemini", "opencode"],
+    );
+  });
+});
+
+describe("the environment of an agent", () => {
+  const model = { ...MODEL, id: "claude-opus-5-5", api: "anthropic-messages" } as ModelInfo;
+  const endpoint = { baseUrl: "http://127.0.0.1:9/v1", headers: { authorization: "Bearer ours" } };
+  const env = {
+    PATH: "/bin",
+    ANTHROPIC_AUTH_TOKEN: "theirs",
+    ANTHROPIC_CUSTOM_HEADERS: "x-key: theirs",
+    CLAUDE_CODE_OAUTH_TOKEN: "theirs",
+    CLAUDE_CODE_USE_BEDROCK: "1",
+    CLAUDE_CONFIG_DIR: "/c",
+    ANTHROPIC_MODEL: "m",
+  };
+  const seen = (settings: object, entry: object = {}): Record<string, string | undefined> => {
+    const agent = agentFor({ agents: { claude: entry } }, "claude", MODEL);
+    const access = accessOf(agent, model, { env, endpoint: () => endpoint, ...settings });
+    return environmentOf(agent, access, env);
+  };
+
+  it("has no credential of another endpoint where the host leads it to one", () => {
+    assert.deepEqual(seen({}), {
+      PATH: "/bin",
+      CLAUDE_CONFIG_DIR: "/c",
+      ANTHROPIC_MODEL: "m",
+      ANTHROPIC_BASE_URL: "http://127.0.0.1:9",
+      ANTHROPIC_API_KEY: "ours",
+    });
+    assert.equal(seen({}, { env: { ANTHROPIC_AUTH_TOKEN: "mine" } })["ANTHROPIC_AUTH_TOKEN"], "mine");
+  });
+
+  it("is the host's where the agent has its own ways to its model", () => {
+    assert.deepEqual(seen({ endpoint: () => undefined }), env);
+    assert.deepEqual(seen({}, { login: "own" }), env);
+  });
+});

@@ -1,0 +1,179 @@
+/** Turns of a host on a program that plays Claude Code: what it is started with and told. */
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createPagurus } from "../../../src/app.ts";
+import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { Pagurus } from "../../../src/contract/host.ts";
+import { createLegacyEngine } from "../../../src/engines/legacy/engine.ts";
+
+const CHILD = fileURLToPath(new URL("./claude.child.ts", import.meta.url));
+const root = mkdtempSync(join(tmpdir(), "pagurus-played-"));
+const played = join(root, "played.jsonl");
+const command = join(root, "claude");
+
+interface Noted {
+  started?: number;
+  args?: string[];
+  key?: string;
+  system?: string;
+  history?: { message: { role: string; content: unknown } }[];
+  told?: { type: string; text_not_typed?: boolean; message?: { content: { text: string }[] } };
+}
+
+let pagurus: Pagurus;
+let epoch = "one";
+
+/** Hands on what it is given, in epochs. */
+function engine(): ContextEngine {
+  const legacy = createLegacyEngine();
+  return {
+    ...legacy,
+    info: { ...legacy.info, id: "epochs" },
+    assemble: async ({ messages }) => ({
+      messages,
+      estimatedTokens: 10,
+      contextProjection: { mode: "thread_bootstrap", epoch },
+    }),
+  };
+}
+
+before(async () => {
+  mkdirSync(join(root, "work"));
+  writeFileSync(command, `#!/bin/sh\nPLAYED="${played}" exec "${process.execPath}" "${CHILD}" "$@"\n`);
+  chmodSync(command, 0o755);
+  const models = [{ id: "m", contextWindow: 200_000, maxTokens: 4_000 }];
+  pagurus = await createPagurus({
+    home: join(root, "home"),
+    env: { PATH: process.env["PATH"], HOME: root, PAGURUS_NO_PROBE: "1" },
+    engines: { epochs: engine },
+    config: {
+      models: {
+        providers: {
+          local: { api: "anthropic-messages", baseUrl: "http://127.0.0.1:9/v1", apiKey: "the-key", models },
+        },
+      },
+      agents: {
+        defaults: { model: "local/m", models: { "local/m": { agentRuntime: { id: "claude-cli" } } } },
+      },
+      plugins: { slots: { contextEngine: "epochs" }, entries: { "claude-cli": { config: { command } } } },
+    },
+  });
+});
+
+after(async () => {
+  await pagurus.close();
+  rmSync(root, { recursive: true, force: true, maxRetries: 5 });
+});
+
+beforeEach(() => writeFileSync(played, ""));
+
+function noted(): Noted[] {
+  return readFileSync(played, "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Noted);
+}
+
+async function run(
+  prompt: string,
+  sessionKey: string,
+  on: (event: TurnEvent, abort: () => void) => void = () => undefined,
+): Promise<TurnEvent> {
+  const turn = pagurus.run({ prompt, cwd: join(root, "work"), sessionKey });
+  const events: TurnEvent[] = [];
+  for await (const event of turn) {
+    events.push(event);
+    on(event, () => turn.abort());
+  }
+  const last = events.at(-1);
+  assert.ok(last);
+  return last;
+}
+
+const words = (content: unknown) => (content as { text: string }[]).map(({ text }) => text).join("|");
+
+describe("A program that plays Claude Code", { timeout: 30_000 }, () => {
+  it("is started once an epoch, with the history in its file and nothing secret on its command line", async () => {
+    epoch = "one";
+    await run("One?", "epochs");
+    await run("/Two?", "epochs");
+    epoch = "two";
+    await run("Three?", "epochs");
+    const all = noted();
+    const starts = all.filter(({ started }) => started !== undefined);
+    assert.equal(starts.length, 2);
+    assert.deepEqual(
+      starts.map(({ key }) => key),
+      ["the-key", "the-key"],
+    );
+    for (const { args = [], system = "" } of starts) {
+      assert.ok(system.includes("Working folder:"));
+      assert.ok(!args.some((arg) => arg.includes("the-key") || arg.includes("Working folder:")));
+    }
+    const told = all.flatMap(({ told: line }) => (line?.type === "user" ? [line] : []));
+    assert.deepEqual(
+      told.map(({ message }) => words(message?.content)),
+      ["One?", "/Two?", "Three?"],
+    );
+    assert.ok(
+      told.every((line) => line.text_not_typed === true),
+      "no words are commands",
+    );
+    const history = starts[1]?.history ?? [];
+    assert.deepEqual(
+      history.map(({ message }) => `${message.role} ${words(message.content)}`),
+      ["user One?", "assistant Answer 0.", "user /Two?", "assistant Answer 1."],
+    );
+  });
+
+  it("that ends with words on standard error is quoted in the turn's one sentence", async () => {
+    const last = await run("Please die", "dies");
+    assert.ok(last.type === "turn.failed" && last.error.code === "runtime_failed");
+    assert.match(
+      last.error.message,
+      /^Claude Code ended with code 3; its last words were: There is no floor here\.\. .* starts Claude Code again\.$/,
+    );
+  });
+
+  it("is interrupted by an abort, and what streamed is kept", async () => {
+    const last = await run("Please wait", "waits", ({ type }, abort) => type === "text.delta" && abort());
+    assert.equal(last.type === "turn.completed" && last.stopReason, "aborted");
+    epoch = "three";
+    await run("And now?", "waits");
+    const starts = noted().filter(({ started }) => started !== undefined);
+    const history = starts.at(-1)?.history ?? [];
+    assert.deepEqual(
+      history.map(({ message }) => words(message.content)),
+      ["Please wait", "Half of"],
+    );
+  });
+
+  it("that cannot be started leaves the session to the next turn", async () => {
+    epoch = "four";
+    chmodSync(command, 0o644);
+    const last = await run("Five?", "epochs");
+    chmodSync(command, 0o755);
+    // Told by the runtime, or before it where the look at the machine is older than what it holds for.
+    assert.ok(last.type === "turn.failed" && /^runtime_(?:failed|unsupported)$/.test(last.error.code));
+    await run("Six?", "epochs");
+    const { history = [] } = noted().findLast(({ started }) => started !== undefined) ?? {};
+    assert.deepEqual(
+      history.map(({ message }) => words(message.content)).filter((said) => said.endsWith("?")),
+      ["One?", "/Two?", "Three?"],
+    );
+  });
+
+  it("leaves no words of the conversation behind", () => {
+    const folder = join(root, "home", "runtimes", "claude");
+    const kept = readdirSync(folder, { recursive: true }).map(String);
+    assert.deepEqual(
+      kept.filter((name) => /\.(?:jsonl|md)$/.test(name)),
+      [],
+    );
+  });
+});

@@ -1,0 +1,158 @@
+/** Custom commands, skills and plans as a person meets them. */
+import assert from "node:assert/strict";
+import { PassThrough } from "node:stream";
+import { test } from "node:test";
+import { commandNames, expandLine, isCommand, runCommand } from "../../src/command/run-command.ts";
+import { ChatScreen } from "../../src/cli/chat-screen.ts";
+import type { TurnEvent } from "../../src/contract/events.ts";
+import { commandReport, expandCommand } from "../../src/skill/commands.ts";
+import { skillReport } from "../../src/skill/section.ts";
+import { command, fakeCli } from "../cli/fake-cli.ts";
+import { completed, FakePagurus, statusReport, type Script } from "../cli/fake-pagurus.ts";
+import { SkillPlace } from "./place.ts";
+
+const echo = async function* (request: { prompt: string }): AsyncGenerator<TurnEvent> {
+  yield { type: "text.delta", delta: `[${request.prompt}]` };
+  yield completed;
+};
+
+/** A host whose command files and skills are those of `place`. */
+function script(place: SkillPlace, more: Script = {}): Script {
+  return {
+    turns: [echo],
+    skills: skillReport(place),
+    customCommands: {
+      list: () => Promise.resolve(commandReport(place)),
+      expand: ({ name, args }) => Promise.resolve(expandCommand(place, name, args ?? "")),
+    },
+    ...more,
+  };
+}
+
+function fourCommands(place: SkillPlace): void {
+  place.write("home/commands/review.md", "---\nargument-hint: <file>\nmodel: test/small\n---\nReview $1.");
+  place.write("home/commands/git/push_2.md", "Push it.");
+  place.write("home/commands/status.md", "Not this one.");
+  place.write("home/commands/knot.md", "Nor this.");
+}
+
+test("names of the host and of plugins go before command files, and that is told", async (t) => {
+  const place = new SkillPlace(t);
+  fourCommands(place);
+  const pagurus = new FakePagurus(script(place, { commands: { knot: () => "tied" } }));
+  const where = { pagurus, sessionKey: "main", agentId: "main", cwd: "/" };
+  assert.match((await runCommand("/status", where)).text, /^Home:/);
+  assert.equal((await runCommand("/knot", where)).text, "tied");
+  assert.equal(await expandLine("/status", where), undefined);
+  const { text } = await runCommand("/help", where);
+  assert.match(text, /^\/review <file> +Review \$1\.$/m);
+  assert.equal(text.match(/^\/(status|knot) /gm)?.length, 2);
+  assert.match((await runCommand("/reviev x", where)).text, /Did you mean \/review\?/);
+  const names = await commandNames(where);
+  assert.equal(new Set(names).size, names.length);
+  assert.ok(names.includes("/git:push_2") && names.includes("/plan") && names.includes("/knot"));
+  const { out } = await command(["commands", "list"], { pagurus });
+  assert.match(out, /^· status: The host's own \/status goes before it\.$/m);
+  assert.match(out, /^· knot: A plugin's \/knot goes before it\.$/m);
+  assert.match(out, /^\/review <file> +offered +Review \$1\. +\//m);
+  for (const line of ["/git:push_2", "/a1 x"]) assert.ok(isCommand(line), line);
+  for (const line of ["/a:", "/a::b", "/a/b"]) assert.equal(isCommand(line), false, line);
+});
+
+test("in a chat the file's words are the input of a turn, with its model unless the user has chosen one", async (t) => {
+  const place = new SkillPlace(t);
+  fourCommands(place);
+  const env = { PAGURUS_HOME: "/nowhere/pagurus" };
+  const input = "/review a.ts\n/Git:push_2 now\n/model ollama/b\n/review b.ts\n";
+  const { pagurus, out } = await command(["chat"], { input, env, script: script(place) });
+  assert.deepEqual(
+    pagurus.requests.map(({ prompt, model }) => [prompt, model]),
+    [
+      ["Review a.ts.", "test/small"],
+      ["Push it.\n\nARGUMENTS: now", undefined],
+      ["Review b.ts.", "ollama/b"],
+    ],
+  );
+  assert.match(out, /^\[Review a\.ts\.\]$/m);
+});
+
+test("pagurus run takes a command file's name as its prompt; any other prompt stays as it is", async (t) => {
+  const place = new SkillPlace(t);
+  fourCommands(place);
+  const asked = async (...argv: string[]): Promise<unknown[]> => {
+    const { pagurus } = await command(["run", ...argv], { script: script(place) });
+    return pagurus.requests.map(({ prompt, model }) => [prompt, model]);
+  };
+  assert.deepEqual(await asked("/review x.ts"), [["Review x.ts.", "test/small"]]);
+  assert.deepEqual(await asked("--model", "test/mine", "/review x.ts"), [["Review x.ts.", "test/mine"]]);
+  assert.deepEqual(await asked("/status"), [["/status", undefined]]);
+  assert.deepEqual(await asked("/unknown x"), [["/unknown x", undefined]]);
+});
+
+test("the tab key completes names of commands and nothing behind them", async (t) => {
+  const place = new SkillPlace(t);
+  fourCommands(place);
+  const pagurus = new FakePagurus(script(place));
+  const lines: string[] = [];
+  const cli = fakeCli({ env: { NO_COLOR: "1" } });
+  const stdout = Object.assign(new PassThrough(), { isTTY: true, columns: 80 });
+  const screen = new ChatScreen(
+    { ...cli, stdout },
+    {
+      line: (text) => lines.push(text),
+      interrupt: () => undefined,
+      end: () => undefined,
+      commands: () => commandNames({ pagurus, agentId: "main", cwd: "/" }),
+    },
+  );
+  screen.prompt();
+  const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+  for (const keys of ["/gi", "\t", " x", "\t", "\r", "pl", "\t", "\r", "/REV", "\t", "\r"]) {
+    (cli.stdin as unknown as PassThrough).write(keys);
+    await settle();
+  }
+  screen.close();
+  assert.deepEqual(lines, ["/git:push_2 x", "pl", "/review"]);
+});
+
+test("pagurus skills list tells what is named to the model and why others are not", async (t) => {
+  const place = new SkillPlace(t);
+  assert.match((await command(["skills", "list"], { script: script(place) })).out, /^No skills; /);
+  place.skill("home/skills", "good", "Good\u001b[31m for much.");
+  place.write("home/skills/bad/SKILL.md", "x");
+  const { out } = await command(["skills", "list"], { script: script(place) });
+  assert.match(out, /^good +offered +Good \[31m for much\. +\/.*\/good\/SKILL\.md$/m);
+  assert.match(out, /^✗ bad: .*bad\/SKILL\.md is not used: it does not begin with front matter/m);
+  assert.match(out, /^The instructions of a turn name them in \d\d tokens, estimated\.$/m);
+  const json = await command(["skills", "list", "--json"], { script: script(place) });
+  assert.deepEqual(JSON.parse(json.out), skillReport(place));
+});
+
+test("a plan is shown as it is made, by /plan and in the status", async () => {
+  const steps = [
+    { step: "look", status: "completed" as const },
+    { step: "write\nit", status: "inProgress" as const },
+  ];
+  const args = { plan: [] };
+  const turn: TurnEvent[] = [
+    { type: "tool.started", toolCallId: "p", toolName: "update_plan", arguments: args },
+    { type: "plan.updated", explanation: "In two.", steps },
+    {
+      type: "tool.completed",
+      toolCallId: "p",
+      toolName: "update_plan",
+      outcome: { content: [{ type: "text", text: "seen" }], isError: false },
+    },
+    { type: "text.delta", delta: "ok" },
+    completed,
+  ];
+  const { err } = await command(["run", "go"], { script: { turns: [turn] } });
+  assert.equal(err, "  In two.\n  [x] look\n  [>] write it\n");
+  const plan = { turnId: "t", timestamp: "2026-01-02T03:04:05.000Z", steps };
+  const pagurus = new FakePagurus({ status: statusReport({ plan }) });
+  const where = { pagurus, sessionKey: "main", agentId: "main", cwd: "/" };
+  assert.equal((await runCommand("/plan", where)).text, "[x] look\n[>] write it\n(2026-01-02 03:04:05)");
+  assert.match((await runCommand("/status", where)).text, /^Plan: +1 of 2 steps done; now: write it$/m);
+  const none = { ...where, pagurus: new FakePagurus() };
+  assert.match((await runCommand("/plan", none)).text, /made no plan/);
+});

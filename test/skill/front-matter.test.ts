@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readFrontMatter } from "../../src/skill/front-matter.ts";
+
+function fields(text: string): Record<string, string> {
+  const read = readFrontMatter(`---\n${text}\n---\nbody`);
+  assert.ok(read && "fields" in read, JSON.stringify(read));
+  return Object.fromEntries(read.fields);
+}
+
+function problem(text: string): string {
+  const read = readFrontMatter(text);
+  assert.ok(read && "problem" in read, JSON.stringify(read));
+  return read.problem;
+}
+
+test("scalars of every style are read", () => {
+  const cases: [yaml: string, value: string][] = [
+    ["a: plain words", "plain words"],
+    ["a: Use it: always  # but not here", "Use it: always"],
+    ["a: issue#7 and #8", "issue#7 and"],
+    ["a: [issue] [file]", "[issue] [file]"],
+    ["a: one\n  two\n\n  three", "one two\nthree"],
+    ["a:\n  on its own line", "on its own line"],
+    ['a: "quoted: \\"x\\" \\u00e9" # no', 'quoted: "x" é'],
+    ['a: "over\n  two lines"', "over two lines"],
+    ["a: 'it''s # fine'", "it's # fine"],
+    ["a: >\n  folded\n  text\n\n  more", "folded text\nmore"],
+    ["a: >-\n    folded", "folded"],
+    ["a: |\n  one\n    two\n", "one\n  two"],
+    ['"a": x', "x"],
+  ];
+  for (const [yaml, value] of cases) assert.equal(fields(yaml)["a"], value, yaml);
+});
+
+test("lists, maps, comments and empty values are passed over", () => {
+  const text =
+    "# who\nname: x\n\nmetadata:\n  author: me\n  tags: [a]\nallowed-tools:\n- Read\n- Bash\nlicense:\nlast: 1";
+  assert.deepEqual(fields(text), { name: "x", last: "1" });
+});
+
+test("line ends of Windows, a byte order mark and the text behind it are taken as they are", () => {
+  const read = readFrontMatter("\ufeff---\r\nname: x\r\n---\r\n\r\n# Title\r\n");
+  assert.ok(read && "body" in read);
+  assert.deepEqual([read.fields.get("name"), read.body], ["x", "\n# Title\n"]);
+  assert.equal(readFrontMatter("# Title\n---\nname: x\n---\n"), undefined);
+});
+
+test("what is not front matter is told with its line", () => {
+  assert.match(problem("---\nname: x\n"), /no closing/);
+  assert.match(problem("---\nname: x\nwhat is this\n---\n"), /line 3 /);
+  assert.match(problem("---\nname: x\nname: y\n---\n"), /"name" twice/);
+  assert.match(problem('---\nname: "x\n---\n'), /"name" \(line 2\) has a quote that is not closed/);
+  assert.match(problem("---\nname: *x\n---\n"), /begins with "\*"/);
+});
+
+test("long runs of spaces take no longer than their length", () => {
+  const started = performance.now();
+  for (const text of [
+    `a: x${" ".repeat(200_000)}y`,
+    `a: |\n  x${" ".repeat(200_000)}y`,
+    `a${" ".repeat(200_000)}`,
+  ])
+    readFrontMatter(`---\n${text}\n---\n`);
+  assert.ok(performance.now() - started < 1_000);
+});

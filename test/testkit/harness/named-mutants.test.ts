@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createPagurus } from "../../../src/app.ts";
+import { runHarnessSuite } from "../../../src/testkit/index.ts";
+import { MUTANT } from "./making.ts";
+import { NAMED_MUTANTS } from "./named-mutants.ts";
+
+/** Some of these harnesses never end. */
+const DEADLINE_MS = 2_000;
+
+for (const [what, { create, seenBy, says }] of Object.entries(NAMED_MUTANTS))
+  test(`a harness that ${what} is seen by the suite, which says so`, async () => {
+    const options = { open: createPagurus, runtime: MUTANT, create, api: "openai-responses" as const };
+    const { results } = await runHarnessSuite({ ...options, only: seenBy, deadlineMs: DEADLINE_MS });
+    const notSeen = results.flatMap(({ id, status }) => (status === "failed" ? [] : [id]));
+    assert.deepEqual(notSeen, []);
+    assert.equal(results.length, seenBy.length);
+    const reasons = results.map(({ reason = "" }) => reason);
+    assert.ok(
+      reasons.some((reason) => says.test(reason)),
+      reasons.join("\n"),
+    );
+  });
