@@ -85,13 +85,30 @@ function placeOf(access: Access, root: string): string {
   return access.kind === "shell" ? access.folder.path : root;
 }
 
+/** `*` stands for any characters, so that one rule is for all tools of a server. */
+function nameMatches(pattern: string, name: string): boolean {
+  const parts = pattern.split("*");
+  const [first = "", ...rest] = parts;
+  const last = rest.pop();
+  if (last === undefined) return pattern === name;
+  if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
+    return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = name.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return at <= name.length - last.length;
+}
+
 function ruleMatches(
   rule: PermissionRule,
   effect: "allow" | "deny",
   call: { toolName: string; access: Access; root: string },
 ): boolean {
   const { access, root } = call;
-  if (rule.tool !== call.toolName && rule.tool !== "*") return false;
+  if (!nameMatches(rule.tool, call.toolName)) return false;
   if (rule.cwd !== undefined) {
     const place = placeOf(access, root);
     // A remembered command was allowed in one folder; the same words elsewhere do something else.
@@ -106,7 +123,8 @@ function ruleMatches(
   }
   if (access.kind === "shell") return shellMatches(rule.match, access.command, effect);
   if (access.kind === "fetch") return urlMatches(rule.match, access.url);
-  if (access.kind === "plugin") return false;
+  // Nothing of a plugin's call can be matched: who denies a part of a tool is not left with none of it denied.
+  if (access.kind === "plugin") return effect === "deny" && rule.tool !== "*";
   return pathMatches(rule.match, root, access.path.path);
 }
 

@@ -341,3 +341,40 @@ test("an abort ends a question that nobody answers", async () => {
   );
   assert.match(answer ?? "", /not answered/);
 });
+
+test("a star in the name of a rule's tool stands for any characters, and nothing else does", async () => {
+  const call: Access = { kind: "plugin", readOnly: false };
+  const denied = async (pattern: string, name: string): Promise<boolean> => {
+    const permissions = permissionsOf({ mode: "auto", deny: [{ tool: pattern }] });
+    return (await permissions.refusal(name, { access: call }, SIGNAL)) !== undefined;
+  };
+  for (const [pattern, name] of [
+    ["files__*", "files__write"],
+    ["*__write", "files__write"],
+    ["f*__*e", "files__write"],
+    ["*", "files__write"],
+    ["a*a", "aa"],
+  ] as const)
+    assert.equal(await denied(pattern, name), true, `${pattern} ${name}`);
+  for (const [pattern, name] of [
+    ["files__*", "file__write"],
+    ["files_.", "files__"],
+    ["a*a", "a"],
+    ["ab*ba", "aba"],
+    ["*x*", "files__write"],
+  ] as const)
+    assert.equal(await denied(pattern, name), false, `${pattern} ${name}`);
+  assert.equal(await allowed({ mode: "deny", allow: [{ tool: "rec*" }] }, call), true);
+});
+
+test("a deny rule for a part of a plugin's tool denies all of it, since no part can be told", async () => {
+  const call: Access = { kind: "plugin", readOnly: false };
+  const rule = (tool: string): PermissionRule => ({ tool, match: "/etc/**" });
+  assert.equal(await allowed({ mode: "auto", deny: [rule("recall")] }, call), false);
+  assert.equal(
+    await allowed({ mode: "auto", deny: [rule("*")] }, call),
+    true,
+    "a rule about files in general",
+  );
+  assert.equal(await allowed({ mode: "deny", allow: [rule("recall")] }, call), false);
+});
