@@ -16,6 +16,8 @@ const FULL = process.env["PAGURUS_PROVE"] === "1";
 const TURNS = FULL ? 100 : 24;
 const LONG_TURN = 10;
 const ROUNDS = FULL ? 150 : 20;
+/** Tokens at which the engine compacts: often, however short the run. */
+const TRIGGER = FULL ? 9_000 : 5_000;
 
 /** The engine of the slot, with what it answered last. */
 class Spy {
@@ -83,7 +85,7 @@ for (const { seam, modelId } of CASES)
           seam,
           slot: "spy",
           more: { engines: { spy: (context) => spy.make(context) } },
-          plugins: { lossless: { config: { trigger: 9_000, headTokens: 1_500, tailTokens: 2_000 } } },
+          plugins: { lossless: { config: { trigger: TRIGGER, headTokens: 1_500, tailTokens: 2_000 } } },
         });
         let epoch: string | undefined;
         const epochs = new Set<string>();
