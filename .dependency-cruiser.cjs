@@ -9,7 +9,7 @@ const only = (room, allowed) => ({
 });
 
 const ROOMS =
-  "contract platform tokens responses rpc config session compaction model tool mcp skill engines memories runtimes plugin turn doctor command gateway testkit cli plugin-sdk".split(
+  "contract platform tokens responses native rpc config session compaction model tool mcp skill engines memories runtimes plugin turn doctor command gateway testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -19,6 +19,7 @@ module.exports = {
     only("platform", ["contract"]),
     only("tokens", ["contract"]),
     only("responses", ["contract"]),
+    only("native", ["contract"]),
     only("rpc", ["contract", "platform"]),
     only("config", ["contract", "platform"]),
     only("session", ["contract", "platform", "tokens", "responses"]),
@@ -31,9 +32,9 @@ module.exports = {
     only("engines/lossless", ["contract", "platform", "tokens", "compaction"]),
     only("memories/files", ["contract", "platform", "tokens"]),
     only("runtimes/embedded", ["contract", "platform", "tokens", "model", "tool", "compaction"]),
-    only("runtimes/codex", ["contract", "platform", "tokens", "responses", "rpc"]),
-    only("runtimes/claude", ["contract", "platform", "tokens", "rpc", "mcp"]),
-    only("runtimes/acp", ["contract", "platform", "tokens", "rpc", "mcp"]),
+    only("runtimes/codex", ["contract", "platform", "tokens", "responses", "native", "rpc"]),
+    only("runtimes/claude", ["contract", "platform", "tokens", "native", "rpc", "mcp"]),
+    only("runtimes/acp", ["contract", "platform", "tokens", "native", "rpc", "mcp"]),
     only("plugin", ["contract", "platform", "config"]),
     only("turn", [
       "contract",

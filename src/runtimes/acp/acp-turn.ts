@@ -12,6 +12,7 @@ import type {
   SteeringMessage,
 } from "../../contract/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import { extended } from "../../native/held.ts";
 import { RequestRefused } from "./agent-process.ts";
 import { reasonOf } from "./failure.ts";
 import { text, type Fields } from "./fields.ts";
@@ -19,7 +20,7 @@ import { boundTo, openSession, splitContext, type Opening, type TurnPlace } from
 import { promptBlocks } from "./projection.ts";
 import { PromptRun, usageOf } from "./prompt-run.ts";
 import { leave, rest, type Place } from "./sessions.ts";
-import { closedBinding, extended, openBinding } from "./standing.ts";
+import { closedBinding, openBinding } from "./standing.ts";
 
 /** How long a prompt may take to end once it is cancelled, ms. */
 const CANCEL_MS = 3_000;

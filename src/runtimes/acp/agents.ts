@@ -1,8 +1,8 @@
 /** The agents that are known by name, where their programs are, and which one a turn is for. Starts nothing. */
-import { accessSync, constants, statSync } from "node:fs";
-import { delimiter, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { PagurusError } from "../../contract/errors.ts";
 import type { ModelInfo } from "../../contract/model.ts";
+import { executable, onPath } from "../../platform/executables.ts";
 import type { AcpSettings, AgentEntry, Endpoint } from "./options.ts";
 
 export type PermissionMode = "ask" | "deny" | "auto" | "read-only";
@@ -206,25 +206,4 @@ export function findProgram({ id, entry, known }: Agent, env: Env): FoundProgram
       ? `install it with \`${known.install}\`, or name its program in ${where}`
       : `correct ${where}`;
   return { reason: `The ACP agent "${id}" cannot be started: \`${name}\` is not there; ${remedy}.` };
-}
-
-function onPath(name: string, path: string | undefined): string | undefined {
-  const names = process.platform === "win32" ? [`${name}.exe`, `${name}.cmd`, name] : [name];
-  for (const folder of (path ?? "").split(delimiter)) {
-    if (folder === "") continue;
-    for (const each of names) {
-      const found = executable(join(folder, each));
-      if (found !== undefined) return found;
-    }
-  }
-  return undefined;
-}
-
-function executable(path: string): string | undefined {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile() ? path : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,7 @@
 import { PagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessTurn } from "../../contract/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import { extended, type Held, NOTHING_HELD } from "../../native/held.ts";
 import type { Access } from "./access.ts";
 import type { Agent } from "./agents.ts";
 import type { AcpOptions } from "./options.ts";
@@ -16,14 +17,11 @@ import {
   type SessionUser,
 } from "./sessions.ts";
 import {
-  extended,
   identityOf,
-  NOTHING_HELD,
   openBinding,
   standingOf,
   unassembledStanding,
   type Bound,
-  type Held,
   type Identity,
 } from "./standing.ts";
 

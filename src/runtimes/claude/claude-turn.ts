@@ -7,12 +7,13 @@ import type {
   SteeringMessage,
 } from "../../contract/harness.ts";
 import type { AgentMessage, Usage, UserMessage } from "../../contract/message.ts";
+import { extended } from "../../native/held.ts";
 import { turnFailure } from "./failure.ts";
 import type { Fields } from "./fields.ts";
 import { contentBlocks, type Block } from "./history.ts";
 import { NativeTurn, type Stop } from "./native-turn.ts";
 import { openPlace, type Place, type TurnSurroundings } from "./place.ts";
-import { bindingOf, extended } from "./thread.ts";
+import { bindingOf } from "./thread.ts";
 
 /** How long a native turn may take to end once it is interrupted, ms. */
 const INTERRUPT_MS = 3_000;

@@ -1,6 +1,6 @@
-import { accessSync, constants, statSync } from "node:fs";
 import { createRequire } from "node:module";
-import { delimiter, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { executable, onPath } from "../../platform/executables.ts";
 
 const PACKAGE = "@anthropic-ai/claude-code";
 const HOW_TO_INSTALL = `install it with \`npm install -g ${PACKAGE}\``;
@@ -20,38 +20,19 @@ export function findClaude({
   from,
 }: FindClaudeOptions): { command: string } | { reason: string } {
   if (command !== undefined && command !== "") {
-    const found = /[/\\]/.test(command) ? executable(resolve(command)) : onPath(command, env);
+    const found = /[/\\]/.test(command)
+      ? executable(resolve(command))
+      : onPath(command, env["PATH"] ?? env["Path"]);
     if (found !== undefined) return { command: found };
     return {
       reason: `The configured program of Claude Code \`${command}\` is not there; correct it or ${HOW_TO_INSTALL}.`,
     };
   }
-  const found = onPath("claude", env) ?? inPackage(from ?? import.meta.url);
+  const found = onPath("claude", env["PATH"] ?? env["Path"]) ?? inPackage(from ?? import.meta.url);
   if (found !== undefined) return { command: found };
   return {
     reason: `Claude Code was found neither on PATH nor as the package ${PACKAGE}; ${HOW_TO_INSTALL}.`,
   };
-}
-
-function onPath(name: string, env: FindClaudeOptions["env"]): string | undefined {
-  const names = process.platform === "win32" ? [`${name}.exe`, name] : [name];
-  for (const folder of (env["PATH"] ?? env["Path"] ?? "").split(delimiter)) {
-    if (folder === "") continue;
-    for (const each of names) {
-      const found = executable(join(folder, each));
-      if (found !== undefined) return found;
-    }
-  }
-  return undefined;
-}
-
-function executable(path: string): string | undefined {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile() ? path : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The package holds one native program for each platform, in a package of its own. */

@@ -4,20 +4,12 @@ import { appendFileSync, readFileSync, realpathSync } from "node:fs";
 import { PagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessTurn } from "../../contract/harness.ts";
 import type { AgentMessage } from "../../contract/message.ts";
+import { extended, type Held, NOTHING_HELD } from "../../native/held.ts";
 import { fields, text } from "./fields.ts";
 import { contentBlocks, parted, sessionLines, toNative, type Block, type Speaker } from "./history.ts";
 import type { ClaudeOptions } from "./options.ts";
 import type { LiveSession, Sessions } from "./sessions.ts";
-import {
-  bindingOf,
-  extended,
-  identityOf,
-  NOTHING_HELD,
-  standingOf,
-  type Held,
-  type Standing,
-  type ThreadState,
-} from "./thread.ts";
+import { bindingOf, identityOf, standingOf, type Standing, type ThreadState } from "./thread.ts";
 
 export interface TurnSurroundings extends ClaudeOptions {
   sessions: Sessions;

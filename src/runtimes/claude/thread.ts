@@ -2,42 +2,10 @@
  * What a native session holds of the assembled context, and whether the next turn can go on in it. Within an epoch a session
  * only grows. Source: the design, seam `thread`.
  */
-import { hash } from "node:crypto";
 import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness.ts";
 import type { AgentMessage } from "../../contract/message.ts";
+import { extended, hashOf, type Held, NOTHING_HELD } from "../../native/held.ts";
 import type { Endpoint } from "./options.ts";
-
-function hashOf(text: string): string {
-  return hash("sha256", text);
-}
-
-/** What a message is, for a session: its words and calls, not how the host keeps it. A result is its call's. */
-function keyOf(message: AgentMessage): string {
-  if (message.role === "toolResult") return `result ${message.toolCallId}`;
-  if (typeof message.content === "string") return `${message.role} ${message.content.trim()}`;
-  const parts: string[] = [];
-  for (const part of message.content) {
-    if (part.type === "text") parts.push(part.text);
-    else if (part.type === "toolCall") parts.push(`call ${part.id}`);
-    else if (part.type === "image") parts.push(`image ${hashOf(part.data)}`);
-  }
-  return `${message.role} ${parts.join("\n").trim()}`;
-}
-
-/** How many messages a session holds of the assembled context, and their hash in order, which later ones extend. */
-export interface Held {
-  count: number;
-  hash: string;
-}
-
-export const NOTHING_HELD: Held = { count: 0, hash: "" };
-
-export function extended({ count, hash: known }: Held, messages: readonly AgentMessage[]): Held {
-  return {
-    count: count + messages.length,
-    hash: messages.reduce((before, message) => hashOf(`${before}\n${keyOf(message)}`), known),
-  };
-}
 
 /** What must be the same for a session to go on. */
 interface Identity {

@@ -12,6 +12,7 @@ import type {
 import { PagurusError } from "../../contract/errors.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import { RpcError } from "../../rpc/peer.ts";
+import { extended } from "../../native/held.ts";
 import { turnFailure } from "./failure.ts";
 import { inputOf, inputsOf, MOST_INPUT_CHARS } from "./input.ts";
 import { interrupted } from "./interrupt.ts";
@@ -20,7 +21,7 @@ import { NativeTurn, type NativeEnd } from "./native-turn.ts";
 import { openPlace, type Place, type TurnSurroundings } from "./place.ts";
 import type { TurnStartParams, TurnStartResponse, TurnSteerParams, UserInput } from "./protocol.ts";
 import { RolloutTail } from "./rollout-tail.ts";
-import { closedBinding, extended, openBinding, sandboxPolicy } from "./thread.ts";
+import { closedBinding, openBinding, sandboxPolicy } from "./thread.ts";
 import { REQUEST_MS } from "./threads.ts";
 
 export type { TurnSurroundings } from "./place.ts";

@@ -1,6 +1,7 @@
-import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { delimiter, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { executable, onPath } from "../../platform/executables.ts";
 
 const PACKAGE = "@openai/codex";
 const HOW_TO_INSTALL = `install it with \`npm install -g ${PACKAGE}\``;
@@ -23,39 +24,19 @@ export interface FindCodexOptions {
 export function findCodex(options: FindCodexOptions): FoundCodex | { reason: string } {
   const { command, env } = options;
   if (command !== undefined && command !== "") {
-    const found = /[/\\]/.test(command) ? executable(resolve(command)) : onPath(command, env);
+    const found = /[/\\]/.test(command)
+      ? executable(resolve(command))
+      : onPath(command, env["PATH"] ?? env["Path"]);
     if (found) return { command: found, args: [] };
     return {
       reason: `The configured Codex program \`${command}\` is not there; correct it or ${HOW_TO_INSTALL}.`,
     };
   }
-  const found = onPath("codex", env);
+  const found = onPath("codex", env["PATH"] ?? env["Path"]);
   if (found) return { command: found, args: [] };
   const script = inPackage(options.from ?? import.meta.url);
   if (script !== undefined) return { command: process.execPath, args: [script] };
   return { reason: `Codex was found neither on PATH nor as the package ${PACKAGE}; ${HOW_TO_INSTALL}.` };
-}
-
-function onPath(name: string, env: FindCodexOptions["env"]): string | undefined {
-  const names = process.platform === "win32" ? [`${name}.exe`, name] : [name];
-  const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter);
-  for (const folder of folders) {
-    if (folder === "") continue;
-    for (const each of names) {
-      const found = executable(join(folder, each));
-      if (found !== undefined) return found;
-    }
-  }
-  return undefined;
-}
-
-function executable(path: string): string | undefined {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile() ? path : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function inPackage(from: string): string | undefined {

@@ -2,6 +2,7 @@
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessTurn } from "../../contract/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import { extended, type Held, NOTHING_HELD } from "../../native/held.ts";
 import { isAdopted, takeOver } from "./adopted.ts";
 import type { AppServer, AppServers } from "./app-server.ts";
 import type { CatalogFiles } from "./catalog.ts";
@@ -10,16 +11,13 @@ import { fragmentItems } from "./items.ts";
 import type { CodexOptions } from "./options.ts";
 import { projectContextEngineAssemblyForCodex } from "./projection.ts";
 import {
-  extended,
   identityOf,
   isTheirs,
-  NOTHING_HELD,
   openBinding,
   resumeParams,
   standingOf,
   startParams,
   unassembledStanding,
-  type Held,
   type Standing,
   type ThreadIdentity,
   type ThreadSettings,

@@ -2,10 +2,10 @@
  * Native threads: how one is made for a context, and what it holds. Within an epoch a thread only grows: each turn finds
  * it holding what the last one left, and adds what the thread lacks. Source: the design, "Codex", seam `thread`.
  */
-import { hash } from "node:crypto";
 import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { ToolSpec } from "../../contract/tool.ts";
+import { extended, hashOf, type Held, NOTHING_HELD } from "../../native/held.ts";
 import type {
   DynamicToolSpec,
   JsonValue,
@@ -13,39 +13,6 @@ import type {
   ThreadResumeParams,
   ThreadStartParams,
 } from "./protocol.ts";
-
-function hashOf(text: string): string {
-  return hash("sha256", text);
-}
-
-/** What a message is, for a thread: its words and calls, not how the host keeps it. A result is its call's. */
-function keyOf(message: AgentMessage): string {
-  if (message.role === "toolResult") return `result ${message.toolCallId}`;
-  if (typeof message.content === "string") return `${message.role} ${message.content.trim()}`;
-  const parts: string[] = [];
-  for (const part of message.content) {
-    if (part.type === "text") parts.push(part.text);
-    else if (part.type === "toolCall") parts.push(`call ${part.id}`);
-    else if (part.type === "image") parts.push(`image ${hashOf(part.data)}`);
-  }
-  return `${message.role} ${parts.join("\n").trim()}`;
-}
-
-/** How many messages a thread holds of the assembled context, and their hash in order, which later ones extend. */
-export interface Held {
-  count: number;
-  hash: string;
-}
-
-export const NOTHING_HELD: Held = { count: 0, hash: "" };
-
-export function extended({ count, hash: known }: Held, messages: readonly AgentMessage[]): Held {
-  return {
-    count: count + messages.length,
-    // What stands before is of one length, so that the two cannot be taken apart in another way.
-    hash: messages.reduce((before, message) => hashOf(`${before}\n${keyOf(message)}`), known),
-  };
-}
 
 /** What must be the same for a thread to go on. */
 export interface ThreadIdentity {

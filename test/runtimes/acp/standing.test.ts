@@ -3,13 +3,12 @@ import { describe, it } from "node:test";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import {
   closedBinding,
-  extended,
-  NOTHING_HELD,
   openBinding,
   standingOf,
   unassembledStanding,
   type Identity,
 } from "../../../src/runtimes/acp/standing.ts";
+import { extended, NOTHING_HELD } from "../../../src/native/held.ts";
 
 const IDENTITY: Identity = { place: "p", epoch: "e", fingerprint: "f", tools: "t", instructions: "i" };
 const AT = { nativeId: "n", agentId: "a", cwd: "/w", identity: IDENTITY };

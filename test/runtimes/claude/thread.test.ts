@@ -2,13 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AssembledContext } from "../../../src/contract/harness.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import {
-  bindingOf,
-  extended,
-  NOTHING_HELD,
-  standingOf,
-  type ThreadState,
-} from "../../../src/runtimes/claude/thread.ts";
+import { bindingOf, standingOf, type ThreadState } from "../../../src/runtimes/claude/thread.ts";
+import { extended, NOTHING_HELD } from "../../../src/native/held.ts";
 
 const user = (words: string, entryId?: string): AgentMessage => ({
   role: "user",

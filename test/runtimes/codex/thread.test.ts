@@ -3,13 +3,12 @@ import { test } from "node:test";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import {
   closedBinding,
-  extended,
-  NOTHING_HELD,
   openBinding,
   standingOf,
   unassembledStanding,
   type ThreadIdentity,
 } from "../../../src/runtimes/codex/thread.ts";
+import { extended, NOTHING_HELD } from "../../../src/native/held.ts";
 
 const IDENTITY: ThreadIdentity = {
   epoch: "e1",
