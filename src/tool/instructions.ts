@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { isRepository } from "./repository.ts";
 import { systemCode } from "./tool-error.ts";
 import { isInside } from "./workspace.ts";
 
@@ -33,7 +34,7 @@ function foldersBetween(top: string, cwd: string): string[] {
  */
 function topFolder(cwd: string, home: string): string {
   for (let at = cwd; ; at = dirname(at)) {
-    if (existsSync(join(at, ".git"))) return at;
+    if (isRepository(at)) return at;
     if (at === home) return home;
     if (dirname(at) === at) return cwd;
   }

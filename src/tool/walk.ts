@@ -1,8 +1,9 @@
 /** The files of a folder, in an order that depends on their names alone. */
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { parseGitignore, type IgnoreTest } from "./gitignore.ts";
+import { isRepository } from "./repository.ts";
 import { systemCode, ToolError } from "./tool-error.ts";
 
 /** Folders that are never looked into, unless the caller starts inside one. */
@@ -28,7 +29,7 @@ function ignoreScope(folder: string): IgnoreScope | undefined {
 function outerScopes(folder: string): IgnoreScope[] {
   const scopes: IgnoreScope[] = [];
   let at = folder;
-  while (!existsSync(join(at, ".git")) && dirname(at) !== at) {
+  while (!isRepository(at) && dirname(at) !== at) {
     at = dirname(at);
     const scope = ignoreScope(at);
     if (scope) scopes.unshift(scope);

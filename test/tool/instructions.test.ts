@@ -5,11 +5,16 @@ import { test } from "node:test";
 import { projectInstructions } from "../../src/tool/instructions.ts";
 import { temporaryFolder } from "./fixture.ts";
 
+function makeRepository(folder: string): void {
+  mkdirSync(join(folder, ".git"), { recursive: true });
+  writeFileSync(join(folder, ".git", "HEAD"), "ref: refs/heads/main\n");
+}
+
 test("instructions are read from the repository's root down to the working folder", (t) => {
   const base = temporaryFolder(t);
   const cwd = join(base, "repo", "a", "b");
   mkdirSync(cwd, { recursive: true });
-  mkdirSync(join(base, "repo", ".git"));
+  makeRepository(join(base, "repo"));
   writeFileSync(join(base, "AGENTS.md"), "not of this repository");
   writeFileSync(join(base, "repo", "AGENTS.md"), "root");
   writeFileSync(join(base, "repo", "CLAUDE.md"), "not beside AGENTS.md");
@@ -22,6 +27,18 @@ test("instructions are read from the repository's root down to the working folde
     { path: join(cwd, "AGENTS.md"), text: "leaf" },
   ]);
   assert.deepEqual(projectInstructions(cwd, { home: base }), projectInstructions(cwd, { home: base }));
+});
+
+test("an empty .git, as sandboxes leave them, makes no repository", (t) => {
+  const base = temporaryFolder(t);
+  const cwd = join(base, "x");
+  mkdirSync(join(base, ".git"));
+  mkdirSync(cwd);
+  for (const folder of [base, cwd]) writeFileSync(join(folder, "AGENTS.md"), folder);
+  const texts = () => projectInstructions(cwd, { home: join(base, "elsewhere") }).map(({ text }) => text);
+  assert.deepEqual(texts(), [cwd]);
+  writeFileSync(join(base, ".git", "HEAD"), "ref: refs/heads/main\n");
+  assert.deepEqual(texts(), [base, cwd]);
 });
 
 test("without a repository the way up ends at home, and outside of home at the folder itself", (t) => {
@@ -46,7 +63,7 @@ test("a long file is cut at a whole character, and says so", (t) => {
 test("a link that leads out of the tree is told and not read, a folder of that name is no file", (t) => {
   const base = temporaryFolder(t);
   const cwd = join(base, "repo");
-  mkdirSync(join(cwd, ".git"), { recursive: true });
+  makeRepository(cwd);
   mkdirSync(join(cwd, "sub", "AGENTS.md"), { recursive: true });
   writeFileSync(join(base, "secret"), "key");
   symlinkSync("../secret", join(cwd, "AGENTS.md"));
