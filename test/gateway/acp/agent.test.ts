@@ -231,15 +231,15 @@ describe("an editor that talks to Pagurus", () => {
       sessionId,
       prompt: [
         { type: "text", text: "Compare" },
-        { type: "resource_link", uri: "file:///work/a%20b.ts", name: "a b.ts" },
-        { type: "resource", resource: { uri: "file:///work/c.ts", text: "const c = 1;" } },
+        { type: "resource_link", uri: "file:///project/a%20b.ts", name: "a b.ts" },
+        { type: "resource", resource: { uri: "file:///project/c.ts", text: "const c = 1;" } },
         { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" },
       ],
       _meta: { pagurus: { additionalContext: { tab: { kind: "untrusted", value: "The open tab." } } } },
     });
     const seen = bench.server.requests[0]?.text ?? "";
-    assert.match(seen, /Compare @\/work\/a b\.ts @\/work\/c\.ts/);
-    assert.match(seen, /<file path=\\+"\/work\/c\.ts\\+">\\+nconst c = 1;/);
+    assert.match(seen, /Compare @\/project\/a b\.ts @\/project\/c\.ts/);
+    assert.match(seen, /<file path=\\+"\/project\/c\.ts\\+">\\+nconst c = 1;/);
     assert.match(seen, /iVBORw0KGgo=/);
     assert.match(seen, /The open tab\./);
   });

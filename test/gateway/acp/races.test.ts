@@ -192,7 +192,7 @@ describe("an editor that does several things at once", () => {
     file("comment.md", "//TODO is a comment.");
     editor = await Editor.on(bench);
     const sessionId = await editor.session(bench.root);
-    const resource = { uri: "file:///work/c.ts", text: "const c = 1;" };
+    const resource = { uri: "file:///project/c.ts", text: "const c = 1;" };
     await editor.agent.request(session.prompt, {
       sessionId,
       prompt: [
@@ -208,7 +208,7 @@ describe("an editor that does several things at once", () => {
     });
     await editor.prompt(sessionId, "//etc is a folder.");
     const [review = "", comment = ""] = bench.server.requests.map(({ text }) => text);
-    assert.match(review, /Review it: @\/work\/c\.ts/);
+    assert.match(review, /Review it: @\/project\/c\.ts/);
     assert.match(review, /const c = 1;/);
     assert.match(comment, /\/\/TODO is a comment\./);
     assert.match(comment, /The open tab\./);
