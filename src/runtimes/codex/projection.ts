@@ -3,6 +3,7 @@
  * messages give the same text. Source: harness port, "2. Add a Codex context projection helper" and 5.
  */
 import type { AgentMessage } from "../../contract/message.ts";
+import { textOf } from "../../native/words.ts";
 
 export interface CodexContextProjection {
   developerInstructionAddition?: string;
@@ -20,26 +21,6 @@ export interface ProjectionInput {
 
 const INTRO = "Pagurus assembled context for this turn:";
 const REQUEST = "Current user request:";
-
-/** Values of an object in the order of their names: what engines put in first must not be told by the bytes. */
-function canonical(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical);
-  if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-  return Object.fromEntries(entries.map(([name, item]) => [name, canonical(item)]));
-}
-
-function textOf(message: AgentMessage): string {
-  if (typeof message.content === "string") return message.content;
-  const parts: string[] = [];
-  for (const part of message.content) {
-    if (part.type === "text") parts.push(part.text);
-    else if (part.type === "image") parts.push("[image]");
-    else if (part.type === "toolCall")
-      parts.push(`[tool call ${part.id}: ${part.name} ${JSON.stringify(canonical(part.arguments))}]`);
-  }
-  return parts.join("\n");
-}
 
 function label(message: AgentMessage): string {
   if (message.role !== "toolResult") return `[${message.role}]`;
