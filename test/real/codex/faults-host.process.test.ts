@@ -86,7 +86,9 @@ const PHASES: Phase[] = [
   },
   {
     when: "after the last byte, before the turn is complete",
+    at: "usage",
     tap: { at: "notification", method: "turn/completed" },
+    until: ({ isTapped }) => isTapped,
     keeps: ["assistant: Answer."],
   },
 ];
@@ -160,7 +162,7 @@ describe("kill -9 of the host", () => {
         if (holds) void until(() => holds(bench), "the moment has come").then(kill);
         else kill();
       });
-      if (tap) await until(() => bench.isTapped, "the point was reached").then(kill);
+      if (tap && !at) await until(() => bench.isTapped, "the point was reached").then(kill);
       await killed(ended);
       const lines = [...BEGUN, "user: Go on.", ...keeps];
       const events = await bench.goesOn(other, lines, "And now?", keyOf(when));

@@ -93,7 +93,12 @@ describe("the real server-everything", () => {
         events.filter(({ type }) => type === "context.degraded"),
         [],
       );
-      const [echo, sum, image] = outcomes(events);
+      // Parallel calls end in any order.
+      const ended = outcomes(events);
+      const [echo, sum, image] = ["echo", "get-sum", "get-tiny-image"].map((tool) =>
+        ended.find(({ name }) => name === `everything__${tool}`),
+      );
+      assert.equal(ended.length, 3);
       assert.deepEqual(echo, { name: "everything__echo", isError: false, text: "Echo: harbour" });
       assert.match(sum?.text ?? "", /\b42\b/);
       assert.match(image?.text ?? "", /the image you requested/);
