@@ -54,6 +54,8 @@ module.exports = {
       "contract",
       "platform",
       "tokens",
+      "compaction",
+      "responses",
       "rpc",
       "config",
       "session",

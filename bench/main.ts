@@ -15,6 +15,7 @@ const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
   lossless: () => import("./lossless/bench.ts"),
   codex: () => import("./codex/bench.ts"),
   runtimes: () => import("./runtimes/bench.ts"),
+  wire: () => import("./wire/bench.ts"),
 };
 
 function refuse(sentence: string): void {

@@ -284,4 +284,42 @@ export const PROOFS: Record<string, Proof> = {
       tests("links, refusals and kill -9 during installs", "test/plugin/install/"),
     ],
   },
+  "wire.1": {
+    claim:
+      "At each request of Codex and of Claude Code the model sees the engine's context and the live turn, through compactions.",
+    steps: [
+      tests("200 turns of each", "test/real/wire/turns.process.test.ts"),
+      tests("splicing, dialects", "test/gateway/wire/splice/", "test/gateway/wire/dialect/"),
+    ],
+  },
+  "wire.2": {
+    claim: "Compactions of the harness are answered by the engine; where it does not, the provider answers.",
+    steps: [
+      tests("forced compactions", "test/real/wire/compactions"),
+      tests("the turn's side", "test/turn/lanes/outer-compaction"),
+    ],
+  },
+  "wire.3": {
+    claim: "What is not governed passes byte for byte, at little cost.",
+    steps: [
+      tests("byte for byte", "test/gateway/wire/passthrough", "test/real/wire/passthrough"),
+      bench("wire", "passthrough"),
+    ],
+  },
+  "wire.4": {
+    claim: "Requests stay as they were at their beginning, and cost less than those of the harness alone.",
+    steps: [bench("wire", "prefix")],
+  },
+  "wire.5": {
+    claim: "Bodies, clients, endpoints and other users that misbehave get clear errors, and nothing leaks.",
+    steps: [
+      tests("faults", "test/gateway/wire/faults", "test/gateway/wire/server/", "test/gateway/wire/upstream/"),
+      bench("wire", "memory"),
+    ],
+  },
+  "wire.6": {
+    claim:
+      "The user's own Codex and Claude Code run in a terminal under `pagurus wire`, through a compaction.",
+    steps: [tests("in tmux", "test/real/wire/interactive")],
+  },
 };

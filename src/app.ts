@@ -29,6 +29,7 @@ import { TurnChannel } from "./turn/channel.ts";
 import { deleteSession } from "./turn/delete-session.ts";
 import { runHooks } from "./turn/hooks.ts";
 import { compactManually } from "./turn/lanes/manual.ts";
+import { answerBetweenTurns } from "./turn/lanes/outer-compaction.ts";
 import { bindThread, listThreads, nativeStatus } from "./turn/native.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
 import { maintainSession } from "./turn/maintain-session.ts";
@@ -63,6 +64,7 @@ export async function createPagurus(options: PagurusOptions = {}): Promise<Pagur
   return host;
 }
 
+export { loadProgramWraps } from "./bundled.ts";
 export type { LosslessCare };
 
 /** What `pagurus lossless` does with an agent's store; the engine's code is loaded at this call. */
@@ -264,6 +266,7 @@ class Host implements Pagurus {
     threads: (request) => this.#asked("threads", request, listThreads),
     bind: (request) => this.#asked("adoption", request, bindThread),
     status: (request) => this.#asked("native status", request, nativeStatus),
+    answerCompaction: (request) => this.#asked("compaction", request, answerBetweenTurns),
   };
 
   readonly running: Pagurus["running"] = {

@@ -7,6 +7,8 @@ import type { LoadedConfig } from "./config/load.ts";
 import type { AgentHarness } from "./contract/harness.ts";
 import type { ModelInfo } from "./contract/model.ts";
 import type { PluginApi } from "./contract/plugin.ts";
+import type { ModelGateway } from "./contract/wire.ts";
+import type { ProgramWrap } from "./contract/wrap.ts";
 import { createLegacyEngine } from "./engines/legacy/engine.ts";
 import { registerLossless } from "./engines/lossless/register.ts";
 import { createFilesMemory } from "./memories/files/memory.ts";
@@ -55,10 +57,45 @@ export async function registerBundled(
       if (pluginState(config, id, "linked") === "enabled") api.registerAgentHarness(make(api.pluginConfig));
     });
   };
-  const shared = { env, home, endpoint: (model: ModelInfo) => servedAt(model, config, env), log: logger };
+  const shared = {
+    env,
+    home,
+    endpoint: (model: ModelInfo) => servedAt(model, config, env),
+    gateway: modelGateway({ loaded, home, env, logger }),
+    log: logger,
+  };
   await runtime("codex", (settings) => createCodexHarness({ ...readCodexSettings(settings), ...shared }));
   await runtime("claude-cli", (settings) =>
     createClaudeHarness({ ...readClaudeSettings(settings), ...shared }),
   );
   await runtime("acp", (settings) => createAcpHarness({ ...readAcpSettings(settings), ...shared }));
+}
+
+/** One for all runtimes of a host, made when the first asks for it; its server ends with its last route. */
+function modelGateway({ loaded, home, env, logger }: BundledOptions): () => Promise<ModelGateway> {
+  const { config } = loaded;
+  const make = async (): Promise<ModelGateway> => {
+    const [{ createModelGateway }, { CaptureLog }, { captureSettings }] = await Promise.all([
+      import("./gateway/wire/gateway.ts"),
+      import("./gateway/wire/capture/capture.ts"),
+      import("./gateway/wire/capture/settings.ts"),
+    ]);
+    const kept = captureSettings(config, env);
+    return createModelGateway({
+      logger,
+      resolve: (ref) => resolveModel(ref, config, env),
+      capture: kept && new CaptureLog({ ...kept, home, logger }),
+    });
+  };
+  let made: Promise<ModelGateway> | undefined;
+  return () => (made ??= make());
+}
+
+/** How each program that `pagurus wire` runs is pointed to the model gateway. */
+export async function loadProgramWraps(): Promise<readonly ProgramWrap[]> {
+  const [{ codexWrap }, { claudeWrap }] = await Promise.all([
+    import("./runtimes/codex/wrap.ts"),
+    import("./runtimes/claude/wrap.ts"),
+  ]);
+  return [codexWrap, claudeWrap];
 }

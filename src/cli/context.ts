@@ -10,6 +10,8 @@ import { workspace } from "./turn-request.ts";
 
 export interface ContextShowOptions extends SessionOptions {
   turn?: string;
+  /** Number of a captured request. */
+  request?: number;
   json?: boolean;
 }
 export interface ContextDiffOptions extends SessionOptions {
@@ -26,7 +28,9 @@ export interface ContextPreviewOptions extends SessionOptions {
 }
 
 /** `context show`. */
-export function contextShow(cli: Cli, options: ContextShowOptions): Promise<number> {
+export async function contextShow(cli: Cli, options: ContextShowOptions): Promise<number> {
+  const { request, turn: _turn, ...others } = options;
+  if (request !== undefined) return (await import("./requests-show.ts")).showRequest(cli, request, others);
   return withPagurus(cli, async (pagurus) => {
     const turn = options.turn === undefined ? {} : { turnId: options.turn };
     const receipts = await pagurus.context.receipts({ ...sessionOf(options), ...turn });

@@ -7,6 +7,7 @@ import type { CompactOptions, StatusOptions } from "./status.ts";
 const EXAMPLES = `
 Examples:
   $ pagurus context show
+  $ pagurus context show --request 12
   $ pagurus context diff --session work
   $ pagurus context preview
   $ pagurus context preview --prompt "What next?" --budget 8000`;
@@ -29,6 +30,7 @@ export function addContextCommands(program: Command, cli: Cli, act: Act): void {
     .option(...SESSION)
     .option(...AGENT)
     .option("-t, --turn <id>", "turn (default: the newest)")
+    .option("--request <n>", "the captured request of this number, exactly as it was sent", positive)
     .option(...JSON_OPTION)
     .action((options: ContextShowOptions) => act(async () => (await load()).contextShow(cli, options)));
   context

@@ -11,11 +11,13 @@ import { addMcpCommands } from "./program-mcp.ts";
 import { addConfigCommands, addToolCommands } from "./program-config.ts";
 import { addMigrateCommands } from "./program-migrate.ts";
 import { addPluginCommands } from "./program-plugins.ts";
+import { addRequestCommands } from "./program-requests.ts";
 import { addRuntimeCommands } from "./program-runtimes.ts";
 import { addSkillCommands } from "./program-skills.ts";
 import { addSessionCommands } from "./program-sessions.ts";
 import { packageVersion } from "./version.ts";
 import { addTurnCommands } from "./program-turn.ts";
+import { addWireCommand } from "./program-wire.ts";
 
 const EPILOG = `
 Examples:
@@ -36,9 +38,11 @@ export function buildProgram(cli: Cli, act: Act): Command {
     .helpCommand("help [command]", "show help for a command")
     .addHelpText("after", EPILOG);
   addTurnCommands(program, cli, act);
+  addWireCommand(program, cli, act);
   addAcpCommand(program, cli, act);
   addSessionCommands(program, cli, act);
   addContextCommands(program, cli, act);
+  addRequestCommands(program, cli, act);
   addHostCommands(program, cli, act);
   addLosslessCommands(program, cli, act);
   addEngineCommands(program, cli, act);

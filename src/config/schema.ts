@@ -15,7 +15,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Names the schema in the marker of validated files, so that a file is checked anew by a new schema. A test
  * compares it with the schema; it prints the value to put here.
  */
-export const SCHEMA_FINGERPRINT = "7b02c49c32bd0d7d";
+export const SCHEMA_FINGERPRINT = "10a9120377ec0e68";
 
 function runtimePolicy(z: Zod) {
   return z
@@ -191,6 +191,21 @@ function mcpServer(z: Zod) {
   });
 }
 
+function gateway(z: Zod) {
+  const limits = z.strictObject({
+    maxBytes: z.int().min(1).optional().describe("Bytes of all captures together; the oldest go."),
+    keep: z.int().min(1).optional().describe("Newest requests of each session that stay."),
+  });
+  return z
+    .strictObject({
+      capture: z
+        .union([z.boolean(), limits])
+        .optional()
+        .describe("Keeps each model request and its answer on the disk."),
+    })
+    .describe("The model gateway.");
+}
+
 function buildSchema(z: Zod) {
   return z.strictObject({
     agents: z
@@ -255,6 +270,7 @@ function buildSchema(z: Zod) {
         entries: z.record(z.string(), z.strictObject({ enabled: z.boolean().optional() })).optional(),
       })
       .optional(),
+    gateway: gateway(z).optional(),
     logging: z
       .strictObject({ level: z.enum(["debug", "info", "warn", "error", "silent"]).optional() })
       .optional(),

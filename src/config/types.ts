@@ -116,6 +116,19 @@ export interface LosslessConfig {
   };
 }
 
+/** The model gateway. */
+export interface GatewayConfig {
+  /** Keeps each model request and its answer on the disk. Default false. */
+  capture?:
+    | boolean
+    | {
+        /** Bytes of all of them together; the oldest go. Default 256 MiB. */
+        maxBytes?: number;
+        /** Newest requests of each session that stay. Absent: as many as there is room for. */
+        keep?: number;
+      };
+}
+
 export interface SkillsConfig {
   /** Further folders of skills, or of one skill; a relative one starts at the home folder of Pagurus. */
   paths?: string[];
@@ -210,5 +223,6 @@ export interface PagurusConfig {
   memory?: { citations?: "auto" | "on" | "off" };
   mcp?: { servers?: Record<string, McpServerConfig> };
   skills?: SkillsConfig;
+  gateway?: GatewayConfig;
   logging?: { level?: "debug" | "info" | "warn" | "error" | "silent" };
 }

@@ -30,6 +30,7 @@ export const ERROR_CODES = {
   plugin_unknown: "No plugin has this id.",
   plugin_invalid: "A plugin's manifest or files cannot be used.",
   plugin_install_failed: "A plugin could not be installed, updated or removed.",
+  gateway_failed: "The model gateway could not be started or does not serve this harness.",
   mcp_failed: "An MCP server could not be reached, or did not say which tools it has.",
   prompt_blocked: "A hook blocked the input.",
   cost_limit: "The next request would exceed a cost limit, or its cost cannot be known.",

@@ -7,12 +7,15 @@ import type { Stage, TurnEvent } from "./events.ts";
 import type { AdditionalContext, Fragment } from "./fragment.ts";
 import type { AgentMessage, ImagePart, TextPart, Usage, UserMessage } from "./message.ts";
 import type { ModelInfo } from "./model.ts";
-import type { HarnessBinding, HarnessThreads, NativeCompaction, NativeCompactionRequest } from "./native.ts";
+import type { HarnessOwn } from "./harness-own.ts";
+import type { HarnessBinding, HarnessThreads, NativeCompaction } from "./native.ts";
+import type { CompactionQuestion, NativeCompactionRequest } from "./native-compaction.ts";
 import type { ReceiptPart, Seam } from "./receipt.ts";
 import type { RuntimeTraits } from "./runtimes.ts";
 import type { ToolSet } from "./tool.ts";
 
-export type { HarnessBinding, NativeCompaction, NativeCompactionRequest } from "./native.ts";
+export type { HarnessBinding, NativeCompaction } from "./native.ts";
+export type { CompactionQuestion, NativeCompactionRequest } from "./native-compaction.ts";
 
 /** What the model sees next, in order. */
 export interface AssembledContext {
@@ -29,6 +32,8 @@ export interface AssembledContext {
   projection?: { mode: "thread_bootstrap" | "per_turn"; epoch?: string; fingerprint?: string };
   /** `system` holds an addition of the engine. */
   hasSystemPromptAddition?: boolean;
+  /** That addition alone, for a runtime whose base instructions are its own. */
+  systemPromptAddition?: string;
   /** Why this is the plain history and not the engine's answer; absent when it is. */
   degraded?: string;
 }
@@ -42,6 +47,8 @@ export interface HarnessTurn {
   readonly turnId: string;
   readonly cwd: string;
   readonly model: ModelInfo;
+  /** Agent of the host whose turn it is. */
+  readonly hostAgentId: string;
   /** Agent that the policy for the model names, for a runtime that drives several. */
   readonly agentId?: string;
   /** The user's message, already in the transcript. */
@@ -74,6 +81,8 @@ export interface HarnessTurn {
    * for the runtime to show again. Never throws.
    */
   fragmentsLost(): readonly Fragment[];
+  /** Messages of the turn so far, as the transcript has them. */
+  said(): readonly AgentMessage[];
   /** Transcript entry of the newest message of the turn; undefined while none is written. */
   newestEntryId(): string | undefined;
   /**
@@ -82,6 +91,12 @@ export interface HarnessTurn {
    * first. Never throws but `turn_aborted`, `context_overflow`, `live_turn_too_large`.
    */
   assemble(request?: { overflow?: { message: string } }): Promise<AssembledContext>;
+  /**
+   * Offers a compaction that the harness is about to make to the engine (`interceptCompaction`), with what is kept and what
+   * is not. The summary, or undefined: the harness is to make it in its own way. Announces it where the engine answers.
+   * Never throws.
+   */
+  answerCompaction(question: CompactionQuestion): Promise<{ summary: string } | undefined>;
   /** Steering input that has arrived since the last call; already in the transcript. */
   takeInputs(): Promise<SteeringMessage[]>;
   /** Resolves when steering has arrived, or no input joins the turn any more. One caller at a time. */
@@ -107,7 +122,7 @@ export interface HarnessTurnResult {
   usage: Usage;
 }
 
-export interface AgentHarness extends RuntimeTraits, HarnessThreads {
+export interface AgentHarness extends RuntimeTraits, HarnessThreads, HarnessOwn {
   readonly id: string;
   readonly label: string;
   /** `HARNESS_CONTRACT`. */
@@ -118,17 +133,8 @@ export interface AgentHarness extends RuntimeTraits, HarnessThreads {
   readonly execution: { kind: "in-process" | "child-process" | "external"; detail?: string };
   readonly seam: Seam;
   readonly capabilities: readonly HostCapability[];
-  /** Tools of the host that the runtime has as its own: they are not offered, and rule what its own may do. */
-  readonly nativeTools?: readonly string[];
-  /** Folders, seen from the workspace, whose skills the runtime tells its model of by itself: the host does not. */
-  readonly nativeSkills?: readonly string[];
   /** Runs one turn. Throws `PagurusError`; anything else is reported as `runtime_failed`. */
   runTurn(turn: HarnessTurn): Promise<HarnessTurnResult>;
-  /**
-   * Where no engine governs, the runtime keeps the context of its threads itself and compacts them in its own way; the
-   * host then compacts nothing before or inside its turns.
-   */
-  readonly keepsContext?: boolean;
   /** Asks for the runtime's own compaction of a bound thread. What it throws fails no compaction of the engine. */
   compact?(binding: HarnessBinding, request: NativeCompactionRequest): Promise<NativeCompaction>;
   /** The session does not go on with the thread any more (`/reset`, `/new`), or is deleted. */

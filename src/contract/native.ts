@@ -1,7 +1,9 @@
 /** Native threads: conversations that a runtime keeps by itself, and how one becomes a session of the host. */
 import type { AgentMessage } from "./message.ts";
-import type { ModelInfo } from "./model.ts";
+import type { NativeCompactionQuestion } from "./native-compaction.ts";
 import type { SessionRecord } from "./writer.ts";
+
+export type { NativeCompactionQuestion, NativeCompactionRequest } from "./native-compaction.ts";
 
 /** Which native thread of a runtime a session goes on in. Plain JSON; kept with the session, never shown to a model. */
 export interface HarnessBinding {
@@ -11,15 +13,6 @@ export interface HarnessBinding {
    * has taken a thread over, with `anchor`: the newest entry that holds a message of it.
    */
   state: Readonly<Record<string, unknown>>;
-}
-
-/** A compaction of a bound thread that the host asks the runtime for, between turns. */
-export interface NativeCompactionRequest {
-  model: ModelInfo;
-  cwd: string;
-  /** As of a turn's `engine`. */
-  governs: boolean;
-  signal: AbortSignal;
 }
 
 export interface NativeCompaction {
@@ -138,6 +131,11 @@ export interface NativeThreads {
     agentId?: string;
     signal?: AbortSignal;
   }): Promise<NativeStatus>;
+  /**
+   * `HarnessTurn.answerCompaction` where no turn runs. What a user asks for (`manual`) an engine that owns compaction makes
+   * first, as `/compact` does. Throws `runtime_unknown`, `model_unknown`, `session_locked`, `host_requirement`.
+   */
+  answerCompaction(request: NativeCompactionQuestion): Promise<{ summary: string } | undefined>;
 }
 
 /** The turn that runs in a session, in this process or another. Each throws `turn_not_running` in one sentence. */

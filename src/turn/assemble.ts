@@ -221,12 +221,17 @@ export class Assembler {
     if (!compacted) this.#refusedAt.set(lane, currentTokens);
     else {
       this.#compactedIn = lane;
-      this.#refusedAt.clear();
-      this.#kept = undefined;
-      this.#settledEpoch = undefined;
-      this.#calls = 0;
+      this.compactedOutside();
     }
     return compacted;
+  }
+
+  /** The engine is asked anew, as after any compaction: it has just answered one that was not made here. */
+  compactedOutside(): void {
+    this.#refusedAt.clear();
+    this.#kept = undefined;
+    this.#settledEpoch = undefined;
+    this.#calls = 0;
   }
 
   async #join(slice: ContextSlice): Promise<Joined> {
@@ -428,6 +433,7 @@ export class Assembler {
       historyCount,
       estimatedTokens: joined.tokens,
       hasSystemPromptAddition: addition !== undefined && addition !== "",
+      ...(addition ? { systemPromptAddition: addition } : {}),
       ...(joined.result?.contextProjection ? { projection: joined.result.contextProjection } : {}),
       ...(joined.degraded === undefined ? {} : { degraded: joined.degraded }),
       parts,

@@ -1,3 +1,4 @@
+import { deleteCaptures } from "../config/captures.ts";
 import type { SessionRecord } from "../contract/writer.ts";
 import { runHooks } from "./hooks.ts";
 import { boundThreads, leaveThreads, type BoundThread } from "./leave-threads.ts";
@@ -24,6 +25,7 @@ export async function deleteSession(
       const generations = host.store.list().filter(({ sessionKey: of }) => of === key);
       const threads = generations.flatMap((generation) => boundThreads(host, generation));
       const { sessions, bytes } = host.store.delete(key);
+      deleteCaptures(host.home, host.agentId, key);
       deleted.sessions += sessions;
       deleted.bytes += bytes;
       left.push(...threads);

@@ -6,8 +6,9 @@ import type { ModelInfo } from "../contract/model.ts";
 import type { SessionReader } from "../contract/writer.ts";
 import type { TranscriptCursor, TranscriptEntry } from "../contract/transcript.ts";
 import { createPlanTool } from "../tool/plan-tool.ts";
-import { createToolSet, type ExtraTool } from "../tool/toolset.ts";
+import type { createToolSet, ExtraTool } from "../tool/toolset.ts";
 import { Guard, type GuardOptions } from "./guard.ts";
+import { fixedTokensOf, ownPieces, toolSetFor } from "./harness-own.ts";
 import { memoryForTurn } from "./memory.ts";
 import { offerForLook } from "./outer-tools.ts";
 import { budgetFor, citationsMode, fixedTokens, memoryPieces, systemPieces } from "./prepare.ts";
@@ -35,12 +36,20 @@ export interface Surroundings {
 
 export async function surroundings(
   host: AgentHost,
-  request: { cwd?: string | undefined; sessionKey: string; turnId: string },
+  request: {
+    cwd?: string | undefined;
+    sessionKey: string;
+    turnId: string;
+    /** In the place of what a run would choose. */
+    model?: string | undefined;
+    harness?: AgentHarness;
+  },
 ): Promise<Surroundings> {
   const cwd = request.cwd ?? host.settings.workspace ?? process.cwd();
-  const { ref, source } = await host.defaultModel();
+  const { ref, source } =
+    request.model === undefined ? await host.defaultModel() : { ref: request.model, source: "request" };
   const model = host.modelInfo(ref);
-  const { harness } = selectRuntime({ ...host, model });
+  const harness = request.harness ?? selectRuntime({ ...host, model }).harness;
   const engine = await host.slot.get();
   const guard = lookGuard(host, engine.info.id, request.turnId);
   const around = { cwd, model, modelSource: source, harness, engine, guard };
@@ -97,16 +106,15 @@ export async function fixedParts(
     slot: host.memory,
     cwd,
     guard,
-    availableTools: hostTools(host, at, own).specs.map(({ name }) => name),
+    availableTools: hostTools(host, at, own, agent?.harness).specs.map(({ name }) => name),
     citations: citationsMode(host),
   });
-  const tools = hostTools(host, at, [...own, ...(memory.tool ? [memory.tool] : [])]);
+  const tools = hostTools(host, at, [...own, ...(memory.tool ? [memory.tool] : [])], agent?.harness);
   const system = [
-    ...systemPieces(cwd),
-    ...skillPieces(skills),
+    ...ownPieces(agent?.harness, () => [...systemPieces(cwd), ...skillPieces(skills)]),
     ...(agent ? memoryPieces(agent.engine, memory.sections) : []),
   ];
-  const fixed = fixedTokens(system, tools);
+  const fixed = fixedTokensOf(agent?.harness, sessionKey, () => fixedTokens(system, tools));
   const tokenBudget = budgetFor(host, model.contextWindow, fixed, agent?.engine.info ?? {});
   return { tools, system, memorySections: memory.sections, fixedTokens: fixed, tokenBudget };
 }
@@ -116,9 +124,10 @@ export function hostTools(
   host: AgentHost,
   { cwd, sessionKey, model }: { cwd: string; sessionKey: string; model?: { contextWindow: number } },
   own: readonly ExtraTool[],
+  harness?: AgentHarness,
 ): HostTools {
   const mode = host.settings.permission.mode ?? "ask";
-  return createToolSet({
+  return toolSetFor(harness, {
     cwd,
     permission: { ...host.settings.permission, mode },
     extra: [...host.pluginTools, ...offerForLook(host, model?.contextWindow).tools, ...own],

@@ -110,7 +110,8 @@ function adoptedBinding(
   }
 }
 
-function harnessOf({ harnesses }: AgentHost, id: string): AgentHarness {
+/** Throws `runtime_unknown`. */
+export function harnessOf({ harnesses }: AgentHost, id: string): AgentHarness {
   const harness = harnesses.find((each) => each.id === id || each.aliases?.includes(id) === true);
   if (harness) return harness;
   const known = harnesses.map((each) => each.id).join(", ");

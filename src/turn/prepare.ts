@@ -9,11 +9,12 @@ import { estimateTokens } from "../tokens/estimate.ts";
 import type { TurnSkills } from "../skill/section.ts";
 import { projectInstructions } from "../tool/instructions.ts";
 import { createPlanTool } from "../tool/plan-tool.ts";
-import { createToolSet, type ExtraTool } from "../tool/toolset.ts";
+import type { ExtraTool } from "../tool/toolset.ts";
 import { contextBudget } from "./budget.ts";
+import { fixedTokensOf, ownPieces, takesTools, toolSetFor } from "./harness-own.ts";
 import { runHooks } from "./hooks.ts";
 import { memoryForTurn } from "./memory.ts";
-import type { OuterOffer } from "./outer-port.ts";
+import { NO_OUTER_TOOLS, type OuterOffer } from "./outer-port.ts";
 import { offerForTurn } from "./outer-tools.ts";
 import { PlanBoard } from "./plan.ts";
 import type { SystemPiece } from "./receipt-parts.ts";
@@ -75,11 +76,11 @@ export function budgetFor(host: AgentHost, window: number, fixed: number, flags:
 }
 
 export async function prepare(admission: Admission): Promise<Prepared> {
-  const { host, request, cwd, model, engine, guard, signal } = admission;
+  const { host, request, cwd, model, engine, guard, signal, harness, sessionKey } = admission;
   const plan = new PlanBoard((event) => admission.emit(event));
-  const skills = skillsFor(host, cwd, admission.harness);
+  const skills = skillsFor(host, cwd, harness);
   const own = [...ownTools(admission), createPlanTool((made) => plan.show(made))];
-  const outer = await offerForTurn(admission);
+  const outer = takesTools(harness) ? await offerForTurn(admission) : NO_OUTER_TOOLS.known();
   const withoutMemory = turnTools(admission, own, { skills, outer });
   const memory = await memoryForTurn({
     slot: host.memory,
@@ -90,10 +91,13 @@ export async function prepare(admission: Admission): Promise<Prepared> {
     citations: citationsMode(host),
   });
   const tools = memory.tool ? turnTools(admission, [...own, memory.tool], { skills, outer }) : withoutMemory;
-  const { pieces, notices } = readSystem(cwd);
-  const system = [...pieces, ...skillPieces(skills), ...memoryPieces(engine, memory.sections)];
-  for (const detail of notices) admission.emit({ type: "notice", kind: "instructions", detail });
-  const fixed = fixedTokens(system, tools);
+  const pieces = ownPieces(harness, () => {
+    const read = readSystem(cwd);
+    for (const detail of read.notices) admission.emit({ type: "notice", kind: "instructions", detail });
+    return [...read.pieces, ...skillPieces(skills)];
+  });
+  const system = [...pieces, ...memoryPieces(engine, memory.sections)];
+  const fixed = fixedTokensOf(harness, sessionKey, () => fixedTokens(system, tools));
   const content: (TextPart | ImagePart)[] = [
     ...(request.prompt === "" ? [] : [{ type: "text" as const, text: request.prompt }]),
     ...(request.parts ?? []),
@@ -167,7 +171,7 @@ function turnTools(
     logger: host.logger,
     onFailure: (reason: string) => guard.degrade("hook", reason),
   };
-  return createToolSet({
+  return toolSetFor(admission.harness, {
     cwd,
     permission: {
       ...host.settings.permission,

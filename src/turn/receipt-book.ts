@@ -2,6 +2,7 @@
 import type { Usage } from "../contract/message.ts";
 import type { Receipt, Seam } from "../contract/receipt.ts";
 import { takesDeveloper } from "../model/developer-role.ts";
+import { costOf } from "../model/usage.ts";
 import type { Assembly } from "./assemble.ts";
 import { receiptParts, sharedPrefix } from "./receipt-parts.ts";
 import { nextRequest, type ReceiptSink } from "./receipt-sink.ts";
@@ -103,7 +104,10 @@ export class ReceiptBook {
     } else if (isWhole(receipt) && isTrusted(model, now)) {
       host.calibration(writer.record.sessionId, model.ref).observe(receipt.tokens, reported);
     }
-    this.#run.receipts.setUsage(receipt.turnId, receipt.request, usage);
+    // What a runtime reports has counts, and prices are the host's.
+    const { cost = model.cost && costOf(usage, model.cost) } = usage;
+    const priced = cost === undefined ? usage : { ...usage, cost };
+    this.#run.receipts.setUsage(receipt.turnId, receipt.request, priced);
   }
 }
 

@@ -2,7 +2,12 @@
 import type { TurnEvent } from "../contract/events.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import { orAborted } from "../platform/deadline.ts";
-import type { HarnessTurn, HarnessTurnResult, SteeringMessage } from "../contract/harness.ts";
+import type {
+  CompactionQuestion,
+  HarnessTurn,
+  HarnessTurnResult,
+  SteeringMessage,
+} from "../contract/harness.ts";
 import type { Usage, UserMessage } from "../contract/message.ts";
 import type { Fragment } from "../contract/fragment.ts";
 import type { Seam } from "../contract/receipt.ts";
@@ -41,6 +46,8 @@ export interface RunInput {
   onSeam(seam: Seam): void;
   /** Told of each context that is about to be sent, in tokens. */
   onAssembled(tokens: number): void;
+  /** Offers a compaction of the harness to the engine. Never throws. */
+  answerCompaction(question: CompactionQuestion): ReturnType<HarnessTurn["answerCompaction"]>;
   /** Results of subagents, which join the live turn. */
   results: SubagentResults;
 }
@@ -143,6 +150,7 @@ function harnessTurn(run: RunInput, end: TurnEnd): HarnessTurn {
     turnId,
     cwd,
     model,
+    hostAgentId: host.agentId,
     ...(admission.runtimeReason.agentId === undefined ? {} : { agentId: admission.runtimeReason.agentId }),
     input: run.input,
     instructions: prepared.system.map((piece) => piece.text).join("\n\n"),
@@ -155,6 +163,7 @@ function harnessTurn(run: RunInput, end: TurnEnd): HarnessTurn {
     },
     additionalContext: admission.request.additionalContext ?? null,
     fragmentsLost: () => lostFragments(run),
+    said: () => run.recorder.messages,
     newestEntryId: () => run.recorder.messages.at(-1)?.entryId,
     assemble: async (request) => {
       const assembly = await assembler.assemble(request);
@@ -169,6 +178,8 @@ function harnessTurn(run: RunInput, end: TurnEnd): HarnessTurn {
       run.onAssembled(assembly.estimatedTokens);
       return { ...assembly, ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) };
     },
+    answerCompaction: (question) =>
+      end.reached ? Promise.resolve(undefined) : run.answerCompaction(question),
     permissionMode: admission.request.permission ?? host.settings.permission.mode ?? "ask",
     engine: engineFacts(admission),
     takeInputs: () => {

@@ -1,7 +1,9 @@
 import { PagurusError } from "../contract/errors.ts";
+import type { CompactionQuestion } from "../contract/harness.ts";
 import { Assembler } from "./assemble.ts";
 import { compactsInAttempt } from "./gauge.ts";
 import { compactInAttempt } from "./lanes/in-attempt.ts";
+import { answerInTurn } from "./lanes/outer-compaction.ts";
 import { compactQueued } from "./lanes/queued.ts";
 import { inputText } from "./live.ts";
 import { citationsMode, toolResultLimit } from "./prepare.ts";
@@ -48,4 +50,21 @@ export function turnAssembler(state: TurnState): Assembler {
           return compacted;
         },
   });
+}
+
+/** `HarnessTurn.answerCompaction`: what the engine has answered changes what it assembles. */
+export async function answerOuterCompaction(
+  state: TurnState,
+  assembler: Assembler,
+  question: CompactionQuestion,
+): Promise<{ summary: string } | undefined> {
+  if (state.recorder.failure) return undefined;
+  const answer = await answerInTurn(state.laneScope(), question, {
+    messages: () => state.slice().messages,
+    note: (customType, data) => state.recorder.note(customType, data),
+  });
+  if (!answer) return undefined;
+  assembler.compactedOutside();
+  state.noteCompaction(undefined, false);
+  return answer;
 }

@@ -19,7 +19,7 @@ import { safeSink } from "./safe-sink.ts";
 import { runHarness } from "./run.ts";
 import { noteRunning } from "./running.ts";
 import type { Admission, AgentHost } from "./scope.ts";
-import { turnAssembler } from "./turn-assembler.ts";
+import { answerOuterCompaction, turnAssembler } from "./turn-assembler.ts";
 import { TurnState } from "./turn-state.ts";
 
 /** Runs one turn to its last event. Never throws: a refusal or failure is a `turn.failed` event. */
@@ -136,10 +136,12 @@ async function drive(
 ): Promise<TurnOutcome> {
   const { admission, prepared, recorder, receipts, results, deadline } = state;
   try {
+    const assembler = turnAssembler(state);
     const result: HarnessTurnResult = await runHarness({
       admission,
       prepared,
-      assembler: turnAssembler(state),
+      assembler,
+      answerCompaction: (question) => answerOuterCompaction(state, assembler, question),
       recorder,
       receipts,
       input,

@@ -167,6 +167,7 @@ describe("the schema of the configuration", () => {
         },
         load: { paths: ["./x.ts"] },
       },
+      gateway: { capture: { maxBytes: 1, keep: 1 } },
       logging: { level: "silent" },
     });
     assert.deepEqual(result, { problems: [], warnings: [], ignored: [] });

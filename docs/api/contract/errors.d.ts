@@ -30,6 +30,7 @@ export declare const ERROR_CODES: {
     readonly plugin_unknown: "No plugin has this id.";
     readonly plugin_invalid: "A plugin's manifest or files cannot be used.";
     readonly plugin_install_failed: "A plugin could not be installed, updated or removed.";
+    readonly gateway_failed: "The model gateway could not be started or does not serve this harness.";
     readonly mcp_failed: "An MCP server could not be reached, or did not say which tools it has.";
     readonly prompt_blocked: "A hook blocked the input.";
     readonly cost_limit: "The next request would exceed a cost limit, or its cost cannot be known.";

@@ -17,24 +17,28 @@ import { RequestRefused } from "./agent-process.ts";
 import { reasonOf } from "./failure.ts";
 import { text, type Fields } from "./fields.ts";
 import { boundTo, openSession, splitContext, type Opening, type TurnPlace } from "./opening.ts";
+import { ServedTurn } from "./served-turn.ts";
 import { promptBlocks } from "./projection.ts";
 import { PromptRun, usageOf } from "./prompt-run.ts";
 import { leave, rest, type Place } from "./sessions.ts";
 import { closedBinding, openBinding } from "./standing.ts";
+import { openWired, wiredInputs } from "./wire.ts";
 
 /** How long a prompt may take to end once it is cancelled, ms. */
 const CANCEL_MS = 3_000;
 const STEER_MS = 10_000;
 
 /** How a prompt ended. */
-type Ended = { answer: Fields } | { stopped: "aborted" | "exceeded" };
+type Ended = { answer: Fields } | { stopped: Stopped };
+type Stopped = "aborted" | "exceeded" | "unserved";
 
 export class AcpTurn {
   /** The agent has been sent a prompt of it. */
   hasStarted = false;
   readonly #turn: HarnessTurn;
   readonly #at: TurnPlace;
-  readonly #context: AssembledContext;
+  /** Undefined where the gateway asks for it. */
+  readonly #context: AssembledContext | undefined;
   readonly #keeps: boolean;
   #open: Opening | undefined;
   #run: PromptRun;
@@ -47,7 +51,7 @@ export class AcpTurn {
   /** Input that could not join the prompt; the next one begins with it. */
   readonly #late: SteeringMessage[] = [];
 
-  constructor(turn: HarnessTurn, context: AssembledContext, at: TurnPlace) {
+  constructor(turn: HarnessTurn, context: AssembledContext | undefined, at: TurnPlace) {
     this.#turn = turn;
     this.#at = at;
     this.#context = context;
@@ -62,7 +66,9 @@ export class AcpTurn {
 
   /** Finds the session, or begins one. Throws `RequestRefused`, `PagurusError`. */
   async open(): Promise<void> {
-    this.#open = await openSession(this.#turn, this.#context, this.#at, this.#run);
+    this.#open = this.#context
+      ? await openSession(this.#turn, this.#context, this.#at, this.#run)
+      : await openWired(this.#turn, this.#at, this.#run);
     this.#run.session = this.#open.session;
   }
 
@@ -70,11 +76,12 @@ export class AcpTurn {
   async first(): Promise<HarnessTurnResult> {
     const open = this.#open;
     if (!open) throw notOpen();
-    const { inputs } = splitContext(this.#context);
+    const context = this.#context;
+    const { inputs } = context ? splitContext(context) : wiredInputs(this.#turn.said());
     this.#hold(inputs);
     const { traits } = this.#at.place.process;
     const blocks = promptBlocks({
-      instructions: open.isNew && !traits.takesSystemPrompt ? this.#context.system : undefined,
+      instructions: open.isNew && !traits.takesSystemPrompt ? context?.system : undefined,
       context: open.lacks,
       goesOn: !open.isNew,
       shownAgain: open.shownAgain,
@@ -116,6 +123,7 @@ export class AcpTurn {
       agentId,
       label,
       mostAnswers: this.#turn.maxSteps - this.#answers,
+      isWired: this.#context === undefined,
       onMessage: (message) => this.#hold([message]),
       onCompacted: () => undefined,
     });
@@ -146,22 +154,36 @@ export class AcpTurn {
     const { process } = this.#at.place;
     const { session } = open;
     const run = this.#run;
+    const { route } = this.#at.place;
     const unlisten = process.listen(session.id, run);
+    const served = route && new ServedTurn(this.#turn, run, process.traits.takesSystemPrompt);
+    route?.serve(served?.turn);
     let ended: Ended;
     try {
-      this.#turn.receipt({ seam: "projection" });
+      if (!served) this.#turn.receipt({ seam: "projection" });
       this.hasStarted = true;
-      ended = await this.#untilEnd(process.ask("session/prompt", { sessionId: session.id, prompt }));
+      ended = await this.#untilEnd(
+        process.ask("session/prompt", { sessionId: session.id, prompt }),
+        served?.refused,
+      );
+      if ("answer" in ended) await served?.settled();
       const { failure } = run;
       if (failure !== undefined && !("stopped" in ended)) throw new RequestRefused(failure, 0, undefined);
     } catch (error) {
       const said = error instanceof RequestRefused ? reasonOf(error) : undefined;
       await run.close(this.#turn.signal.aborted ? "aborted" : "error", undefined, said);
       this.#failed(open, error);
-      throw error;
+      // What kept the engine from being asked says more than what came of it.
+      throw served?.failure ?? error;
     } finally {
+      route?.serve(undefined);
       unlisten();
       rest(this.#at.place, session);
+    }
+    if ("stopped" in ended && ended.stopped === "unserved") {
+      await run.close("error");
+      this.#forget(open);
+      throw served?.failure ?? notOpen();
     }
     return this.#finish(open, ended);
   }
@@ -177,27 +199,27 @@ export class AcpTurn {
     else this.#turn.bind(this.#before);
   }
 
-  async #untilEnd(answer: Promise<Fields>): Promise<Ended> {
+  async #untilEnd(answer: Promise<Fields>, refused: Promise<"unserved"> | undefined): Promise<Ended> {
     const watch = new AbortController();
-    const aborted = abortOf(this.#turn.signal, watch.signal);
+    const stops: Promise<Stopped>[] = [abortOf(this.#turn.signal, watch.signal), this.#run.exceeded];
+    if (refused) stops.push(refused);
+    const stopped = Promise.race(stops);
     const ended = answer.then((fields): Ended => ({ answer: fields }));
     ended.catch(() => undefined);
     try {
       for (;;) {
         const steer = this.#turn.inputArrives().then(() => "input" as const);
-        const what = await Promise.race([ended, aborted, this.#run.exceeded, steer]);
-        if (what === "aborted" || what === "exceeded") return await this.#cancel(ended, what);
-        if (what !== "input") return what;
-        if (!(await this.#steer())) break;
+        const what = await Promise.race([ended, stopped, steer]);
+        if (what === "input" && (await this.#steer())) continue;
+        const end = what === "input" ? await Promise.race([ended, stopped]) : what;
+        return typeof end === "string" ? await this.#cancel(ended, end) : end;
       }
-      const what = await Promise.race([ended, aborted, this.#run.exceeded]);
-      return what === "aborted" || what === "exceeded" ? await this.#cancel(ended, what) : what;
     } finally {
       watch.abort();
     }
   }
 
-  async #cancel(ended: Promise<Ended>, stopped: "aborted" | "exceeded"): Promise<Ended> {
+  async #cancel(ended: Promise<Ended>, stopped: Stopped): Promise<Ended> {
     const { process } = this.#at.place;
     process.notify("session/cancel", { sessionId: this.#open?.session.id });
     this.#run.stop();
@@ -248,7 +270,7 @@ export class AcpTurn {
     await this.#run.close(aborted ? "aborted" : how, usage);
     if (usage) {
       // Of several requests only the sum is told.
-      if (this.#run.answers <= 1) this.#turn.receipt({ usage });
+      if (this.#context && this.#run.answers <= 1) this.#turn.receipt({ usage });
       await this.#turn.emit({ type: "usage", usage });
     }
     const { refusals } = this.#run;
@@ -258,7 +280,9 @@ export class AcpTurn {
     const isWhole =
       stopReason === "end_turn" || stopReason === "max_tokens" || stopReason === "max_turn_requests";
     if (isWhole && this.#late.length > 0 && !aborted) return this.further(this.#late.splice(0));
-    const isKnown = this.#keeps || (isWhole && open.held && !this.#run.compacted);
+    // Over the gateway it does not matter what else the session holds.
+    const isHeld = !this.#context || (open.held && !this.#run.compacted);
+    const isKnown = this.#keeps || (isWhole && isHeld);
     // Input that never reached it is behind the anchor too; one that had to be ended may not have written down the turn.
     const isWanting = this.#late.length > 0 || ("stopped" in ended && !this.#at.place.process.isAlive);
     if (isKnown && !isWanting) this.#keep(open);

@@ -2,12 +2,13 @@
 import { PagurusError } from "../../contract/errors.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import { orAborted } from "../../platform/deadline.ts";
-import { environmentOf, type Access } from "./access.ts";
+import { environmentOf, routedAccess, type Access } from "./access.ts";
 import { AgentProcess } from "./agent-process.ts";
 import type { Agent } from "./agents.ts";
 import { fields, list } from "./fields.ts";
 import type { AcpOptions } from "./options.ts";
 import { leave, SETTING_MS, type Place } from "./sessions.ts";
+import { NotRouted } from "./wire.ts";
 
 /** Processes that no turn runs on and that go on: each is some 300 MB. */
 const MOST_IDLE_PROCESSES = 2;
@@ -16,6 +17,8 @@ export class Agents {
   readonly #options: AcpOptions & { clientVersion: string };
   readonly #places = new Map<string, Promise<Place>>();
   readonly #all = new Set<Place>();
+  /** By agent: resolves when the newest start of its program has come to its end. */
+  readonly #starts = new Map<string, Promise<unknown>>();
   /** Whoever asked for it has not come for it yet. */
   readonly #fresh = new WeakSet<Place>();
   readonly #disposed = new AbortController();
@@ -61,24 +64,42 @@ export class Agents {
     return started;
   }
 
-  async #launch(agent: Agent, access: Access): Promise<Place> {
+  async #launch(agent: Agent, wanted: Access): Promise<Place> {
+    const route = await wanted.wire?.open();
+    const access = route ? routedAccess(agent, wanted, route, this.#options.env) : wanted;
+    const process = await this.#introduced(agent, access).catch(async (error: unknown) => {
+      await route?.close();
+      throw error;
+    });
+    const place: Place = { process, sessions: new Map(), route, turns: 1 };
+    this.#all.add(place);
+    this.#fresh.add(place);
+    void process.gone.then(async () => {
+      this.#all.delete(place);
+      await Promise.all([closeServed(place), route?.close()]);
+    });
+    if (access.isAsked) await setProvider(place, access);
+    return place;
+  }
+
+  /** One after the other: some agents do not stand another start of theirs in the same folder at the same time. */
+  async #introduced(agent: Agent, access: Access): Promise<AgentProcess> {
+    const before = this.#starts.get(agent.id);
+    const started = (before ?? Promise.resolve()).then(() => this.#program(agent, access));
+    const over = started.catch(() => undefined);
+    this.#starts.set(agent.id, over);
+    return started;
+  }
+
+  #program(agent: Agent, access: Access): Promise<AgentProcess> {
     const { env, clientVersion, log } = this.#options;
-    const process = await AgentProcess.start({
+    return AgentProcess.start({
       agent,
       env: environmentOf(agent, access, env),
       clientVersion,
       signal: this.#disposed.signal,
       warn: (sentence, details = {}) => log.warn("acp agent", { ...details, sentence }),
     });
-    const place: Place = { process, sessions: new Map(), turns: 1 };
-    this.#all.add(place);
-    this.#fresh.add(place);
-    void process.gone.then(async () => {
-      this.#all.delete(place);
-      await closeServed(place);
-    });
-    if (access.isAsked) await setProvider(place, access);
-    return place;
   }
 
   /** A turn goes on with it that had released it. */
@@ -139,15 +160,21 @@ const PROTOCOLS: Partial<Record<ModelInfo["api"], string>> = {
 };
 
 /** An agent that takes no endpoint goes on with its own. Throws `runtime_failed` where it takes one and refuses ours. */
-async function setProvider({ process }: Place, { endpoint, api }: Access): Promise<void> {
+async function setProvider({ process, route }: Place, { endpoint, api }: Access): Promise<void> {
   const protocol = PROTOCOLS[api];
-  if (!endpoint || protocol === undefined || !process.traits.takesProviders) return;
+  const cannot = async (): Promise<void> => {
+    if (!route) return;
+    const refused = new NotRouted(`${process.agent.label} cannot be pointed to an endpoint for ${api}`);
+    await process.end(refused);
+    throw refused;
+  };
+  if (!endpoint || protocol === undefined || !process.traits.takesProviders) return cannot();
   try {
     const { providers } = await process.ask("providers/list", {}, { deadlineMs: SETTING_MS });
     const provider = list(providers)
       .map(fields)
       .find(({ supported }) => list(supported).includes(protocol));
-    if (!provider) return;
+    if (!provider) return await cannot();
     const baseUrl = protocol === "anthropic" ? endpoint.baseUrl.replace(/\/v1\/?$/, "") : endpoint.baseUrl;
     const params = {
       providerId: provider["providerId"],
@@ -157,6 +184,7 @@ async function setProvider({ process }: Place, { endpoint, api }: Access): Promi
     };
     await process.ask("providers/set", params, { deadlineMs: SETTING_MS });
   } catch (error) {
+    if (error instanceof NotRouted) throw error;
     const why = error instanceof Error ? error.message : String(error);
     const failure = new PagurusError(
       "runtime_failed",

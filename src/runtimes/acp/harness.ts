@@ -46,6 +46,12 @@ function lookFor(options: AcpOptions): () => SupportResult {
   };
 }
 
+/** That of the agents that are configured, where it is the same for all of them. */
+function seamOf({ agents }: AcpOptions): AgentHarness["seam"] {
+  const entries = Object.values(agents);
+  return entries.length > 0 && entries.every(({ context }) => context === "wire") ? "wire" : "projection";
+}
+
 export function createAcpHarness(options: AcpOptions): AgentHarness {
   let loaded: Promise<Loaded> | undefined;
   const supports = lookFor(options);
@@ -56,7 +62,7 @@ export function createAcpHarness(options: AcpOptions): AgentHarness {
     // Chosen by its id alone: an agent is used where somebody asks for it.
     family: "cli",
     execution: { kind: "child-process", detail: "an agent of the Agent Client Protocol" },
-    seam: "projection",
+    seam: seamOf(options),
     capabilities: [
       "bootstrap",
       "assemble-before-prompt",

@@ -80,10 +80,15 @@ export async function openSession(
 ): Promise<Opening> {
   const { history } = splitContext(context);
   const open = await found(turn, context, { at, user, history });
+  open.session.tokens ??= context.estimatedTokens;
+  return settledIn(turn, at, open);
+}
+
+/** Bound, in the mode and with the model of the turn. Throws `RequestRefused`, `runtime_failed`, `turn_aborted`. */
+export async function settledIn(turn: HarnessTurn, at: TurnPlace, open: Opening): Promise<Opening> {
   const { session } = open;
   const { agent, place } = at;
   turn.bind(openBinding(boundTo(turn, at, open), turn.turnId));
-  session.tokens ??= context.estimatedTokens;
   const mode = agent.entry.mode ?? agent.known?.modes?.[turn.permissionMode];
   const wanted = { mode, model: agent.entry.model ?? turn.model.id };
   try {

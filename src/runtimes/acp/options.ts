@@ -1,5 +1,6 @@
 /** What the host gives the runtime, and what its configuration says. */
 import type { ModelInfo } from "../../contract/model.ts";
+import type { ModelGateway } from "../../contract/wire.ts";
 
 /** One agent of `plugins.entries.acp.config.agents`. */
 export interface AgentEntry {
@@ -16,6 +17,8 @@ export interface AgentEntry {
   model?: string;
   /** `own`: the agent uses its own login and endpoint also where the host has access to the model. Default `host`. */
   login?: "host" | "own";
+  /** `wire`: contexts of an engine reach its model through the host's model gateway, and not as text of the prompt. */
+  context?: "wire";
   /** Longest wait for the program's first answer, and for a session, s. Default 60. */
   startSeconds?: number;
 }
@@ -37,6 +40,8 @@ export interface AcpOptions extends AcpSettings {
   env: Readonly<Record<string, string | undefined>>;
   /** Undefined where the host has no access of its own. Throws what resolving a model throws. */
   endpoint(model: ModelInfo): Endpoint | undefined;
+  /** Throws `gateway_failed`. Absent: contexts go by the prompt whatever is configured. */
+  gateway?: (() => Promise<ModelGateway>) | undefined;
   log: {
     debug(line: string, fields: Record<string, unknown>): void;
     warn(line: string, fields: Record<string, unknown>): void;

@@ -15,6 +15,8 @@ export interface PromptWatcher {
   label: string;
   /** Most answers of the model. */
   mostAnswers: number;
+  /** The gateway tells the model the context, and of its requests. */
+  isWired: boolean;
   /** A message of the turn, before the host is told. */
   onMessage(message: AgentMessage): void;
   /** The agent compacted its session. */
@@ -88,6 +90,7 @@ export class PromptRun implements SessionUser {
   /** Compactions under way, with the tokens before them. */
   readonly #compactions = new Map<string, number>();
   #answers = 0;
+  #onUpdate: (() => void) | undefined;
   #isClosed = false;
   #failure: string | undefined;
   readonly #refusals: string[] = [];
@@ -112,7 +115,29 @@ export class PromptRun implements SessionUser {
     return this.#mirror.answers;
   }
 
+  async heard(answers: number, ms: number): Promise<boolean> {
+    const isHeard = (): boolean => this.answers >= answers && this.#calls.every(({ isEnded }) => isEnded);
+    const until = performance.now() + ms;
+    while (!isHeard()) {
+      const left = until - performance.now();
+      if (left <= 0) return false;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, left);
+        this.#onUpdate = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    return true;
+  }
+
   update(update: Fields): void {
+    this.#take(update);
+    this.#onUpdate?.();
+  }
+
+  #take(update: Fields): void {
     if (this.#isClosed) return;
     const isWords = text(update["sessionUpdate"]).endsWith("_chunk");
     if (isWords && isNested(update)) return;
@@ -301,7 +326,7 @@ export class PromptRun implements SessionUser {
     const { answers } = this.#mirror;
     if (answers === this.#answers) return;
     this.#answers = answers;
-    if (answers > 1) this.#turn.receipt({});
+    if (answers > 1 && !this.#watcher.isWired) this.#turn.receipt({});
     if (answers > this.#watcher.mostAnswers) this.#exceeds.resolve("exceeded");
   }
 
@@ -368,7 +393,7 @@ export class PromptRun implements SessionUser {
       handledBy: this.#backend,
     });
     const { governs, id: engineId } = this.#turn.engine;
-    if (governs)
+    if (governs && !this.#watcher.isWired)
       this.#emit({
         type: "notice",
         kind: "native_compaction",

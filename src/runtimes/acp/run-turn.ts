@@ -9,6 +9,7 @@ import type { AcpOptions } from "./options.ts";
 import { accessOf, type Access } from "./access.ts";
 import type { Agents } from "./agent-pool.ts";
 import type { Place } from "./sessions.ts";
+import { NotRouted, notWired, wiredAccess } from "./wire.ts";
 
 /** A start that takes longer is told to the user, ms. */
 const SLOW_START_MS = 2_000;
@@ -45,6 +46,9 @@ export class TurnRunner {
   async #anew(turn: HarnessTurn): Promise<HarnessTurnResult> {
     const agent = agentFor(this.#options, turn.agentId, turn.model);
     const access = accessOf(agent, turn.model, this.#options);
+    const wired = wiredAccess(turn, agent, access, this.#options);
+    const result = wired && (await this.#wired(turn, agent, wired));
+    if (result) return result;
     const used: Promise<Place>[] = [];
     const get = (): Promise<Place> => {
       const place = this.#agents.get(agent, access, turn.signal);
@@ -75,16 +79,41 @@ export class TurnRunner {
     }
   }
 
+  /** Through the gateway; undefined where the agent cannot be pointed there. */
+  async #wired(turn: HarnessTurn, agent: Agent, access: Access): Promise<HarnessTurnResult | undefined> {
+    for (let again = false; ; again = true) {
+      const slow = tellSlowStart(turn, agent);
+      let place: Place | undefined;
+      let begun: AcpTurn | undefined;
+      try {
+        place = await this.#agents.get(agent, access, turn.signal);
+        begun = new AcpTurn(turn, undefined, { agent, access, place, options: this.#options });
+        this.#going.set(turn, begun);
+        await begun.open();
+        clearTimeout(slow);
+        return await begun.first();
+      } catch (error) {
+        if (error instanceof NotRouted && !begun) return notWired(turn, error.message);
+        const failure = asFailure(error, place);
+        if (again || turn.signal.aborted || !place || !begun) throw failure;
+        // It had ended between turns, unnoticed until it was asked; what it has done must not be done again.
+        if (begun.hasStarted || place.process.isAlive) throw failure;
+        turn.bind(undefined);
+      } finally {
+        clearTimeout(slow);
+        place?.route?.serve(undefined);
+        if (place) this.#agents.release(place);
+      }
+    }
+  }
+
   /** The failure of a try that can have done nothing. Throws every other one. */
   async #tried(
     turn: HarnessTurn,
     context: AssembledContext,
     { agent, access, get }: { agent: Agent; access: Access; get(): Promise<Place> },
   ): Promise<{ result: HarnessTurnResult } | { failure: PagurusError }> {
-    const slow = setTimeout(() => {
-      const detail = `${agent.label} is starting; some agents take half a minute for their first start.`;
-      void turn.emit({ type: "notice", kind: "acp_start", detail });
-    }, SLOW_START_MS);
+    const slow = tellSlowStart(turn, agent);
     let place: Place | undefined;
     let begun: AcpTurn | undefined;
     try {
@@ -105,6 +134,13 @@ export class TurnRunner {
       clearTimeout(slow);
     }
   }
+}
+
+function tellSlowStart(turn: HarnessTurn, agent: Agent): NodeJS.Timeout {
+  return setTimeout(() => {
+    const detail = `${agent.label} is starting; some agents take half a minute for their first start.`;
+    void turn.emit({ type: "notice", kind: "acp_start", detail });
+  }, SLOW_START_MS);
 }
 
 function asFailure(error: unknown, place: Place | undefined): PagurusError {

@@ -2,6 +2,7 @@
 import type { McpServerStdio } from "@agentclientprotocol/sdk/unstable";
 import { PagurusError } from "../../contract/errors.ts";
 import type { ToolOutcome, ToolSet } from "../../contract/tool.ts";
+import type { WireRoute } from "../../contract/wire.ts";
 import { sleep } from "../../platform/deadline.ts";
 import type { ServedCall, ServedTools } from "../../mcp/serve/serve-tools.ts";
 import {
@@ -64,6 +65,8 @@ export interface SessionRequest {
 export interface Place {
   process: AgentProcess;
   sessions: Map<string, OpenSession>;
+  /** Its model is asked through the host's gateway, which tells it the context. */
+  route: WireRoute | undefined;
   /** Turns that use it, or are about to. */
   turns: number;
 }

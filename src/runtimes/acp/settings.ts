@@ -20,7 +20,7 @@ export function readAcpSettings(config: unknown): AcpSettings {
 function readAgent(id: string, value: unknown): AgentEntry {
   const at = `agents.${id}`;
   if (!isRecord(value)) throw wrong(at, "an object, such as { command, args, env }");
-  const { command, args, env, cwd, mode, model, login, startSeconds } = value;
+  const { command, args, env, cwd, mode, model, login, context, startSeconds } = value;
   const found: AgentEntry = {};
   for (const [key, given] of Object.entries({ command, cwd, mode, model })) {
     const said = optionalText(`${at}.${key}`, given);
@@ -40,6 +40,10 @@ function readAgent(id: string, value: unknown): AgentEntry {
     const known = LOGINS.find((each) => each === login);
     if (known === undefined) throw wrong(`${at}.login`, `one of: ${LOGINS.join(", ")}`);
     found.login = known;
+  }
+  if (context !== undefined) {
+    if (context !== "wire") throw wrong(`${at}.context`, '"wire"');
+    found.context = context;
   }
   if (startSeconds !== undefined) {
     const seconds = typeof startSeconds === "number" ? startSeconds : 0;

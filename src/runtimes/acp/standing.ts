@@ -16,6 +16,8 @@ export interface Identity {
   tools: string;
   /** Hash of the system prompt. */
   instructions: string;
+  /** Its context came through the gateway, and no other turn can go on in it. */
+  isWired?: boolean;
 }
 
 /** What is known of a native session when no turn runs on it. */
@@ -73,6 +75,7 @@ export type Standing =
   | { bound: false; reason: string };
 
 const DIFFERENCES: readonly (readonly [keyof Identity, string])[] = [
+  ["isWired", "another way of its context"],
   ["place", "another agent, folder, model or endpoint"],
   ["tools", "another tool catalog"],
   ["epoch", "another epoch"],
@@ -102,6 +105,7 @@ export function unassembledStanding(binding: HarnessBinding | undefined, identit
   const found = usable(binding);
   if ("reason" in found) return { bound: false, reason: found.reason };
   const { state, nativeId } = found;
+  if (state.isWired === true) return { bound: false, reason: "another way of its context" };
   if (state.place !== identity.place || state.tools !== identity.tools)
     return { bound: false, reason: "another agent, model or tool catalog" };
   const { place, epoch, fingerprint, tools, instructions, held } = state;
@@ -113,6 +117,17 @@ export function unassembledStanding(binding: HarnessBinding | undefined, identit
     delta: [],
     isCompacted: state.isCompacted === true,
   };
+}
+
+/** The same for a turn whose context comes through the gateway: whatever the session holds, the model is told the rest. */
+export function wiredStanding(
+  binding: HarnessBinding | undefined,
+  identity: Identity,
+): { nativeId: string } | { reason: string } {
+  const found = usable(binding);
+  if ("reason" in found) return found;
+  for (const [field, reason] of DIFFERENCES) if (found.state[field] !== identity[field]) return { reason };
+  return { nativeId: found.nativeId };
 }
 
 function usable(

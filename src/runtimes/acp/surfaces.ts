@@ -4,16 +4,16 @@ import type { RuntimeSurfaces } from "../../contract/runtimes.ts";
 export const ACP_SURFACES: RuntimeSurfaces = {
   modelLoop: "The agent: retries, tool continuation and the final answer are its own.",
   threadHistory:
-    "The agent's session, which is told the engine's context as text at its birth and what it lacks afterwards; the transcript holds a mirror of every turn. A session is not edited: a new epoch is a new session.",
+    "The agent's session, which is told the engine's context as text at its birth and what it lacks afterwards; the transcript holds a mirror of every turn. A session is not edited: a new epoch is a new session. On the wire the session is the agent's, and what its model is sent is the engine's.",
   hostTools:
     "Yes, over MCP (stdio), for agents that take MCP servers; the agent's own file and shell tools stand for read, write, edit, glob, search and shell.",
   hostToolHooks: "Yes, as in embedded.",
   nativeToolHooks:
     "before_tool_call for what the agent asks leave for (which that is, is the agent's choice): it may block, and a rewrite is a block. after_tool_call does not run.",
   compactionData:
-    "The agent's own compactions, where it tells them (compaction_update): that they happen, and tokens; not what was dropped.",
+    "The agent's own compactions, where it tells them (compaction_update): that they happen, and tokens; not what was dropped. On the wire the engine is asked for the summary.",
   unsupported: [
-    "True roles: what a session is told at its birth is text of a user's message.",
+    "True roles, but on the wire: what a session is told at its birth is text of a user's message.",
     "Rewriting the arguments of the agent's own tools.",
     "Editing the history of a session that exists, or keeping the agent from compacting it.",
     "File system and terminal of the client: they are not offered, agents use their own.",

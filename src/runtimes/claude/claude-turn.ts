@@ -13,13 +13,18 @@ import type { Fields } from "./fields.ts";
 import { contentBlocks, type Block } from "./history.ts";
 import { NativeTurn, type Stop } from "./native-turn.ts";
 import { openPlace, type Place, type TurnSurroundings } from "./place.ts";
+import { ServedTurn } from "./served-turn.ts";
 import { bindingOf } from "./thread.ts";
+import { openWirePlace, type WireSeat } from "./wire.ts";
 
 /** How long a native turn may take to end once it is interrupted, ms. */
 const INTERRUPT_MS = 3_000;
 const NO_USAGE: Usage = { input: 0, output: 0, totalTokens: 0 };
 
-type Turned = "input" | "aborted" | Stop | { result: Fields };
+type Turned = "input" | "aborted" | "unserved" | Stop | { result: Fields };
+
+/** What a native turn is for the gateway, where it asks that for its context. */
+type Served = ServedTurn | undefined;
 
 export class ClaudeTurn {
   /** The model has begun to answer. */
@@ -42,13 +47,17 @@ export class ClaudeTurn {
     this.#given = turn.fragments.length;
   }
 
-  /** Finds the session and what it lacks. Throws `runtime_failed`, `store_write_failed`. */
+  /** Finds the session and what it lacks, or takes the one that asks the gateway. Throws `runtime_failed`, `store_write_failed`. */
   static async begin(
     turn: HarnessTurn,
-    context: AssembledContext,
+    from: { context: AssembledContext } | { seat: WireSeat },
     around: TurnSurroundings,
   ): Promise<ClaudeTurn> {
-    return new ClaudeTurn(turn, around, await openPlace(turn, context, around));
+    const place =
+      "seat" in from
+        ? await openWirePlace(turn, from.seat, around)
+        : await openPlace(turn, from.context, around);
+    return new ClaudeTurn(turn, around, place);
   }
 
   /** Whether the session of the last native turn is still there, and known. */
@@ -68,10 +77,10 @@ export class ClaudeTurn {
     return this.#native(this.#joining(inputs));
   }
 
-  /** The input with the fragments that came with it, noted as held. */
+  /** The input with the fragments that came with it, noted as held; the gateway says those by itself. */
   #joining(inputs: readonly SteeringMessage[]): Block[] {
     const { fragments } = this.#turn;
-    const fresh = fragments
+    const fresh = (this.#place.session.route ? [] : fragments)
       .slice(this.#given)
       .map(({ text, key, kind }): UserMessage => ({ role: "user", content: text, fragment: { key, kind } }));
     this.#given = fragments.length;
@@ -95,22 +104,26 @@ export class ClaudeTurn {
       onRest: () => this.#onRest?.(),
     });
     const unlisten = session.process.listen(native);
+    const served: Served = session.route && new ServedTurn(this.#turn, native);
+    session.route?.serve(served);
     let turned: Exclude<Turned, "input">;
     try {
-      this.#turn.receipt({ seam: "thread" });
+      if (!served) this.#turn.receipt({ seam: "thread" });
       if (input.length > 0) this.#say(input);
-      turned = await this.#untilEnd(native);
+      turned = await this.#untilEnd(native, served);
       if (typeof turned === "string") await this.#interrupt(native);
+      else await served?.settled();
     } catch (error) {
       this.hasStarted ||= native.hasAnswered;
       await native.close(this.#turn.signal.aborted ? "aborted" : "error");
       this.#forget();
       throw error;
     } finally {
+      session.route?.serve(undefined);
       unlisten();
     }
     this.hasStarted ||= native.hasAnswered;
-    return this.#ended(native, turned);
+    return this.#ended(native, turned, served?.failure);
   }
 
   /** A command is one only where a user types it to Claude Code itself. */
@@ -119,10 +132,12 @@ export class ClaudeTurn {
     this.#place.session.process.send({ type: "user", message, text_not_typed: true, ...more });
   }
 
-  async #untilEnd(native: NativeTurn): Promise<Exclude<Turned, "input">> {
+  async #untilEnd(native: NativeTurn, served: Served): Promise<Exclude<Turned, "input">> {
     const watch = new AbortController();
     try {
-      return await this.#watched(native, abortOf(this.#turn.signal, watch.signal));
+      const aborted = abortOf(this.#turn.signal, watch.signal);
+      const stops = [aborted, native.stops, ...(served ? [served.refused] : [])];
+      return await this.#watched(native, stops);
     } finally {
       // A signal with a listener is kept for good, and the whole turn with it.
       watch.abort();
@@ -130,8 +145,11 @@ export class ClaudeTurn {
     }
   }
 
-  async #watched(native: NativeTurn, aborted: Promise<"aborted">): Promise<Exclude<Turned, "input">> {
-    const ends = Promise.race([native.ended.then((result) => ({ result })), aborted, native.stops]);
+  async #watched(
+    native: NativeTurn,
+    stops: readonly Promise<"aborted" | "unserved" | Stop>[],
+  ): Promise<Exclude<Turned, "input">> {
+    const ends = Promise.race([native.ended.then((result) => ({ result })), ...stops]);
     for (;;) {
       const arrives = this.#turn.inputArrives().then(() => "input" as const);
       const turned = await Promise.race([ends, arrives]);
@@ -181,7 +199,11 @@ export class ClaudeTurn {
     if (!(await Promise.race([heeded, late]))) void this.#around.sessions.end(session.id);
   }
 
-  async #ended(native: NativeTurn, turned: Exclude<Turned, "input">): Promise<HarnessTurnResult> {
+  async #ended(
+    native: NativeTurn,
+    turned: Exclude<Turned, "input">,
+    failure: Error | undefined,
+  ): Promise<HarnessTurnResult> {
     const { aborted } = this.#turn.signal;
     const usage = native.usage ?? NO_USAGE;
     const completed = typeof turned !== "string" && turned.result["is_error"] !== true;
@@ -190,6 +212,8 @@ export class ClaudeTurn {
     if (completed) return { stopReason: "stop", usage };
     if (aborted) return { stopReason: "aborted", usage };
     if (turned === "length" || turned === "max_steps") return { stopReason: turned, usage };
+    // What kept the engine from being asked says more than what came of it.
+    if (failure) throw failure;
     const result = typeof turned === "string" ? (native.refusal ?? {}) : turned.result;
     if (result["subtype"] === "error_max_turns") return { stopReason: "max_steps", usage };
     throw turnFailure(result, native.wasCut);
@@ -198,9 +222,11 @@ export class ClaudeTurn {
   /** Whether the next turn may go on in the session: what it holds is known, or is Claude Code's own affair. */
   #keep(native: NativeTurn, completed: boolean): boolean {
     const { session, state, held } = this.#place;
-    const keeps = session.keeps;
+    const { keeps, route } = session;
     if (native.hasLost) return false;
-    if (!keeps && (held === undefined || !completed || native.hasStrayed)) return false;
+    // Over the gateway it does not matter what else the session holds.
+    const isKnown = held !== undefined || route !== undefined;
+    if (!keeps && (!isKnown || !completed || native.hasStrayed)) return false;
     const anchor = this.#turn.newestEntryId();
     const compacted = this.#isCompacted ? { isCompacted: true } : {};
     const last = (session.last = this.#turn.turnId);

@@ -102,7 +102,7 @@ async function openSession(
   const started = { id, startedAs: "compaction", cwd: folder, system, keeps: true, goesOn: undefined };
   return sessions.start(
     { model, maxSteps: 1, thinking: undefined, turn: undefined },
-    { ...started, endpoint: endpoint(model) },
+    { ...started, endpoint: endpoint(model), route: undefined },
     true,
   );
 }

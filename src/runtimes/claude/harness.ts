@@ -9,14 +9,16 @@ import { CLAUDE_SURFACES } from "./surfaces.ts";
 import type { TurnRunner } from "./run-turn.ts";
 
 /** `plugins.entries.claude-cli.config`. Throws `config_invalid` for a value that is none of those it knows. */
-export function readClaudeSettings(config: unknown): Pick<ClaudeOptions, "command" | "login"> {
-  const { command, login } = (config ?? {}) as Readonly<Record<string, unknown>>;
+export function readClaudeSettings(config: unknown): Pick<ClaudeOptions, "command" | "login" | "context"> {
+  const { command, login, context } = (config ?? {}) as Readonly<Record<string, unknown>>;
   if (command !== undefined && (typeof command !== "string" || command === ""))
     throw unknownSetting("command", command, "a path or a name");
   if (login !== undefined && login !== "own") throw unknownSetting("login", login, '"own"');
+  if (context !== undefined && context !== "wire") throw unknownSetting("context", context, '"wire"');
   return {
     ...(command === undefined ? {} : { command }),
     ...(login === undefined ? {} : { login }),
+    ...(context === undefined ? {} : { context }),
   };
 }
 
@@ -54,7 +56,7 @@ export function createClaudeHarness(options: ClaudeOptions): AgentHarness {
     family: "cli",
     contract: HARNESS_CONTRACT,
     execution: { kind: "child-process", detail: "claude -p" },
-    seam: "thread",
+    seam: options.context ?? "thread",
     capabilities: [
       "bootstrap",
       "assemble-before-prompt",

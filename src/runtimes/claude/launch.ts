@@ -50,7 +50,9 @@ export interface LaunchOptions {
   sessionId: string;
   files: SessionFiles;
   /** Undefined: Claude Code's own login. */
-  endpoint: Endpoint | undefined;
+  endpoint:
+    | (Pick<Endpoint, "baseUrl" | "apiKey"> & { headers: Readonly<Record<string, string>> })
+    | undefined;
   thinking: HarnessTurn["thinking"];
   maxSteps: number;
   /** An engine governs: Claude Code neither compacts nor refuses by itself. */
@@ -144,7 +146,7 @@ export function launchEnvironment(options: LaunchOptions): Record<string, string
 }
 
 function servedAt(
-  { baseUrl, headers, apiKey }: Endpoint,
+  { baseUrl, headers, apiKey }: NonNullable<LaunchOptions["endpoint"]>,
   { configDir, scratch, shellSetup }: SessionFiles,
   cacheHome: string | undefined,
 ): Record<string, string | undefined> {

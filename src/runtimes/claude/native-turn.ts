@@ -51,6 +51,8 @@ export class NativeTurn implements Listener {
   readonly #told = new Set<string>();
   #written: Promise<void> = Promise.resolve();
   #answers = 0;
+  #counted = 0;
+  #onLine: (() => void) | undefined;
   #compacting = false;
   /** What is still said until it stops is not the turn's. */
   #isOver = false;
@@ -90,6 +92,29 @@ export class NativeTurn implements Listener {
     return this.#mirror.isAnswering;
   }
 
+  /** Answers of the model that are whole, and whose tokens are known. */
+  get counted(): number {
+    return this.#counted;
+  }
+
+  /** Resolves when the program has told that many answers, and the results of their calls; false where it does not in time. */
+  async heard(answers: number, ms: number): Promise<boolean> {
+    const isHeard = (): boolean => this.#counted >= answers && this.#mirror.isAtRest;
+    const until = performance.now() + ms;
+    while (!isHeard()) {
+      const left = until - performance.now();
+      if (left <= 0) return false;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, left);
+        this.#onLine = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    return true;
+  }
+
   /** What was told so far is written down. */
   written(): Promise<void> {
     return this.#written;
@@ -115,6 +140,11 @@ export class NativeTurn implements Listener {
   }
 
   line(line: Fields): void {
+    this.#take(line);
+    this.#onLine?.();
+  }
+
+  #take(line: Fields): void {
     // Of an agent that Claude Code started by itself; what it does is told by its parent's call.
     if (typeof line["parent_tool_use_id"] === "string") return;
     if (this.#isOver && line["type"] !== "result") return;
@@ -184,12 +214,14 @@ export class NativeTurn implements Listener {
 
   #answered(usage: Usage | undefined, reason: string): void {
     this.#answers += 1;
-    // The first was told of before the turn began.
-    if (this.#answers > 1) this.#turn.receipt({});
+    // The gateway tells of its requests itself; of others the first was told of before the turn began.
+    const tells = !this.#session.route;
+    if (tells && this.#answers > 1) this.#turn.receipt({});
     if (usage) {
+      this.#counted += 1;
       this.usage = usage;
       this.#session.tokens = usage.totalTokens;
-      this.#turn.receipt({ usage });
+      if (tells) this.#turn.receipt({ usage });
       this.#emit({ type: "usage", usage });
     }
     // A call may have its result before the answer that it is of is whole.

@@ -1,5 +1,6 @@
 /** What the host gives the runtime. */
 import type { ModelInfo } from "../../contract/model.ts";
+import type { ModelGateway } from "../../contract/wire.ts";
 
 /** Where the model of a turn is served. */
 export interface Endpoint {
@@ -21,6 +22,10 @@ export interface ClaudeOptions {
    * It is never read, stored or forwarded by the host.
    */
   login?: "own" | undefined;
+  /** `wire`: contexts of an engine reach the model through the host's model gateway, and not in the session's file. */
+  context?: "wire" | undefined;
+  /** Throws `gateway_failed`. Absent: contexts go by the session's file whatever is configured. */
+  gateway?: (() => Promise<ModelGateway>) | undefined;
   /** Undefined where the host has no key of the model's provider. Throws what resolving a model throws. */
   endpoint(model: ModelInfo): Endpoint | undefined;
   log: {

@@ -21,7 +21,7 @@ export interface Place {
   input: Block[];
   /** Without `held` and `openTurn`. */
   state: ThreadState;
-  /** With the input; undefined where Claude Code keeps the context. */
+  /** With the input; undefined where Claude Code keeps the context, or the gateway tells it. */
   held: Held | undefined;
 }
 
@@ -122,7 +122,7 @@ class Opening {
     const file = sessions.file(nativeId);
     const parent = file === undefined ? undefined : lastLine(file);
     if (file === undefined || parent === undefined) return undefined;
-    const { head, input, goesOn } = parted(toNative(lacking, this.#speaker(), this.#context.messages));
+    const { head, input, goesOn } = parted(toNative(lacking, speakerOf(this.#turn), this.#context.messages));
     this.#open(nativeId, state);
     const { id: modelId } = this.#turn.model;
     const lines = sessionLines(head, { sessionId: nativeId, cwd, modelId, parent });
@@ -139,7 +139,7 @@ class Opening {
   async #begin(id: string): Promise<Place> {
     const { sessions } = this.#around;
     const { messages } = this.#context;
-    const { head, input, goesOn } = parted(toNative(messages, this.#speaker()));
+    const { head, input, goesOn } = parted(toNative(messages, speakerOf(this.#turn)));
     const state: ThreadState = { ...this.#identity };
     this.#open(id, state);
     if (head.length > 0) sessions.author(id, cwdOf(this.#turn), this.#turn.model.id, head);
@@ -157,6 +157,7 @@ class Opening {
       startedAs: this.#startedAs,
       system: this.#context.system,
       endpoint: this.#endpoint,
+      route: undefined,
       keeps: this.#keeps,
       cwd: cwdOf(this.#turn),
     };
@@ -190,19 +191,19 @@ class Opening {
     const { held: _held, ...known } = state;
     this.#turn.bind(bindingOf(nativeId, { ...known, openTurn: this.#turn.turnId }));
   }
+}
 
-  #speaker(): Speaker {
-    const { provider, id: modelId } = this.#turn.model;
-    return { provider, modelId, hostTools: new Set(this.#turn.tools.specs.map(({ name }) => name)) };
-  }
+export function speakerOf({ model, tools }: HarnessTurn): Speaker {
+  const { provider, id: modelId } = model;
+  return { provider, modelId, hostTools: new Set(tools.specs.map(({ name }) => name)) };
 }
 
 /** As the program sees its folder. */
-function cwdOf({ cwd }: HarnessTurn): string {
+export function cwdOf({ cwd }: HarnessTurn): string {
   return realpathSync(cwd);
 }
 
-function wordsOf(input: readonly Block[]): string {
+export function wordsOf(input: readonly Block[]): string {
   return input.map((block) => text(block["text"])).join("\n");
 }
 

@@ -1,8 +1,9 @@
 /** Turns of the host on Claude Code: one that a bound session cannot take is tried once more in a new one. */
 import { toPagurusError } from "../../contract/errors.ts";
-import type { HarnessTurn, HarnessTurnResult } from "../../contract/harness.ts";
+import type { AssembledContext, HarnessTurn, HarnessTurnResult } from "../../contract/harness.ts";
 import { ClaudeTurn } from "./claude-turn.ts";
 import type { TurnSurroundings } from "./place.ts";
+import { takeSeat, type WireSeat } from "./wire.ts";
 
 export class TurnRunner {
   readonly #surroundings: TurnSurroundings;
@@ -24,12 +25,12 @@ export class TurnRunner {
   }
 
   async #anew(turn: HarnessTurn): Promise<HarnessTurnResult> {
-    let context = await turn.assemble();
+    let from = await this.#from(turn);
     for (let again = false; ; again = true) {
       const bound = turn.binding() !== undefined;
       let begun: ClaudeTurn | undefined;
       try {
-        begun = await ClaudeTurn.begin(turn, context, this.#surroundings);
+        begun = await ClaudeTurn.begin(turn, from, this.#surroundings);
         this.#going.set(turn, begun);
         return await begun.first();
       } catch (error) {
@@ -39,11 +40,19 @@ export class TurnRunner {
         if (unused) void this.#surroundings.sessions.leave(unused.nativeId);
         turn.bind(undefined);
         if (again || turn.signal.aborted) throw failure;
-        if (failure.code === "context_overflow")
-          context = await turn.assemble({ overflow: { message: failure.message } });
+        const isWired = "seat" in from;
+        if (failure.code === "context_overflow" && !isWired)
+          from = { context: await turn.assemble({ overflow: { message: failure.message } }) };
         // What it has done must not be done again; a program that had ended between turns has done nothing.
         else if (failure.code !== "runtime_failed" || !bound || begun?.hasStarted === true) throw failure;
+        else if (isWired) from = await this.#from(turn);
       }
     }
+  }
+
+  /** What the turn begins from: the engine's context, or a seat at the gateway, which asks for that by itself. */
+  async #from(turn: HarnessTurn): Promise<{ context: AssembledContext } | { seat: WireSeat }> {
+    const seat = await takeSeat(turn, this.#surroundings);
+    return seat ? { seat } : { context: await turn.assemble() };
   }
 }

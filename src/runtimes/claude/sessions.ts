@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { PagurusError } from "../../contract/errors.ts";
 import type { HarnessTurn } from "../../contract/harness.ts";
 import type { ToolSet } from "../../contract/tool.ts";
+import type { WireRoute } from "../../contract/wire.ts";
 import { serveTools, type ServedTools } from "../../mcp/serve/serve-tools.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../../platform/files.ts";
 import { findClaude } from "./find.ts";
@@ -26,6 +27,8 @@ export interface LiveSession {
   readonly startedAs: string;
   /** Claude Code keeps the context: its file is gone on with. */
   readonly keeps: boolean;
+  /** Its model is asked through the host's gateway, which tells it the context. */
+  readonly route: WireRoute | undefined;
   /** What ran in it last: a turn, or a compaction. */
   last: string | undefined;
   /** The turn that runs in it, whose tools are served. */
@@ -61,6 +64,8 @@ export interface StartRequest {
   cwd: string;
   system: string;
   endpoint: Endpoint | undefined;
+  /** In the place of the endpoint; closed with the program. */
+  route: WireRoute | undefined;
   keeps: boolean;
   /** Its file goes on from results of tools, with these words. */
   goesOn: string | undefined;
@@ -113,11 +118,20 @@ export class Sessions {
 
   /** A program for a session, which resumes its file where there is one. Throws `runtime_failed`. */
   async start(about: StartedFor, request: StartRequest, resumes: boolean): Promise<LiveSession> {
+    try {
+      return await this.#started(about, request, resumes);
+    } catch (error) {
+      await request.route?.close();
+      throw error;
+    }
+  }
+
+  async #started(about: StartedFor, request: StartRequest, resumes: boolean): Promise<LiveSession> {
     if (this.#disposed)
       throw new PagurusError("runtime_failed", "Claude Code was asked for after the host had ended it.");
     const found = findClaude(this.#options);
     if ("reason" in found) throw new PagurusError("runtime_failed", found.reason);
-    const { id, startedAs, keeps, endpoint, goesOn, cwd } = request;
+    const { id, startedAs, keeps, route, goesOn, cwd } = request;
     const systemPrompt = this.#writeSystem(id, request.system);
     const files = {
       configDir: this.#folder,
@@ -135,7 +149,7 @@ export class Sessions {
         model,
         sessionId: id,
         files,
-        endpoint,
+        endpoint: route ?? request.endpoint,
         thinking,
         maxSteps,
         goesOn,
@@ -153,6 +167,7 @@ export class Sessions {
         process,
         startedAs,
         keeps,
+        route,
         turn,
         served,
         scratch: files.scratch,
@@ -274,7 +289,7 @@ export class Sessions {
     this.#live.delete(id);
     clearTimeout(session.idle);
     const ending = session.process.end(session.keeps ? undefined : AT_ONCE).then(async () => {
-      await session.served?.close();
+      await Promise.all([session.served?.close(), session.route?.close()]);
       rmSync(session.scratch, { recursive: true, force: true });
       // Files of that name that came later are another host's.
       if (!session.keeps && !session.isTidy) this.#tidy(id);

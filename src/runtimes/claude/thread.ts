@@ -27,6 +27,8 @@ export interface ThreadState extends Identity {
   last?: string;
   /** Claude Code has compacted since: the fragments are gone from its sight. */
   isCompacted?: boolean;
+  /** Its context came through the gateway, and no other turn can go on in it. */
+  isWired?: boolean;
   /** Set while a turn runs: what the session holds is not known if it is found so. */
   openTurn?: string;
 }
@@ -36,7 +38,20 @@ export function identityOf(
   { system, projection }: AssembledContext,
   endpoint: Endpoint | undefined,
 ): Identity {
-  const { model, cwd, thinking, maxSteps, tools } = turn;
+  return {
+    epoch: projection?.epoch,
+    fingerprint: projection?.fingerprint,
+    tools: turn.tools.fingerprint,
+    instructions: hashOf(system),
+    model: startedWith(turn, endpoint),
+  };
+}
+
+/** Of what a program is started with, beside tools and system prompt. */
+export function startedWith(
+  { model, cwd, thinking, maxSteps }: HarnessTurn,
+  endpoint: Endpoint | undefined,
+): string {
   const started = [
     model.ref,
     model.maxTokens,
@@ -46,13 +61,7 @@ export function identityOf(
     maxSteps,
     endpoint ?? null,
   ];
-  return {
-    epoch: projection?.epoch,
-    fingerprint: projection?.fingerprint,
-    tools: tools.fingerprint,
-    instructions: hashOf(system),
-    model: hashOf(JSON.stringify(started)),
-  };
+  return hashOf(JSON.stringify(started));
 }
 
 export function readState({ state }: HarnessBinding): ThreadState | undefined {
@@ -92,6 +101,7 @@ export function standingOf(
   if (!binding) return { bound: false, reason: "no session is bound" };
   const state = readState(binding);
   if (!state) return { bound: false, reason: "the binding cannot be read" };
+  if (state.isWired === true) return { bound: false, reason: "its context came through the model gateway" };
   if (state.openTurn !== undefined)
     return { bound: false, reason: "a turn in the session did not end as it should" };
   const unassembled = context.degraded !== undefined && !keeps;

@@ -16,6 +16,9 @@ const NO_LIMIT = 90_000_000;
 const READ_DEADLINE_MS = 20_000;
 const MOST_BYTES = 64 * 1024 * 1024;
 
+/** Settings that hold beside the catalog: a user's own would go before it. */
+export const NO_COMPACTION = { model_context_window: NO_WINDOW, model_auto_compact_token_limit: NO_LIMIT };
+
 interface Entry extends Record<string, unknown> {
   slug: string;
   use_responses_lite?: boolean;

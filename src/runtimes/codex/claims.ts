@@ -14,7 +14,7 @@ const LOOK_HOLDS_MS = 10_000;
 /** In Codex's own configuration: a login or an endpoint that no file beside it shows. */
 const OTHER_ACCESS = /^\s*(?:cli_auth_credentials_store|model_provider)\s*=/m;
 
-type ClaimOptions = Pick<CodexOptions, "env" | "command" | "endpoint">;
+type ClaimOptions = Pick<CodexOptions, "env" | "command" | "endpoint" | "seam" | "gateway">;
 
 /** The answer of `look`, asked anew when it is older than `LOOK_HOLDS_MS`. */
 function remembered<T>(look: () => T): () => T {
@@ -44,7 +44,8 @@ export function codexClaims(options: ClaimOptions): Required<Pick<RuntimeTraits,
   const access = remembered(() => ownAccess(options.env));
   const supports = (model: ModelInfo): SupportResult => {
     const { api, ref } = model;
-    if (api !== "openai-responses") {
+    // The gateway speaks with the model in its own words.
+    if (api !== "openai-responses" && !(options.seam === "wire" && options.gateway)) {
       const reason = `Codex speaks the Responses API and ${ref} is served over ${api}.`;
       return { supported: false, reason };
     }

@@ -23,6 +23,7 @@ import type { TurnStartParams, TurnStartResponse, TurnSteerParams, UserInput } f
 import { RolloutTail } from "./rollout-tail.ts";
 import { closedBinding, openBinding, sandboxPolicy } from "./thread.ts";
 import { REQUEST_MS } from "./threads.ts";
+import { WiredTurn } from "./wire.ts";
 
 export type { TurnSurroundings } from "./place.ts";
 
@@ -53,6 +54,8 @@ export class CodexTurn {
   #isOpen = true;
   /** Input that could not join the native turn any more; the next one begins with it. */
   readonly #late: SteeringMessage[] = [];
+  /** Where requests go through the gateway. */
+  readonly #wired: WiredTurn | undefined;
   /** Fragments of the turn that Codex has been given. */
   #given: number;
 
@@ -61,6 +64,7 @@ export class CodexTurn {
     this.#around = around;
     this.#place = place;
     this.#begin = begin;
+    this.#wired = place.route && new WiredTurn(turn);
     // A new thread knows nothing of what another was given.
     this.#given = place.isNew ? 0 : Math.max(begin.given, place.given);
   }
@@ -73,6 +77,16 @@ export class CodexTurn {
     around: TurnSurroundings,
   ): Promise<CodexTurn> {
     return new CodexTurn(turn, around, await openPlace(turn, context, around), begin);
+  }
+
+  /** The gateway sees to what the provider refuses. */
+  get isWired(): boolean {
+    return this.#wired !== undefined;
+  }
+
+  /** The model sees the engine's context, whatever the thread holds. */
+  get #onWire(): boolean {
+    return this.#place.seam === "wire";
   }
 
   /** Fragments of the turn that its thread was given. */
@@ -107,20 +121,23 @@ export class CodexTurn {
 
   /**
    * A new thread knows no fragments and gets the whole set, of which Codex injects what is new to it. Another one has
-   * what it was given, also where a restart made Codex forget that: what is new is what the host has just written down.
+   * what it was given, also where a restart made Codex forget that: what is new is what the host has just written down. On
+   * the wire they stand in the engine's context.
    */
   #fragmentsOf(set: AdditionalContext | null): AdditionalContext | null {
     const { fragments } = this.#turn;
     const fresh = new Set(fragments.slice(this.#given).map(({ key }) => key));
     this.#given = fragments.length;
+    if (this.#onWire) return null;
     if (set === null || this.#place.isNew) return set;
     return Object.fromEntries(Object.entries(set).filter(([key]) => fresh.has(key)));
   }
 
   /** One native turn, with the steering that comes meanwhile. */
   async #native(input: UserInput[], set: AdditionalContext | null): Promise<HarnessTurnResult> {
-    const { server, thread, identity, isTheirs } = this.#place;
-    if (identity && !this.#isOpen)
+    const { server, thread, identity, isTheirs, route } = this.#place;
+    const wired = this.#wired;
+    if (identity && !this.#isOpen && !this.#onWire)
       this.#turn.bind(openBinding(thread.id, identity, this.#turn.turnId, isTheirs));
     this.#isOpen = true;
     const tail = this.#tail();
@@ -128,21 +145,25 @@ export class CodexTurn {
       tail,
       thread,
       onMessage: (message) => this.#holds([message]),
-      onCompacted: () => this.#showAgain(),
+      onCompacted: () => (this.#onWire ? undefined : this.#showAgain()),
+      wired,
     });
     const unlisten = server.listen(thread.id, native);
     thread.inUse = true;
     let end: NativeEnd;
     try {
-      this.#turn.receipt({ seam: this.#place.seam });
+      if (!wired) this.#turn.receipt({ seam: this.#place.seam });
+      route?.serve(wired?.turn);
       native.nativeTurnId ??= await this.#start(input, this.#fragmentsOf(set));
       this.hasStarted = true;
       end = await this.#untilEnd(native);
     } catch (error) {
       await native.close(this.#turn.signal.aborted ? "aborted" : "error");
-      this.#forget();
+      // What Codex refuses of the thread it refuses again; a child that ended has left the thread behind.
+      if (!this.#onWire || error instanceof RpcError) this.#forget();
       throw error;
     } finally {
+      route?.serve(undefined);
       unlisten();
       this.#around.threads.rest(server, thread);
     }
@@ -268,7 +289,7 @@ export class CodexTurn {
     if (end.status === "completed" && this.#late.length > 0 && !aborted)
       return this.further(this.#late.splice(0));
     if (!this.#keep(native, end)) this.#forget();
-    if (end.status === "failed") throw turnFailure(end.error);
+    if (end.status === "failed") throw this.#wired?.failure ?? turnFailure(end.error);
     if (end.status === "completed") return { stopReason: "stop", usage };
     return { stopReason: aborted ? "aborted" : "max_steps", usage };
   }
@@ -277,6 +298,7 @@ export class CodexTurn {
   #keep(native: NativeTurn, end: NativeEnd): boolean {
     const { identity, held, keeps, thread, isTheirs } = this.#place;
     if (!identity) return false;
+    if (this.#onWire) return true;
     const known = keeps || (held !== undefined && end.status === "completed" && !native.compacted);
     if (known) {
       const anchor = this.#turn.newestEntryId();

@@ -59,7 +59,15 @@ export async function compactThread(
 ): Promise<NativeCompaction> {
   const { governs, model, cwd, signal } = request;
   if (governs)
-    return { compacted: false, reason: "the next turn begins a new thread from the engine's context" };
+    return {
+      compacted: false,
+      reason:
+        around.seam === "wire"
+          ? "the model is sent the engine's context, whatever the thread holds"
+          : "the next turn begins a new thread from the engine's context",
+    };
+  if (model.api !== "openai-responses")
+    return { compacted: false, reason: "its model is asked over the model gateway, which serves turns only" };
   const state = readState(binding);
   if (!state || state.openTurn !== undefined)
     return { compacted: false, reason: "what the thread holds is not known; the next turn begins a new one" };

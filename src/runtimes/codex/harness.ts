@@ -11,19 +11,21 @@ import { CODEX_SURFACES } from "./surfaces.ts";
 import type { TurnRunner } from "./run-turn.ts";
 import { isTheirs } from "./thread.ts";
 
-type CodexSettings = Pick<CodexOptions, "command" | "sandbox" | "seam">;
+type CodexSettings = Pick<CodexOptions, "command" | "sandbox" | "seam" | "compaction">;
 
 const SANDBOXES = ["read-only", "workspace-write", "danger-full-access"] as const;
-const SEAMS = ["thread", "projection"] as const;
+const SEAMS = ["thread", "projection", "wire"] as const;
+const COMPACTIONS = ["none", "own"] as const;
 
 /** `plugins.entries.codex.config`. Throws `config_invalid` for a value that is none of those it knows. */
 export function readCodexSettings(config: unknown): CodexSettings {
-  const { command, sandbox, context } = (config ?? {}) as Readonly<Record<string, unknown>>;
+  const { command, sandbox, context, compaction } = (config ?? {}) as Readonly<Record<string, unknown>>;
   if (command !== undefined && (typeof command !== "string" || command === ""))
     throw unknownSetting("command", command, ["a path", "a name"]);
   const found: CodexSettings = command === undefined ? {} : { command };
   if (sandbox !== undefined) found.sandbox = oneOf("sandbox", sandbox, SANDBOXES);
   if (context !== undefined) found.seam = oneOf("context", context, SEAMS);
+  if (compaction !== undefined) found.compaction = oneOf("compaction", compaction, COMPACTIONS);
   return found;
 }
 
@@ -52,12 +54,14 @@ interface Loaded {
 /** At the first turn: a host that never runs Codex loads none of it. */
 async function load(options: CodexOptions): Promise<Loaded> {
   const { env, command, log } = options;
-  const [{ AppServers: Servers }, { CatalogFiles }, { TurnRunner: Runner }, { Threads }] = await Promise.all([
-    import("./app-server.ts"),
-    import("./catalog.ts"),
-    import("./run-turn.ts"),
-    import("./threads.ts"),
-  ]);
+  const [{ AppServers: Servers }, { CatalogFiles }, { TurnRunner: Runner }, { Threads }, { WireRoutes }] =
+    await Promise.all([
+      import("./app-server.ts"),
+      import("./catalog.ts"),
+      import("./run-turn.ts"),
+      import("./threads.ts"),
+      import("./wire.ts"),
+    ]);
   const servers = new Servers({
     env,
     command,
@@ -68,7 +72,9 @@ async function load(options: CodexOptions): Promise<Loaded> {
     const found = servers.find();
     return "reason" in found ? { command: "codex", args: [], env } : { ...found, env };
   });
-  const around = { ...options, servers, catalogs, threads: new Threads() };
+  const routes = new WireRoutes(options.gateway);
+  const threads = new Threads((id) => routes.leave(id));
+  const around = { ...options, servers, catalogs, threads, routes };
   return { around, runner: new Runner(around) };
 }
 
@@ -119,7 +125,9 @@ export function createCodexHarness(options: CodexOptions): AgentHarness {
       if (server) around?.threads.leave(server, binding.nativeId);
     },
     dispose: async () => {
-      await (await loaded)?.around.servers.dispose();
+      const around = (await loaded)?.around;
+      await around?.servers.dispose();
+      await around?.routes.dispose();
     },
   };
 }

@@ -11,6 +11,7 @@ import { nativeCode, type NativeError } from "./failure.ts";
 import { TurnMirror, type RawItem } from "./mirror.ts";
 import type { RolloutTail } from "./rollout-tail.ts";
 import type { OpenThread } from "./threads.ts";
+import type { WiredTurn } from "./wire.ts";
 
 export interface NativeEnd {
   status: "completed" | "interrupted" | "failed";
@@ -102,6 +103,8 @@ export interface NativeTurnWatcher {
   onMessage(message: AgentMessage): void;
   /** Codex compacted the thread inside the turn. */
   onCompacted(): void;
+  /** Where the gateway tells of requests, and offers compactions to the engine. */
+  wired?: Pick<WiredTurn, "takeAnswer"> | undefined;
 }
 
 export class NativeTurn implements ThreadListener {
@@ -326,13 +329,14 @@ export class NativeTurn implements ThreadListener {
     this.#responses += 1;
     this.#unreached = 0;
     // The first was told of before the turn began; what a later one held is what was said until it was answered.
-    if (this.#responses > 1) this.#turn.receipt({});
+    const { wired } = this.#watcher;
+    if (this.#responses > 1 && !wired) this.#turn.receipt({});
     if (this.#responses > this.#turn.maxSteps) this.#exceeds.resolve("exceeded");
     this.#mirror.response(usage);
     if (!usage) return;
     this.usage = usage;
     this.#watcher.thread.tokens = usage.totalTokens;
-    this.#turn.receipt({ usage });
+    if (!wired) this.#turn.receipt({ usage });
     this.#emit({ type: "usage", usage });
   }
 
@@ -366,17 +370,25 @@ export class NativeTurn implements ThreadListener {
       backend: BACKEND,
       ownsCompaction,
     };
+    const { wired, thread } = this.#watcher;
+    const started = (): void =>
+      this.#emit({ type: "compaction.started", ...about, tokensBefore: this.#tokensBefore });
     if (state === "started") {
       this.#compacting = Promise.withResolvers();
-      this.#tokensBefore = this.#watcher.thread.tokens ?? 0;
-      return this.#emit({ type: "compaction.started", ...about, tokensBefore: this.#tokensBefore });
+      this.#tokensBefore = thread.tokens ?? 0;
+      // Whose it is shows when it has ended.
+      if (!wired) started();
+      return;
     }
     this.compacted = true;
     this.#compacting?.resolve();
     this.#compacting = undefined;
-    const tokens = { tokensBefore: this.#tokensBefore, tokensAfter: this.#watcher.thread.tokens ?? 0 };
+    // The host has told of the engine's answer.
+    if (wired?.takeAnswer() === true) return;
+    if (wired) started();
+    const tokens = { tokensBefore: this.#tokensBefore, tokensAfter: thread.tokens ?? 0 };
     this.#emit({ type: "compaction.completed", ...about, ...tokens, handledBy: BACKEND });
-    if (this.#turn.engine.governs)
+    if (this.#turn.engine.governs && !wired)
       this.#notice(
         "native_compaction",
         `Codex compacted its thread by itself, which the engine ${engineId} did not ask for; the next turn begins a thread anew from the engine's context.`,

@@ -1,5 +1,6 @@
 /** What the host gives the runtime. */
 import type { ModelInfo } from "../../contract/model.ts";
+import type { ModelGateway } from "../../contract/wire.ts";
 import type { Endpoint } from "./thread.ts";
 
 export interface CodexOptions {
@@ -11,7 +12,11 @@ export interface CodexOptions {
   /** Where the model is served; undefined where Codex's own login is to be used. Throws what resolving a model throws. */
   endpoint(model: ModelInfo): Endpoint | undefined;
   /** How a context reaches Codex's model; undefined: as the engine names epochs or not. */
-  seam?: "thread" | "projection" | undefined;
+  seam?: "thread" | "projection" | "wire" | undefined;
+  /** The model gateway, for the seam `wire`. Throws `gateway_failed`. */
+  gateway?: (() => Promise<ModelGateway>) | undefined;
+  /** `own`: Codex compacts its threads as it does by itself, and the engine is asked for the summaries (seam `wire`). */
+  compaction?: "none" | "own" | undefined;
   sandbox?: "read-only" | "workspace-write" | "danger-full-access" | undefined;
   log: {
     debug(line: string, fields: Record<string, unknown>): void;

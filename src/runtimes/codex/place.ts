@@ -1,7 +1,8 @@
 /** Where a turn of the host runs on Codex: the session's thread with what it lacked, or one of the turn's own. */
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
-import type { AssembledContext, HarnessTurn } from "../../contract/harness.ts";
+import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import type { WireRoute } from "../../contract/wire.ts";
 import { extended, type Held, NOTHING_HELD } from "../../native/held.ts";
 import { isAdopted, takeOver } from "./adopted.ts";
 import type { AppServer, AppServers } from "./app-server.ts";
@@ -11,6 +12,7 @@ import { fragmentItems } from "./items.ts";
 import type { CodexOptions } from "./options.ts";
 import { projectContextEngineAssemblyForCodex } from "./projection.ts";
 import {
+  closedBinding,
   identityOf,
   isTheirs,
   openBinding,
@@ -18,22 +20,34 @@ import {
   standingOf,
   startParams,
   unassembledStanding,
+  wireStanding,
   type Standing,
   type ThreadIdentity,
   type ThreadSettings,
 } from "./thread.ts";
 import type { LostThread, OpenThread, Threads } from "./threads.ts";
+import type { WireRoutes } from "./wire.ts";
+
+/** What Codex speaks with a model. */
+const WIRE_API = "openai-responses";
+/** Where the gateway listens is another place in each process, and no other way to the model. */
+const ON_THE_WIRE = "wire";
 
 export interface TurnSurroundings extends CodexOptions {
   servers: AppServers;
   catalogs: CatalogFiles;
   threads: Threads;
+  routes: WireRoutes;
 }
+
+type PlaceSeam = "thread" | "projection" | "wire";
 
 export interface Place {
   server: AppServer;
   thread: OpenThread;
-  seam: "thread" | "projection";
+  seam: PlaceSeam;
+  /** The thread's way through the model gateway, on the wire. */
+  route: WireRoute | undefined;
   /** The thread began with this turn. */
   isNew: boolean;
   /** It is the user's own. */
@@ -59,26 +73,29 @@ export async function openPlace(
   context: AssembledContext,
   around: TurnSurroundings,
 ): Promise<Place> {
-  const seam = seamOf(turn, context, around);
+  const wanted = seamOf(turn, context, around);
   const server = await around.servers.get(turn.signal);
   const drift = around.servers.takeDrift(server);
   if (drift !== undefined) await turn.emit({ type: "notice", kind: "codex", detail: drift });
   if (context.messages.length <= context.historyCount)
     throw new PagurusError("internal", "The assembled context has no live turn.");
-  const opening = new Opening(turn, context, around, server);
+  const route = await wayOf(turn, wanted, around);
+  const opening = new Opening(turn, context, around, server, route);
   let place: Place;
   try {
-    place = seam === "projection" ? await opening.projected() : await opening.bound();
+    place = wanted === "projection" ? await opening.projected() : await opening.bound();
   } catch (error) {
     opening.giveUp();
     throw error;
+  } finally {
+    if (route) await around.routes.giveUp(route);
   }
   around.log.debug("codex context engine assemble applied", {
     sessionId: turn.sessionId,
     turnId: turn.turnId,
     engineId: turn.engine.id,
     threadId: place.thread.id,
-    seam,
+    seam: place.seam,
     assembledMessageCount: context.messages.length,
     estimatedTokens: context.estimatedTokens,
     hasSystemPromptAddition: context.hasSystemPromptAddition === true,
@@ -86,24 +103,65 @@ export async function openPlace(
   return place;
 }
 
-function seamOf(
-  turn: HarnessTurn,
-  context: AssembledContext,
-  { seam }: TurnSurroundings,
-): "thread" | "projection" {
-  if (!turn.engine.governs || context.degraded !== undefined) return "thread";
+function seamOf(turn: HarnessTurn, context: AssembledContext, { seam }: TurnSurroundings): PlaceSeam {
+  if (!turn.engine.governs) return "thread";
+  // The gateway asks anew for each request.
+  if (seam === "wire") return seam;
+  if (context.degraded !== undefined) return "thread";
   return seam ?? (context.projection?.epoch === undefined ? "projection" : "thread");
 }
 
+/** The turn's way through the gateway, or why there is none, in words. */
+async function routeFor(
+  turn: HarnessTurn,
+  { routes, endpoint }: TurnSurroundings,
+): Promise<WireRoute | string> {
+  if (!routes.canOpen) return "the host has no model gateway";
+  if (endpoint(turn.model) === undefined)
+    return `Codex's own login does not pass the model gateway (give the host a key for ${turn.model.ref})`;
+  try {
+    return await routes.of(turn.binding()?.nativeId, turn.sessionKey);
+  } catch (error) {
+    return `the model gateway could not be opened: ${toPagurusError(error).message.replace(/\.$/, "")}`;
+  }
+}
+
+/**
+ * Undefined where the turn needs none, or goes on without one, which is said. A model of another protocol is asked by the
+ * gateway whoever has the context. Throws `runtime_unsupported`.
+ */
+async function wayOf(
+  turn: HarnessTurn,
+  seam: PlaceSeam,
+  around: TurnSurroundings,
+): Promise<WireRoute | undefined> {
+  const isForeign = turn.model.api !== WIRE_API;
+  if (seam !== "wire" && !isForeign) return undefined;
+  const route = await routeFor(turn, around);
+  if (typeof route !== "string") return route;
+  if (isForeign) {
+    const sentence = `Codex speaks the Responses API and ${turn.model.ref} another protocol, and ${route}; choose another runtime or model.`;
+    throw new PagurusError("runtime_unsupported", sentence);
+  }
+  turn.degrade("assemble", `the context goes into the thread, not over the wire: ${route}`);
+  return undefined;
+}
+
 export async function threadSettings(
-  about: { model: HarnessTurn["model"]; governs: boolean; permissionMode?: HarnessTurn["permissionMode"] },
+  about: {
+    model: HarnessTurn["model"];
+    governs: boolean;
+    permissionMode?: HarnessTurn["permissionMode"];
+    /** Codex's own compaction is not kept away. */
+    compacts?: boolean;
+  },
   around: Pick<TurnSurroundings, "endpoint" | "catalogs" | "sandbox">,
 ): Promise<Pick<ThreadSettings, "endpoint" | "catalogFile" | "sandbox">> {
-  const { model, governs, permissionMode } = about;
+  const { model, governs, permissionMode, compacts } = about;
   const readOnly = permissionMode === "read-only" || permissionMode === "deny";
   return {
     endpoint: around.endpoint(model),
-    catalogFile: governs ? await around.catalogs.file(model.id) : undefined,
+    catalogFile: governs && compacts !== true ? await around.catalogs.file(model.id) : undefined,
     sandbox: readOnly ? "read-only" : (around.sandbox ?? "workspace-write"),
   };
 }
@@ -113,17 +171,28 @@ class Opening {
   readonly #context: AssembledContext;
   readonly #around: TurnSurroundings;
   readonly #server: AppServer;
+  readonly #route: WireRoute | undefined;
+  /** What the thread holds is of no interest: the gateway gives the model the engine's context. */
+  readonly #isWired: boolean;
   readonly #history: readonly AgentMessage[];
   /** What the turn has done so far, where it goes on on another thread. */
   readonly #done: readonly AgentMessage[];
   readonly #inputs: readonly UserMessage[];
   readonly #opened: OpenThread[] = [];
 
-  constructor(turn: HarnessTurn, context: AssembledContext, around: TurnSurroundings, server: AppServer) {
+  constructor(
+    turn: HarnessTurn,
+    context: AssembledContext,
+    around: TurnSurroundings,
+    server: AppServer,
+    route: WireRoute | undefined,
+  ) {
     this.#turn = turn;
     this.#context = context;
     this.#around = around;
     this.#server = server;
+    this.#route = route;
+    this.#isWired = route !== undefined && turn.engine.governs;
     const { messages, historyCount } = context;
     const live = messages.slice(historyCount).filter(isConversation);
     const done = live.findLastIndex(({ role }) => role !== "user") + 1;
@@ -140,19 +209,13 @@ class Opening {
   /** The session's thread, with what it lacks of the history; a new one where it cannot go on. */
   async bound(): Promise<Place> {
     const turn = this.#turn;
+    const route = this.#route;
     const keeps = !turn.engine.governs;
-    const said = [...this.#history, ...this.#done];
+    // On the wire a thread is told nothing but what a thread before it has done in this very turn.
+    const said = this.#isWired ? this.#done : [...this.#history, ...this.#done];
     const settings = await this.#settings(false);
-    const identity = identityOf(turn, this.#context, settings.endpoint?.baseUrl ?? "");
     const { threads } = this.#around;
-    const found = turn.binding();
-    const binding = isAdopted(found)
-      ? await takeOver(found, { turn, identity, settings, server: this.#server, threads })
-      : found;
-    const standing =
-      this.#context.degraded === undefined || keeps
-        ? standingOf(binding, identity, said, keeps)
-        : unassembledStanding(binding, identity);
+    const { binding, standing, identity } = await this.#standing(settings, said);
     const going = standing.bound ? await this.#goOn(standing, settings) : undefined;
     if (going && !("lost" in going)) return { ...going, keeps };
     const thread = await this.#start(settings);
@@ -163,13 +226,41 @@ class Opening {
       before: binding?.nativeId,
       reason: standing.bound ? "Codex cannot go on with the thread" : standing.reason,
     });
+    if (route) this.#around.routes.keep(thread.id, route);
     if (going) await this.#tellLost(going);
     if (binding && !isTheirs(binding) && going?.isHeld !== true)
       threads.leave(this.#server, binding.nativeId);
-    turn.bind(openBinding(thread.id, identity, turn.turnId));
+    turn.bind(this.#bindingTo(thread.id, identity));
     await this.#inject(thread, said);
-    const held = keeps ? undefined : extended(NOTHING_HELD, said);
+    const held = keeps || this.#isWired ? undefined : extended(NOTHING_HELD, said);
     return this.#place({ thread, isNew: true, keeps, identity, held }, settings);
+  }
+
+  async #standing(
+    settings: ThreadSettings,
+    said: readonly AgentMessage[],
+  ): Promise<{ binding: HarnessBinding | undefined; standing: Standing; identity: ThreadIdentity }> {
+    const turn = this.#turn;
+    const context = this.#context;
+    const isPlain = context.degraded !== undefined;
+    const keeps = !turn.engine.governs;
+    const place = this.#route ? ON_THE_WIRE : (settings.endpoint?.baseUrl ?? "");
+    const identity = identityOf(turn, this.#isWired ? { system: context.system } : context, place);
+    const found = turn.binding();
+    const { threads } = this.#around;
+    const binding = isAdopted(found)
+      ? await takeOver(found, { turn, identity, settings, server: this.#server, threads })
+      : found;
+    if (this.#isWired) return { binding, identity, standing: wireStanding(binding, identity, isPlain) };
+    const standing =
+      !isPlain || keeps ? standingOf(binding, identity, said, keeps) : unassembledStanding(binding, identity);
+    return { binding, standing, identity };
+  }
+
+  /** On the wire nobody minds how a turn on the thread has ended. */
+  #bindingTo(nativeId: string, identity: ThreadIdentity, theirs = false): HarnessBinding {
+    if (this.#isWired) return closedBinding(nativeId, identity, { isTheirs: theirs });
+    return openBinding(nativeId, identity, this.#turn.turnId, theirs);
   }
 
   /** The thread as it is, after a restart of either side too, or why not. */
@@ -180,6 +271,9 @@ class Opening {
     const turn = this.#turn;
     const { threads } = this.#around;
     const { nativeId, identity, held, delta, isCompacted, isTheirs: theirs } = standing;
+    const route = this.#route;
+    if (route && threads.has(this.#server, nativeId) && !this.#around.routes.has(nativeId))
+      return { isHeld: false, lost: "does not know the way to the model any more" };
     const thread =
       threads.use(this.#server, nativeId) ??
       (await threads.resume(
@@ -189,7 +283,8 @@ class Opening {
       ));
     if ("lost" in thread) return thread;
     this.#opened.push(thread);
-    turn.bind(openBinding(nativeId, identity, turn.turnId, theirs));
+    if (route) this.#around.routes.keep(nativeId, route);
+    turn.bind(this.#bindingTo(nativeId, identity, theirs));
     const lost = isCompacted ? turn.fragmentsLost() : [];
     if (lost.length > 0) await threads.injectItems(this.#server, nativeId, fragmentItems(lost), turn.signal);
     await this.#inject(thread, delta);
@@ -240,13 +335,21 @@ class Opening {
     const none = { isTheirs: false, identity: undefined, held: undefined, words: undefined, given: 0 };
     known.thread.tokens ??= this.#context.estimatedTokens;
     const inputs = this.#inputs;
-    return { server: this.#server, seam: "thread", keeps: false, sandbox, inputs, ...none, ...known };
+    const route = this.#route;
+    const seam = this.#isWired ? ("wire" as const) : ("thread" as const);
+    return { server: this.#server, seam, route, keeps: false, sandbox, inputs, ...none, ...known };
   }
 
   async #settings(ephemeral: boolean): Promise<ThreadSettings> {
     const { permissionMode, model, engine } = this.#turn;
-    const known = await threadSettings({ model, governs: engine.governs, permissionMode }, this.#around);
-    return { ...known, developerInstructions: this.#context.system, ephemeral };
+    // Where the engine's context goes into the thread it must never be compacted.
+    const compacts = this.#isWired && this.#around.compaction === "own";
+    const about = { model, governs: engine.governs, permissionMode, compacts };
+    const known = await threadSettings(about, this.#around);
+    const told = { ...known, developerInstructions: this.#context.system, ephemeral };
+    if (!this.#route) return told;
+    const { baseUrl, headers } = this.#route;
+    return { ...told, isWired: true, endpoint: { baseUrl, headers: { ...headers } } };
   }
 
   async #start(settings: ThreadSettings): Promise<OpenThread> {

@@ -54,7 +54,7 @@ export class TurnRunner {
         if (again || turn.signal.aborted) throw failure;
         // Codex had ended between turns, unnoticed until it was asked.
         if (before?.isAlive === false && begun?.hasStarted !== true) continue;
-        if (failure.code === "context_overflow")
+        if (failure.code === "context_overflow" && begun?.isWired !== true)
           context = await turn.assemble({ overflow: { message: failure.message } });
         // What it has done must not be done again.
         else if (!(error instanceof RpcError) || begun?.hasStarted === true) throw failure;

@@ -5,6 +5,7 @@
 import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { ToolSpec } from "../../contract/tool.ts";
+import { NO_COMPACTION } from "./catalog.ts";
 import { extended, hashOf, type Held, NOTHING_HELD } from "../../native/held.ts";
 import type {
   DynamicToolSpec,
@@ -154,6 +155,24 @@ export function unassembledStanding(binding: HarnessBinding | undefined, identit
   };
 }
 
+/**
+ * The same on the wire, where neither what a thread holds nor an epoch is of interest. `isPlain`: the engine could not be
+ * asked, and what it says beside the instructions is not known.
+ */
+export function wireStanding(
+  binding: HarnessBinding | undefined,
+  identity: ThreadIdentity,
+  isPlain: boolean,
+): Standing {
+  const state = binding && readState(binding);
+  if (!binding || !state) return { bound: false, reason: "no thread is bound" };
+  const { instructions, isTheirs = false } = state;
+  const now = isPlain ? { ...identity, instructions } : identity;
+  for (const [field, reason] of DIFFERENCES) if (state[field] !== now[field]) return { bound: false, reason };
+  const { nativeId } = binding;
+  return { bound: true, nativeId, identity: now, held: undefined, delta: [], isCompacted: false, isTheirs };
+}
+
 /** While a turn runs on the thread. */
 export function openBinding(
   nativeId: string,
@@ -187,11 +206,15 @@ export interface Endpoint {
 const PROVIDER_ID = "pagurus";
 /** Calls in all as in our own loop; Codex's defaults keep a user waiting for half a minute. */
 const MOST_RETRIES = 4;
+/** Behind the gateway, which asks again by itself until an answer has begun: for those that were cut. */
+const MOST_RETRIES_WIRED = 2;
 
 export interface ThreadSettings {
   endpoint: Endpoint | undefined;
   /** File of a model catalog under which Codex does not compact by itself; absent where it keeps its own ways. */
   catalogFile: string | undefined;
+  /** The endpoint is a route through the model gateway. */
+  isWired?: boolean;
   developerInstructions: string;
   sandbox: "read-only" | "workspace-write" | "danger-full-access";
   ephemeral: boolean;
@@ -206,7 +229,11 @@ function dynamicTools(specs: readonly ToolSpec[]): DynamicToolSpec[] {
   }));
 }
 
-function threadConfig({ endpoint, catalogFile }: Pick<ThreadSettings, "endpoint" | "catalogFile">): {
+function threadConfig({
+  endpoint,
+  catalogFile,
+  isWired,
+}: Pick<ThreadSettings, "endpoint" | "catalogFile" | "isWired">): {
   [key: string]: JsonValue;
 } {
   const provider: JsonValue | undefined = endpoint && {
@@ -216,7 +243,7 @@ function threadConfig({ endpoint, catalogFile }: Pick<ThreadSettings, "endpoint"
     http_headers: endpoint.headers,
     // Codex tells nobody of these, and multiplies both.
     request_max_retries: 0,
-    stream_max_retries: MOST_RETRIES,
+    stream_max_retries: isWired === true ? MOST_RETRIES_WIRED : MOST_RETRIES,
   };
   return {
     // The host's instructions hold the project's own files already.
@@ -224,7 +251,7 @@ function threadConfig({ endpoint, catalogFile }: Pick<ThreadSettings, "endpoint"
     // A thread that the host puts away leaves the child's memory at once.
     thread_unload_delay_secs: 0,
     ...(provider ? { model_providers: { [PROVIDER_ID]: provider } } : {}),
-    ...(catalogFile === undefined ? {} : { model_catalog_json: catalogFile }),
+    ...(catalogFile === undefined ? {} : { model_catalog_json: catalogFile, ...NO_COMPACTION }),
   };
 }
 

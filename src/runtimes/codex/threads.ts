@@ -45,6 +45,12 @@ export interface LostThread {
 export class Threads {
   /** By child: another one knows nothing of them. */
   readonly #open = new WeakMap<AppServer, Map<string, OpenThread>>();
+  readonly #onGone: (id: string) => void;
+
+  /** `onGone` is told of each thread that a child has no more. */
+  constructor(onGone: (id: string) => void = () => undefined) {
+    this.#onGone = onGone;
+  }
 
   /** Whether this child has it open. */
   has(server: AppServer, id: string): boolean {
@@ -136,6 +142,7 @@ export class Threads {
       open.delete(id);
       const params: ThreadUnsubscribeParams = { threadId: id };
       server.request("thread/unsubscribe", params, { deadlineMs: REQUEST_MS }).catch(() => undefined);
+      this.#onGone(id);
     }
   }
 
@@ -144,6 +151,7 @@ export class Threads {
     this.#of(server).delete(threadId);
     const params: ThreadArchiveParams = { threadId };
     server.request("thread/archive", params, { deadlineMs: REQUEST_MS }).catch(() => undefined);
+    this.#onGone(threadId);
   }
 
   #of(server: AppServer): Map<string, OpenThread> {

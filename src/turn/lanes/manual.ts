@@ -1,4 +1,3 @@
-import { builtInCompaction } from "../../compaction/built-in.ts";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { TurnEvent } from "../../contract/events.ts";
 import type { CompactionReport } from "../../contract/host.ts";
@@ -6,15 +5,11 @@ import type { HarnessBinding, NativeCompaction } from "../../contract/harness.ts
 import { readBinding } from "../../session/bindings.ts";
 import { checkCompactionOwner } from "../admit.ts";
 import { readContext } from "../context-slice.ts";
-import { CostGate, costLimits } from "../cost.ts";
-import { EngineContext } from "../engine-context.ts";
 import { checkHostRequirements } from "../host-requirements.ts";
-import type { Guard } from "../guard.ts";
-import { lookGuard, surroundings, type Surroundings } from "../inspect.ts";
-import { LiveSession } from "../live-session.ts";
-import { completionReceipt, lastUsageOf } from "../receipt-sink.ts";
+import { surroundings } from "../inspect.ts";
 import type { AgentHost } from "../scope.ts";
 import { runtimeKeepsContext } from "../native-context.ts";
+import { noteDegradations, openLane } from "./between-turns.ts";
 import { compactInRuntime, compactThread } from "./native.ts";
 import { compactQueued } from "./queued.ts";
 import type { LaneScope } from "./scope.ts";
@@ -35,7 +30,7 @@ export async function compactManually(
 ): Promise<CompactionReport> {
   const sessionKey = request.sessionKey ?? "main";
   const around = await surroundings(host, { cwd: request.cwd, sessionKey, turnId: "manual" });
-  const { engine, harness, model, cwd, tokenBudget } = around;
+  const { engine, harness, model, cwd } = around;
   checkHostRequirements(engine, harness, "compaction", { harnesses: host.harnesses, model });
   checkCompactionOwner(host, engine);
   if (!host.store.find(sessionKey)) {
@@ -44,31 +39,12 @@ export async function compactManually(
       `There is no session "${sessionKey}" to compact; see pagurus sessions list.`,
     );
   }
-  const session = new LiveSession(host.store.openWriter(sessionKey, { cwd, deadlineMs: 1_000 }));
+  const signal = request.signal ?? new AbortController().signal;
+  const scope = openLane(host, around, { sessionKey, signal, emit });
+  const { guard, session, context } = scope;
   try {
-    const guard = lookGuard(host, engine.info.id, "manual", (degradation) =>
-      emit({ type: "context.degraded", ...degradation }),
-    );
-    const context = manualContext(host, around, session, guard);
-    guard.frame = () => ({
-      memorySections: around.memorySections,
-      delegateCompaction: (params) => builtInCompaction(params, context.runtime()),
-    });
     const { messages } = readContext(session.writer, model.contextWindow);
     const currentTokens = context.runtime().tokens(messages);
-    const signal = request.signal ?? new AbortController().signal;
-    const scope: LaneScope = {
-      host,
-      engine,
-      harness,
-      model,
-      guard,
-      session,
-      context,
-      tokenBudget,
-      signal,
-      emit,
-    };
     const kept = runtimeKeepsContext(harness, engine)
       ? await compactInRuntime(scope, cwd, currentTokens)
       : undefined;
@@ -83,11 +59,7 @@ export async function compactManually(
     if (!compacted && signal.aborted) {
       throw new PagurusError("turn_aborted", "The compaction was aborted; the conversation is as it was.");
     }
-    // Like a turn's, so that status tells them.
-    for (const { stage, reason: why, engineId } of guard.degraded) {
-      const data = { stage, reason: why, engineId };
-      session.writer.append({ type: "custom", customType: "pagurus.degraded", data });
-    }
+    noteDegradations(scope);
     const native = compacted ? await nativeCompaction(scope, cwd, binding) : undefined;
     return {
       compacted,
@@ -128,41 +100,4 @@ async function nativeCompaction(
     });
   }
   return native;
-}
-
-/** What the engine is given; the summary's own calls are receipts and costs of the session. */
-function manualContext(
-  host: AgentHost,
-  around: Surroundings,
-  session: LiveSession,
-  guard: Guard,
-): EngineContext {
-  const { engine, harness, model, cwd, tokenBudget } = around;
-  const { sessionKey } = session.writer.record;
-  const turnId = `compaction-${host.newTurnId()}`;
-  const limits = costLimits(undefined, host.config.agents?.defaults?.maxCost);
-  const turn = { turnId, runtime: harness.id, engine: engine.info.id, tokenBudget };
-  const context = new EngineContext({
-    host,
-    engine,
-    model,
-    harness,
-    cwd,
-    tokenBudget,
-    cost: new CostGate({
-      limits,
-      model,
-      turnId,
-      ledger: host.spend,
-      sessionId: () => session.writer.record.sessionId,
-    }),
-    session: () => ({ record: session.writer.record, sessionKey, cursor: session.writer.cursor }),
-    onFileFailure: (reason) => guard.degrade("transcript", reason),
-    onCompletion: (asked, result) => {
-      const receipts = host.receipts(session.writer.record);
-      receipts.append(completionReceipt(receipts, asked, result, turn));
-    },
-  });
-  context.noteUsage(lastUsageOf(host.receipts(session.writer.record), model));
-  return context;
 }

@@ -27,6 +27,10 @@ export interface ClaudeHostOptions {
   /** The program that plays Claude Code; default: the real one. */
   command?: string;
   permission?: "ask" | "deny" | "auto" | "read-only";
+  /** How the engine's context reaches Claude Code; default: its session file. */
+  context?: "wire";
+  /** The model gateway keeps each request, byte for byte. */
+  capture?: boolean;
   /** Entries of `plugins.entries` beside Claude Code's. */
   plugins?: Record<string, unknown>;
   more?: Partial<PagurusOptions>;
@@ -74,7 +78,7 @@ export class ClaudeBench {
   /** What `pagurus.json` holds for a host of these options. */
   config(options: ClaudeHostOptions = {}): object {
     const { slot = "lossless", engine, modelId = "unknown-model", contextWindow = 200_000 } = options;
-    const { runtime = "claude-cli", command = claudeBinary(), permission = "auto" } = options;
+    const { runtime = "claude-cli", command = claudeBinary(), permission = "auto", context } = options;
     return {
       models: {
         providers: {
@@ -96,8 +100,12 @@ export class ClaudeBench {
       },
       plugins: {
         slots: { contextEngine: engine?.info.id ?? slot },
-        entries: { ...options.plugins, "claude-cli": { config: { command } } },
+        entries: {
+          ...options.plugins,
+          "claude-cli": { config: { command, ...(context === undefined ? {} : { context }) } },
+        },
       },
+      ...(options.capture === true ? { gateway: { capture: { maxBytes: 4 * 1024 ** 3 } } } : {}),
       logging: { level: "debug" },
     };
   }

@@ -27,7 +27,9 @@ export interface CodexHostOptions {
   /** The program that plays Codex; default: the real one. */
   command?: string;
   /** How the engine's context reaches Codex; default: as the engine names epochs. */
-  seam?: "thread" | "projection";
+  seam?: "thread" | "projection" | "wire";
+  /** The model gateway keeps each request, byte for byte. */
+  capture?: boolean;
   /** Entries of `plugins.entries` beside Codex's. */
   plugins?: Record<string, unknown>;
   more?: Partial<PagurusOptions>;
@@ -110,6 +112,7 @@ export class CodexBench {
           codex: { config: { command, sandbox: "danger-full-access", context: options.seam } },
         },
       },
+      ...(options.capture === true ? { gateway: { capture: { maxBytes: 4 * 1024 ** 3 } } } : {}),
       logging: { level: "debug" },
     };
   }

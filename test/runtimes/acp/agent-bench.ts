@@ -9,6 +9,9 @@ import type { ContextEngine } from "../../../src/contract/engine.ts";
 import type { TurnEvent } from "../../../src/contract/events.ts";
 import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
 import type { RunRequest } from "../../../src/contract/run.ts";
+import type { ModelGateway } from "../../../src/contract/wire.ts";
+import { createAcpHarness } from "../../../src/runtimes/acp/harness.ts";
+import { readAcpSettings } from "../../../src/runtimes/acp/settings.ts";
 
 export const AGENT = fileURLToPath(new URL("agent.child.ts", import.meta.url));
 export const REF = "local/model";
@@ -41,6 +44,8 @@ interface Options {
   engine?: ContextEngine;
   permission?: string;
   entry?: object;
+  /** In the place of the host's. */
+  gateway?: ModelGateway;
   more?: Partial<PagurusOptions>;
 }
 
@@ -50,6 +55,7 @@ export async function hostOf({
   engine,
   permission = "auto",
   entry,
+  gateway,
   more,
 }: Options = {}): Promise<Pagurus> {
   const mine = {
@@ -60,9 +66,21 @@ export async function hostOf({
     startSeconds: 5,
     ...entry,
   };
+  const env = { PATH: process.env["PATH"], HOME: bench.root, PAGURUS_NO_PROBE: "1" };
+  const quiet = (): void => undefined;
+  const harness =
+    gateway &&
+    createAcpHarness({
+      ...readAcpSettings({ agents: { mine } }),
+      env,
+      endpoint: () => ({ baseUrl: "http://127.0.0.1:9/v1", headers: { authorization: "Bearer k" } }),
+      gateway: () => Promise.resolve(gateway),
+      log: { debug: quiet, warn: quiet },
+    });
   const host = await createPagurus({
     home: join(bench.root, "home"),
-    env: { PATH: process.env["PATH"], HOME: bench.root, PAGURUS_NO_PROBE: "1" },
+    env,
+    ...(harness ? { harnesses: [harness] } : {}),
     ...(engine ? { engines: { [engine.info.id]: () => engine } } : {}),
     config: {
       models: {
@@ -84,7 +102,7 @@ export async function hostOf({
       },
       plugins: {
         slots: { contextEngine: engine?.info.id ?? slot },
-        entries: { acp: { config: { agents: { mine } } } },
+        entries: { acp: gateway ? { enabled: false } : { config: { agents: { mine } } } },
       },
       logging: { level: "silent" },
     },

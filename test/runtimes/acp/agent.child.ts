@@ -30,6 +30,7 @@ const fail = (id: number | undefined, code: number, message: string, data?: unkn
   send({ id, error: { code, message, ...(data === undefined ? {} : { data }) } });
 
 let asked = 0;
+let provider: { baseUrl: string; headers: Record<string, string> } | undefined;
 const open = new Map<number, (answer: Message) => void>();
 const cancels = new Map<string, () => void>();
 
@@ -171,8 +172,17 @@ const WAYS: Record<string, (id: number | undefined, sessionId: string) => Promis
   },
 };
 
+/** An agent that was pointed to an endpoint asks it once before it answers. */
+async function ask(): Promise<void> {
+  if (!provider) return;
+  const { baseUrl, headers } = provider;
+  const response = await fetch(`${baseUrl}/responses`, { method: "POST", headers, body: "{}" });
+  await response.text();
+}
+
 async function prompt(id: number | undefined, params: Params): Promise<void> {
   const sessionId = params.sessionId ?? "";
+  await ask();
   const words = params.prompt?.at(-1)?.text ?? "";
   const named = Object.keys(WAYS).find((each) => words.includes(`!${each}`));
   if (named === undefined) {
@@ -195,6 +205,7 @@ function begin(id: number | undefined, params: Params): void {
   note({
     new: sessionId,
     system: params["systemPrompt"] !== undefined,
+    said: params["systemPrompt"],
     servers: params.mcpServers?.map(({ name }) => name),
   });
   const modes = { availableModes: [{ id: "careful", name: "Careful" }], currentModeId: "bold" };
@@ -205,11 +216,13 @@ function initialized(id: number | undefined): void {
   if (way === "noise") for (let line = 0; line < 30; line += 1) process.stdout.write(`Welcome ${line}!\n`);
   if (way === "mute") return;
   if (way === "late") process.stdout.write("Loading...\n");
-  const sessionCapabilities = way === "closes" ? { close: {} } : {};
+  const isRouted = way.startsWith("routed");
+  const sessionCapabilities = way === "closes" ? { close: {} } : isRouted ? { systemPrompt: {} } : {};
   const agentCapabilities = {
     loadSession: way.startsWith("loads") || way === "dies at session/load",
     promptCapabilities: {},
     sessionCapabilities,
+    ...(isRouted ? { providers: {} } : {}),
   };
   const authMethods = [{ id: "sso", name: "Single sign-on" }];
   send({ id, result: { protocolVersion: way === "old" ? 7 : 1, agentCapabilities, authMethods } });
@@ -238,6 +251,14 @@ function handle({ id, method, params = {}, result }: Message): void {
       else say(params.sessionId ?? "", "Told again.");
       return send({ id, result: {} });
     }
+    case "providers/list": {
+      const supported = way === "routed elsewhere" ? ["bedrock"] : ["openai"];
+      return send({ id, result: { providers: [{ providerId: "main", supported }] } });
+    }
+    case "providers/set":
+      provider = { baseUrl: String(params["baseUrl"]), headers: params["headers"] as Record<string, string> };
+      note({ provider: params });
+      return send({ id, result: {} });
     case "session/set_mode":
       return note({ mode: params["modeId"] });
     case "session/close":

@@ -10,6 +10,10 @@ test("what is set is taken, and nothing set is no setting", () => {
     sandbox: "read-only",
     seam: "projection",
   });
+  assert.deepEqual(readCodexSettings({ context: "wire", compaction: "own" }), {
+    seam: "wire",
+    compaction: "own",
+  });
 });
 
 for (const [config, sentence] of [
@@ -17,7 +21,8 @@ for (const [config, sentence] of [
     { sandbox: "readonly" },
     'config.sandbox is "readonly"; give one of: read-only, workspace-write, danger-full-access.',
   ],
-  [{ context: "wire" }, 'config.context is "wire"; give one of: thread, projection.'],
+  [{ context: "http" }, 'config.context is "http"; give one of: thread, projection, wire.'],
+  [{ compaction: true }, "config.compaction is of type boolean; give one of: none, own."],
   [{ command: 3 }, "config.command is of type number; give one of: a path, a name."],
 ] as const)
   test(`${JSON.stringify(config)} is refused with what it may be`, () => {
@@ -29,13 +34,14 @@ for (const [config, sentence] of [
 
 test("a context that is told as text is declared so: another seam, and no epochs in a thread", () => {
   const unused = (): never => assert.fail("A declaration asks for nothing.");
-  const made = (seam?: "thread" | "projection") =>
+  const made = (seam?: "thread" | "projection" | "wire") =>
     createCodexHarness({ env: {}, home: "", endpoint: unused, log: { debug: unused, warn: unused }, seam });
   const epochs = "thread-bootstrap-projection";
   for (const [harness, seam, has] of [
     [made(), "thread", true],
     [made("thread"), "thread", true],
     [made("projection"), "projection", false],
+    [made("wire"), "wire", true],
   ] as const)
     assert.deepEqual([harness.seam, harness.capabilities.includes(epochs)], [seam, has]);
 });

@@ -48,6 +48,7 @@ function turnOf(
   play.turn = {
     sessionKey: "main",
     sessionId: "s",
+    hostAgentId: "main",
     turnId: "t",
     cwd: "/",
     model: MODEL,
@@ -72,6 +73,8 @@ function turnOf(
     fragments: [],
     additionalContext: null,
     fragmentsLost: () => [],
+    answerCompaction: () => Promise.resolve(undefined),
+    said: () => [],
     newestEntryId: () => undefined,
     assemble: (request) => {
       if (request?.overflow) play.overflows += 1;

@@ -1,0 +1,94 @@
+/**
+ * What a provider's prompt cache would make of the requests of a conversation. A request's bytes stand in the order in which
+ * providers cache them; of each, the longest beginning that one of the requests shortly before it had too is read from the cache.
+ */
+import type { WireApi } from "../../src/contract/wire.ts";
+
+/** Price of a token of input, where one that is neither read from the cache nor written to it costs 1. */
+interface Prices {
+  cached: number;
+  written: number;
+}
+
+/** As the providers publish them: a tenth for what is read; Anthropic takes a quarter more for what is written. */
+const PRICES: Partial<Record<WireApi, Prices>> = {
+  "anthropic-messages": { cached: 0.1, written: 1.25 },
+  "openai-responses": { cached: 0.1, written: 1 },
+};
+const CHARS_OF_A_TOKEN = 4;
+/** So many requests back something may still be cached; a compaction is a request in between. */
+const REMEMBERED = 4;
+
+export interface CacheFigures {
+  requests: number;
+  bytes: number;
+  /** Bytes of those that a cache has. */
+  cachedBytes: number;
+  /** Tokens of uncached price. */
+  cost: number;
+}
+
+type Fields = Record<string, unknown>;
+
+/** Marks say where a cache ends, not what is cached. */
+function withoutMarks(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutMarks);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(([key]) => key !== "cache_control");
+  return Object.fromEntries(entries.map(([key, each]) => [key, withoutMarks(each)]));
+}
+
+/** Tools, then instructions, then the conversation. */
+function cacheOrder(api: WireApi, body: Fields): string {
+  const parts =
+    api === "anthropic-messages"
+      ? [body["tools"], withoutBilling(body["system"]), body["messages"]]
+      : [body["tools"], body["instructions"], body["input"]];
+  return parts.map((part) => JSON.stringify(withoutMarks(part ?? null))).join("\n");
+}
+
+/** A line of the harness's own accounting that its provider does not show the model. */
+function withoutBilling(system: unknown): unknown {
+  if (!Array.isArray(system)) return system;
+  return system.filter(
+    (block) => !String((block as Fields)["text"]).startsWith("x-anthropic-billing-header"),
+  );
+}
+
+function sharedLength(one: string, other: string): number {
+  const most = Math.min(one.length, other.length);
+  let low = 0;
+  let high = most;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (one.slice(low, middle) === other.slice(low, middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Counts the requests of one conversation as they come. */
+export class CacheCounter {
+  /** Of the conversation. */
+  readonly main: CacheFigures = { requests: 0, bytes: 0, cachedBytes: 0, cost: 0 };
+  /** What it cost to compact it. */
+  readonly compaction: CacheFigures = { requests: 0, bytes: 0, cachedBytes: 0, cost: 0 };
+  readonly #api: WireApi;
+  #recent: string[] = [];
+
+  constructor(api: WireApi) {
+    this.#api = api;
+  }
+
+  take(body: Fields, isCompaction: boolean): void {
+    const text = cacheOrder(this.#api, body);
+    const cached = Math.max(0, ...this.#recent.map((before) => sharedLength(before, text)));
+    const { cached: read, written } = PRICES[this.#api] ?? { cached: 1, written: 1 };
+    const figures = isCompaction ? this.compaction : this.main;
+    figures.requests += 1;
+    figures.bytes += text.length;
+    figures.cachedBytes += cached;
+    figures.cost += (cached * read + (text.length - cached) * written) / CHARS_OF_A_TOKEN;
+    this.#recent = [...this.#recent, text].slice(-REMEMBERED);
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * The gateway in a process of its own, in front of the endpoint that its argument names: a route for each of as many harnesses as
+ * its second argument says, with a governor that lets all pass.
+ */
+import { createModelGateway } from "../../src/gateway/wire/gateway.ts";
+import { directAgents, directUpstream } from "../../src/gateway/wire/upstream/direct.ts";
+import { WrapObserver } from "../../src/gateway/wire/wrap/observer.ts";
+import { silentLogger } from "../../src/platform/log.ts";
+import { keepYoungGenerationSmall } from "../../src/platform/young-generation.ts";
+
+const [, , endpoint = "", routes = "1"] = process.argv;
+const upstream = directUpstream({ baseUrl: `${endpoint}/v1`, label: "bench", agents: directAgents() });
+const gateway = createModelGateway({
+  logger: silentLogger,
+  resolve: () => {
+    throw new Error("No model is asked for by name here.");
+  },
+});
+const opened = await Promise.all(
+  Array.from({ length: Number(routes) }, (_, index) =>
+    gateway.openRoute({
+      api: "openai-responses",
+      governor: new WrapObserver(upstream),
+      sessionKey: `session-${index}`,
+      runtime: "bench",
+    }),
+  ),
+);
+// As the command does once the host is loaded.
+keepYoungGenerationSmall();
+process.send?.({ baseUrl: opened[0]?.baseUrl, headers: opened.map(({ headers }) => headers) });
+process.on("disconnect", () => process.exit());

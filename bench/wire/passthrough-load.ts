@@ -1,0 +1,126 @@
+/** Asks for streams in a process of its own: so many at once, each slot one after the other, on a connection that it keeps. */
+import { connect, type Socket } from "node:net";
+
+export interface LoadJob {
+  baseUrl: string;
+  /** Of the slots, in turn. */
+  headers: readonly Record<string, string>[];
+  way: "paced" | "full";
+  /** Of each stream. */
+  events: number;
+  slots: number;
+  /** Streams of each slot. */
+  rounds: number;
+  /** Slots begin spread over this time, ms. */
+  spreadMs: number;
+  bodyBytes: number;
+}
+
+export interface LoadResult {
+  /** To the first byte of each answer, ms; of paced streams those alone that began while all slots had one. */
+  firstMs: number[];
+  /** From the request to the end of the answer, ms. */
+  totalMs: number[];
+  wallMs: number;
+  bytes: number;
+}
+
+const END = "\r\n0\r\n\r\n";
+
+/** Reads land in one buffer: the load is to take as little of the machine as it can. */
+const READS = Buffer.allocUnsafe(2 ** 16);
+
+const WORDS = "The keeper of the quay wrote down which ships had come, and when they were to leave again. ";
+
+/** A turn of a conversation as long as `bytes`. */
+function requestBody(bytes: number): Buffer {
+  const said = (role: string, text: string): string =>
+    `{"type":"message","role":"${role}","content":[{"type":"input_text","text":"${text}"}]}`;
+  const items = [said("developer", "Answer in one line.")];
+  for (let turn = 0; items.join().length < bytes * 0.9; turn++)
+    items.push(said(turn % 2 === 0 ? "user" : "assistant", WORDS.repeat(8)));
+  items.push(said("user", "And now?"));
+  const body = `{"model":"bench","stream":true,"input":[${items.join()}],"instructions":"`;
+  return Buffer.from(`${body.padEnd(bytes - 2, "x")}"}`);
+}
+
+class Slot {
+  readonly #socket: Socket;
+  readonly #request: Buffer;
+  readonly #job: LoadJob;
+  readonly #result: LoadResult;
+  #take: (piece: Buffer) => void = () => undefined;
+
+  constructor(job: LoadJob, index: number, result: LoadResult) {
+    this.#job = job;
+    this.#result = result;
+    const url = new URL(job.baseUrl);
+    const onread = {
+      buffer: READS,
+      callback: (length: number): boolean => {
+        this.#take(READS.subarray(0, length));
+        return true;
+      },
+    };
+    this.#socket = connect({ port: Number(url.port), host: url.hostname, noDelay: true, onread });
+    const own = Object.entries(job.headers[index % job.headers.length] ?? {}).map(
+      ([name, value]) => `${name}: ${value}\r\n`,
+    );
+    const head =
+      `POST /v1/responses?${job.way}=${job.events} HTTP/1.1\r\nhost: ${url.host}\r\n${own.join("")}` +
+      `content-type: application/json\r\ncontent-length: ${job.bodyBytes}\r\n\r\n`;
+    this.#request = Buffer.concat([Buffer.from(head), requestBody(job.bodyBytes)]);
+  }
+
+  async run(delayMs: number): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#socket.once("connect", () => resolve()).once("error", reject);
+    });
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    for (let round = 0; round < this.#job.rounds; round++) await this.#stream(round > 0);
+    this.#socket.destroy();
+  }
+
+  #stream(counts: boolean): Promise<void> {
+    const begun = performance.now();
+    let first = 0;
+    let tail = "";
+    return new Promise((resolve, reject) => {
+      const onCut = (): void => reject(new Error("A stream of the load was cut."));
+      this.#take = (piece) => {
+        if (first === 0) {
+          first = performance.now() - begun;
+          if (!piece.toString("latin1", 0, 12).endsWith("200")) reject(new Error("A request was refused."));
+        }
+        this.#result.bytes += piece.length;
+        tail = `${tail}${piece.toString("latin1", Math.max(0, piece.length - END.length))}`.slice(
+          -END.length,
+        );
+        if (tail !== END) return;
+        this.#socket.off("close", onCut);
+        if (counts) this.#result.firstMs.push(first);
+        if (counts) this.#result.totalMs.push(performance.now() - begun);
+        resolve();
+      };
+      this.#socket.once("close", onCut);
+      this.#socket.write(this.#request);
+    });
+  }
+}
+
+async function load(job: LoadJob): Promise<LoadResult> {
+  const result: LoadResult = { firstMs: [], totalMs: [], wallMs: 0, bytes: 0 };
+  const slots = Array.from({ length: job.slots }, (_, index) => new Slot(job, index, result));
+  const begun = performance.now();
+  await Promise.all(slots.map((slot, index) => slot.run((index * job.spreadMs) / job.slots)));
+  result.wallMs = performance.now() - begun;
+  return result;
+}
+
+process.on("message", (job: LoadJob) => {
+  load(job).then(
+    (result) => process.send?.(result),
+    (error: unknown) => process.send?.({ error: String(error) }),
+  );
+});
+process.on("disconnect", () => process.exit());

@@ -1,0 +1,168 @@
+/**
+ * What the gateway adds to answers that it only hands on: many paced streams at once with it and without, in turn within one
+ * run; and beside it what goes through where nobody paces. Endpoint, gateway and load are each a process.
+ */
+import { fork, type ChildProcess } from "node:child_process";
+import { join } from "node:path";
+import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";
+import type { LoadJob, LoadResult } from "./passthrough-load.ts";
+
+const STREAMS = 200;
+const PER_SECOND = 200;
+const PEER = "no proxy";
+/** As long as a harness's request is at the beginning of its work. */
+const BODY_BYTES = 64 * 1_024;
+const FIRST_P50_MS = 2;
+const FIRST_P99_MS = 10;
+const COMPLETION_PERCENT = 5;
+
+/** Where requests are sent, and what those of each harness carry. */
+interface Door {
+  baseUrl: string;
+  headers?: Record<string, string>[];
+}
+
+class Child {
+  readonly #process: ChildProcess;
+
+  constructor(script: string, args: readonly string[] = []) {
+    this.#process = fork(script, args, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  }
+
+  next<T>(): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const onExit = (code: number | null): void => reject(new Error(`A child ended early (${code}).`));
+      this.#process.once("exit", onExit);
+      this.#process.once("message", (message: T & { error?: string }) => {
+        this.#process.off("exit", onExit);
+        if (message.error === undefined) resolve(message);
+        else reject(new Error(message.error));
+      });
+    });
+  }
+
+  ask<T>(message: object): Promise<T> {
+    const answer = this.next<T>();
+    this.#process.send(message);
+    return answer;
+  }
+
+  end(): void {
+    this.#process.disconnect();
+  }
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((left, right) => left - right);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+type Job = Pick<LoadJob, "way" | "events" | "rounds" | "spreadMs">;
+
+interface Round {
+  gateway: LoadResult;
+  bare: LoadResult;
+}
+
+/** Both ways in turn: whatever else the machine does, it does to both. */
+async function rounds(
+  load: Child,
+  doors: { gateway: Door; bare: Door },
+  job: Job,
+  times: number,
+): Promise<Round[]> {
+  const ask = (door: Door): Promise<LoadResult> =>
+    load.ask({ headers: [{}], ...door, ...job, slots: STREAMS, bodyBytes: BODY_BYTES });
+  const done: Round[] = [];
+  for (let time = 0; time < times; time++) {
+    const before = time % 2 === 0 ? await ask(doors.bare) : undefined;
+    const gateway = await ask(doors.gateway);
+    done.push({ gateway, bare: before ?? (await ask(doors.bare)) });
+  }
+  return done;
+}
+
+/** The middle one of the rounds: what the machine does beside in one of them decides nothing. */
+function median(all: readonly Round[], pick: (round: Round) => number): number {
+  return quantile(all.map(pick), 0.5);
+}
+
+function pacedRows(all: readonly Round[]): BenchRow[] {
+  const name = `${STREAMS} streams of ${PER_SECOND} events a second`;
+  const row = (measure: string, value: number, unit: string): BenchRow => ({
+    measure: `${name}: ${measure}`,
+    value,
+    unit,
+  });
+  const first = (share: number, label: string): BenchRow =>
+    withPeer(
+      row(
+        `first byte, ${label}`,
+        median(all, ({ gateway }) => quantile(gateway.firstMs, share)),
+        "ms",
+      ),
+      PEER,
+      median(all, ({ bare }) => quantile(bare.firstMs, share)),
+    );
+  const added = (share: number): number =>
+    median(all, ({ gateway, bare }) => quantile(gateway.firstMs, share) - quantile(bare.firstMs, share));
+  const total = (of: LoadResult): number => quantile(of.totalMs, 0.5);
+  const percent = median(all, ({ gateway, bare }) => (total(gateway) / total(bare) - 1) * 100);
+  const completion = row(
+    "completion, p50",
+    median(all, ({ gateway }) => total(gateway)),
+    "ms",
+  );
+  const streams = all.reduce((sum, { gateway }) => sum + gateway.firstMs.length, 0);
+  return [
+    withTarget(row("added to the first byte, p50", added(0.5), "ms"), "<=", FIRST_P50_MS),
+    withTarget(row("added to the first byte, p99", added(0.99), "ms"), "<=", FIRST_P99_MS),
+    withTarget(row("added to completion", percent, "%"), "<=", COMPLETION_PERCENT),
+    first(0.5, "p50"),
+    first(0.99, "p99"),
+    withPeer(
+      completion,
+      PEER,
+      median(all, ({ bare }) => total(bare)),
+    ),
+    row(`streams that count, of each way, in ${all.length} rounds`, streams, "streams"),
+  ];
+}
+
+function fullRow(all: readonly Round[]): BenchRow {
+  const rate = ({ bytes, wallMs }: LoadResult): number => bytes / 2 ** 20 / (wallMs / 1_000);
+  const value = median(all, ({ gateway }) => rate(gateway));
+  const bare = median(all, (round) => rate(round.bare));
+  return withPeer({ measure: `${STREAMS} streams, unpaced`, value, unit: "MiB/s" }, PEER, bare);
+}
+
+/** `gateway`: a script that tells its parent `{baseUrl, headers}`; its arguments are the endpoint's origin and the number of routes. */
+export async function passthroughRows(
+  options: BenchOptions,
+  gateway = join(import.meta.dirname, "passthrough-gateway.ts"),
+): Promise<BenchRow[]> {
+  const upstream = new Child(join(import.meta.dirname, "passthrough-upstream.ts"));
+  const bare = await upstream.next<Door>();
+  const proxy = new Child(gateway, [bare.baseUrl, String(STREAMS)]);
+  const load = new Child(join(import.meta.dirname, "passthrough-load.ts"));
+  try {
+    const doors = { gateway: await proxy.next<Door>(), bare };
+    const seconds = options.quick ? 1 : 5;
+    const paced: Job = {
+      way: "paced",
+      events: seconds * PER_SECOND,
+      rounds: 3,
+      spreadMs: seconds * 1_000,
+    };
+    options.log("warming up");
+    await rounds(load, doors, { ...paced, events: PER_SECOND, spreadMs: 1_000, rounds: 2 }, 1);
+    options.log(`${STREAMS} paced streams with the gateway and without, in turn`);
+    const together = await rounds(load, doors, paced, options.quick ? 1 : 4);
+    options.log("the same, unpaced");
+    const full: Job = { way: "full", events: options.quick ? 500 : 2_000, rounds: 2, spreadMs: 0 };
+    const saturated = await rounds(load, doors, full, options.quick ? 1 : 3);
+    return [...pacedRows(together), fullRow(saturated)];
+  } finally {
+    for (const child of [upstream, proxy, load]) child.end();
+  }
+}

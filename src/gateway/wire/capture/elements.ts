@@ -1,0 +1,166 @@
+/**
+ * A captured body for a person: its elements in the order in which a provider reads them (tools, rules, messages), which is
+ * also the order of its cache, whatever their order in the JSON text.
+ */
+import { createHash } from "node:crypto";
+import type { Dialect, RequestKind, WireApi, WireHeaders } from "../dialect/dialect.ts";
+import { arrayElements, objectMembers, parsePart, wholeValue, type Span } from "../json/scan.ts";
+import { roleOf, wordsOf } from "./words.ts";
+
+export interface BodyElement {
+  /** `tools`, `system[0]`, `input[12]`. */
+  at: string;
+  role: string;
+  bytes: number;
+  /** Of its bytes. */
+  hash: string;
+  /** Of what it says: a provider's cache does not see cache marks. */
+  saysHash: string;
+  /** Part of what does not change from request to request, or words about the surroundings. */
+  isFixed: boolean;
+  span: Span;
+  /** What it says, on one line, as far as `words` were asked for. */
+  words: string;
+}
+
+export interface BodyView {
+  model?: string;
+  kind?: RequestKind;
+  elements: BodyElement[];
+  /** Why there are none, or less is known of them. */
+  note?: string;
+}
+
+interface Shape {
+  /** Members before the list, in a provider's order. */
+  before: readonly string[];
+  list: string;
+}
+
+const SHAPES: Readonly<Record<WireApi, Shape>> = {
+  "openai-responses": { before: ["tools", "instructions"], list: "input" },
+  "anthropic-messages": { before: ["tools", "system"], list: "messages" },
+  "openai-completions": { before: ["tools"], list: "messages" },
+};
+
+export interface BodyQuestion {
+  api: WireApi;
+  path: string;
+  headers: WireHeaders;
+  body: Buffer;
+  dialect: Dialect | undefined;
+  /** Characters of each element's words. */
+  width: number;
+}
+
+/** Never throws: what cannot be read is told in `note`. */
+export function viewBody(question: BodyQuestion): BodyView {
+  try {
+    return readView(question);
+  } catch {
+    return { elements: [], note: "the body is no JSON object of its protocol, or was cut" };
+  }
+}
+
+function readView(question: BodyQuestion): BodyView {
+  const { api, body, width } = question;
+  const { before, list } = SHAPES[api];
+  const members = objectMembers(body, wholeValue(body));
+  const elements: BodyElement[] = [];
+  const add = (at: string, span: Span, isFixed: boolean): void => {
+    elements.push(element(body, { at, span, isFixed, width }));
+  };
+  for (const name of before) {
+    const span = members.get(name);
+    if (!span || isEmpty(body, span)) continue;
+    const parts = name === "system" && body[span.start] === 0x5b ? arrayElements(body, span) : undefined;
+    if (parts) for (const [index, part] of parts.entries()) add(`${name}[${index}]`, part, true);
+    else add(name, span, true);
+  }
+  const read = askDialect(question);
+  const span = members.get(list);
+  // A text in the place of the list is no element for the dialect.
+  const items = read && read.items.length > 0 ? read.items : itemsOf(body, span);
+  for (const [index, item] of items.entries()) add(`${list}[${index}]`, item, isFixedItem(read, index));
+  const model = members.get("model");
+  const named = model ? parsePart(body, model) : undefined;
+  return {
+    elements,
+    ...(typeof named === "string" ? { model: named } : {}),
+    ...(read ? { kind: read.kind } : {}),
+  };
+}
+
+function isEmpty(body: Buffer, span: Span): boolean {
+  return /^(?:null|""|\[\s*\])$/.test(
+    body.toString("latin1", span.start, Math.min(span.end, span.start + 8)),
+  );
+}
+
+function itemsOf(body: Buffer, span: Span | undefined): Span[] {
+  if (!span) return [];
+  return body[span.start] === 0x5b ? arrayElements(body, span) : [span];
+}
+
+type Read = ReturnType<Dialect["read"]>;
+
+function isFixedItem(read: Read | undefined, index: number): boolean {
+  return read !== undefined && (index < read.prefixCount || read.items[index]?.kind === "setting");
+}
+
+/** Undefined where the dialect does not understand the request: it passed then, and is read as plain JSON. */
+function askDialect({ dialect, path, headers, body }: BodyQuestion): Read | undefined {
+  try {
+    return dialect?.read(path, headers, body);
+  } catch {
+    return undefined;
+  }
+}
+
+function element(
+  body: Buffer,
+  { at, span, isFixed, width }: { at: string; span: Span; isFixed: boolean; width: number },
+): BodyElement {
+  const bytes = body.subarray(span.start, span.end);
+  const hash = sha256(bytes);
+  const value: unknown = parsePart(body, span);
+  const hasMark = bytes.includes('"cache_control"');
+  return {
+    at,
+    role: at.startsWith("tools") ? "tools" : (roleOf(value) ?? at.replace(/\[\d+\]$/, "")),
+    bytes: bytes.length,
+    hash,
+    saysHash: hasMark || isPlainMessage(value) ? sha256(JSON.stringify(withoutMarks(value))) : hash,
+    isFixed,
+    span,
+    words: wordsOf(value, width),
+  };
+}
+
+function sha256(data: string | Buffer): string {
+  return createHash("sha256").update(data).digest("hex").slice(0, 16);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A message of Anthropic's with a plain text gets a block instead when it is marked. */
+function isPlainMessage(value: unknown): boolean {
+  return isRecord(value) && typeof value["content"] === "string" && typeof value["role"] === "string";
+}
+
+function withoutMarks(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutOwnMark);
+  if (!isRecord(value)) return value;
+  const { cache_control: _mark, ...rest } = value;
+  const content = rest["content"];
+  if (typeof content === "string") return { ...rest, content: [{ type: "text", text: content }] };
+  return Array.isArray(content) ? { ...rest, content: content.map(withoutOwnMark) } : rest;
+}
+
+function withoutOwnMark(block: unknown): unknown {
+  if (!isRecord(block)) return block;
+  const { cache_control: _mark, ...rest } = block;
+  return rest;
+}

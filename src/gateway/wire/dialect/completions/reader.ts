@@ -1,0 +1,108 @@
+/** Reads an answer of the Chat Completions API while it passes: events, one JSON body, or an error. */
+import { saysContextOverflow } from "../../../../model/overflow.ts";
+import { SseReader } from "../../sse.ts";
+import type { AnswerReader, WireAnswer, WireHeaders } from "../dialect.ts";
+import { AnswerParts } from "./answer-parts.ts";
+import { assistantOf } from "./decode.ts";
+import { fieldsOf, listOf, textOf, type Fields } from "../../json/fields.ts";
+
+/** A body beyond this is not kept; no answer is as long. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+function parsed(text: string): Fields | undefined {
+  try {
+    return fieldsOf(JSON.parse(text));
+  } catch {
+    // No JSON: a line of another kind, or a proxy's page.
+    return undefined;
+  }
+}
+
+/** Servers have the error as an object, as a text, and at the top level (`detail`, `message`). */
+function errorOf(body: Fields): { message: string; code?: string } | undefined {
+  const error = fieldsOf(body["error"]);
+  const isTop = body["error"] === undefined && (body["object"] === "error" || body["choices"] === undefined);
+  const top = isTop ? textOf(body["message"]) || textOf(body["detail"]) : "";
+  const message = textOf(error["message"]) || textOf(body["error"]) || top;
+  if (message === "" && (body["error"] === undefined || body["error"] === null)) return undefined;
+  const codes = [error["code"], error["type"], body["type"]];
+  // llama.cpp and vLLM have the status as a number there; the type says more.
+  const code = codes.find((value): value is string => typeof value === "string" && value !== "");
+  return { message: message || "the server names no reason", ...(code === undefined ? {} : { code }) };
+}
+
+export class CompletionsReader implements AnswerReader {
+  readonly #status: number;
+  readonly #answer = new AnswerParts();
+  readonly #events = new SseReader();
+  /** Undefined until the first byte that is no space tells, where the headers do not. */
+  #isStream: boolean | undefined;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #error: WireAnswer["error"];
+
+  constructor(status: number, headers: WireHeaders) {
+    this.#status = status;
+    const type = String(headers["content-type"] ?? "");
+    if (type.includes("text/event-stream")) this.#isStream = true;
+    else if (type.includes("json") || status >= 400) this.#isStream = false;
+  }
+
+  take(chunk: Buffer): void {
+    if (this.#isStream === undefined) {
+      const first = chunk.find((byte) => byte > 0x20);
+      if (first !== undefined) this.#isStream = first !== 0x7b;
+    }
+    if (this.#isStream === true) for (const { data } of this.#events.take(chunk)) this.#event(data);
+    else this.#keep(chunk);
+  }
+
+  end(): WireAnswer {
+    if (this.#isStream !== true) this.#whole(Buffer.concat(this.#chunks).toString("utf8"));
+    return this.#answer.end(this.#error);
+  }
+
+  #keep(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    // A copy: the caller's buffer may be used again.
+    if (this.#bytes <= MOST_BYTES) this.#chunks.push(Buffer.from(chunk));
+  }
+
+  #event(data: string): void {
+    if (data.trim() === "[DONE]") return;
+    const chunk = parsed(data);
+    if (!chunk || this.#failed(chunk)) return;
+    this.#answer.about(chunk);
+    const [choice] = listOf(chunk["choices"]);
+    if (!choice) return;
+    this.#answer.delta(fieldsOf(choice["delta"]));
+    this.#answer.finish(choice["finish_reason"]);
+  }
+
+  #whole(text: string): void {
+    const body = parsed(text);
+    if (body && this.#failed(body)) return;
+    if (!body || this.#status >= 400) {
+      // The words of a proxy's page help nobody, but may tell of the overflow.
+      if (this.#status >= 400)
+        this.#error = this.#refusal({ message: `HTTP status ${this.#status}` }, text.slice(0, 4_000));
+      return;
+    }
+    this.#answer.about(body);
+    const [choice] = listOf(body["choices"]);
+    if (!choice) return;
+    this.#answer.whole(assistantOf(fieldsOf(choice["message"])));
+    this.#answer.finish(choice["finish_reason"]);
+  }
+
+  #failed(body: Fields): boolean {
+    const error = errorOf(body);
+    if (error) this.#error ??= this.#refusal(error, "");
+    return error !== undefined;
+  }
+
+  #refusal(error: { message: string; code?: string }, more: string): WireAnswer["error"] {
+    const said = `${error.code ?? ""} ${error.message} ${more}`;
+    return { ...error, overflow: this.#status !== 429 && saysContextOverflow(said) };
+  }
+}

@@ -1,0 +1,188 @@
+/** Messages of ours as elements of `messages`. */
+import { createHash } from "node:crypto";
+import type {
+  AgentMessage,
+  AssistantMessage,
+  ImagePart,
+  TextPart,
+  ToolCallPart,
+  ToolResultMessage,
+} from "../../../../contract/message.ts";
+import { toolName } from "../../../../responses/items.ts";
+import type { EncodeOptions } from "../dialect.ts";
+import { hasRoomForMark, toolNames } from "./request.ts";
+
+type Block = Record<string, unknown>;
+
+interface Element {
+  role: "user" | "assistant";
+  content: Block[];
+}
+
+/** As in contexts that the host repairs. */
+const NO_RESULT = "No result was recorded for this tool call.";
+/** A conversation begins with the user's words. */
+const BEGINNING = "(The conversation goes on from here.)";
+
+/** The API takes letters, digits, `_` and `-` in ids of calls. */
+export function plainId(id: string): string {
+  if (/^[a-zA-Z0-9_-]+$/.test(id)) return id;
+  return `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`;
+}
+
+function contentBlocks(content: string | readonly (TextPart | ImagePart)[]): Block[] {
+  const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
+  return parts.flatMap((part): Block[] => {
+    if (part.type === "image")
+      return [{ type: "image", source: { type: "base64", media_type: part.mimeType, data: part.data } }];
+    // The API refuses a text without words.
+    return part.text.trim() === "" ? [] : [{ type: "text", text: part.text }];
+  });
+}
+
+function resultBlock({ toolCallId, content, isError }: ToolResultMessage, id = plainId(toolCallId)): Block {
+  const said = contentBlocks(content);
+  return {
+    type: "tool_result",
+    tool_use_id: id,
+    ...(said.length > 0 ? { content: said } : {}),
+    ...(isError ? { is_error: true } : {}),
+  };
+}
+
+class Encoder {
+  readonly #options: EncodeOptions;
+  readonly #messages: readonly AgentMessage[];
+  readonly #elements: Element[] = [];
+  /** Results that stand behind their call already. */
+  readonly #said = new Set<ToolResultMessage>();
+  /** Results by the id of their call, oldest first. */
+  readonly #results = new Map<string, { result: ToolResultMessage; index: number }[]>();
+  readonly #callIds = new Set<string>();
+  /** How often an id was asked for again. */
+  readonly #uses = new Map<string, number>();
+  #names: readonly string[] | undefined;
+
+  constructor(messages: readonly AgentMessage[], options: EncodeOptions) {
+    this.#options = options;
+    this.#messages = messages;
+    for (const [index, message] of messages.entries()) {
+      if (message.role !== "toolResult") continue;
+      const all = this.#results.get(message.toolCallId);
+      if (all) all.push({ result: message, index });
+      else this.#results.set(message.toolCallId, [{ result: message, index }]);
+    }
+  }
+
+  run(addition: string | undefined): Element[] {
+    const { isContinued } = this.#options;
+    if (addition !== undefined && addition.trim() !== "")
+      this.#push("user", [{ type: "text", text: `<system-reminder>\n${addition}\n</system-reminder>` }]);
+    for (const [index, message] of this.#messages.entries()) {
+      if (message.role === "user") this.#push("user", contentBlocks(message.content));
+      else if (message.role === "assistant") this.#answer(message, index);
+      else if (!this.#said.has(message)) this.#lone(message);
+    }
+    if (this.#elements[0]?.role === "assistant" && isContinued !== true)
+      this.#elements.unshift({ role: "user", content: [{ type: "text", text: BEGINNING }] });
+    return this.#elements;
+  }
+
+  #push(role: Element["role"], content: Block[]): void {
+    if (content.length > 0) this.#elements.push({ role, content });
+  }
+
+  /** An answer, and right behind it the results of its calls, wherever they stand. */
+  #answer(message: AssistantMessage, index: number): void {
+    const results: { result: ToolResultMessage; index: number; id: string }[] = [];
+    const open: { call: ToolCallPart; id: string }[] = [];
+    const blocks = message.content.flatMap((part): Block[] => {
+      if (part.type === "text") return contentBlocks([part]);
+      if (part.type === "thinking") return [];
+      const id = this.#ownId(part.id);
+      const found = this.#resultOf(part.id, index);
+      if (found) results.push({ ...found, id });
+      else open.push({ call: part, id });
+      return [{ type: "tool_use", id, name: this.#nameOf(part.name), input: part.arguments }];
+    });
+    this.#push("assistant", blocks);
+    const inOrder = results.toSorted((one, other) => one.index - other.index);
+    const content = inOrder.map(({ result, id }) => resultBlock(result, id));
+    // The harness's own elements that follow may hold the results of the last answer.
+    const isEnd = this.#isEnd(index);
+    if (!isEnd || content.length > 0)
+      content.push(...open.map(({ call, id }) => resultBlock(withoutResult(call), id)));
+    this.#push("user", content);
+  }
+
+  /** Nothing is said behind the message but results that stand behind a call already. */
+  #isEnd(index: number): boolean {
+    for (let at = index + 1; at < this.#messages.length; at++) {
+      const later = this.#messages[at];
+      if (later?.role !== "toolResult" || !this.#said.has(later)) return false;
+    }
+    return true;
+  }
+
+  /** The first one behind the call that no call has yet. */
+  #resultOf(callId: string, index: number): { result: ToolResultMessage; index: number } | undefined {
+    const found = this.#results.get(callId)?.find((one) => one.index > index && !this.#said.has(one.result));
+    if (found) this.#said.add(found.result);
+    return found;
+  }
+
+  /** Its call stands right before, in an element of the harness; else it is told in words. */
+  #lone(message: ToolResultMessage): void {
+    const last = this.#elements.at(-1);
+    const isNext = last === undefined || (last.role === "user" && last.content.every(isResult));
+    const isAfterOwn = this.#options.isContinued === true && this.#callIds.size === 0 && isNext;
+    if (isAfterOwn && last) last.content.push(resultBlock(message));
+    else if (isAfterOwn) this.#push("user", [resultBlock(message)]);
+    else {
+      const text = `[Result of the tool ${message.toolName}]`;
+      this.#push("user", [{ type: "text", text }, ...contentBlocks(message.content)]);
+    }
+  }
+
+  /** Some runtimes use an id again in each answer; the API takes each once. */
+  #ownId(id: string): string {
+    const plain = plainId(id);
+    let own = plain;
+    let count = this.#uses.get(plain) ?? 0;
+    for (; this.#callIds.has(own); count++) own = plainId(`${plain} ${count}`);
+    this.#uses.set(plain, count);
+    this.#callIds.add(own);
+    return own;
+  }
+
+  /** A tool of the host's by the name under which Claude Code offers it (`mcp__server__name`). */
+  #nameOf(name: string): string {
+    const plain = toolName(name) || "unknown";
+    this.#names ??= toolNames(this.#options.request);
+    if (this.#names.includes(plain)) return plain;
+    const offered = this.#names.filter((known) => known.startsWith("mcp__") && known.endsWith(`__${plain}`));
+    return offered.length === 1 ? (offered[0] ?? plain) : plain;
+  }
+}
+
+function isResult({ type }: Block): boolean {
+  return type === "tool_result";
+}
+
+function withoutResult({ id, name }: ToolCallPart): ToolResultMessage {
+  const content = [{ type: "text" as const, text: NO_RESULT }];
+  return { role: "toolResult", toolCallId: id, toolName: name, content, isError: true };
+}
+
+/** Thinking is left out. Calls have their results right behind them, each once. */
+export function encodeMessages(
+  messages: readonly AgentMessage[],
+  addition: string | undefined,
+  options: EncodeOptions,
+): Buffer {
+  const elements = new Encoder(messages, options).run(addition);
+  const last = elements.at(-1)?.content.at(-1);
+  if (last && options.mayMark && hasRoomForMark(options.request))
+    last["cache_control"] = { type: "ephemeral" };
+  return Buffer.from(elements.map((element) => JSON.stringify(element)).join(","));
+}

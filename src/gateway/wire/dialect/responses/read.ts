@@ -1,0 +1,140 @@
+/** Where things stand in a request of OpenAI's Responses API, and what it is for. */
+import { itemCall } from "../../../../responses/items.ts";
+import {
+  arrayObjects,
+  parsePart,
+  textAt,
+  wholeMembers,
+  type ObjectSpan,
+  type Span,
+} from "../../json/scan.ts";
+import type { RequestKind, WireHeaders, WireRequest } from "../dialect.ts";
+import { codexTurn, timedId, type CodexTurn } from "./codex.ts";
+import { ResponsesItem } from "./item.ts";
+
+export const COMPACTION_TRIGGER = "compaction_trigger";
+
+/** Where one of these is set the provider holds a part of the conversation. */
+const PARTIAL = ["previous_response_id", "conversation"];
+const OPEN_ARRAY = 0x5b;
+
+/** Throws `JsonScanError`. */
+export function readRequest(path: string, headers: WireHeaders, body: Buffer): WireRequest {
+  const members = wholeMembers(body);
+  const turn = codexTurn(headers, () => value(body, members.get("client_metadata")));
+  const input = members.get("input");
+  const list = input && body[input.start] === OPEN_ARRAY ? input : undefined;
+  const elements = list && arrayObjects(body, list);
+  const isWhole = PARTIAL.every((name) => value(body, members.get(name)) == null);
+  const kind = elements && isWhole ? kindOf(path, turn, lastType(body, elements)) : otherKind(path);
+  const items = elements && isWhole ? itemsOf(body, elements, kind) : [];
+  const said = items.findIndex(({ kind: of, isPassing }) => of === "said" || isPassing);
+  const prefixCount = said < 0 ? items.length : said;
+  return {
+    api: "openai-responses",
+    kind,
+    body,
+    model: textAt(body, members.get("model")) ?? "",
+    stream: value(body, members.get("stream")) === true,
+    list: list ?? { start: 0, end: 0 },
+    items,
+    prefixCount,
+    liveFrom: liveFrom(items, prefixCount, kind, turn?.turnId),
+    native: nativeOf(turn, headers, textAt(body, members.get("prompt_cache_key"))),
+    ...(kind === "compaction"
+      ? { compaction: { trigger: turn?.trigger === "manual" ? ("manual" as const) : ("auto" as const) } }
+      : {}),
+  };
+}
+
+/** Throws `JsonScanError`. */
+function value(body: Buffer, span: Span | undefined): unknown {
+  return span === undefined ? undefined : parsePart(body, span);
+}
+
+function lastType(body: Buffer, elements: readonly ObjectSpan[]): string {
+  return textAt(body, elements.at(-1)?.members.get("type")) ?? "";
+}
+
+function itemsOf(body: Buffer, elements: readonly ObjectSpan[], kind: RequestKind): ResponsesItem[] {
+  const names = new Map<string, string>();
+  let hasNames = false;
+  const nameOfCall = (callId: string): string | undefined => {
+    for (const item of hasNames ? [] : items) {
+      const call = item.type.endsWith("_call") ? itemCall(item.fields) : undefined;
+      if (call) names.set(call.id, call.name);
+    }
+    hasNames = true;
+    return names.get(callId);
+  };
+  const items = elements.map((element, index) => {
+    const isPrompt = kind === "compaction" && index === elements.length - 1;
+    return new ResponsesItem(body, element, { nameOfCall, isPrompt });
+  });
+  return items;
+}
+
+function withoutQuery(path: string): string {
+  return path.split("?", 1)[0] ?? path;
+}
+
+/** Of a request whose conversation is not, or not as a whole, in its input. */
+function otherKind(path: string): RequestKind {
+  return withoutQuery(path) === "/responses/input_tokens" ? "count" : "unknown";
+}
+
+function kindOf(path: string, turn: CodexTurn | undefined, last: string): RequestKind {
+  if (withoutQuery(path) !== "/responses") return otherKind(path);
+  if (turn?.isSubagent) return "subagent";
+  if (turn?.isAside) return "side";
+  if (last === COMPACTION_TRIGGER) return "compaction";
+  if (!turn || turn.requestKind === "turn") return "main";
+  return turn.requestKind === "compaction" ? "compaction" : "unknown";
+}
+
+function nativeOf(
+  turn: CodexTurn | undefined,
+  headers: WireHeaders,
+  cacheKey: string | undefined,
+): WireRequest["native"] {
+  const header = headers["thread-id"];
+  const threadId = turn?.threadId ?? (typeof header === "string" ? header : undefined) ?? cacheKey;
+  const { turnId, window } = turn ?? {};
+  return {
+    ...(threadId === undefined ? {} : { threadId }),
+    ...(turnId === undefined ? {} : { turnId }),
+    ...(window === undefined ? {} : { window }),
+    ...(turn?.isSubagent ? { agentId: threadId ?? "subagent" } : {}),
+  };
+}
+
+/**
+ * Codex's ids tell when an element was made, and so whether it is of the turn: true after a steering text, a compaction, an
+ * interruption. Where there are none the live turn begins with what the user said last.
+ */
+function liveFrom(
+  items: readonly ResponsesItem[],
+  prefixCount: number,
+  kind: RequestKind,
+  turnId: string | undefined,
+): number {
+  const turn = timedId(turnId);
+  const isOfTurn = (item: ResponsesItem): boolean => turn !== undefined && (timedId(item.id) ?? "") >= turn;
+  const first = items.findIndex((item) => item.kind === "said" && isOfTurn(item));
+  // Before a turn and between turns Codex compacts all that there is.
+  if (first < 0 && kind === "compaction") return items.length;
+  const isByTime = first >= 0;
+  const input = isByTime ? first : lastUserWords(items);
+  if (input < 0) return items.length;
+  let at = Math.max(input, prefixCount);
+  for (; at > prefixCount; at--) {
+    const before = items[at - 1];
+    // What a compaction at the start of a turn left is of that turn by its id only.
+    if (before?.kind !== "setting" || before.isPassing || (isByTime && !isOfTurn(before))) break;
+  }
+  return at;
+}
+
+function lastUserWords(items: readonly ResponsesItem[]): number {
+  return items.findLastIndex((item) => item.kind === "said" && item.role === "user");
+}

@@ -1,0 +1,171 @@
+/** What a model answers in the Responses API, read from the bytes that pass: a stream of events, or one object. */
+import type { AssistantMessage, StopReason, Usage } from "../../../../contract/message.ts";
+import { saysContextOverflow } from "../../../../model/overflow.ts";
+import { itemCall, itemParts, itemReasoning, type ItemFields } from "../../../../responses/items.ts";
+import { fieldsOf, parsedFields, textOf } from "../../json/fields.ts";
+import type { AnswerReader, WireAnswer, WireHeaders } from "../dialect.ts";
+import { SseReader, type SseEvent } from "../../sse.ts";
+import { usageSaid } from "./usage.ts";
+
+type Part = AssistantMessage["content"][number];
+
+/** An answer beyond this, or what streams of one that has no end, is not kept. */
+const MOST_BYTES = 64 * 1024 * 1024;
+const MOST_ERROR_CHARACTERS = 2_000;
+const DELTAS: Readonly<Record<string, "text" | "thinking">> = {
+  "response.output_text.delta": "text",
+  "response.refusal.delta": "text",
+  "response.reasoning_summary_text.delta": "thinking",
+  "response.reasoning_text.delta": "thinking",
+};
+
+export class ResponsesReader implements AnswerReader {
+  readonly #status: number;
+  /** Undefined for an answer that is no stream. */
+  readonly #events: SseReader | undefined;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+  /** Of whole elements, by their place in the answer. */
+  readonly #whole = new Map<number, Part[]>();
+  /** What has streamed of elements that are not whole yet. */
+  readonly #begun = new Map<number, { type: "text" | "thinking"; said: string[] }>();
+  #model = "";
+  #usage: Usage | undefined;
+  #stopReason: StopReason | undefined;
+  #isComplete = false;
+  #error: WireAnswer["error"];
+
+  constructor(status: number, headers: WireHeaders) {
+    this.#status = status;
+    const type = String(headers["content-type"] ?? "");
+    this.#events = status < 400 && !type.includes("json") ? new SseReader(MOST_BYTES) : undefined;
+  }
+
+  take(chunk: Buffer): void {
+    if (this.#events) {
+      for (const event of this.#events.take(chunk)) this.#heard(event);
+      return;
+    }
+    this.#bytes += chunk.length;
+    if (this.#bytes <= MOST_BYTES) this.#chunks.push(Buffer.from(chunk));
+    else this.#chunks.length = 0;
+  }
+
+  end(): WireAnswer {
+    if (!this.#events) this.#object(Buffer.concat(this.#chunks).toString("utf8"));
+    const content = this.#content();
+    const calls = content.some((part) => part.type === "toolCall");
+    const stopReason =
+      this.#error === undefined
+        ? (this.#stopReason ?? (this.#isComplete ? stopOf(calls) : undefined))
+        : "error";
+    const message: AssistantMessage = {
+      role: "assistant",
+      content,
+      ...(this.#model === "" ? {} : { model: this.#model }),
+      ...(this.#usage ? { usage: this.#usage } : {}),
+      ...(stopReason === undefined ? {} : { stopReason }),
+      ...(this.#error ? { errorMessage: this.#error.message } : {}),
+    };
+    return {
+      message,
+      isComplete: this.#isComplete,
+      ...(this.#usage ? { usage: this.#usage } : {}),
+      ...(this.#error ? { error: this.#error } : {}),
+    };
+  }
+
+  /** In the order of the elements; what had begun and has no end is kept as far as it came, but for calls. */
+  #content(): Part[] {
+    const places = [...new Set([...this.#whole.keys(), ...this.#begun.keys()])].toSorted((a, b) => a - b);
+    return places.flatMap((place): Part[] => {
+      const whole = this.#whole.get(place);
+      const begun = this.#begun.get(place);
+      if (whole || !begun) return whole ?? [];
+      const said = begun.said.join("");
+      return [begun.type === "text" ? { type: "text", text: said } : { type: "thinking", thinking: said }];
+    });
+  }
+
+  #heard({ event, data }: SseEvent): void {
+    const fields = parsedFields(data) ?? {};
+    const type = textOf(fields["type"]) || (event ?? "");
+    const delta = DELTAS[type];
+    if (delta) return this.#grows(delta, fields);
+    if (type === "response.output_item.done")
+      this.#done(place(fields["output_index"]) ?? this.#whole.size, fieldsOf(fields["item"]));
+    else if (type === "error")
+      this.#failed(fields["error"] === undefined ? fields : fieldsOf(fields["error"]));
+    else if (type.startsWith("response.")) this.#response(type.slice("response.".length), fields["response"]);
+  }
+
+  #grows(type: "text" | "thinking", { output_index, delta }: ItemFields): void {
+    const said = textOf(delta);
+    const at = place(output_index) ?? this.#whole.size;
+    this.#bytes += said.length;
+    if (this.#bytes > MOST_BYTES || this.#whole.has(at)) return;
+    const begun = this.#begun.get(at) ?? { type, said: [] };
+    begun.said.push(said);
+    this.#begun.set(at, begun);
+  }
+
+  #done(at: number, item: ItemFields): void {
+    for (const piece of this.#begun.get(at)?.said ?? []) this.#bytes -= piece.length;
+    this.#begun.delete(at);
+    this.#whole.set(at, partsOf(item));
+  }
+
+  #response(event: string, said: unknown): void {
+    const response = fieldsOf(said);
+    if (textOf(response["model"]) !== "") this.#model = textOf(response["model"]);
+    if (event === "failed") this.#failed(fieldsOf(response["error"]));
+    if (event !== "completed" && event !== "incomplete" && event !== "failed") return;
+    this.#usage = usageSaid(response["usage"]) ?? this.#usage;
+    if (event === "failed") return;
+    this.#isComplete = true;
+    if (event === "incomplete") this.#stopReason = "length";
+    if (this.#whole.size > 0) return;
+    for (const [at, item] of itemParts(response["output"]).entries()) this.#done(at, item);
+  }
+
+  #object(body: string): void {
+    const fields = parsedFields(body) ?? {};
+    const isError = this.#status >= 400 || fieldsOf(fields["error"])["message"] !== undefined;
+    if (isError) return this.#failed(fieldsOf(fields["error"]), textOf(fields["detail"]) || body);
+    const status = textOf(fields["status"]);
+    if (status !== "") this.#response(status, fields);
+  }
+
+  #failed(error: ItemFields, otherwise = ""): void {
+    const code = textOf(error["code"]) || textOf(error["type"]);
+    const said = textOf(error["message"]) || otherwise.trim();
+    const message = (said || `the provider answered with status ${this.#status}`).slice(
+      0,
+      MOST_ERROR_CHARACTERS,
+    );
+    const overflow = saysContextOverflow(`${code} ${message}`);
+    this.#error = { message, ...(code === "" ? {} : { code }), overflow };
+  }
+}
+
+function stopOf(hasCalls: boolean): StopReason {
+  return hasCalls ? "toolUse" : "stop";
+}
+
+function place(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
+function partsOf(item: ItemFields): Part[] {
+  const call = itemCall(item);
+  if (call) return [call];
+  if (item["type"] === "reasoning") {
+    const thinking = itemReasoning(item);
+    return thinking === "" ? [] : [{ type: "thinking", thinking }];
+  }
+  if (item["type"] !== "message") return [];
+  return itemParts(item["content"]).flatMap((part): Part[] => {
+    const said = textOf(part["text"]) || textOf(part["refusal"]);
+    return said === "" ? [] : [{ type: "text", text: said }];
+  });
+}

@@ -1,0 +1,50 @@
+/**
+ * What messages say, in the smallest pieces that both sides have: a harness and the transcript divide the same words into
+ * messages in different ways, but a call, a result and a text stay what they are.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { AgentMessage } from "../../../contract/message.ts";
+
+/** One piece: `key` says which one it is, `value` what is to be the same where the key alone does not tell. */
+export interface Atom {
+  key: string;
+  value?: unknown;
+}
+
+/** The pieces of a message in order. Thinking is none: what a provider signed is never compared, only kept. */
+export function atomsOf(message: AgentMessage): Atom[] {
+  if (message.role === "toolResult")
+    return [{ key: resultKey(message.toolCallId), value: resultValue(message.content) }];
+  const { role, content } = message;
+  if (typeof content === "string") return content === "" ? [] : [{ key: `${role}:${content}` }];
+  return content.flatMap((part): Atom[] => {
+    if (part.type === "text") return part.text === "" ? [] : [{ key: `${role}:${part.text}` }];
+    if (part.type === "image") return [{ key: imageKey(part.data) }];
+    if (part.type === "toolCall")
+      return [{ key: callKey(part.id), value: { name: part.name, arguments: part.arguments } }];
+    return [];
+  });
+}
+
+export function callKey(id: string): string {
+  return `call:${id}`;
+}
+
+export function resultKey(id: string): string {
+  return `result:${id}`;
+}
+
+function imageKey(data: string): string {
+  return `image:${data}`;
+}
+
+function resultValue(content: readonly { type: string; text?: string; data?: string }[]): string {
+  return content
+    .map((part) => (part.type === "text" ? (part.text ?? "") : imageKey(part.data ?? "")))
+    .join("\n");
+}
+
+/** Whether two pieces with the same key say the same. */
+export function sameValue(one: Atom, other: Atom): boolean {
+  return one.value === other.value || isDeepStrictEqual(one.value, other.value);
+}

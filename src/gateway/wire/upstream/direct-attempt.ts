@@ -1,0 +1,108 @@
+/** One try to have a request answered. */
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { DirectAgents } from "./direct-agents.ts";
+import type { UpstreamAnswer } from "./upstream.ts";
+import { endToEnd } from "../server/headers.ts";
+
+/** Of an answer; providers send many, but not that many. */
+const MAX_HEADER_BYTES = 64 * 2 ** 10;
+
+export interface Attempt {
+  url: URL;
+  method: string;
+  path: string;
+  headers: readonly string[];
+  body: readonly Buffer[];
+  agents: DirectAgents;
+  /** A connection of its own, which nobody used before. */
+  isFresh: boolean;
+  connectMs: number;
+  signal: AbortSignal;
+}
+
+/** A try that came to no answer. */
+export class AttemptError extends Error {
+  override readonly name = "AttemptError";
+  /** Of the system, such as `ECONNREFUSED`. */
+  readonly code: string;
+  /** The endpoint had closed the kept connection before it could have read the request. */
+  readonly isStale: boolean;
+
+  constructor(error: Error & { code?: string }, isStale: boolean) {
+    super(error.message, { cause: error });
+    this.code = error.code ?? "no code";
+    this.isStale = isStale;
+  }
+}
+
+const STALE: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
+
+function open(attempt: Attempt): ClientRequest {
+  const { url, method, path, agents } = attempt;
+  const isSecure = url.protocol === "https:";
+  const agent = attempt.isFresh ? false : isSecure ? agents.https : agents.http;
+  const options = {
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
+    method,
+    path,
+    headers: attempt.headers,
+    agent,
+    setDefaultHeaders: false,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    noDelay: true,
+  };
+  return isSecure ? httpsRequest(options) : httpRequest(options);
+}
+
+function answerOf(response: IncomingMessage): UpstreamAnswer {
+  return {
+    status: response.statusCode ?? 0,
+    rawHeaders: endToEnd(response.rawHeaders),
+    headers: response.headers,
+    stream: response,
+  };
+}
+
+function write(request: ClientRequest, body: readonly Buffer[]): void {
+  const last = body.at(-1);
+  if (last === undefined) return void request.end();
+  for (const part of body.slice(0, -1)) request.write(part);
+  request.end(last);
+}
+
+/** Ends a connection that does not come about. */
+function limitConnecting(request: ClientRequest, ms: number): void {
+  request.once("socket", (socket) => {
+    if (!socket.connecting) return;
+    const late = Object.assign(new Error("The connection took too long."), { code: "ETIMEDOUT" });
+    const timer = setTimeout(() => request.destroy(late), ms);
+    const clear = (): void => clearTimeout(timer);
+    socket.once("connect", clear).once("close", clear);
+  });
+}
+
+/** Resolves at the head of the answer. Throws `AttemptError`; where the signal fires, whatever. */
+export function attemptOnce(attempt: Attempt): Promise<UpstreamAnswer> {
+  const { signal } = attempt;
+  return new Promise((resolve, reject) => {
+    const request = open(attempt);
+    request.maxHeadersCount = 0;
+    const onAbort = (): void => void request.destroy(new Error("The request was aborted."));
+    const release = (): void => signal.removeEventListener("abort", onAbort);
+    signal.addEventListener("abort", onAbort, { once: true });
+    request.once("close", release);
+    request.on("response", (response: IncomingMessage) => {
+      // A cut before anybody reads must not be an error that nobody handles.
+      response.on("error", () => undefined);
+      resolve(answerOf(response));
+    });
+    request.on("error", (error: Error & { code?: string }) => {
+      reject(new AttemptError(error, request.reusedSocket && STALE.has(error.code ?? "")));
+    });
+    limitConnecting(request, attempt.connectMs);
+    if (signal.aborted) onAbort();
+    else write(request, attempt.body);
+  });
+}

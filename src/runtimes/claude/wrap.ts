@@ -1,0 +1,156 @@
+/** The user's own Claude Code, pointed to the model gateway: by its environment, and by nothing that is written to its settings. */
+import { randomUUID } from "node:crypto";
+import { basename, join } from "node:path";
+import { PagurusError } from "../../contract/errors.ts";
+import type {
+  ProgramWrap,
+  WrapLaunch,
+  WrappedProgram,
+  WrapRefusal,
+  WrapRequest,
+  WrapRoute,
+} from "../../contract/wrap.ts";
+import { ensurePrivateDir, writeFileAtomic } from "../../platform/files.ts";
+import { fields } from "./fields.ts";
+import { findClaude } from "./find.ts";
+import {
+  modelsSet,
+  readUserSettings,
+  settingsVariable,
+  usesSubscription,
+  type UserSettings,
+} from "./wrap-settings.ts";
+
+const ADDRESS = "https://api.anthropic.com";
+const LONG_WINDOW = 1_000_000;
+
+/** Ways to use Claude Code that hold no conversation in this terminal. */
+const COMMANDS: ReadonlySet<string> = new Set(
+  "agents attach auth auto-mode doctor gateway import install logs mcp plugin plugins purge respawn rm setup-token stop kill ultrareview update upgrade".split(
+    " ",
+  ),
+);
+const ELSEWHERE = ["--bg", "--background", "--cloud", "--desktop", "--environment"];
+/** Other clouds, which are asked in another way. */
+const CLOUDS = {
+  CLAUDE_CODE_USE_BEDROCK: "Amazon Bedrock",
+  CLAUDE_CODE_USE_VERTEX: "Google Vertex AI",
+  CLAUDE_CODE_USE_FOUNDRY: "Microsoft Foundry",
+} as const;
+
+export const claudeWrap: ProgramWrap = {
+  id: "claude",
+  label: "Claude Code",
+  api: "anthropic-messages",
+  survey: async (request) => survey(request),
+};
+
+function survey(request: WrapRequest): WrappedProgram {
+  const { command, args, env, cwd } = request;
+  checkArguments(args);
+  const found = findClaude(basename(command) === command ? { env } : { env, command });
+  if ("reason" in found) throw new PagurusError("runtime_failed", found.reason);
+  const settings = readUserSettings(request);
+  const refusal = refusalOf(settings, args);
+  const models = modelsSet(settings, args);
+  const address = (settings.variable("ANTHROPIC_BASE_URL") ?? ADDRESS).replace(/\/+$/, "");
+  return {
+    provider: {
+      id: "anthropic",
+      baseUrl: `${address}/v1`,
+      ...(env["ANTHROPIC_API_KEY"] ? { keyEnv: "ANTHROPIC_API_KEY" } : {}),
+    },
+    cwd,
+    models: models.map((name) => name.replace(/\[1m\]$/i, "")),
+    ...(models.some((name) => /\[1m\]$/i.test(name)) ? { contextWindow: LONG_WINDOW } : {}),
+    ...(refusal ? { refusal } : {}),
+    launch: async (route) => launch({ ...request, command: found.command }, settings, route),
+  };
+}
+
+function checkArguments(args: readonly string[]): void {
+  const [first = ""] = args;
+  const elsewhere = args.find((arg) => ELSEWHERE.some((name) => arg === name || arg.startsWith(`${name}=`)));
+  if (!COMMANDS.has(first) && elsewhere === undefined) return;
+  throw new PagurusError(
+    "usage_invalid",
+    `\`claude ${elsewhere ?? first}\` holds no conversation in this terminal that could be followed; run it without pagurus wire.`,
+  );
+}
+
+function refusalOf(settings: UserSettings, args: readonly string[]): WrapRefusal | undefined {
+  const { variable, managed } = settings;
+  const cloud = Object.entries(CLOUDS).find(([name]) => isOn(variable(name)));
+  if (cloud)
+    return {
+      kind: "place",
+      reason: `Claude Code is set to ${cloud[1]} (${cloud[0]}), whose requests are not governed yet; unset it to use an API key, or run claude without pagurus wire.`,
+    };
+  if (settingsVariable([managed], "ANTHROPIC_BASE_URL") !== undefined)
+    return {
+      kind: "place",
+      reason:
+        "The managed settings of this machine say where Claude Code sends its requests (ANTHROPIC_BASE_URL), so they cannot pass the gateway; run claude without pagurus wire.",
+    };
+  if (!usesSubscription(settings, args)) return undefined;
+  return {
+    kind: "login",
+    reason:
+      "Claude Code is logged in by subscription, which only it may use; set ANTHROPIC_API_KEY to have its conversation governed, or name --observe to let it pass as it is.",
+  };
+}
+
+function isOn(value: string | undefined): boolean {
+  return value !== undefined && !/^(?:|0|false|no|off)$/i.test(value);
+}
+
+/** Settings go before the environment, so what they have as well is told once more in a file of settings. */
+function launch(
+  { command, args, env, folder }: WrapRequest,
+  settings: UserSettings,
+  route: WrapRoute,
+): WrapLaunch {
+  const own = variablesFor(settings, route);
+  const names = Object.keys(own);
+  const isSet = names.some((name) => settingsVariable(settings.layers, name) !== undefined);
+  const launched = { command, args: [...args], env: { ...env, ...own } };
+  if (!isSet) return launched;
+  ensurePrivateDir(folder);
+  const file = join(folder, `wire-${randomUUID()}.json`);
+  const { given } = settings;
+  writeFileAtomic(file, JSON.stringify({ ...given, env: { ...fields(given["env"]), ...own } }), {
+    synced: false,
+  });
+  return { ...launched, args: withSettings(args, file), files: [file] };
+}
+
+/**
+ * Its own compaction stays on, and is answered by the engine: told not to compact, it refuses to ask anything once the usage that it
+ * was told comes near the window that it believes in.
+ */
+function variablesFor(
+  { variable }: UserSettings,
+  { baseUrl, headers, answersAll }: WrapRoute,
+): Record<string, string> {
+  const theirs = variable("ANTHROPIC_CUSTOM_HEADERS");
+  const ours = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const needsKey = answersAll && variable("ANTHROPIC_API_KEY") === undefined;
+  return {
+    ANTHROPIC_BASE_URL: baseUrl,
+    ANTHROPIC_CUSTOM_HEADERS: [...(theirs === undefined ? [] : [theirs.trimEnd()]), ...ours].join("\n"),
+    ...(needsKey ? { ANTHROPIC_AUTH_TOKEN: "answered-by-pagurus" } : {}),
+  };
+}
+
+/** In the place of the user's own, whose settings the file has. */
+function withSettings(args: readonly string[], file: string): string[] {
+  const end = args.indexOf("--");
+  const until = end < 0 ? args.length : end;
+  const kept: string[] = [];
+  for (let at = 0; at < until; at++) {
+    const arg = args[at] ?? "";
+    if (arg === "--settings") at += 1;
+    else if (!arg.startsWith("--settings=")) kept.push(arg);
+  }
+  return ["--settings", file, ...kept, ...args.slice(until)];
+}

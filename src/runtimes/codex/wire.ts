@@ -1,0 +1,110 @@
+/**
+ * Seam `wire`: a thread's provider is a route through the model gateway, where the turn's own `assemble` decides what the model
+ * is sent, whatever the thread holds. Source: the design, "Codex", seam `wire`, and "The model gateway".
+ */
+import { toPagurusError, type PagurusError } from "../../contract/errors.ts";
+import type { HarnessTurn } from "../../contract/harness.ts";
+import type { ModelGateway, WireRoute, WireTurn } from "../../contract/wire.ts";
+
+/** The routes of a host's native threads. A thread has its own as long as a child may have it loaded, since it is told once. */
+export class WireRoutes {
+  readonly #gateway: (() => Promise<ModelGateway>) | undefined;
+  readonly #routes = new Map<string, WireRoute>();
+
+  constructor(gateway: (() => Promise<ModelGateway>) | undefined) {
+    this.#gateway = gateway;
+  }
+
+  get canOpen(): boolean {
+    return this.#gateway !== undefined;
+  }
+
+  /** The thread's, or a new one, to be kept for the thread that is started or resumed with it. Throws `gateway_failed`. */
+  async of(threadId: string | undefined, sessionKey: string): Promise<WireRoute> {
+    const known = threadId === undefined ? undefined : this.#routes.get(threadId);
+    if (known) return known;
+    if (!this.#gateway) throw new Error("There is no model gateway.");
+    const gateway = await this.#gateway();
+    return gateway.open({ api: "openai-responses", sessionKey, runtime: "codex" });
+  }
+
+  has(threadId: string): boolean {
+    return this.#routes.has(threadId);
+  }
+
+  /** A route is of one thread. */
+  keep(threadId: string, route: WireRoute): void {
+    for (const [id, each] of this.#routes) if (each === route) this.#routes.delete(id);
+    this.#routes.set(threadId, route);
+  }
+
+  /** One that no thread was given after all. */
+  async giveUp(route: WireRoute): Promise<void> {
+    if ([...this.#routes.values()].includes(route)) return;
+    await route.close().catch(() => undefined);
+  }
+
+  /** No child has the thread loaded any more. */
+  leave(threadId: string): void {
+    const route = this.#routes.get(threadId);
+    this.#routes.delete(threadId);
+    // A route that cannot be closed serves nobody.
+    route?.close().catch(() => undefined);
+  }
+
+  async dispose(): Promise<void> {
+    const routes = [...this.#routes.values()];
+    this.#routes.clear();
+    await Promise.allSettled(routes.map((route) => route.close()));
+  }
+}
+
+/** A turn as the gateway is given it, with what the runtime has to know of what the gateway asked it. */
+export class WiredTurn {
+  readonly turn: WireTurn;
+  /** Why the newest request could not be given a context: what Codex says of it is less. */
+  failure: PagurusError | undefined;
+  #hasAnswered = false;
+
+  constructor(turn: HarnessTurn) {
+    const { turnId, hostAgentId, model, engine, signal } = turn;
+    this.turn = {
+      get sessionId() {
+        return turn.sessionId;
+      },
+      turnId,
+      hostAgentId,
+      model,
+      engine,
+      signal,
+      assemble: (request) => this.#noting(turn.assemble(request)),
+      said: () => turn.said(),
+      answerCompaction: async (question) => {
+        const answer = await turn.answerCompaction(question);
+        this.#hasAnswered = answer !== undefined;
+        return answer;
+      },
+      receipt: (request) => turn.receipt(request),
+      degrade: (stage, reason) => turn.degrade(stage, reason),
+      emit: (event) => turn.emit(event),
+    };
+  }
+
+  /** Whether the engine has answered the compaction that has just ended; asked once for each. */
+  takeAnswer(): boolean {
+    const hasAnswered = this.#hasAnswered;
+    this.#hasAnswered = false;
+    return hasAnswered;
+  }
+
+  async #noting<T>(assembled: Promise<T>): Promise<T> {
+    try {
+      const context = await assembled;
+      this.failure = undefined;
+      return context;
+    } catch (error) {
+      this.failure = toPagurusError(error);
+      throw error;
+    }
+  }
+}

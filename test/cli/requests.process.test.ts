@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { after, test } from "node:test";
+import { CaptureLog } from "../../src/gateway/wire/capture/capture.ts";
+import { facts, passed } from "../gateway/wire/capture/setting.ts";
+import { Launcher } from "./launch.ts";
+
+const user = new Launcher();
+after(() => user.remove());
+
+test("a captured request is listed, read and written out byte for byte by the real command line", async () => {
+  const off = await user.run(["requests", "list"]);
+  assert.deepEqual([off.code, off.out], [0, ""]);
+  assert.match(off.err, /turn the capture on with pagurus config set gateway\.capture true/);
+  const set = await user.run(["config", "set", "gateway.capture", "true"]);
+  assert.equal(set.code, 0, set.err);
+  const log = new CaptureLog({
+    home: user.env.PAGURUS_HOME,
+    maxBytes: 2 ** 28,
+    logger: { warn: () => undefined },
+  });
+  const body = Buffer.from(
+    `{"model":"m","messages":[{"role":"user","content":"${"long ".repeat(60_000)}"}]}`,
+  );
+  passed(log, facts(body));
+  await log.settled();
+  assert.match((await user.run(["requests", "list"])).out, /main +m-1 +200/);
+  assert.match(
+    (await user.run(["requests", "show", "1"])).out,
+    /messages\[0\] +user +293\.0 KB +kept +long long/,
+  );
+  const raw = await user.run(["requests", "show", "1", "--raw"]);
+  assert.equal(
+    createHash("sha256").update(raw.out).digest("hex"),
+    createHash("sha256").update(body).digest("hex"),
+  );
+  const wrong = await user.run(["requests", "show", "none"]);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.err, /Give a whole number from 1 on/);
+  const help = await user.run(["requests", "--help"]);
+  assert.match(help.out, /pagurus requests replay 12 --text/);
+});
+
+test("sessions delete deletes the captures of the session, and of no other", async () => {
+  const log = new CaptureLog({
+    home: user.env.PAGURUS_HOME,
+    maxBytes: 2 ** 28,
+    logger: { warn: () => undefined },
+  });
+  for (const key of ["gone", "stays"]) {
+    assert.equal((await user.run(["run", "hello", "--session", key])).code, 0);
+    passed(log, facts({}, { key }));
+  }
+  await log.settled();
+  assert.equal((await user.run(["sessions", "delete", "gone", "--yes"])).code, 0);
+  assert.equal((await user.run(["requests", "list", "--session", "gone"])).out, "");
+  assert.match((await user.run(["requests", "list", "--session", "stays"])).out, /m-1/);
+});

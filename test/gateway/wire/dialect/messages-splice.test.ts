@@ -1,0 +1,93 @@
+/** Recorded requests with an engine's context in the place of their older part: the API's rules hold, and what is kept is kept. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { AgentMessage } from "../../../../src/contract/message.ts";
+import { messagesDialect } from "../../../../src/gateway/wire/dialect/messages/dialect.ts";
+import type { WireRequest } from "../../../../src/gateway/wire/dialect/dialect.ts";
+import { splice } from "../../../../src/gateway/wire/splice/splice.ts";
+import { NAMES, readRecorded, type Json } from "./messages-recorded.ts";
+
+const MAIN = NAMES.filter((name) => readRecorded(name).kind === "main");
+
+function saidIn({ items }: WireRequest, from: number, to: number): AgentMessage[] {
+  return items.slice(from, to).flatMap(({ messages }) => [...messages]);
+}
+
+/** The elements of the new request, each as it stands in its bytes. */
+function spliced(
+  request: WireRequest,
+  history: readonly AgentMessage[],
+  live: readonly AgentMessage[],
+  addition?: string,
+): { elements: Json[]; bytes: string } {
+  const context = {
+    messages: [...history, ...live],
+    historyCount: history.length,
+    ...(addition === undefined ? {} : { systemPromptAddition: addition }),
+  };
+  const made = splice(request, { context, isOriginal: (message) => live.includes(message) }, messagesDialect);
+  const bytes = Buffer.concat(made.body).toString("utf8");
+  return { elements: (JSON.parse(bytes) as { messages: Json[] }).messages, bytes };
+}
+
+function blocks(element: Json | undefined): Json[] {
+  const content = element?.["content"];
+  return Array.isArray(content) ? (content as Json[]) : [];
+}
+
+function checkApi(elements: readonly Json[], name: string): void {
+  const spoken = elements.filter(({ role }) => role !== "system");
+  assert.equal(elements[0]?.["role"], "user", `${name}: begins with the user`);
+  const used = new Set<unknown>();
+  // The API joins elements of one role.
+  const joined: { role: unknown; content: Json[] }[] = [];
+  for (const element of spoken) {
+    const last = joined.at(-1);
+    if (last?.role === element["role"]) last?.content.push(...blocks(element));
+    else joined.push({ role: element["role"], content: [...blocks(element)] });
+  }
+  for (const [index, { content }] of joined.entries()) {
+    const calls = content.filter(({ type }) => type === "tool_use").map(({ id }) => id);
+    const results = (joined[index + 1]?.content ?? []).filter(({ type }) => type === "tool_result");
+    const answered = results.map((block) => block["tool_use_id"]);
+    assert.equal(answered.length, calls.length, `${name}: pairs`);
+    assert.deepEqual(new Set(answered), new Set(calls), `${name}: pairs`);
+    for (const id of calls) assert.ok(!used.has(id), `${name}: ids`);
+    for (const id of calls) used.add(id);
+  }
+  const marks = JSON.stringify(elements).split('"cache_control"').length - 1;
+  assert.ok(marks <= 2, `${name}: with two in the system prompt no more than four marks`);
+}
+
+describe("The engine's context in a recorded request", () => {
+  for (const name of MAIN)
+    it(`"${name}": a summary for what came before the live turn keeps its bytes and the API's rules`, () => {
+      const request = readRecorded(name);
+      const { items, liveFrom, body } = request;
+      const live = saidIn(request, liveFrom, items.length);
+      const summary: AgentMessage = { role: "user", content: "Earlier, the harbour was looked at." };
+      for (const history of [[summary], [summary, ...saidIn(request, 0, liveFrom).slice(-1)]]) {
+        if (history.at(-1)?.role === "toolResult") continue;
+        const { elements, bytes } = spliced(request, history, live, "Be brief.");
+        checkApi(elements, name);
+        for (const { start, end } of items.slice(liveFrom))
+          assert.ok(bytes.includes(body.toString("utf8", start, end)));
+        assert.equal(bytes.split("Earlier, the harbour").length - 1, 1);
+        assert.equal(bytes.split("Be brief.").length - 1, 1);
+      }
+    });
+
+  for (const name of MAIN)
+    it(`"${name}": the same context as the harness has leaves every byte of what was said`, () => {
+      const request = readRecorded(name);
+      const { items, liveFrom } = request;
+      const { bytes } = spliced(
+        request,
+        saidIn(request, 0, liveFrom),
+        saidIn(request, liveFrom, items.length),
+      );
+      for (const item of items)
+        if (item.kind === "said")
+          assert.ok(bytes.includes(request.body.toString("utf8", item.start, item.end)));
+    });
+});

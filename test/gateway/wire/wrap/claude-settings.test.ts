@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import type { WrappedProgram } from "../../../../src/contract/wrap.ts";
+import { claudeWrap } from "../../../../src/runtimes/claude/wrap.ts";
+
+const ROUTE = {
+  baseUrl: "http://127.0.0.1:1/r",
+  headers: { "x-token": "secret" },
+  governs: true,
+  answersAll: false,
+};
+
+describe("the user's own Claude Code, as it is set up", () => {
+  let root: string;
+
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), "pagurus-wrap-claude-"));
+    for (const name of ["work", "work/.claude", "config"]) mkdirSync(join(root, name));
+    writeFileSync(join(root, "claude"), "#!/bin/sh\n", { mode: 0o755 });
+  });
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  const write = (file: string, value: unknown): void =>
+    writeFileSync(join(root, file), JSON.stringify(value));
+
+  function survey(env: Record<string, string> = {}, ...args: string[]): Promise<WrappedProgram> {
+    return claudeWrap.survey({
+      command: join(root, "claude"),
+      args,
+      env: { HOME: root, CLAUDE_CONFIG_DIR: join(root, "config"), ...env },
+      cwd: join(root, "work"),
+      folder: join(root, "ours"),
+    });
+  }
+
+  const KEY = { ANTHROPIC_API_KEY: "sk-ant-api03-00000000000000000000-end" };
+  const OAUTH = { claudeAiOauth: { accessToken: "none" } };
+
+  it("asks its maker, or where the environment or its settings say, the nearest settings first", async () => {
+    assert.equal((await survey(KEY)).provider.baseUrl, "https://api.anthropic.com/v1");
+    const env = { ...KEY, ANTHROPIC_BASE_URL: "http://127.0.0.1:2/" };
+    assert.equal((await survey(env)).provider.baseUrl, "http://127.0.0.1:2/v1");
+    write("config/settings.json", { env: { ANTHROPIC_BASE_URL: "http://127.0.0.1:3" } });
+    assert.equal((await survey(env)).provider.baseUrl, "http://127.0.0.1:3/v1");
+    write("work/.claude/settings.json", { env: { ANTHROPIC_BASE_URL: "http://127.0.0.1:4" } });
+    assert.equal((await survey(env)).provider.baseUrl, "http://127.0.0.1:4/v1");
+    assert.equal((await survey(env, "--setting-sources", "user")).provider.baseUrl, "http://127.0.0.1:3/v1");
+    const given = JSON.stringify({ env: { ANTHROPIC_BASE_URL: "http://127.0.0.1:5" } });
+    assert.equal((await survey(env, "--settings", given)).provider.baseUrl, "http://127.0.0.1:5/v1");
+  });
+
+  it("is refused where a subscription is what it would use, and only there", async () => {
+    const refused = async (env: Record<string, string>, ...args: string[]): Promise<string | undefined> =>
+      (await survey(env, ...args)).refusal?.kind;
+    assert.equal(await refused({}), undefined, "it asks for a login itself");
+    assert.equal(await refused({ CLAUDE_CODE_OAUTH_TOKEN: "x" }), "login");
+    assert.equal(await refused({ ANTHROPIC_AUTH_TOKEN: "sk-ant-oat01-x" }), "login");
+    write("config/.credentials.json", OAUTH);
+    assert.equal(await refused({}), "login");
+    assert.equal(await refused({}, "--bare"), undefined);
+    assert.equal(await refused(KEY), undefined);
+    assert.equal(await refused({ ANTHROPIC_AUTH_TOKEN: "of-a-gateway" }), undefined);
+    write("config/.claude.json", { customApiKeyResponses: { rejected: [KEY.ANTHROPIC_API_KEY.slice(-20)] } });
+    assert.equal(await refused(KEY), "login", "the user declined the key");
+    assert.equal(await refused(KEY, "-p", "Hello."), undefined);
+    write("config/.claude.json", { primaryApiKey: "x" });
+    assert.equal(await refused({}), undefined);
+    write("config/.claude.json", {});
+    write("config/settings.json", { apiKeyHelper: "/bin/key" });
+    assert.equal(await refused({}), undefined);
+    rmSync(join(root, "config", ".credentials.json"));
+    rmSync(join(root, "config", "settings.json"));
+    write("config/.claude.json", { oauthAccount: {} });
+    assert.equal(await refused({}), "login", "where the login itself is in the system's own keeping");
+  });
+
+  it("is refused where it asks another cloud", async () => {
+    assert.match((await survey({ CLAUDE_CODE_USE_VERTEX: "1" })).refusal?.reason ?? "", /Google Vertex AI/);
+    assert.equal((await survey({ ...KEY, CLAUDE_CODE_USE_BEDROCK: "0" })).refusal, undefined);
+  });
+
+  it("is pointed to the gateway by its environment alone, with the user's own headers before ours", async () => {
+    const program = await survey({ ...KEY, ANTHROPIC_CUSTOM_HEADERS: "x-team: blue\n" }, "-p", "Hello.");
+    const { args, env, files } = await program.launch(ROUTE);
+    assert.deepEqual(args, ["-p", "Hello."]);
+    assert.equal(env["ANTHROPIC_BASE_URL"], ROUTE.baseUrl);
+    assert.equal(env["ANTHROPIC_CUSTOM_HEADERS"], "x-team: blue\nx-token: secret");
+    assert.equal(env["ANTHROPIC_API_KEY"], KEY.ANTHROPIC_API_KEY);
+    assert.equal(files, undefined);
+  });
+
+  it("is told by a file of settings where the user's settings would go before the environment", async () => {
+    write("config/settings.json", { env: { ANTHROPIC_CUSTOM_HEADERS: "x-team: blue" } });
+    const given = JSON.stringify({ model: "opus", env: { OTHER: "1" } });
+    const program = await survey(KEY, "--settings", given, "-p", "Hello.");
+    const { args, files = [] } = await program.launch(ROUTE);
+    const [file = ""] = files;
+    assert.deepEqual(args, ["--settings", file, "-p", "Hello."]);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.deepEqual(JSON.parse(readFileSync(file, "utf8")), {
+      model: "opus",
+      env: {
+        OTHER: "1",
+        ANTHROPIC_BASE_URL: ROUTE.baseUrl,
+        ANTHROPIC_CUSTOM_HEADERS: "x-team: blue\nx-token: secret",
+      },
+    });
+  });
+
+  it("needs no key where the gateway answers by itself", async () => {
+    const { env } = await (await survey()).launch({ ...ROUTE, answersAll: true });
+    assert.equal(env["ANTHROPIC_AUTH_TOKEN"], "answered-by-pagurus");
+    const keyed = await (await survey(KEY)).launch({ ...ROUTE, answersAll: true });
+    assert.equal(keyed.env["ANTHROPIC_AUTH_TOKEN"], undefined);
+  });
+
+  it("has the long window where the user asks for it", async () => {
+    const program = await survey(KEY, "--model", "claude-sonnet-4-5[1m]");
+    assert.deepEqual([program.models, program.contextWindow], [["claude-sonnet-4-5"], 1_000_000]);
+    assert.equal((await survey({ ...KEY, ANTHROPIC_MODEL: "opus" })).contextWindow, undefined);
+  });
+
+  it("is not wrapped where it holds no conversation here", async () => {
+    for (const args of [["mcp", "list"], ["doctor"], ["--bg", "Hello."]])
+      await assert.rejects(survey(KEY, ...args), { code: "usage_invalid" }, args.join(" "));
+  });
+});

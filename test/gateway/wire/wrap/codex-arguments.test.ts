@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { readArguments, toml, withSettings } from "../../../../src/runtimes/codex/wrap-arguments.ts";
+
+describe("the user's own arguments of Codex", () => {
+  it("say which model is asked, and where it works", () => {
+    const read = readArguments(
+      [
+        "-m",
+        "one",
+        "exec",
+        "--config=model_provider=mock",
+        "-c",
+        "a=1",
+        "-cb=2",
+        "--model=two",
+        "-C",
+        "sub",
+        "Hello",
+      ],
+      "/work",
+    );
+    assert.deepEqual(read, {
+      settings: ["model_provider=mock", "a=1", "b=2"],
+      model: "two",
+      cwd: "/work/sub",
+    });
+    assert.equal(readArguments(["-p", "fast"], "/work").profile, "fast");
+  });
+
+  it("are words where they stand behind two dashes, or are a value", () => {
+    assert.deepEqual(readArguments(["exec", "--", "-m", "two"], "/work"), { settings: [], cwd: "/work" });
+    assert.deepEqual(readArguments(["-m", "login", "mcp is broken"], "/work").model, "login");
+    assert.deepEqual(readArguments(["resume", "--last", "logout"], "/work").settings, []);
+  });
+
+  it("are refused where there is no conversation, or a provider that a setting cannot replace", () => {
+    for (const args of [
+      ["login"],
+      ["mcp", "list"],
+      ["-m", "x", "app-server"],
+      ["cloud"],
+      ["--oss"],
+      ["--remote", "ws://x"],
+    ])
+      assert.throws(() => readArguments(args, "/work"), { code: "usage_invalid" }, args.join(" "));
+    for (const args of [[], ["fix the login"], ["exec", "x"], ["e", "x"], ["resume"], ["fork"], ["review"]])
+      assert.doesNotThrow(() => readArguments(args, "/work"), args.join(" "));
+  });
+
+  it("get ours behind them, and before two dashes", () => {
+    assert.deepEqual(withSettings(["exec", "hi"], { a: "1" }), ["exec", "hi", "-c", "a=1"]);
+    assert.deepEqual(withSettings(["exec", "--", "-c"], { a: "1" }), ["exec", "-c", "a=1", "--", "-c"]);
+  });
+
+  it("carry values as TOML", () => {
+    assert.equal(toml('a "quoted"\nline\u007f'), '"a \\"quoted\\"\\nline\\u007f"');
+    assert.equal(
+      toml({ "x-a": "b", on: true, n: 3, none: null, list: ["a", 1], in: { k: "v" } }),
+      '{"x-a" = "b", "on" = true, "n" = 3, "list" = ["a", 1], "in" = {"k" = "v"}}',
+    );
+  });
+});

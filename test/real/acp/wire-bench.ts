@@ -1,0 +1,180 @@
+/** A host whose agent's requests pass the model gateway, and what these show of a conversation whose words each tell whose they are. */
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createPagurus } from "../../../src/app.ts";
+import type { Pagurus } from "../../../src/contract/host.ts";
+import { startServer, type ModelServer, type RecordedRequest, type ReplyStep } from "../../servers/server.ts";
+import { realProgram } from "../programs.ts";
+import { type AgentName, NOTE } from "./acp-bench.ts";
+
+const PROGRAMS = {
+  claude: () => realProgram("@agentclientprotocol/claude-agent-acp", "claude-agent-acp"),
+  codex: () => realProgram("@agentclientprotocol/codex-acp", "codex-acp"),
+};
+const MODELS = {
+  claude: { api: "anthropic-messages", id: "claude-opus-5-5" },
+  codex: { api: "openai-responses", id: "gpt-5.5" },
+} as const;
+const MARKER = /\b(asked|said)-\d+-\1\b|w\d+-\d+[ab]-w/g;
+
+type Item = Record<string, unknown>;
+
+function markersOf(text: string): string[] {
+  return text.match(MARKER) ?? [];
+}
+
+/** Asked for by the host itself, and by no program. */
+function isSummary(request: RecordedRequest): boolean {
+  return nativeIdOf(request) === undefined && request.body["tools"] === undefined;
+}
+
+export class WireBench {
+  readonly root = mkdtempSync(join(tmpdir(), "pagurus-acp-wire-"));
+  readonly agent: AgentName;
+  readonly server: ModelServer;
+  #host: Pagurus | undefined;
+
+  private constructor(agent: AgentName, server: ModelServer) {
+    this.agent = agent;
+    this.server = server;
+    for (const name of ["work", "codex", "claude", "user"]) mkdirSync(join(this.root, name));
+  }
+
+  /** `script` answers what turns ask; a summary has all the words that it stands for. */
+  static async with(agent: AgentName, script: (nth: number) => ReplyStep): Promise<WireBench> {
+    let nth = 0;
+    const { api, id } = MODELS[agent];
+    const server = await startServer({
+      protocol: api,
+      models: [id],
+      script: (request) => {
+        if (isConversation(request)) return script(nth++);
+        if (!isSummary(request)) return { text: "A title" };
+        return { text: `## Goal\n- ${[...new Set(markersOf(request.text))].join(" ")}` };
+      },
+    });
+    return new WireBench(agent, server);
+  }
+
+  get mains(): RecordedRequest[] {
+    return this.server.requests.filter(isConversation);
+  }
+
+  get cwd(): string {
+    return join(this.root, "work");
+  }
+
+  noteCall(id: string, word: string): NonNullable<ReplyStep["toolCalls"]>[number] {
+    if (this.agent === "claude") return { id, name: `mcp__pagurus__${NOTE}`, arguments: { word } };
+    return { id, name: NOTE, namespace: "mcp__pagurus", arguments: { word } };
+  }
+
+  async host(lossless: object): Promise<Pagurus> {
+    const { agent, root } = this;
+    const { api, id } = MODELS[agent];
+    const models = [{ id, contextWindow: 200_000, maxTokens: 4_000 }];
+    const ref = `local/${id}`;
+    const mine = { command: PROGRAMS[agent](), context: "wire" };
+    this.#host = await createPagurus({
+      home: join(root, "home"),
+      env: {
+        PATH: process.env["PATH"],
+        HOME: join(root, "user"),
+        CODEX_HOME: join(root, "codex"),
+        CLAUDE_CONFIG_DIR: join(root, "claude"),
+        // Claude Code asks for it where it runs as root.
+        IS_SANDBOX: "1",
+        PAGURUS_NO_PROBE: "1",
+      },
+      plugins: {
+        harbour: (plugin) =>
+          plugin.registerTool({
+            name: NOTE,
+            description: "Notes a word in the harbour book.",
+            parameters: { type: "object", properties: { word: { type: "string" } }, required: ["word"] },
+            execute: ({ word }) =>
+              Promise.resolve({ content: [{ type: "text", text: `noted ${String(word)}` }], isError: false }),
+          }),
+      },
+      config: {
+        models: { providers: { local: { api, baseUrl: this.server.url, apiKey: "test-key", models } } },
+        agents: {
+          defaults: {
+            model: ref,
+            maxSteps: 100,
+            permission: { mode: "auto" },
+            models: { [ref]: { agentRuntime: { id: "acp", agentId: agent } } },
+          },
+        },
+        plugins: {
+          slots: { contextEngine: "lossless" },
+          entries: { lossless: { config: lossless }, acp: { config: { agents: { [agent]: mine } } } },
+        },
+      },
+    });
+    return this.#host;
+  }
+
+  async end(): Promise<void> {
+    await this.#host?.close();
+    await this.server.close();
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Titles have no tools, and suggestions are asked for in so many words. */
+function isConversation({ body, text }: RecordedRequest): boolean {
+  const { tools } = body;
+  return Array.isArray(tools) && tools.length > 3 && !text.includes("[SUGGESTION MODE");
+}
+
+function itemsOf({ body }: RecordedRequest): Item[] {
+  return (body["messages"] ?? body["input"]) as Item[];
+}
+
+/** What a request shows, words in a summary by themselves; what calls ask for is no part of it. */
+function shown(request: RecordedRequest): { said: string[]; summed: Set<string> } {
+  const said: string[] = [];
+  const summed = new Set<string>();
+  const read = (value: unknown): void => {
+    if (typeof value === "string") {
+      for (const marker of markersOf(value))
+        if (value.includes("<conversation_summary>")) summed.add(marker);
+        else said.push(marker);
+    } else if (Array.isArray(value)) for (const each of value) read(each);
+    else if (typeof value === "object" && value !== null)
+      for (const [key, each] of Object.entries(value)) if (key !== "arguments" && key !== "input") read(each);
+  };
+  for (const item of itemsOf(request)) read(item);
+  return { said, summed };
+}
+
+/** Which words are missing, or stand there more than once as they were said. */
+export function notOnce(request: RecordedRequest, told: readonly string[]): string[] {
+  const { said, summed } = shown(request);
+  return told.flatMap((word) => {
+    const count = said.filter((other) => other === word).length;
+    return count > 1 || (count === 0 && !summed.has(word)) ? [`${word} ${count} times`] : [];
+  });
+}
+
+/** Each call has a result, and each result a call. */
+export function assertPairs(request: RecordedRequest): void {
+  const items = itemsOf(request);
+  const blocks = items.flatMap(({ content }) => (Array.isArray(content) ? (content as Item[]) : []));
+  const idsOf = (types: Record<string, string>): string[] =>
+    [...items, ...blocks].flatMap((block) => {
+      const key = types[String(block["type"])];
+      return key === undefined ? [] : [String(block[key])];
+    });
+  const calls = idsOf({ function_call: "call_id", tool_use: "id" });
+  const results = idsOf({ function_call_output: "call_id", tool_result: "tool_use_id" });
+  assert.deepEqual(results.toSorted(), calls.toSorted());
+}
+
+/** The program's own name for its conversation. */
+export function nativeIdOf({ headers }: RecordedRequest): unknown {
+  return headers["x-claude-code-session-id"] ?? headers["session_id"] ?? headers["session-id"];
+}

@@ -1,0 +1,36 @@
+/**
+ * The conformance suite over a real agent, codex-acp, whose contexts go through the model gateway (`providers/set`). Every check
+ * holds. Starting the agent takes most of the time, so that several run at once.
+ */
+import { describe, it } from "node:test";
+import { harnessChecks, testHarness } from "../../../src/testkit/index.ts";
+import { realProgram } from "../programs.ts";
+import { openTranslated } from "./suite-endpoint.ts";
+
+const codex = {
+  command: realProgram("@agentclientprotocol/codex-acp", "codex-acp"),
+  mode: "agent-full-access",
+  context: "wire",
+};
+
+function suite(only: readonly string[]): void {
+  const options = {
+    open: openTranslated,
+    runtime: "acp",
+    api: "openai-responses" as const,
+    plugins: { entries: { acp: { config: { agentId: "codex", agents: { codex } } } } },
+    // Of what is waited for in a check, the start of an agent on a busy machine is the most.
+    deadlineMs: 60_000,
+    only,
+  };
+  testHarness("acp at the model gateway", options, (name, run) => void it(name, run));
+}
+
+const ids = harnessChecks().map(({ id }) => id);
+/** These look at all processes that this one has started. */
+const isAlone = (id: string): boolean => id.startsWith("end.");
+
+describe("the runtime acp on a real agent at the model gateway", { concurrency: 3 }, () =>
+  suite(ids.filter((id) => !isAlone(id))),
+);
+describe("the end of the runtime acp on a real agent at the model gateway", () => suite(ids.filter(isAlone)));

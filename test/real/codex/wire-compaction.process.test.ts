@@ -1,0 +1,153 @@
+/** Codex's own compactions on the wire, forced by its settings: answered by the engine, or by the model where it does not. */
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, it } from "node:test";
+import type { CompactionInterceptRequest } from "../../../src/contract/engine-compaction.ts";
+import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { Pagurus } from "../../../src/contract/host.ts";
+import type { RecordedRequest } from "../../servers/server.ts";
+import { CodexBench, conversation } from "./codex-bench.ts";
+
+const ENGINE_SUMMARY = "The engine says what was.";
+const MODEL_SUMMARY = "The model says what was.";
+
+type Intercept = NonNullable<ContextEngine["interceptCompaction"]>;
+
+/** Hands on what it is given, and answers compactions as it is told to. */
+function engineOf(intercept: Intercept): ContextEngine {
+  return {
+    info: { id: "answers", name: "Answers", interceptsCompaction: true, assembleScope: "call" },
+    ingest: async () => ({ ingested: true }),
+    assemble: async ({ messages }) => ({ messages, estimatedTokens: 0 }),
+    compact: async () => ({ ok: true, compacted: false, reason: "no" }),
+    interceptCompaction: intercept,
+  };
+}
+
+const answers: Intercept = async ({ firstKeptEntryId, tokensBefore }) => ({
+  handled: true,
+  summary: ENGINE_SUMMARY,
+  firstKeptEntryId,
+  tokensBefore,
+});
+
+function isCompaction({ headers }: RecordedRequest): boolean {
+  return String(headers["x-codex-turn-metadata"]).includes('"request_kind":"compaction"');
+}
+
+describe("a compaction of Codex's on the wire", () => {
+  let bench: CodexBench;
+  afterEach(() => bench.end());
+
+  /** Each answer is said to have filled the window, so that Codex compacts before each turn but the first. */
+  async function open(intercept: Intercept, timeoutSeconds = 30): Promise<Pagurus> {
+    bench = await CodexBench.with((request, index) =>
+      isCompaction(request)
+        ? { text: MODEL_SUMMARY }
+        : { text: `Answer ${index}.`, usage: { input: 9_000, output: 10 } },
+    );
+    writeFileSync(join(bench.root, "codex", "config.toml"), "model_auto_compact_token_limit = 5000\n");
+    const engine = engineOf(intercept);
+    const config = bench.config({ seam: "wire", engine }) as {
+      agents: { defaults: Record<string, unknown> };
+      plugins: { entries: { codex: { config: Record<string, unknown> } } };
+    };
+    config.plugins.entries.codex.config["compaction"] = "own";
+    config.agents.defaults["compaction"] = { timeoutSeconds };
+    return bench.host({ engine, more: { config } });
+  }
+
+  async function three(pagurus: Pagurus): Promise<TurnEvent[]> {
+    const events: TurnEvent[] = [];
+    for (const prompt of ["First?", "Second?", "Third?"]) events.push(...(await bench.ask(pagurus, prompt)));
+    return events;
+  }
+
+  /** Lane and who handled it, of each that was told. */
+  const told = (events: readonly TurnEvent[]): unknown[] =>
+    events.flatMap((event) =>
+      event.type === "compaction.completed" ? [[event.lane, event.handledBy, event.backend]] : [],
+    );
+
+  it("is answered by the engine: no model is asked, and the model goes on seeing every word", async () => {
+    const asked: CompactionInterceptRequest[] = [];
+    const pagurus = await open((request) => (asked.push(request), answers(request)));
+    const events = await three(pagurus);
+    assert.equal(asked.length, 2);
+    assert.deepEqual(
+      asked.map(({ messages }) => messages.map(({ role }) => role)),
+      [
+        ["user", "assistant"],
+        ["user", "assistant", "user", "assistant"],
+      ],
+    );
+    assert.deepEqual(
+      asked.map(({ backend, trigger }) => [backend, trigger]),
+      [
+        ["codex", "threshold"],
+        ["codex", "threshold"],
+      ],
+    );
+    assert.equal(bench.server.requests.length, 3, "zero calls upstream");
+    assert.deepEqual(bench.server.requests.filter(isCompaction), []);
+    assert.deepEqual(told(events), [
+      ["native", "answers", "codex"],
+      ["native", "answers", "codex"],
+    ]);
+    assert.equal(events.filter(({ type }) => type === "compaction.started").length, 2);
+    assert.deepEqual(conversation(bench.request(-1)), [
+      "user: First?",
+      "assistant: Answer 0.",
+      "user: Second?",
+      "assistant: Answer 1.",
+      "user: Third?",
+    ]);
+    const keys = new Set(bench.server.requests.map(({ body }) => body["prompt_cache_key"]));
+    assert.equal(keys.size, 1, "one thread");
+    assert.equal((await pagurus.status({ cwd: bench.cwd })).compactions, 2);
+  });
+
+  const refusals: [string, Intercept, RegExp | undefined][] = [
+    ["does not handle it", async () => ({ handled: false, reason: "not now" }), undefined],
+    ["throws", () => Promise.reject(new Error("the engine broke")), /the engine broke/],
+    ["hangs", () => new Promise(() => undefined), /took longer than 500 ms/],
+  ];
+  for (const [what, intercept, reason] of refusals)
+    it(`is answered by the model where the engine ${what}, and the session goes on`, async () => {
+      const pagurus = await open(intercept, 0.5);
+      const events = await three(pagurus);
+      assert.equal(bench.server.requests.filter(isCompaction).length, 2);
+      assert.deepEqual(told(events), [
+        ["native", "codex-app-server", "codex-app-server"],
+        ["native", "codex-app-server", "codex-app-server"],
+      ]);
+      const degraded = events.flatMap((event) => (event.type === "context.degraded" ? [event] : []));
+      assert.deepEqual(
+        degraded.map(({ stage }) => stage),
+        reason ? ["intercept", "intercept"] : [],
+      );
+      for (const each of degraded) assert.match(each.reason, reason ?? /^$/);
+      assert.deepEqual(conversation(bench.request(-1)), [
+        "user: First?",
+        "assistant: Answer 0.",
+        "user: Second?",
+        "assistant: Answer 2.",
+        "user: Third?",
+      ]);
+      const keys = new Set(bench.server.requests.map(({ body }) => body["prompt_cache_key"]));
+      assert.equal(keys.size, 1, "one thread");
+    });
+
+  it("is kept away where nothing is set, whatever Codex's own limit", async () => {
+    bench = await CodexBench.with((_request, index) => ({
+      text: `Answer ${index}.`,
+      usage: { input: 9_000, output: 10 },
+    }));
+    writeFileSync(join(bench.root, "codex", "config.toml"), "");
+    const pagurus = await bench.host({ seam: "wire", engine: engineOf(answers), contextWindow: 300_000 });
+    assert.deepEqual(told(await three(pagurus)), []);
+    assert.equal(bench.server.requests.length, 3);
+  });
+});

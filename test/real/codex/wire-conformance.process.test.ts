@@ -1,0 +1,13 @@
+/** The conformance suite over the real Codex with its context on the wire. */
+import { createPagurus } from "../../../src/app.ts";
+import { testHarness } from "../../../src/testkit/index.ts";
+import { codexBinary } from "../codex-binary.ts";
+
+const config = { command: codexBinary(), sandbox: "danger-full-access", context: "wire" };
+
+testHarness("codex", {
+  open: createPagurus,
+  runtime: "codex",
+  api: "openai-responses",
+  plugins: { entries: { codex: { config } } },
+});

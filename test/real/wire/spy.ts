@@ -1,0 +1,43 @@
+/** What the tests of the wire seam know of an engine: what it answered before each request, as lines. */
+import type { AssembleResult } from "../../../src/contract/engine-params.ts";
+import type { ContextEngine, EngineFactoryContext } from "../../../src/contract/engine.ts";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import { createLosslessEngine } from "../../../src/engines/lossless/engine.ts";
+
+/** The engine of the slot, with what it answered last and how often it compacted. */
+export class Spy {
+  last: AssembleResult | undefined;
+  compactions = 0;
+
+  make(context: EngineFactoryContext): ContextEngine {
+    const engine = createLosslessEngine(context);
+    return {
+      ...engine,
+      info: { ...engine.info, id: "spy" },
+      assemble: async (params) => {
+        const answer = await engine.assemble(params);
+        const before = this.last?.contextProjection?.epoch;
+        if (before !== undefined && before !== answer.contextProjection?.epoch) this.compactions += 1;
+        this.last = answer;
+        return answer;
+      },
+    };
+  }
+}
+
+export function textOf(message: AgentMessage): string {
+  if (typeof message.content === "string") return message.content;
+  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+/** As the benches write a request, without thinking. */
+export function linesOf(messages: readonly AgentMessage[]): string[] {
+  return messages.flatMap((message): string[] => {
+    if (message.role === "user") return [`user: ${textOf(message)}`];
+    if (message.role === "toolResult") return [`result ${message.toolCallId} ${textOf(message)}`];
+    return message.content.flatMap((part): string[] => {
+      if (part.type === "text") return part.text === "" ? [] : [`assistant: ${part.text}`];
+      return part.type === "toolCall" ? [`call ${part.name} ${part.id}`] : [];
+    });
+  });
+}

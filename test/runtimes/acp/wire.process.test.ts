@@ -1,0 +1,175 @@
+/** Agents whose context goes through a gateway: one native session for all turns, which is told the input alone. */
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import type { ContextEngine } from "../../../src/contract/engine.ts";
+import { PagurusError } from "../../../src/contract/errors.ts";
+import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { Pagurus } from "../../../src/contract/host.ts";
+import { readAcpSettings } from "../../../src/runtimes/acp/settings.ts";
+import { FakeGateway } from "../claude/fake-gateway.ts";
+import { answer, failure, hostOf, noted, prompts, setUp, started, tearDown, turn } from "./agent-bench.ts";
+
+let gateway: FakeGateway;
+const state = { epoch: "one", addition: "Ask the harbour master." };
+
+beforeEach(async () => {
+  setUp();
+  gateway = await FakeGateway.start();
+  Object.assign(state, { epoch: "one", addition: "Ask the harbour master." });
+});
+
+afterEach(async () => {
+  assert.ok(
+    gateway.routes.every(({ turn: served, isClosed }) => isClosed || served === undefined),
+    "no turn is served between turns",
+  );
+  await tearDown();
+  assert.deepEqual(gateway.openRoutes, [], "no route is left open");
+  await gateway.close();
+});
+
+function engine(): ContextEngine {
+  return {
+    info: { id: "epochs", name: "Epochs" },
+    ingest: async () => ({ ingested: true }),
+    assemble: async ({ messages }) => ({
+      messages: [{ role: "user", content: `Head of ${state.epoch}.` }, ...messages],
+      estimatedTokens: 10,
+      contextProjection: { mode: "thread_bootstrap", epoch: state.epoch },
+      systemPromptAddition: state.addition,
+    }),
+    compact: async () => ({ ok: true, compacted: false }),
+  };
+}
+
+function wired(way = "routed", more: object = {}): Promise<Pagurus> {
+  return hostOf({ way, engine: engine(), gateway, entry: { context: "wire" }, ...more });
+}
+
+function degradations(events: readonly TurnEvent[]): string[] {
+  return events.flatMap((event) => (event.type === "context.degraded" ? [event.reason] : []));
+}
+
+function sessions(): unknown[] {
+  return noted().flatMap((each) => (each["new"] === undefined ? [] : [each["new"]]));
+}
+
+describe("an agent at the gateway", { timeout: 60_000 }, () => {
+  it("has one session for all turns, through epochs, fragments and additions, and is told the input alone", async () => {
+    const host = await wired();
+    await turn(host, "First.");
+    Object.assign(state, { epoch: "two", addition: "Ask nobody." });
+    const more = { additionalContext: { tab: { value: "Open.", kind: "untrusted" as const } } };
+    const events = await turn(host, "Second.", more);
+    const last = events.at(-1);
+    assert.equal(last?.type === "turn.completed" && last.seam, "wire");
+    assert.deepEqual(degradations(events), []);
+    assert.deepEqual(prompts(), [["First."], ["Second."]]);
+    assert.equal(sessions().length, 1);
+    assert.deepEqual(
+      gateway.asked.map(({ shown, addition }) => ({ shown, addition })),
+      [
+        { shown: ["user Head of one.", "user First."], addition: "Ask the harbour master." },
+        {
+          shown: [
+            "user Head of two.",
+            "user First.",
+            "assistant Heard 1.",
+            "user <external_tab>Open.</external_tab>",
+            "user Second.",
+          ],
+          addition: "Ask nobody.",
+        },
+      ],
+    );
+    const said = JSON.stringify(noted().find((each) => "new" in each)?.["said"]);
+    assert.ok(said.includes("Working folder:") && !said.includes("harbour master"));
+    const receipts = await host.context.receipts({});
+    assert.deepEqual(
+      receipts.map(({ seam, usage }) => [seam, usage?.totalTokens]),
+      [["wire", 24]],
+    );
+  });
+
+  it("is pointed there by providers/set, and has a process of its own for each session", async () => {
+    const host = await wired();
+    await turn(host, "First.", { sessionKey: "a" });
+    await turn(host, "First.", { sessionKey: "b" });
+    const set = noted().flatMap(({ provider }) => (provider === undefined ? [] : [provider]));
+    assert.deepEqual(
+      (set as { providerId: string; apiType: string; headers: Record<string, string> }[]).map(
+        ({ providerId, apiType, headers }) => [providerId, apiType, headers["x-fake-token"]],
+      ),
+      [
+        ["main", "openai", "secret-0"],
+        ["main", "openai", "secret-1"],
+      ],
+    );
+    assert.ok(!JSON.stringify(set).includes("Bearer k"), "and not with the host's key");
+    assert.deepEqual(
+      gateway.routes.map(({ request }) => [request.api, request.runtime, request.sessionKey]),
+      [
+        ["openai-responses", "acp", "a"],
+        ["openai-responses", "acp", "b"],
+      ],
+    );
+  });
+
+  it("begins an empty session where its process was killed, and after an abort; the gateway tells the rest", async () => {
+    const host = await wired();
+    await turn(host, "First.");
+    process.kill(started()[0] ?? 0, "SIGKILL");
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    assert.equal(answer(await turn(host, "Second.")), "Heard 1.");
+    assert.deepEqual(prompts(), [["First."], ["Second."]]);
+    assert.equal(started().length, 2);
+    assert.equal(gateway.asked.at(-1)?.shown.length, 4);
+    await turn(host, "Now !hang", {}, (event, abort) => event.type === "text.delta" && abort());
+    await turn(host, "Fourth.");
+    assert.equal(sessions().length, 3);
+    assert.deepEqual(prompts().at(-1), ["Fourth."]);
+    assert.deepEqual(gateway.asked.at(-1)?.shown.slice(-3), [
+      "user Now !hang",
+      "assistant I wait.",
+      "user Fourth.",
+    ]);
+  });
+
+  it("ends its turn in our words where the engine's context cannot be had", async () => {
+    const { code } = failure(await turn(await wired(), "What a long story. ".repeat(40_000)));
+    assert.equal(code, "live_turn_too_large");
+  });
+
+  it("goes on by the prompt where it cannot be pointed there, where there is no gateway, and without a key", async () => {
+    const by = "The context of this turn is told in the prompt and does not go through the model gateway:";
+    for (const [way, reason] of [
+      ["", 'The ACP agent "mine" cannot be pointed to an endpoint for openai-responses.'],
+      ["routed elsewhere", 'The ACP agent "mine" cannot be pointed to an endpoint for openai-responses.'],
+    ] as const) {
+      const events = await turn(await wired(way), "First.", { sessionKey: `of-${way.length}` });
+      assert.deepEqual(degradations(events), [`${by} ${reason}`]);
+      const last = events.at(-1);
+      assert.equal(last?.type === "turn.completed" && last.seam, "projection", JSON.stringify(last));
+    }
+    gateway.failure = new PagurusError("gateway_failed", "No port is free.");
+    const events = await turn(await wired(), "First.", { sessionKey: "failed" });
+    assert.deepEqual(degradations(events), [`${by} No port is free.`]);
+    const own = await wired("routed", { entry: { context: "wire", login: "own" } });
+    assert.deepEqual(degradations(await turn(own, "First.", { sessionKey: "own" })), [
+      `${by} The ACP agent "mine" uses its own login, and the model gateway serves API keys only.`,
+    ]);
+  });
+});
+
+describe("the setting of an agent's context", () => {
+  it("knows the gateway alone", () => {
+    assert.equal(
+      readAcpSettings({ agents: { mine: { command: "x", context: "wire" } } }).agents["mine"]?.context,
+      "wire",
+    );
+    assert.throws(
+      () => readAcpSettings({ agents: { mine: { command: "x", context: "prompt" } } }),
+      /plugins\.entries\.acp\.config\.agents\.mine\.context is not "wire"; correct it there\.$/,
+    );
+  });
+});

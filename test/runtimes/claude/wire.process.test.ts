@@ -1,0 +1,327 @@
+/** Turns of a host on a program that plays Claude Code, whose context goes through a gateway: one program for all of them. */
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createPagurus } from "../../../src/app.ts";
+import type { ContextEngine } from "../../../src/contract/engine.ts";
+import { PagurusError } from "../../../src/contract/errors.ts";
+import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { Pagurus } from "../../../src/contract/host.ts";
+import type { RunRequest } from "../../../src/contract/run.ts";
+import { createLegacyEngine } from "../../../src/engines/legacy/engine.ts";
+import { createClaudeHarness, readClaudeSettings } from "../../../src/runtimes/claude/harness.ts";
+import type { ClaudeOptions } from "../../../src/runtimes/claude/options.ts";
+import { FakeGateway } from "./fake-gateway.ts";
+
+const CHILD = fileURLToPath(new URL("./claude.child.ts", import.meta.url));
+const root = mkdtempSync(join(tmpdir(), "pagurus-wired-"));
+const played = join(root, "played.jsonl");
+const command = join(root, "claude");
+const work = join(root, "work");
+
+interface Noted {
+  started?: number;
+  args?: string[];
+  key?: string;
+  baseUrl?: string;
+  system?: string;
+  history?: { message: { role: string; content: { text: string }[] } }[];
+  told?: { type: string; message?: { content: { text: string }[] } };
+}
+
+let gateway: FakeGateway;
+let pagurus: Pagurus;
+let epoch = "one";
+let addition = "Ask the harbour master.";
+let hookText: string | undefined;
+let hasKey = true;
+
+/** Hands on what it is given, in epochs. */
+function engine(): ContextEngine {
+  const legacy = createLegacyEngine();
+  return {
+    ...legacy,
+    info: { ...legacy.info, id: "epochs" },
+    assemble: async ({ messages }) => ({
+      messages,
+      estimatedTokens: 10,
+      systemPromptAddition: addition,
+      contextProjection: { mode: "thread_bootstrap", epoch },
+    }),
+  };
+}
+
+before(async () => {
+  for (const name of ["work", "elsewhere"]) mkdirSync(join(root, name));
+  writeFileSync(command, `#!/bin/sh\nPLAYED="${played}" exec "${process.execPath}" "${CHILD}" "$@"\n`);
+  chmodSync(command, 0o755);
+  gateway = await FakeGateway.start();
+  const env = { PATH: process.env["PATH"], HOME: root, PAGURUS_NO_PROBE: "1" };
+  const home = join(root, "home");
+  const models = [
+    { id: "m", contextWindow: 200_000, maxTokens: 4_000 },
+    { id: "small", contextWindow: 9_000, maxTokens: 1_000 },
+  ];
+  const runtime = { agentRuntime: { id: "claude-cli" } };
+  const quiet = (): void => undefined;
+  const options: ClaudeOptions = {
+    ...readClaudeSettings({ command, context: "wire", login: "own" }),
+    env,
+    home,
+    endpoint: () =>
+      hasKey ? { baseUrl: "http://127.0.0.1:9/v1", headers: {}, apiKey: "the-key" } : undefined,
+    gateway: () => Promise.resolve(gateway),
+    log: { debug: quiet, warn: quiet },
+  };
+  pagurus = await createPagurus({
+    home,
+    env,
+    engines: { epochs: engine },
+    harnesses: [createClaudeHarness(options)],
+    plugins: {
+      says: (api) =>
+        api.on("before_prompt_build", () =>
+          hookText === undefined ? {} : { appendSystemContext: hookText },
+        ),
+    },
+    config: {
+      models: {
+        providers: {
+          local: { api: "anthropic-messages", baseUrl: "http://127.0.0.1:9/v1", apiKey: "the-key", models },
+        },
+      },
+      agents: { defaults: { model: "local/m", models: { "local/m": runtime, "local/small": runtime } } },
+      plugins: { slots: { contextEngine: "epochs" }, entries: { "claude-cli": { enabled: false } } },
+    },
+  });
+});
+
+after(async () => {
+  await pagurus.close();
+  assert.deepEqual(gateway.openRoutes, [], "no route is left open");
+  await gateway.close();
+  rmSync(root, { recursive: true, force: true, maxRetries: 5 });
+});
+
+beforeEach(() => {
+  writeFileSync(played, "");
+  gateway.asked.length = 0;
+  gateway.failure = undefined;
+  hookText = undefined;
+  hasKey = true;
+});
+
+function noted(): Noted[] {
+  return readFileSync(played, "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Noted);
+}
+
+function starts(): Noted[] {
+  return noted().filter(({ started }) => started !== undefined);
+}
+
+/** What the user is heard to say by the programs. */
+function told(): string[] {
+  return noted().flatMap(({ told: line }) =>
+    line?.type === "user" ? [(line.message?.content ?? []).map(({ text }) => text).join("|")] : [],
+  );
+}
+
+type Run = ReturnType<Pagurus["run"]>;
+
+async function run(
+  prompt: string,
+  more: Partial<RunRequest> & { sessionKey: string },
+  on: (event: TurnEvent, turn: Run) => unknown = () => undefined,
+): Promise<TurnEvent[]> {
+  const turn = pagurus.run({ prompt, cwd: work, ...more });
+  const events: TurnEvent[] = [];
+  for await (const event of turn) {
+    events.push(event);
+    await on(event, turn);
+  }
+  return events;
+}
+
+async function completed(...given: Parameters<typeof run>): Promise<TurnEvent[]> {
+  const events = await run(...given);
+  assert.equal(events.at(-1)?.type, "turn.completed", JSON.stringify(events.at(-1)));
+  return events;
+}
+
+function degradations(events: readonly TurnEvent[]): string[] {
+  return events.flatMap((event) => (event.type === "context.degraded" ? [event.reason] : []));
+}
+
+describe("A program that plays Claude Code at the gateway", { timeout: 60_000 }, () => {
+  it("goes on for all turns, through epochs, additions and texts of hooks, and is told the input alone", async () => {
+    const sessionKey = "one";
+    epoch = "one";
+    const [started] = await completed("One?", { sessionKey });
+    assert.equal(started?.type === "turn.started" && started.seam, "wire");
+    epoch = "two";
+    addition = "Ask nobody.";
+    hookText = "The tide is low.";
+    const events = await completed("Two?", {
+      sessionKey,
+      additionalContext: { tab: { value: "Open.", kind: "untrusted" } },
+    });
+    const last = events.at(-1);
+    assert.equal(last?.type === "turn.completed" && last.seam, "wire");
+    const [program, ...others] = starts();
+    assert.ok(program && others.length === 0, "one program");
+    assert.deepEqual(told(), ["One?", "Two?"]);
+    assert.deepEqual(program.history, []);
+    assert.ok(program.system?.includes("Working folder:"));
+    assert.ok(!program.system?.includes("Ask the harbour master."));
+    assert.notEqual(program.key, "the-key");
+    assert.ok(program.args?.every((arg) => !/secret-|the-key/.test(arg)));
+    assert.deepEqual(
+      gateway.asked.map(({ shown, addition: said }) => ({ shown, said })),
+      [
+        { shown: ["user One?"], said: "Ask the harbour master." },
+        {
+          shown: ["user One?", "assistant Answer 0.", "user <external_tab>Open.</external_tab>", "user Two?"],
+          said: "Ask nobody.\n\nThe tide is low.",
+        },
+      ],
+    );
+    const { api, runtime, sessionKey: key, saysAddition } = gateway.routes[0]?.request ?? {};
+    assert.deepEqual([api, runtime, key, saysAddition], ["anthropic-messages", "claude-cli", "one", true]);
+    assert.equal(gateway.routes[0]?.turn, undefined, "no turn is served between turns");
+  });
+
+  it("gives each request one receipt, which the gateway tells", async () => {
+    await completed("One?", { sessionKey: "receipts" });
+    const found = await pagurus.context.receipts({ sessionKey: "receipts" });
+    const requests = found.map(({ seam, usage }) => ({ seam, tokens: usage?.totalTokens }));
+    assert.deepEqual(requests, [{ seam: "wire", tokens: 24 }]);
+  });
+
+  it("is followed by a new one where it was killed, which is told nothing of the past", async () => {
+    await completed("One?", { sessionKey: "killed" });
+    process.kill(starts()[0]?.started ?? 0, "SIGKILL");
+    await completed("Two?", { sessionKey: "killed" });
+    assert.equal(starts().length, 2);
+    assert.deepEqual(starts()[1]?.history, []);
+    assert.deepEqual(told(), ["One?", "Two?"]);
+    assert.deepEqual(gateway.asked.at(-1)?.shown, ["user One?", "assistant Answer 0.", "user Two?"]);
+    const routes = gateway.asked.map(({ route }) => route);
+    assert.notEqual(routes[0], routes[1], "with a route of its own");
+    assert.ok(gateway.routes[routes[0] ?? -1]?.isClosed);
+  });
+
+  it("is another one for other instructions, and after an abort", async () => {
+    const sessionKey = "others";
+    await completed("One?", { sessionKey });
+    await completed("Two?", { sessionKey, cwd: join(root, "elsewhere") });
+    assert.equal(starts().length, 2);
+    const events = await run("Please wait", { sessionKey, cwd: join(root, "elsewhere") }, ({ type }, turn) =>
+      type === "text.delta" ? turn.abort() : undefined,
+    );
+    const last = events.at(-1);
+    assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
+    await completed("Four?", { sessionKey, cwd: join(root, "elsewhere") });
+    assert.equal(starts().length, 3);
+    writeFileSync(join(root, "elsewhere", "AGENTS.md"), "Speak of ships alone.");
+    await completed("Five?", { sessionKey, cwd: join(root, "elsewhere") });
+    assert.equal(starts().length, 4);
+    assert.ok(starts()[3]?.system?.includes("Speak of ships alone."));
+    assert.deepEqual(gateway.asked.at(-2)?.shown.slice(-3), [
+      "user Please wait",
+      "assistant Half of",
+      "user Four?",
+    ]);
+  });
+
+  it("that is new in the midst of a turn is told what was said in that, for the gateway to leave it", async () => {
+    const sessionKey = "midst";
+    await completed("One?", { sessionKey });
+    let isSteered = false;
+    const additionalContext = { tab: { value: "Closed.", kind: "untrusted" as const } };
+    await completed("Say it long", { sessionKey }, (event, turn) => {
+      if (event.type !== "text.delta" || isSteered) return undefined;
+      isSteered = true;
+      return turn.steer("Shorter.", { additionalContext });
+    });
+    const [, second] = starts();
+    assert.deepEqual(
+      second?.history?.map(({ message }) => `${message.role} ${message.content[0]?.text}`),
+      ["user Say it long", "assistant Half of"],
+    );
+    assert.deepEqual(told().slice(-2), ["Say it long", "Shorter."], "and no fragment");
+    assert.deepEqual(gateway.asked.at(-1)?.shown.slice(-4), [
+      "user Say it long",
+      "assistant Half of",
+      "user <external_tab>Closed.</external_tab>",
+      "user Shorter.",
+    ]);
+  });
+
+  it("is told steering alone, and no fragment that comes with it", async () => {
+    const additionalContext = { tab: { value: "Closed.", kind: "untrusted" as const } };
+    let isSteered = false;
+    await completed("One?", { sessionKey: "steered" }, (event, turn) => {
+      if (event.type !== "text.delta" || isSteered) return undefined;
+      isSteered = true;
+      return turn.steer("Faster.", { additionalContext });
+    });
+    assert.equal(starts().length, 1);
+    assert.deepEqual(told(), ["One?", "Faster."]);
+    assert.deepEqual(gateway.asked.at(-1)?.shown.slice(-2), [
+      "user <external_tab>Closed.</external_tab>",
+      "user Faster.",
+    ]);
+  });
+
+  it("ends its turn at once, and in our words, where the engine's context cannot be had", async () => {
+    const prompt = "What a long story. ".repeat(4_000);
+    const begun = performance.now();
+    const last = (await run(prompt, { sessionKey: "long", model: "local/small" })).at(-1);
+    assert.ok(last?.type === "turn.failed", JSON.stringify(last));
+    assert.equal(last.error.code, "live_turn_too_large");
+    assert.ok(performance.now() - begun < 5_000);
+  });
+
+  it("goes on by its session file where the gateway cannot be had, and says so", async () => {
+    gateway.failure = new PagurusError("gateway_failed", "No port is free.");
+    const events = await completed("One?", { sessionKey: "without" });
+    assert.deepEqual(degradations(events), [
+      "The context of this turn goes by Claude Code's session file and not through the model gateway: No port is free.",
+    ]);
+    const last = events.at(-1);
+    assert.equal(last?.type === "turn.completed" && last.seam, "thread");
+    assert.equal(starts()[0]?.key, "the-key");
+    gateway.failure = undefined;
+    const after_ = await completed("Two?", { sessionKey: "without" });
+    assert.deepEqual(degradations(after_), []);
+    assert.deepEqual(gateway.asked.at(-1)?.shown, ["user One?", "assistant Answer 0.", "user Two?"]);
+    gateway.failure = new PagurusError("gateway_failed", "No port is free.");
+    await completed("Three?", { sessionKey: "without" });
+    assert.equal(gateway.asked.length, 2, "the program that runs needs no other route");
+  });
+
+  it("is not sent through the gateway with a login of the user's own, and says so", async () => {
+    hasKey = false;
+    const events = await completed("One?", { sessionKey: "login" });
+    assert.deepEqual(degradations(events), [
+      "The context of this turn goes by Claude Code's session file and not through the model gateway: Claude Code's own login is used, and the model gateway serves API keys only.",
+    ]);
+    assert.deepEqual(gateway.asked, []);
+  });
+});
+
+describe("The setting of the context", () => {
+  it("knows the gateway alone", () => {
+    assert.deepEqual(readClaudeSettings({ context: "wire" }), { context: "wire" });
+    assert.throws(
+      () => readClaudeSettings({ context: "thread" }),
+      /^PagurusError: plugins\.entries\.claude-cli\.config\.context is "thread"; give "wire"\.$/,
+    );
+  });
+});
