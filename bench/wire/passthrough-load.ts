@@ -25,7 +25,7 @@ export interface LoadResult {
   bytes: number;
 }
 
-const END = "\r\n0\r\n\r\n";
+const END = Buffer.from("\r\n0\r\n\r\n");
 
 /** Reads land in one buffer: the load is to take as little of the machine as it can. */
 const READS = Buffer.allocUnsafe(2 ** 16);
@@ -49,7 +49,10 @@ class Slot {
   readonly #request: Buffer;
   readonly #job: LoadJob;
   readonly #result: LoadResult;
-  #take: (piece: Buffer) => void = () => undefined;
+  /** The newest bytes. Nothing is made anew for a read: a pause of the load's own would count for both ways. */
+  readonly #tail = Buffer.alloc(END.length);
+  /** Of what has just landed in `READS`. */
+  #take: (length: number) => void = () => undefined;
 
   constructor(job: LoadJob, index: number, result: LoadResult) {
     this.#job = job;
@@ -58,7 +61,7 @@ class Slot {
     const onread = {
       buffer: READS,
       callback: (length: number): boolean => {
-        this.#take(READS.subarray(0, length));
+        this.#take(length);
         return true;
       },
     };
@@ -84,19 +87,15 @@ class Slot {
   #stream(counts: boolean): Promise<void> {
     const begun = performance.now();
     let first = 0;
-    let tail = "";
     return new Promise((resolve, reject) => {
       const onCut = (): void => reject(new Error("A stream of the load was cut."));
-      this.#take = (piece) => {
+      this.#take = (length) => {
         if (first === 0) {
           first = performance.now() - begun;
-          if (!piece.toString("latin1", 0, 12).endsWith("200")) reject(new Error("A request was refused."));
+          if (!READS.toString("latin1", 0, 12).endsWith("200")) reject(new Error("A request was refused."));
         }
-        this.#result.bytes += piece.length;
-        tail = `${tail}${piece.toString("latin1", Math.max(0, piece.length - END.length))}`.slice(
-          -END.length,
-        );
-        if (tail !== END) return;
+        this.#result.bytes += length;
+        if (!this.#ends(length)) return;
         this.#socket.off("close", onCut);
         if (counts) this.#result.firstMs.push(first);
         if (counts) this.#result.totalMs.push(performance.now() - begun);
@@ -105,6 +104,14 @@ class Slot {
       this.#socket.once("close", onCut);
       this.#socket.write(this.#request);
     });
+  }
+
+  /** An answer's last bytes have come, in one read or in several. */
+  #ends(length: number): boolean {
+    const kept = Math.max(0, END.length - length);
+    this.#tail.copyWithin(0, END.length - kept);
+    READS.copy(this.#tail, kept, Math.max(0, length - END.length), length);
+    return this.#tail.equals(END);
   }
 }
 

@@ -34,6 +34,14 @@ interface LastReceipt {
   size: number;
 }
 
+/**
+ * Number of the next request of turns of this process, by file and turn: a completion may end behind its turn, when requests of
+ * the next one are written already.
+ */
+const NEXT = new Map<string, number>();
+/** More turns than have something left to write. */
+const MOST_TURNS = 256;
+
 /** Where a session's receipts are. */
 export function receiptFile(record: SessionRecord): string {
   const id = basename(record.file, TRANSCRIPT_SUFFIX);
@@ -66,6 +74,23 @@ export class ReceiptLog {
     const line: ReceiptLine = { sequence, keep, receipt: { ...receipt, parts: receipt.parts.slice(keep) } };
     const size = this.#write(line);
     this.#last = { receipt, sequence, size };
+    this.#numbered(receipt);
+  }
+
+  /** The number of a turn's next request. */
+  next(turnId: string): number {
+    const last = this.#tail()?.receipt;
+    const behindLast = last?.turnId === turnId ? last.request + 1 : 0;
+    return Math.max(behindLast, NEXT.get(`${this.#file} ${turnId}`) ?? 0);
+  }
+
+  #numbered({ turnId, request }: Receipt): void {
+    const key = `${this.#file} ${turnId}`;
+    const next = Math.max(request + 1, NEXT.get(key) ?? 0);
+    NEXT.delete(key);
+    NEXT.set(key, next);
+    const [oldest] = NEXT.keys();
+    if (NEXT.size > MOST_TURNS && oldest !== undefined) NEXT.delete(oldest);
   }
 
   /** Adds what a request used, when it is known after the receipt was written. Throws `store_write_failed`. */

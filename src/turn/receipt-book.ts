@@ -5,7 +5,7 @@ import { takesDeveloper } from "../model/developer-role.ts";
 import { costOf } from "../model/usage.ts";
 import type { Assembly } from "./assemble.ts";
 import { receiptParts, sharedPrefix } from "./receipt-parts.ts";
-import { nextRequest, type ReceiptSink } from "./receipt-sink.ts";
+import type { ReceiptSink } from "./receipt-sink.ts";
 import type { Prepared } from "./prepare.ts";
 import type { Recorder } from "./record.ts";
 import type { Admission } from "./scope.ts";
@@ -65,7 +65,7 @@ export class ReceiptBook {
       this.#run.admission,
       this.#run.prepared.tokenBudget,
       assembly,
-      nextRequest(this.#run.receipts, this.#run.admission.turnId),
+      this.#run.receipts.next(this.#run.admission.turnId),
       this.#previous,
     );
     receipt.seam = this.#run.seam();

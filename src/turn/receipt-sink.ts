@@ -8,6 +8,8 @@ export interface ReceiptSink {
   append(receipt: Receipt): void;
   setUsage(turnId: string, request: number, usage: Usage): void;
   last(): Receipt | undefined;
+  /** Number of a turn's next request. */
+  next(turnId: string): number;
 }
 
 /** Usage of the session's last request to this model that was a turn's own, and when that was. */
@@ -18,12 +20,6 @@ export function lastUsageOf(
   const last = receipts.last();
   if (!last?.usage || last.purpose !== undefined || last.model !== model.ref) return undefined;
   return { usage: last.usage, at: Date.parse(last.timestamp) };
-}
-
-/** The number of the turn's next request. */
-export function nextRequest(sink: ReceiptSink, turnId: string): number {
-  const last = sink.last();
-  return last?.turnId === turnId ? last.request + 1 : 0;
 }
 
 /** The receipt of a completion that an engine asked for; its parts hold no entries of the transcript. */
@@ -45,7 +41,7 @@ export function completionReceipt(
   ];
   return {
     ...turn,
-    request: nextRequest(sink, turn.turnId),
+    request: sink.next(turn.turnId),
     timestamp: new Date().toISOString(),
     purpose: asked.purpose ?? "completion",
     seam: "native",

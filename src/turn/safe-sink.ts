@@ -20,5 +20,6 @@ export function safeSink(admission: Admission): ReceiptSink {
     append: (receipt) => safe(() => log().append(receipt)),
     setUsage: (id, request, usage) => safe(() => log().setUsage(id, request, usage)),
     last: () => safe(() => log().last()),
+    next: (id) => safe(() => log().next(id)) ?? 0,
   };
 }

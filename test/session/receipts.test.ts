@@ -115,3 +115,24 @@ test("a session without receipts has none, and its file is beside the transcript
   );
   store.close();
 });
+
+test("a completion that ends behind its turn has a number of its own", (t) => {
+  const file = join(temporaryFolder(t), "s.receipts.jsonl");
+  const log = openReceiptLog({ file });
+  const [first, second] = [receipt(0, [1], 0), receipt(4, [2], 0)];
+  assert.deepEqual([log.next("t0"), log.next("t1")], [0, 0]);
+  log.append(first);
+  log.append(second);
+  const late = { ...first, request: openReceiptLog({ file }).next("t0"), purpose: "compaction" };
+  log.append(late);
+  assert.equal(late.request, 1);
+  assert.deepEqual(
+    log.read().map(({ turnId, request, purpose }) => [turnId, request, purpose]),
+    [
+      ["t0", 0, undefined],
+      ["t1", 0, undefined],
+      ["t0", 1, "compaction"],
+    ],
+  );
+  assert.deepEqual([log.next("t0"), log.next("t1"), log.next("t2")], [2, 1, 0]);
+});

@@ -31,6 +31,8 @@ export interface WrapRoute {
     headers: Readonly<Record<string, string>>;
     /** An engine owns the context: the program neither compacts by itself nor refuses a long history. */
     governs: boolean;
+    /** The engine compacts: the program is kept from it, whatever its user has set. */
+    compacts?: boolean;
     /** The gateway answers with a model and a key of ours: the program needs no login. */
     answersAll: boolean;
 }

@@ -279,8 +279,17 @@ class Exchange {
     this.#begin(read, read.body);
     const { governor, dialect } = this.#options;
     const answer = await unlessLeft(governor.compaction(read, this.#own), this.#call.signal);
-    if (!answer) return this.#passOn(read, read.body);
+    if (!answer) return this.#compactedUpstream(read);
     this.#reply(dialect.answer(read, answer.summary, usageOf(read, answer.summary)), "engine");
+  }
+
+  async #compactedUpstream(read: WireRequest): Promise<void> {
+    const { governor, dialect } = this.#options;
+    const answer = await this.#send(governor.upstream(read), read, undefined);
+    const reader = readerOf(dialect, answer.status, answer.headers);
+    await this.#relay(answer, reader);
+    const told = reader.end();
+    if (told.isComplete && told.error === undefined) await governor.compacted?.(read, told);
   }
 
   async pass(read: WireRequest | undefined, body: Buffer): Promise<void> {
@@ -361,6 +370,7 @@ class Exchange {
   }
 
   async #answered(read: WireRequest, answer: UpstreamAnswer): Promise<void> {
+    if (this.#options.governor.hears === false) return this.#relay(answer, undefined);
     const reader = readerOf(this.#options.dialect, answer.status, answer.headers);
     try {
       await this.#relay(answer, reader);
@@ -373,10 +383,13 @@ class Exchange {
   async #relay(answer: UpstreamAnswer, reader: AnswerReader | undefined): Promise<void> {
     this.#answeredBy = "upstream";
     this.#captured?.answered({ status: answer.status, rawHeaders: answer.rawHeaders });
-    this.#outcome = await this.#call.pass(answer, (chunk) => {
-      this.#captured?.chunk(chunk);
+    const captured = this.#captured;
+    const isFollowed = captured !== undefined || reader !== undefined;
+    const follow = (chunk: Buffer): void => {
+      captured?.chunk(chunk);
       reader?.take(chunk);
-    });
+    };
+    this.#outcome = await this.#call.pass(answer, isFollowed ? follow : undefined);
   }
 
   #reply(reply: WireReply, by: ExchangeFacts["answeredBy"]): void {
@@ -399,6 +412,8 @@ function faultOf(error: unknown): WireFault {
   if (error instanceof Error && "fault" in error && typeof error.fault === "string")
     return error.fault as WireFault;
   const code = error instanceof PagurusError ? error.code : undefined;
+  // Asked again it would be refused again, and the user has to read why.
+  if (code === "session_locked") return "bad_request";
   if (code === "context_overflow" || code === "live_turn_too_large") return "context_overflow";
   if (code === "model_unavailable" || code === "model_stream_cut") return "upstream_failed";
   if (code === "credential_missing" || code === "model_auth") return "unauthorized";

@@ -48,10 +48,14 @@ export interface Governor {
   upstream(request: WireRequest | undefined): Upstream;
   /** A main request goes out. */
   sent(request: WireRequest, call: GovernorCall): void;
+  /** False: answers are of no interest, and pass unread. */
+  readonly hears?: boolean;
   /** What came back; `isAborted`: the harness left. The harness's next request waits for it. */
   answered(
     request: WireRequest,
     answer: WireAnswer,
     how: GovernorCall & { isAborted: boolean },
   ): void | Promise<void>;
+  /** The harness's own compaction was answered upstream. Never throws. */
+  compacted?(request: WireRequest, answer: WireAnswer): void | Promise<void>;
 }

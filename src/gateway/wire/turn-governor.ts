@@ -6,6 +6,7 @@ import type { WireTurn } from "../../contract/wire.ts";
 import type { resolveModel } from "../../model/resolve.ts";
 import type { WireAnswer, WireRequest } from "./dialect/dialect.ts";
 import type { Governed, Governor, GovernorCall, RequestOwner } from "./governor.ts";
+import { insistent } from "./insistent.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 type Resolved = ReturnType<typeof resolveModel>;
@@ -93,11 +94,12 @@ export class TurnGovernor implements Governor {
     const turn = this.#running();
     const entryIds = turn.said().flatMap(({ entryId }) => (entryId === undefined ? [] : [entryId]));
     this.#gone = { turnId: turn.turnId, entryIds: new Set(entryIds) };
-    return turn.answerCompaction({
-      trigger: trigger === "manual" ? "manual" : "threshold",
+    const question = {
+      trigger: trigger === "manual" ? ("manual" as const) : ("threshold" as const),
       ...(focus === undefined ? {} : { customInstructions: focus }),
       signal,
-    });
+    };
+    return insistent(question, turn.engine.ownsCompaction, (asked) => turn.answerCompaction(asked));
   }
 
   upstream(): Upstream {

@@ -135,7 +135,7 @@ describe("a session of Codex on the wire", () => {
       plugins: { lossless: { config: { trigger: 2_500, headTokens: 800, tailTokens: 1_000 } } },
     });
     const epochs = new Set<string | undefined>();
-    for (turn = 0; turn < 14; turn += 1) {
+    for (turn = 0; turn < 18; turn += 1) {
       const prompt = `Request ${turn}: look after berth ${turn}. ${MORE}`;
       if (turn === 7) {
         const run = pagurus.run({ prompt, cwd: bench.cwd, signal: stop.signal });
@@ -148,7 +148,7 @@ describe("a session of Codex on the wire", () => {
       epochs.add(receipt?.epoch);
       assert.equal(linesOf(bench.request(-1)).at(-1), `user: ${prompt}`);
     }
-    assert.ok(epochs.size >= 3, `${epochs.size} epochs`);
+    assert.ok(epochs.size >= 2, `${epochs.size} epochs`);
     const main = requests().filter(({ headers }) => headers["x-codex-turn-metadata"] !== undefined);
     // Other instructions, of the engine's recall tools, are a new thread once: when it has first compacted.
     assert.ok(keysOf(main).length <= 2, `${keysOf(main).length} threads`);

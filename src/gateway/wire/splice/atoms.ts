@@ -30,7 +30,7 @@ export function callKey(id: string): string {
   return `call:${id}`;
 }
 
-export function resultKey(id: string): string {
+function resultKey(id: string): string {
   return `result:${id}`;
 }
 

@@ -10,6 +10,7 @@ import type { Logger } from "../../../platform/log.ts";
 import { estimateTokens } from "../../../tokens/estimate.ts";
 import type { WireAnswer, WireRequest } from "../dialect/dialect.ts";
 import type { Governed, Governor, GovernorCall } from "../governor.ts";
+import { insistent } from "../insistent.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import type { WrapHarness } from "./harness.ts";
 import { digestOf, LiveTurn } from "./live-turn.ts";
@@ -37,6 +38,8 @@ export interface WrapGovernorOptions {
 const SETTLE_MS = 500;
 /** How long an answer that broke off may be asked for again, ms. */
 const RETRY_MS = 120_000;
+/** The same where the program left: its user has most likely stopped it, and others wait for the session. */
+const STOPPED_MS = 5_000;
 /** How long the end of an answer may take to be known that nobody waits for any more, ms. */
 const LAST_WORDS_MS = 1_000;
 /** What a turn begins with that goes on with one that the host has ended. */
@@ -110,16 +113,22 @@ export class WrapGovernor implements Governor {
         await turn.catchUpBefore(request);
         await turn.catchUp(liveSaid(request).filter(({ role }) => role === "toolResult"));
         turn.forgetOriginals(this.#originals);
-        return await turn.answerCompaction(question);
+        return await insistent(question, turn.ownsCompaction, (asked) => turn.answerCompaction(asked));
       }
       await this.#end();
       const about = { runtime: harness.id, sessionKey, agentId, model: modelOf(request), cwd };
-      return await pagurus.native.answerCompaction({ ...about, ...question });
+      return await insistent(question, turn?.ownsCompaction === true, (asked) =>
+        pagurus.native.answerCompaction({ ...about, ...asked }),
+      );
     } catch (error) {
       const { code } = toPagurusError(error);
       logger.warn("wrapped program's compaction not answered", { runtime: harness.id, sessionKey, code });
       return undefined;
     }
+  }
+
+  async compacted(_request: WireRequest, answer: WireAnswer): Promise<void> {
+    await this.#turn?.compacted(answer);
   }
 
   upstream(request: WireRequest | undefined): Upstream {
@@ -131,21 +140,25 @@ export class WrapGovernor implements Governor {
     this.#turn?.sent();
   }
 
-  async answered(_request: WireRequest, answer: WireAnswer): Promise<void> {
+  async answered(
+    _request: WireRequest,
+    answer: WireAnswer,
+    { isAborted }: GovernorCall & { isAborted: boolean },
+  ): Promise<void> {
     try {
-      await this.#take(answer);
+      await this.#take(answer, isAborted ? STOPPED_MS : RETRY_MS);
     } finally {
       this.#answer.resolve();
     }
   }
 
-  async #take(answer: WireAnswer): Promise<void> {
+  async #take(answer: WireAnswer, retryMs: number): Promise<void> {
     const turn = this.#turn;
     if (!turn || turn.isOver) return;
     await turn.answered(answer);
     clearTimeout(this.#timer);
     if (turn.isFinal) this.#endsLater(this.#options.settleMs ?? SETTLE_MS);
-    else if (turn.isInterrupted) this.#endsLater(RETRY_MS);
+    else if (turn.isInterrupted) this.#endsLater(retryMs);
   }
 
   /** Ends the turn that is open, with what has come of its answer, and waits for it. The program has left. Never throws. */

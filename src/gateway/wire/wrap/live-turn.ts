@@ -11,7 +11,7 @@ import type {
 import type { Pagurus } from "../../../contract/host.ts";
 import type { AgentMessage, AssistantMessage, Usage, UserMessage } from "../../../contract/message.ts";
 import type { InputPart } from "../../../contract/run.ts";
-import { addUsage, NO_USAGE } from "../../../turn/usage.ts";
+import { addUsage, inputTokens, NO_USAGE } from "../../../turn/usage.ts";
 import type { WireAnswer, WireRequest } from "../dialect/dialect.ts";
 import type { TurnTaker, WrapHarness } from "./harness.ts";
 import { Recorded } from "./recorded.ts";
@@ -89,6 +89,10 @@ export class LiveTurn implements TurnTaker {
     return this.#turn?.engine.governs === true;
   }
 
+  get ownsCompaction(): boolean {
+    return this.#turn?.engine.ownsCompaction === true;
+  }
+
   get isFinal(): boolean {
     return this.#state === "final";
   }
@@ -142,6 +146,27 @@ export class LiveTurn implements TurnTaker {
 
   async answerCompaction(question: CompactionQuestion): Promise<{ summary: string } | undefined> {
     return (await this.#handed.promise).answerCompaction(question);
+  }
+
+  /** The program's provider has made the compaction that the engine was offered. */
+  async compacted({ usage }: WireAnswer): Promise<void> {
+    const turn = this.#turn;
+    if (!turn || this.isOver) return;
+    const backend = this.#host.harness.id;
+    const about = {
+      lane: "native" as const,
+      trigger: "threshold" as const,
+      backend,
+      ownsCompaction: turn.engine.ownsCompaction,
+      tokensBefore: usage ? inputTokens(usage) : 0,
+    };
+    await turn.emit({ type: "compaction.started", ...about });
+    await turn.emit({
+      type: "compaction.completed",
+      ...about,
+      tokensAfter: usage?.output ?? 0,
+      handledBy: backend,
+    });
   }
 
   sent(): void {
@@ -240,6 +265,12 @@ function wordsAlone(message: AssistantMessage): AssistantMessage | undefined {
 
 export function digestOf(message: AgentMessage): string {
   return createHash("sha256")
-    .update(JSON.stringify([message.role, message.content]))
+    .update(
+      JSON.stringify([
+        message.role,
+        message.role === "toolResult" ? message.toolCallId : "",
+        message.content,
+      ]),
+    )
     .digest("base64url");
 }

@@ -2,25 +2,35 @@
 import type { AgentMessage, AssistantMessage, UserMessage } from "../../../contract/message.ts";
 import { assistantWords, callIds, isEmptyUser, plain, userKey } from "./said.ts";
 
+/** How often each was said: some models use the ids of their calls again, and a user says the same twice. */
+class Tally extends Map<string, number> {
+  add(key: string): number {
+    const times = (this.get(key) ?? 0) + 1;
+    this.set(key, times);
+    return times;
+  }
+
+  of(key: string): number {
+    return this.get(key) ?? 0;
+  }
+}
+
 export class Recorded {
-  readonly #calls = new Set<string>();
-  readonly #results = new Set<string>();
-  /** How often a user has said the same. */
-  readonly #users = new Map<string, number>();
+  readonly #calls = new Tally();
+  readonly #results = new Tally();
+  readonly #users = new Tally();
   #answers = "";
   readonly #whole = new Set<string>();
 
   /** Calls that no result is recorded of. */
   get openCalls(): ReadonlySet<string> {
-    return new Set([...this.#calls].filter((id) => !this.#results.has(id)));
+    return new Set([...this.#calls].flatMap(([id, times]) => (times > this.#results.of(id) ? [id] : [])));
   }
 
   note(message: AgentMessage): void {
     if (message.role === "toolResult") this.#results.add(message.toolCallId);
-    else if (message.role === "user") {
-      const key = userKey(message);
-      this.#users.set(key, (this.#users.get(key) ?? 0) + 1);
-    } else {
+    else if (message.role === "user") this.#users.add(userKey(message));
+    else {
       for (const id of callIds(message)) this.#calls.add(id);
       const words = assistantWords(message);
       this.#answers += `\n${words}`;
@@ -41,22 +51,23 @@ export class Recorded {
 
   /** What is new of the live turn, in its order. */
   fresh(live: readonly AgentMessage[]): AgentMessage[] {
-    const seen = new Map<string, number>();
+    const [calls, results, users] = [new Tally(), new Tally(), new Tally()];
     return live.flatMap((message): AgentMessage[] => {
-      if (message.role === "toolResult") return this.#results.has(message.toolCallId) ? [] : [message];
-      if (message.role === "assistant") return this.#freshAnswer(message);
+      if (message.role === "assistant") return this.#freshAnswer(message, calls);
+      if (message.role === "toolResult") {
+        const id = message.toolCallId;
+        return results.add(id) <= this.#results.of(id) ? [] : [message];
+      }
       if (isEmptyUser(message)) return [];
       const key = userKey(message);
-      const nth = (seen.get(key) ?? 0) + 1;
-      seen.set(key, nth);
-      return nth <= (this.#users.get(key) ?? 0) ? [] : [message];
+      return users.add(key) <= this.#users.of(key) ? [] : [message];
     });
   }
 
   /** The words of an answer are looked for in all that was answered: a program may divide and trim them. */
-  #freshAnswer(message: AssistantMessage): AssistantMessage[] {
+  #freshAnswer(message: AssistantMessage, calls: Tally): AssistantMessage[] {
     const isFresh = (part: AssistantMessage["content"][number]): boolean => {
-      if (part.type === "toolCall") return !this.#calls.has(part.id);
+      if (part.type === "toolCall") return calls.add(part.id) > this.#calls.of(part.id);
       return part.type === "text" && plain(part.text) !== "" && !this.#answers.includes(plain(part.text));
     };
     const content = message.content.filter((part) => part.type !== "thinking" && isFresh(part));

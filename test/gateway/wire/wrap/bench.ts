@@ -216,6 +216,7 @@ export class Played {
   async isAnswered(message: AssistantMessage, how: Partial<WireAnswer> = {}): Promise<void> {
     const made = request({ messages: this.messages, native: this.native });
     if (how.isComplete !== false && !how.error) this.messages.push(message);
-    await this.#bench.governor.answered(made, { ...complete(message), ...how });
+    const call = { ...this.call(), isAborted: false };
+    await this.#bench.governor.answered(made, { ...complete(message), ...how }, call);
   }
 }

@@ -7,6 +7,8 @@ import { itemParts } from "../../../../responses/items.ts";
 import { fieldsOf, parsedFields, textOf } from "../../json/fields.ts";
 import type { WireHeaders } from "../dialect.ts";
 
+/** Sources of threads that are conversations; others ask for a title, a memory, a review. */
+const CONVERSATIONS: ReadonlySet<string> = new Set(["", "user", "subagent"]);
 const TURN_METADATA = "x-codex-turn-metadata";
 
 export interface CodexTurn {
@@ -40,7 +42,7 @@ export function codexTurn(headers: WireHeaders, clientMetadata: () => unknown): 
   return {
     requestKind,
     isSubagent: isSubagent(headers, metadata),
-    isAside: metadata["thread_source"] === "thread_title",
+    isAside: !CONVERSATIONS.has(textOf(metadata["thread_source"])),
     ...(threadId === undefined ? {} : { threadId }),
     ...(turnId === undefined ? {} : { turnId }),
     ...(window === undefined ? {} : { window }),

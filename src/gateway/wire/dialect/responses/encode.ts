@@ -41,10 +41,9 @@ export function encodeMessages(
   { request }: EncodeOptions,
 ): Buffer {
   let offered: ReadonlyMap<string, OfferedTool> | undefined;
-  let calls: ReadonlySet<string> | undefined;
   const known: Known = {
     tools: () => (offered ??= offeredTools(request)),
-    custom: () => (calls ??= customCalls(request)),
+    custom: () => customCalls(request),
   };
   const rules: Item[] =
     addition === undefined || addition === "" ? [] : [{ ...said("developer", [inputText(addition)]) }];
@@ -52,7 +51,16 @@ export function encodeMessages(
   return Buffer.from(items.map((item) => JSON.stringify(item)).join(","));
 }
 
-function customCalls({ items }: WireRequest): Set<string> {
+/** Of a request that is said in many runs they are looked for once. */
+const callsOf = new WeakMap<WireRequest, ReadonlySet<string>>();
+
+function customCalls(request: WireRequest): ReadonlySet<string> {
+  const calls = callsOf.get(request) ?? customCallsIn(request);
+  callsOf.set(request, calls);
+  return calls;
+}
+
+function customCallsIn({ items }: WireRequest): Set<string> {
   const ids = items.map((item) =>
     item instanceof ResponsesItem && item.type === "custom_tool_call" ? item.fields["call_id"] : undefined,
   );

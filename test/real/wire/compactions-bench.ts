@@ -1,0 +1,358 @@
+/** The real Codex and Claude Code under a wrap in this process, whose engine answers compactions as a test says. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { createPagurus } from "../../../src/app.ts";
+import { loadConfig } from "../../../src/config/load.ts";
+import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { ProgramWrap, WrapLaunch } from "../../../src/contract/wrap.ts";
+import { openWrap, type OpenWrap, type WrapReport } from "../../../src/gateway/wire/wrap/wrap.ts";
+import { createFileLogger } from "../../../src/platform/log.ts";
+import { killGroup } from "../../../src/platform/process-group.ts";
+import { claudeWrap } from "../../../src/runtimes/claude/wrap.ts";
+import { codexWrap } from "../../../src/runtimes/codex/wrap.ts";
+import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
+import { codexBinary } from "../codex-binary.ts";
+import { claudeBinary } from "../programs.ts";
+import { answeringEngine, ENGINE_ID, type Answering, type Asked } from "./compactions-engine.ts";
+import { WrapRun } from "./wrap-bench.ts";
+
+type Fields = Record<string, unknown>;
+
+const SESSION = "wrapped";
+const LONGEST_MS = 30_000;
+/** How long a hanging engine is waited for, seconds. */
+const PATIENCE = 1;
+
+export interface BenchOptions {
+  /** Undefined: the engine of the slot is lossless. */
+  how?: Answering;
+  script: (request: RecordedRequest, index: number) => ReplyStep;
+  /** Lines at the top of Codex's configuration, and the name of its provider. */
+  top?: string;
+  provider?: string;
+  /** Of Claude Code. */
+  env?: Record<string, string>;
+  lossless?: Fields;
+}
+
+interface Wait {
+  is(line: Fields): boolean;
+  resolve(line: Fields): void;
+}
+
+/** One program that stays, its lines and those to it. */
+class Lines {
+  readonly all: Fields[] = [];
+  readonly #waits: Wait[] = [];
+  readonly #stop: () => Promise<void>;
+  readonly #write: (line: object) => void;
+
+  constructor({ command, args, env }: WrapLaunch, cwd: string) {
+    const child = spawn(command, args, {
+      cwd,
+      env: env as NodeJS.ProcessEnv,
+      detached: true,
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    child.stdin.on("error", () => undefined);
+    const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+    createInterface({ input: child.stdout }).on("line", (line) => this.#heard(JSON.parse(line) as Fields));
+    this.#write = (line) => void child.stdin.write(`${JSON.stringify(line)}\n`);
+    this.#stop = async () => {
+      child.stdin.end();
+      const timer = setTimeout(() => killGroup(child, "SIGKILL"), 3_000);
+      await ended;
+      clearTimeout(timer);
+    };
+  }
+
+  tell(line: object): void {
+    this.#write(line);
+  }
+
+  /** The next line of a kind from now on. */
+  next(what: string, is: (line: Fields) => boolean): Promise<Fields> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () => reject(new Error(`no ${what}; the last lines: ${JSON.stringify(this.all.slice(-3))}`)),
+        LONGEST_MS,
+      );
+      this.#waits.push({
+        is,
+        resolve: (line) => {
+          clearTimeout(timer);
+          resolve(line);
+        },
+      });
+    });
+  }
+
+  #heard(line: Fields): void {
+    this.all.push(line);
+    for (const wait of this.#waits.filter(({ is }) => is(line))) {
+      this.#waits.splice(this.#waits.indexOf(wait), 1);
+      wait.resolve(line);
+    }
+  }
+
+  end(): Promise<void> {
+    return this.#stop();
+  }
+}
+
+interface Parts {
+  wrap: OpenWrap;
+  lines: Lines;
+  asked: Asked[];
+  events: TurnEvent[];
+}
+
+export class CompactionBench {
+  readonly run: WrapRun;
+  /** What the engine was asked. */
+  readonly asked: Asked[] = [];
+  readonly events: TurnEvent[] = [];
+  report: WrapReport | undefined;
+  readonly #wrap: OpenWrap;
+  readonly #lines: Lines;
+
+  constructor(run: WrapRun, parts: Parts) {
+    this.run = run;
+    this.#wrap = parts.wrap;
+    this.#lines = parts.lines;
+    this.asked = parts.asked;
+    this.events = parts.events;
+  }
+
+  static async codex(options: BenchOptions): Promise<Codex> {
+    const run = await WrapRun.with("openai-responses", options.script);
+    run.setCodex(options.top);
+    if (options.provider !== undefined) {
+      const file = join(run.root, "codex", "config.toml");
+      writeFileSync(
+        file,
+        readFileSync(file, "utf8").replace('name = "mock"', `name = "${options.provider}"`),
+      );
+    }
+    const env = run.env({ MOCK_KEY: "key-of-mock" });
+    const made = await start(run, options, { program: codexWrap, command: codexBinary(), args: [], env });
+    const codex = new Codex(run, made);
+    await codex.introduce();
+    return codex;
+  }
+
+  static async claude(options: BenchOptions): Promise<Claude> {
+    const run = await WrapRun.with("anthropic-messages", options.script);
+    const env = run.env({
+      ANTHROPIC_BASE_URL: run.server.url.replace(/\/v1$/, ""),
+      ANTHROPIC_API_KEY: "key-of-test",
+      ...options.env,
+    });
+    const streams = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+    const allowed = ["--permission-mode", "dontAsk", "--allowedTools", "Bash"];
+    const args = ["-p", ...streams, ...allowed, "--model", "claude-sonnet-4-5"];
+    return new Claude(
+      run,
+      await start(run, options, { program: claudeWrap, command: claudeBinary(), args, env }),
+    );
+  }
+
+  get requests(): RecordedRequest[] {
+    return this.run.server.requests;
+  }
+
+  protected get lines(): Lines {
+    return this.#lines;
+  }
+
+  /** Of each compaction that was told as done within a turn. */
+  get completed(): unknown[] {
+    return this.events.flatMap((event) =>
+      event.type === "compaction.completed"
+        ? [[event.lane, event.trigger, event.handledBy, event.backend]]
+        : [],
+    );
+  }
+
+  /** Ends the program and the wrap; the session can be looked at. */
+  async finish(): Promise<WrapReport> {
+    if (this.report) return this.report;
+    await this.#lines.end();
+    return (this.report = await this.#wrap.close());
+  }
+
+  /** All that was said in the session, and the compactions that are noted in it. */
+  async session(): Promise<{ messages: AgentMessage[]; noted: unknown[] }> {
+    return this.run.look(async (pagurus) => {
+      const reader = pagurus.sessions().openReader(SESSION);
+      const messages: AgentMessage[] = [];
+      const noted: unknown[] = [];
+      for await (const entry of reader.cursor.forward()) {
+        if (entry.type === "message") messages.push({ ...entry.message, entryId: entry.id });
+        if (entry.type === "custom" && entry.customType === "pagurus.native_compaction") {
+          const { trigger, handledBy } = entry.data as Fields;
+          noted.push([trigger, handledBy]);
+        }
+      }
+      reader.close();
+      return { messages, noted };
+    });
+  }
+
+  /** Epochs of the engine's context that requests were made in, in order. */
+  async epochs(): Promise<string[]> {
+    const turnIds = this.events.flatMap((event) => (event.type === "turn.started" ? [event.turnId] : []));
+    return this.run.look(async (pagurus) => {
+      const found = new Set<string>();
+      for (const turnId of turnIds)
+        for (const { epoch } of await pagurus.context.receipts({ sessionKey: SESSION, turnId }))
+          if (epoch !== undefined) found.add(epoch);
+      return [...found];
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.finish();
+    await this.run.end();
+  }
+}
+
+interface Program {
+  program: ProgramWrap;
+  command: string;
+  args: string[];
+  env: NodeJS.ProcessEnv;
+}
+
+async function start(
+  run: WrapRun,
+  options: BenchOptions,
+  { program, command, args, env }: Program,
+): Promise<Parts> {
+  const { how, lossless } = options;
+  const asked: Asked[] = [];
+  const events: TurnEvent[] = [];
+  mkdirSync(run.home, { recursive: true });
+  writeFileSync(
+    join(run.home, "pagurus.json"),
+    JSON.stringify({
+      agents: { defaults: { compaction: { timeoutSeconds: PATIENCE } } },
+      plugins: { entries: lossless ? { lossless: { config: lossless } } : {} },
+    }),
+  );
+  const home = run.home;
+  const surveyed = await program.survey({
+    command,
+    args,
+    env,
+    cwd: run.cwd,
+    folder: join(home, "runtimes", program.id),
+  });
+  const open = async (made: PagurusOptions): Promise<Pagurus> => {
+    const engines = how ? { [ENGINE_ID]: () => answeringEngine(how, (each) => asked.push(each)) } : {};
+    return heard(await createPagurus({ ...made, engines }), events);
+  };
+  const { id, label, api } = program;
+  const wrap = await openWrap({
+    home,
+    env,
+    loaded: loadConfig({ home }),
+    logger: createFileLogger(home, "debug"),
+    program: surveyed,
+    id,
+    label,
+    api,
+    sessionKey: SESSION,
+    agentId: "main",
+    engine: how ? ENGINE_ID : "lossless",
+    capture: false,
+    observe: false,
+    open,
+  });
+  const launch = await surveyed.launch(wrap.route);
+  if (id === "codex") launch.args.push("app-server");
+  return { wrap, lines: new Lines(launch, run.cwd), asked, events };
+}
+
+/** The host, with the events of its turns noted. */
+function heard(pagurus: Pagurus, events: TurnEvent[]): Pagurus {
+  const begin = pagurus.run.bind(pagurus);
+  pagurus.run = (request) => {
+    const run = begin(request);
+    return {
+      steer: (...said) => run.steer(...said),
+      abort: () => run.abort(),
+      async *[Symbol.asyncIterator]() {
+        for await (const event of run) {
+          events.push(event);
+          yield event;
+        }
+      },
+    };
+  };
+  return pagurus;
+}
+
+/** `codex app-server`, as the interactive program runs it inside. */
+export class Codex extends CompactionBench {
+  #last = 0;
+  #thread = "";
+
+  async introduce(): Promise<void> {
+    await this.#request("initialize", {
+      clientInfo: { name: "bench", title: "bench", version: "0.0.1" },
+      capabilities: { experimentalApi: true, requestAttestation: false },
+    });
+    this.lines.tell({ method: "initialized" });
+    const { thread } = await this.#request("thread/start", { cwd: this.run.cwd });
+    this.#thread = String((thread as Fields)["id"]);
+  }
+
+  /** Says something and waits for the end of the turn; how it ended. */
+  async ask(text: string): Promise<unknown> {
+    return this.#turn("turn/start", { input: [{ type: "text", text, text_elements: [] }] });
+  }
+
+  /** As `/compact` does. */
+  async compact(): Promise<unknown> {
+    return this.#turn("thread/compact/start", {});
+  }
+
+  async #turn(method: string, params: Fields): Promise<unknown> {
+    const done = this.lines.next("end of the turn", (line) => line["method"] === "turn/completed");
+    await this.#request(method, { threadId: this.#thread, ...params });
+    const { turn } = (await done)["params"] as { turn: Fields };
+    return turn["status"];
+  }
+
+  async #request(method: string, params: Fields): Promise<Fields> {
+    this.#last += 1;
+    const id = this.#last;
+    const answer = this.lines.next(`answer to ${method}`, (line) => line["id"] === id);
+    this.lines.tell({ id, method, params });
+    const { result, error } = await answer;
+    if (error !== undefined) throw new Error(`${method}: ${JSON.stringify(error)}`);
+    return result as Fields;
+  }
+}
+
+/** `claude -p` that stays and takes lines. */
+export class Claude extends CompactionBench {
+  /** Says something and waits for the end of the turn; its result. */
+  async ask(content: string): Promise<unknown> {
+    const done = this.lines.next(`end of "${content}"`, ({ type }) => type === "result");
+    this.lines.tell({ type: "user", message: { role: "user", content } });
+    return (await done)["result"];
+  }
+
+  /** Triggers of the compactions that Claude Code told of. */
+  get boundaries(): unknown[] {
+    return this.lines.all
+      .filter(({ type, subtype }) => type === "system" && subtype === "compact_boundary")
+      .map((line) => (line["compact_metadata"] as Fields)["trigger"]);
+  }
+}

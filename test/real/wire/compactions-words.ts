@@ -1,0 +1,92 @@
+/** What the tests of forced compactions say of requests and sessions. */
+import assert from "node:assert/strict";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { RecordedRequest } from "../../servers/server.ts";
+import { conversation as claudeLines } from "../claude/claude-bench.ts";
+import { conversation as codexLines } from "../codex/codex-bench.ts";
+import type { Asked } from "./compactions-engine.ts";
+import { linesOf } from "./spy.ts";
+
+/** What the model says where it is asked for a compaction. */
+export const MODEL_SUMMARY = "The model says what was.";
+
+/** What is left of a conversation by the harness, in its own words. */
+const LEFT = /^user: (?:This session is being continued|Another language model started to solve)/;
+const TOLD =
+  /^(?:user: <(?:system-reminder|local-command|command-)|system: |assistant (?:redacted_)?thinking$)/;
+
+export function isCodexCompaction({ headers, text }: RecordedRequest): boolean {
+  return (
+    String(headers["x-codex-turn-metadata"]).includes('"request_kind":"compaction"') ||
+    text.includes("CONTEXT CHECKPOINT COMPACTION")
+  );
+}
+
+export function isClaudeCompaction({ text }: RecordedRequest): boolean {
+  return text.includes("CRITICAL: Respond with TEXT ONLY");
+}
+
+/** First line of a result alone, and no surroundings. */
+function short(line: string): string {
+  return line.replace(/^(result \S+)[^]*$/, "$1");
+}
+
+export function codexShows(request: RecordedRequest | undefined): string[] {
+  assert.ok(request);
+  return paired(codexLines(request).map(short));
+}
+
+export function claudeShows(request: RecordedRequest | undefined): string[] {
+  assert.ok(request);
+  return paired(
+    claudeLines(request)
+      .filter((line) => !TOLD.test(line))
+      .map(short),
+  );
+}
+
+/** Without what the harness left of its own conversation. */
+export function withoutLeft(lines: readonly string[]): string[] {
+  return lines.filter((line) => !LEFT.test(line));
+}
+
+/** Results of calls that ran at once stand in any order. */
+function inOrder(lines: readonly string[]): string[] {
+  const isResult = (line: string | undefined): boolean => line?.startsWith("result ") === true;
+  const ordered: string[] = [];
+  for (let at = 0; at < lines.length;) {
+    let end = at + 1;
+    if (isResult(lines[at])) while (isResult(lines[end])) end += 1;
+    ordered.push(...lines.slice(at, end).toSorted());
+    at = end;
+  }
+  return ordered;
+}
+
+/** Each result stands behind its call, each call has one before words of the user follow, and none has two. */
+function paired(lines: string[]): string[] {
+  const open = new Set<string>();
+  for (const line of lines) {
+    const [what, second = "", third = ""] = line.split(" ");
+    if (what === "call") open.add(third);
+    else if (what === "result") assert.ok(open.delete(second), `no call of ${second}: ${lines.join("; ")}`);
+    else assert.equal(open.size, 0, `no result of ${[...open].join()}: ${lines.join("; ")}`);
+  }
+  assert.equal(open.size, 0, `no result of ${[...open].join()}: ${lines.join("; ")}`);
+  return inOrder(lines);
+}
+
+/** The session, a line for each thing that was said. */
+export function sessionLines(messages: readonly AgentMessage[]): string[] {
+  return inOrder(linesOf(messages).map(short));
+}
+
+/** What an engine was told of a compaction. */
+export function told({ messages, trigger, backend, customInstructions }: Asked): unknown[] {
+  return [trigger, backend, customInstructions, messages.map(({ role }) => role).join(" ")];
+}
+
+/** Nothing behind all that is dropped stays: its newest entry is told for it. */
+export function assertAllDropped({ messages, firstKeptEntryId }: Asked): void {
+  assert.equal(firstKeptEntryId, messages.at(-1)?.entryId);
+}
