@@ -1,4 +1,5 @@
 /** The live turn's messages that no element says word for word: which elements of the harness's may stand for them. */
+import { atomsOf } from "./atoms.ts";
 import type { Matches } from "./match.ts";
 
 /** Messages and elements between two messages that elements say. */
@@ -34,5 +35,24 @@ export function liveGaps(matches: Matches, historyCount: number): (LiveGap | und
   }
   // What was said last may be on its way to the harness.
   close(messages.length, open.length < said.length - historyCount);
+  for (const index of elsewhere(matches, historyCount)) gaps[index] = { isReplaced: false, isCovered: true };
   return gaps;
+}
+
+/** Messages that the harness says at another place, as words that joined behind an answer: each element stands for one. */
+function elsewhere(matches: Matches, historyCount: number): number[] {
+  const { said, items, liveFrom, messages, places } = matches;
+  const taken = new Set<number>();
+  const stray = (key: string): number | undefined =>
+    places
+      .of(key)
+      .map((place) => places.placed[place]?.item ?? -1)
+      .find((item) => item >= liveFrom && messages[item] === undefined && !taken.has(item));
+  return said.flatMap((message, index) => {
+    if (index < historyCount || items[index] !== undefined || !matches.isOriginal(index)) return [];
+    const found = atomsOf(message).map(({ key }) => stray(key));
+    if (found.length === 0 || found.includes(undefined)) return [];
+    for (const item of found) taken.add(item ?? -1);
+    return [index];
+  });
 }

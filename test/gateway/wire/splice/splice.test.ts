@@ -243,6 +243,24 @@ describe("splice", () => {
     assert.deepEqual(passing(plain), [plain.body]);
   });
 
+  it("shows words that joined the turn once, where the harness has them", () => {
+    const live: Element[] = [
+      ["u", "three"],
+      ["c", "c3"],
+      ["r", "c3", "r3"],
+      ["u", "joined"],
+    ];
+    const messages = [user("three"), call("c3"), user("joined"), result("c3", "r3")];
+    const { body } = spliced({
+      said: [...OLD, ...live],
+      liveFrom: OLD.length,
+      messages: [...OLD_MESSAGES, ...messages],
+      historyCount: OLD_MESSAGES.length,
+      isOriginal: (message) => messages.includes(message),
+    });
+    assert.deepEqual(listOf(body), [...PREFIX, ...OLD, ...live]);
+  });
+
   it("says the engine's addition first", () => {
     const { body } = spliced({
       said: LIVE,
