@@ -18,20 +18,20 @@ describe("the user's own arguments of Codex", () => {
         "sub",
         "Hello",
       ],
-      "/work",
+      "/project",
     );
     assert.deepEqual(read, {
       settings: ["model_provider=mock", "a=1", "b=2"],
       model: "two",
-      cwd: "/work/sub",
+      cwd: "/project/sub",
     });
-    assert.equal(readArguments(["-p", "fast"], "/work").profile, "fast");
+    assert.equal(readArguments(["-p", "fast"], "/project").profile, "fast");
   });
 
   it("are words where they stand behind two dashes, or are a value", () => {
-    assert.deepEqual(readArguments(["exec", "--", "-m", "two"], "/work"), { settings: [], cwd: "/work" });
-    assert.deepEqual(readArguments(["-m", "login", "mcp is broken"], "/work").model, "login");
-    assert.deepEqual(readArguments(["resume", "--last", "logout"], "/work").settings, []);
+    assert.deepEqual(readArguments(["exec", "--", "-m", "two"], "/project"), { settings: [], cwd: "/project" });
+    assert.deepEqual(readArguments(["-m", "login", "mcp is broken"], "/project").model, "login");
+    assert.deepEqual(readArguments(["resume", "--last", "logout"], "/project").settings, []);
   });
 
   it("are refused where there is no conversation, or a provider that a setting cannot replace", () => {
@@ -43,9 +43,9 @@ describe("the user's own arguments of Codex", () => {
       ["--oss"],
       ["--remote", "ws://x"],
     ])
-      assert.throws(() => readArguments(args, "/work"), { code: "usage_invalid" }, args.join(" "));
+      assert.throws(() => readArguments(args, "/project"), { code: "usage_invalid" }, args.join(" "));
     for (const args of [[], ["fix the login"], ["exec", "x"], ["e", "x"], ["resume"], ["fork"], ["review"]])
-      assert.doesNotThrow(() => readArguments(args, "/work"), args.join(" "));
+      assert.doesNotThrow(() => readArguments(args, "/project"), args.join(" "));
   });
 
   it("get ours behind them, and before two dashes", () => {
