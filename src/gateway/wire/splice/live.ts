@@ -39,7 +39,7 @@ export function liveGaps(matches: Matches, historyCount: number): (LiveGap | und
   return gaps;
 }
 
-/** Messages that the harness says at another place, as words that joined behind an answer: each element stands for one. */
+/** Words of the user that the harness has at another place, as those that join behind an answer: each element stands for one. */
 function elsewhere(matches: Matches, historyCount: number): number[] {
   const { said, items, liveFrom, messages, places } = matches;
   const taken = new Set<number>();
@@ -49,7 +49,8 @@ function elsewhere(matches: Matches, historyCount: number): number[] {
       .map((place) => places.placed[place]?.item ?? -1)
       .find((item) => item >= liveFrom && messages[item] === undefined && !taken.has(item));
   return said.flatMap((message, index) => {
-    if (index < historyCount || items[index] !== undefined || !matches.isOriginal(index)) return [];
+    if (message.role !== "user" || index < historyCount || items[index] !== undefined) return [];
+    if (!matches.isOriginal(index)) return [];
     const found = atomsOf(message).map(({ key }) => stray(key));
     if (found.length === 0 || found.includes(undefined)) return [];
     for (const item of found) taken.add(item ?? -1);

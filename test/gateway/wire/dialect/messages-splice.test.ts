@@ -91,3 +91,64 @@ describe("The engine's context in a recorded request", () => {
           assert.ok(bytes.includes(request.body.toString("utf8", item.start, item.end)));
     });
 });
+
+describe("a round that the transcript has in another order of words and calls", () => {
+  const text = (words: string) => ({ type: "text" as const, text: words });
+  const call = (id: string) => ({ type: "toolCall" as const, id, name: "t", arguments: {} });
+  const result = (id: string): AgentMessage => ({
+    role: "toolResult",
+    toolCallId: id,
+    toolName: "t",
+    content: [text(`of ${id}`)],
+    isError: false,
+  });
+  const said = (round: number, isParted: boolean): AgentMessage[] => {
+    const [one, other] = [call(`${round}a`), call(`${round}b`)];
+    const content = isParted
+      ? [text(`look ${round}`), one, text(" and more"), other]
+      : [text(`look ${round} and more`), one, other];
+    return [{ role: "assistant", content }, result(`${round}a`), result(`${round}b`)];
+  };
+  const native = (round: number): object[] => [
+    {
+      role: "assistant",
+      content: [
+        text(`look ${round} and more`),
+        ...["a", "b"].map((name) => ({ type: "tool_use", id: `${round}${name}`, name: "t", input: {} })),
+      ],
+    },
+    {
+      role: "user",
+      content: ["a", "b"].map((name) => ({
+        type: "tool_result",
+        tool_use_id: `${round}${name}`,
+        content: [text(`of ${round}${name}`)],
+      })),
+    },
+  ];
+
+  for (const parted of [[12], [12, 13], [12, 13, 14]])
+    it(`has each result, where rounds ${parted.join(" and ")} stand first behind a summary`, () => {
+      const messages = [{ role: "user", content: [text("go")] }, ...[11, 12, 13, 14].flatMap(native)];
+      const body = Buffer.from(JSON.stringify({ model: "m", max_tokens: 1, messages }));
+      const request = messagesDialect.read("/messages", {}, body);
+      const live: AgentMessage[] = [
+        { role: "user", content: [text("go")] },
+        ...[12, 13, 14].flatMap((round) => said(round, parted.includes(round))),
+      ];
+      const summary: AgentMessage = { role: "user", content: "What was before." };
+      const spliced = splice(
+        request,
+        {
+          context: { messages: [...live.slice(0, 1), summary, ...live.slice(1)], historyCount: 0 },
+          isOriginal: (message) => live.includes(message),
+        },
+        messagesDialect,
+      );
+      const sent = Buffer.concat(spliced.body).toString();
+      for (const round of [12, 13, 14])
+        for (const name of ["a", "b"])
+          assert.equal(sent.split(`"of ${round}${name}"`).length, 2, `the result of ${round}${name}`);
+      assert.ok(!sent.includes("of 11a") && !sent.includes("No result"));
+    });
+});
