@@ -196,15 +196,21 @@ describe("kill -9 of the host inside a compaction", () => {
   let bench: FaultBench;
   afterEach(() => bench.end());
 
-  /** Runs a host until it asks for a summary, where it is killed. */
+  /** Runs a host until it asks for a summary, and has said `heard` where given; there it is killed. */
   async function killedAt(
     order: Pick<HostOrder, "config" | "isCompaction">,
     summary: Summary,
+    heard?: string,
   ): Promise<void> {
     const request = { prompt: "Go on.", cwd: bench.cwd };
     const host = startHost(bench, { home: join(bench.root, "home"), request, ...order });
     const ended = endOf(host);
-    summary.asked = () => host.kill("SIGKILL");
+    let hasHeard = heard === undefined;
+    createInterface({ input: host.stdout ?? process.stdin }).on("line", (line) => {
+      hasHeard ||= (JSON.parse(line) as { type: string }).type === heard;
+    });
+    summary.asked = () =>
+      void until(() => hasHeard, "the host has heard of it").then(() => host.kill("SIGKILL"));
     assert.equal(await ended, "SIGKILL");
     summary.asked = undefined;
     await bench.nothingLeft();
@@ -255,7 +261,7 @@ describe("kill -9 of the host inside a compaction", () => {
     const first = await bench.host({ slot: "legacy" });
     await bench.ask(first, "Begin.");
     await first.close();
-    await killedAt({ config: bench.config({ slot: "legacy" }) }, summary);
+    await killedAt({ config: bench.config({ slot: "legacy" }) }, summary, "compaction.started");
     const second = await bench.host({ slot: "legacy" });
     await bench.goesOn(second, [
       "user: Begin.",
