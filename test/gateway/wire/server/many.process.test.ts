@@ -27,7 +27,7 @@ test("2,000 streams at once go through, each with its own words", async (t) => {
   const asked = Array.from({ length: STREAMS }, (_each, name) =>
     ask(route.baseUrl, { path: `/v1/${name}`, headers: route.headers, body: Buffer.from(`${name}`) }),
   );
-  await until(() => open.length === STREAMS, 60_000);
+  await until(() => open.length === STREAMS, 150_000);
   for (const event of EVENTS) for (const { socket, name } of open) socket.write(chunk(`${event}${name};`));
   for (const { socket } of open) socket.write(LAST_CHUNK);
   for (const [name, met] of (await Promise.all(asked)).entries()) {
