@@ -29,7 +29,10 @@ describe("the user's own arguments of Codex", () => {
   });
 
   it("are words where they stand behind two dashes, or are a value", () => {
-    assert.deepEqual(readArguments(["exec", "--", "-m", "two"], "/project"), { settings: [], cwd: "/project" });
+    assert.deepEqual(readArguments(["exec", "--", "-m", "two"], "/project"), {
+      settings: [],
+      cwd: "/project",
+    });
     assert.deepEqual(readArguments(["-m", "login", "mcp is broken"], "/project").model, "login");
     assert.deepEqual(readArguments(["resume", "--last", "logout"], "/project").settings, []);
   });
