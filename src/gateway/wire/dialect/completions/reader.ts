@@ -1,13 +1,10 @@
 /** Reads an answer of the Chat Completions API while it passes: events, one JSON body, or an error. */
 import { saysContextOverflow } from "../../../../model/overflow.ts";
-import { SseReader } from "../../sse.ts";
+import { AnswerBytes } from "../../answer-bytes.ts";
 import type { AnswerReader, WireAnswer, WireHeaders } from "../dialect.ts";
 import { AnswerParts } from "./answer-parts.ts";
 import { assistantOf } from "./decode.ts";
 import { fieldsOf, listOf, textOf, type Fields } from "../../json/fields.ts";
-
-/** A body beyond this is not kept; no answer is as long. */
-const MOST_BYTES = 64 * 1024 * 1024;
 
 function parsed(text: string): Fields | undefined {
   try {
@@ -34,38 +31,22 @@ function errorOf(body: Fields): { message: string; code?: string } | undefined {
 export class CompletionsReader implements AnswerReader {
   readonly #status: number;
   readonly #answer = new AnswerParts();
-  readonly #events = new SseReader();
-  /** Undefined until the first byte that is no space tells, where the headers do not. */
-  #isStream: boolean | undefined;
-  #chunks: Buffer[] = [];
-  #bytes = 0;
+  readonly #bytes: AnswerBytes;
   #error: WireAnswer["error"];
 
   constructor(status: number, headers: WireHeaders) {
     this.#status = status;
-    const type = String(headers["content-type"] ?? "");
-    if (type.includes("text/event-stream")) this.#isStream = true;
-    else if (type.includes("json") || status >= 400) this.#isStream = false;
+    this.#bytes = new AnswerBytes(status, headers);
   }
 
   take(chunk: Buffer): void {
-    if (this.#isStream === undefined) {
-      const first = chunk.find((byte) => byte > 0x20);
-      if (first !== undefined) this.#isStream = first !== 0x7b;
-    }
-    if (this.#isStream === true) for (const { data } of this.#events.take(chunk)) this.#event(data);
-    else this.#keep(chunk);
+    for (const { data } of this.#bytes.take(chunk)) this.#event(data);
   }
 
   end(): WireAnswer {
-    if (this.#isStream !== true) this.#whole(Buffer.concat(this.#chunks).toString("utf8"));
+    const body = this.#bytes.body();
+    if (body !== undefined) this.#whole(body);
     return this.#answer.end(this.#error);
-  }
-
-  #keep(chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    // A copy: the caller's buffer may be used again.
-    if (this.#bytes <= MOST_BYTES) this.#chunks.push(Buffer.from(chunk));
   }
 
   #event(data: string): void {

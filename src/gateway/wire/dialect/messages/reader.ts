@@ -1,50 +1,32 @@
 /** Reads an answer of the Messages API while it passes: events, one JSON body, or an error. */
 import { saysContextOverflow } from "../../../../model/overflow.ts";
-import { SseReader } from "../../sse.ts";
+import { AnswerBytes } from "../../answer-bytes.ts";
 import type { AnswerReader, WireAnswer, WireHeaders } from "../dialect.ts";
 import { AnswerParts } from "./answer-parts.ts";
 import { fieldsOf, parsedFields, textOf, type Fields } from "../../json/fields.ts";
 
-/** A body beyond this is not kept; no answer is as long. */
-const MOST_BYTES = 64 * 1024 * 1024;
 const TOO_LARGE = 413;
 const RATE_LIMITED = 429;
 
 export class MessagesReader implements AnswerReader {
   readonly #status: number;
   readonly #answer = new AnswerParts();
-  readonly #events = new SseReader();
-  /** Undefined until the first byte that is no space tells, where the headers do not. */
-  #isStream: boolean | undefined;
-  #chunks: Buffer[] = [];
-  #bytes = 0;
+  readonly #bytes: AnswerBytes;
   #error: WireAnswer["error"];
 
   constructor(status: number, headers: WireHeaders) {
     this.#status = status;
-    const type = String(headers["content-type"] ?? "");
-    if (type.includes("text/event-stream")) this.#isStream = true;
-    else if (type.includes("json") || status >= 400) this.#isStream = false;
+    this.#bytes = new AnswerBytes(status, headers);
   }
 
   take(chunk: Buffer): void {
-    if (this.#isStream === undefined) {
-      const first = chunk.find((byte) => byte > 0x20);
-      if (first !== undefined) this.#isStream = first !== 0x7b;
-    }
-    if (this.#isStream === true) {
-      for (const { data } of this.#events.take(chunk)) this.#event(parsedFields(data) ?? {});
-      return;
-    }
-    this.#bytes += chunk.length;
-    // A copy: the caller's buffer may be used again.
-    if (this.#bytes <= MOST_BYTES) this.#chunks.push(Buffer.from(chunk));
+    for (const { data } of this.#bytes.take(chunk)) this.#event(parsedFields(data) ?? {});
   }
 
   end(): WireAnswer {
-    if (this.#isStream !== true) this.#whole(Buffer.concat(this.#chunks).toString("utf8"));
+    const body = this.#bytes.body();
+    if (body !== undefined) this.#whole(body);
     else if (this.#status >= 400) this.#error ??= this.#failure({}, "");
-    this.#chunks = [];
     return this.#answer.end(this.#error);
   }
 
