@@ -87,11 +87,8 @@ export class WireRouteHandler {
     const began = performance.now();
     const exchange = new Exchange(this.#options, call, request);
     try {
-      const body = await call.body();
-      const read = this.#read(call, body);
-      if (read?.kind === "main") await this.#inTurn(call.signal, () => exchange.main(read));
-      else if (read?.kind === "compaction") await this.#inTurn(call.signal, () => exchange.compaction(read));
-      else await exchange.pass(read, body);
+      const rest = await this.#begin(exchange, call);
+      await rest();
     } catch (error) {
       const { code, message } = toPagurusError(error);
       exchange.fail(message, call.signal.aborted ? undefined : dialect.fault(faultOf(error), message));
@@ -106,6 +103,19 @@ export class WireRouteHandler {
       });
       this.#options.onExchange?.({ request, ...exchange.facts() });
     }
+  }
+
+  /** What is left to do once the request is read. Of one that passes it holds nothing while the answer streams. */
+  async #begin(exchange: Exchange, call: WireCall): Promise<() => Promise<void>> {
+    const body = await call.body();
+    const read = this.#read(call, body);
+    const isGoverned = this.#options.governor.passes !== true;
+    if (isGoverned && read?.kind === "main")
+      return () => this.#inTurn(call.signal, () => exchange.main(read));
+    if (isGoverned && read?.kind === "compaction")
+      return () => this.#inTurn(call.signal, () => exchange.compaction(read));
+    const answer = await exchange.pass(read, body);
+    return () => exchange.relay(answer);
   }
 
   /** Undefined for what is no request of the dialect's: it passes. */
@@ -287,19 +297,15 @@ class Exchange {
     const { governor, dialect } = this.#options;
     const answer = await this.#send(governor.upstream(read), read, undefined);
     const reader = readerOf(dialect, answer.status, answer.headers);
-    await this.#relay(answer, reader);
+    await this.relay(answer, reader);
     const told = reader.end();
     if (told.isComplete && told.error === undefined) await governor.compacted?.(read, told);
   }
 
-  async pass(read: WireRequest | undefined, body: Buffer): Promise<void> {
+  /** Sends it on as it is. */
+  pass(read: WireRequest | undefined, body: Buffer): Promise<UpstreamAnswer> {
     this.#begin(read, body);
-    await this.#passOn(read, body);
-  }
-
-  async #passOn(read: WireRequest | undefined, body: Buffer): Promise<void> {
-    const answer = await this.#send(this.#options.governor.upstream(read), read, undefined, body);
-    await this.#relay(answer, undefined);
+    return this.#send(this.#options.governor.upstream(read), read, undefined, body);
   }
 
   #begin(read: WireRequest | undefined, body: Buffer): void {
@@ -370,17 +376,16 @@ class Exchange {
   }
 
   async #answered(read: WireRequest, answer: UpstreamAnswer): Promise<void> {
-    if (this.#options.governor.hears === false) return this.#relay(answer, undefined);
     const reader = readerOf(this.#options.dialect, answer.status, answer.headers);
     try {
-      await this.#relay(answer, reader);
+      await this.relay(answer, reader);
     } finally {
       const isAborted = this.#outcome.left || this.#call.signal.aborted;
       await this.#record(read, reader.end(), isAborted);
     }
   }
 
-  async #relay(answer: UpstreamAnswer, reader: AnswerReader | undefined): Promise<void> {
+  async relay(answer: UpstreamAnswer, reader?: AnswerReader): Promise<void> {
     this.#answeredBy = "upstream";
     this.#captured?.answered({ status: answer.status, rawHeaders: answer.rawHeaders });
     const captured = this.#captured;

@@ -32,6 +32,8 @@ export interface RequestOwner {
 }
 
 export interface Governor {
+  /** All requests pass as they are, in no order, and their answers unread: of the methods only `owner` and `upstream` are asked. */
+  readonly passes?: true;
   /** Asked when a request comes in. Never throws. */
   owner?(request: WireRequest | undefined): RequestOwner;
   /**
@@ -48,8 +50,6 @@ export interface Governor {
   upstream(request: WireRequest | undefined): Upstream;
   /** A main request goes out. */
   sent(request: WireRequest, call: GovernorCall): void;
-  /** False: answers are of no interest, and pass unread. */
-  readonly hears?: boolean;
   /** What came back; `isAborted`: the harness left. The harness's next request waits for it. */
   answered(
     request: WireRequest,

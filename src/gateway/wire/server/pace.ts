@@ -4,8 +4,8 @@
 const SPAN_MS = 10;
 /** Writes in a span; one stream makes two or three in it, and so many take an eighth of a core. */
 const MANY = 100;
-/** Between two writes of a stream where there are many, ms: less than anybody sees. */
-const APART_MS = 8;
+/** Between two writes of a stream where there are many, ms: a screen shows no more. */
+const APART_MS = 16;
 
 export class WritePace {
   #spanFrom = 0;

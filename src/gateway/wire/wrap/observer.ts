@@ -3,7 +3,7 @@ import type { Governor } from "../governor.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 
 export class WrapObserver implements Governor {
-  readonly hears = false;
+  readonly passes = true;
   readonly #upstream: Upstream;
 
   constructor(upstream: Upstream) {

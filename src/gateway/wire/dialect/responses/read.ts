@@ -67,10 +67,11 @@ function itemsOf(body: Buffer, elements: readonly ObjectSpan[], kind: RequestKin
     hasNames = true;
     return names.get(callId);
   };
-  const items = elements.map((element, index) => {
-    const isPrompt = kind === "compaction" && index === elements.length - 1;
-    return new ResponsesItem(body, element, { nameOfCall, isPrompt });
-  });
+  // Not `elements` in there: what the items hold lives as long as the answer streams.
+  const prompt = kind === "compaction" ? elements.length - 1 : undefined;
+  const items = elements.map(
+    (element, index) => new ResponsesItem(body, element, { nameOfCall, isPrompt: index === prompt }),
+  );
   return items;
 }
 
