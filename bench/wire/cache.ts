@@ -1,6 +1,7 @@
 /**
  * What a provider's prompt cache would make of the requests of a conversation. A request's bytes stand in the order in which
- * providers cache them; of each, the longest beginning that one of the requests shortly before it had too is read from the cache.
+ * providers cache them (Anthropic only those that have a mark); of each, the longest beginning that one of the requests shortly
+ * before it had too is read from the cache.
  */
 import type { WireApi } from "../../src/contract/wire.ts";
 
@@ -14,7 +15,10 @@ interface Prices {
 const PRICES: Partial<Record<WireApi, Prices>> = {
   "anthropic-messages": { cached: 0.1, written: 1.25 },
   "openai-responses": { cached: 0.1, written: 1 },
+  "openai-completions": { cached: 0.1, written: 1 },
 };
+/** Nothing of such a request is read from a cache or written to one. */
+const UNCACHED: Prices = { cached: 1, written: 1 };
 const CHARS_OF_A_TOKEN = 4;
 /** So many requests back something may still be cached; a compaction is a request in between. */
 const REMEMBERED = 4;
@@ -41,9 +45,9 @@ function withoutMarks(value: unknown): unknown {
 /** Tools, then instructions, then the conversation. */
 function cacheOrder(api: WireApi, body: Fields): string {
   const parts =
-    api === "anthropic-messages"
-      ? [body["tools"], withoutBilling(body["system"]), body["messages"]]
-      : [body["tools"], body["instructions"], body["input"]];
+    api === "openai-responses"
+      ? [body["tools"], body["instructions"], body["input"]]
+      : [body["tools"], withoutBilling(body["system"]), body["messages"]];
   return parts.map((part) => JSON.stringify(withoutMarks(part ?? null))).join("\n");
 }
 
@@ -82,13 +86,14 @@ export class CacheCounter {
 
   take(body: Fields, isCompaction: boolean): void {
     const text = cacheOrder(this.#api, body);
-    const cached = Math.max(0, ...this.#recent.map((before) => sharedLength(before, text)));
-    const { cached: read, written } = PRICES[this.#api] ?? { cached: 1, written: 1 };
+    const isCached = this.#api !== "anthropic-messages" || JSON.stringify(body).includes('"cache_control"');
+    const cached = isCached ? Math.max(0, ...this.#recent.map((before) => sharedLength(before, text))) : 0;
+    const { cached: read, written } = isCached ? (PRICES[this.#api] ?? UNCACHED) : UNCACHED;
     const figures = isCompaction ? this.compaction : this.main;
     figures.requests += 1;
     figures.bytes += text.length;
     figures.cachedBytes += cached;
     figures.cost += (cached * read + (text.length - cached) * written) / CHARS_OF_A_TOKEN;
-    this.#recent = [...this.#recent, text].slice(-REMEMBERED);
+    if (isCached) this.#recent = [...this.#recent, text].slice(-REMEMBERED);
   }
 }

@@ -17,13 +17,18 @@ export interface Completion {
   stopReason: StopReason;
 }
 
+/** Nobody asks the same again: to write it to a provider's cache would cost more, and be read by none. */
+function uncached(model: ResolvedModel): ResolvedModel {
+  return { ...model, info: { ...model.info, promptCache: "none" } };
+}
+
 /** One answer as a whole, without tools: what summaries and plugins ask for. Throws what `streamModel` throws. */
 export async function completeOnce(model: ResolvedModel, request: CompletionRequest): Promise<Completion> {
   const messages = request.messages.map(({ role, content }): AgentMessage =>
     role === "user" ? { role, content } : { role, content: [{ type: "text", text: content }] },
   );
   const { maxTokens, thinking } = request;
-  const parts = streamModel(model, {
+  const parts = streamModel(uncached(model), {
     system: request.systemPrompt ?? "",
     messages,
     tools: [],

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import { renderSummary } from "../../src/contract/summary.ts";
 import type { ToolSpec } from "../../src/contract/tool.ts";
+import { completeOnce } from "../../src/model/complete.ts";
 import { withServer } from "./calling.ts";
 
 interface Block {
@@ -164,6 +165,20 @@ test("anthropic-messages: a model without marks in its catalog entry gets none",
     },
     overrides,
   );
+});
+
+test("anthropic-messages: what is asked only once, such as a summary, is not written to the cache", async () => {
+  await withServer("anthropic-messages", [{ text: "ok" }], async ({ server, model }) => {
+    const messages = [{ role: "user" as const, content: "Summarize." }];
+    const { text } = await completeOnce(model, {
+      messages,
+      systemPrompt: "Rules.",
+      signal: new AbortController().signal,
+    });
+    assert.equal(text, "ok");
+    assert.match(server.requests[0]?.text ?? "", /Rules\./);
+    assert.doesNotMatch(server.requests[0]?.text ?? "", /cache_control/);
+  });
 });
 
 test("anthropic-messages: cache reads and writes are counted and priced", async () => {

@@ -140,12 +140,13 @@ describe("a compaction of Codex's on the wire", () => {
       assert.equal(keys.size, 1, "one thread");
     });
 
-  it("is kept away where nothing is set, whatever Codex's own limit", async () => {
+  it("is kept away where nothing is set, whatever window and limit Codex's own settings have", async () => {
     bench = await CodexBench.with((_request, index) => ({
       text: `Answer ${index}.`,
       usage: { input: 9_000, output: 10 },
     }));
-    writeFileSync(join(bench.root, "codex", "config.toml"), "");
+    const limits = "model_context_window = 8000\nmodel_auto_compact_token_limit = 5000\n";
+    writeFileSync(join(bench.root, "codex", "config.toml"), limits);
     const pagurus = await bench.host({ seam: "wire", engine: engineOf(answers), contextWindow: 300_000 });
     assert.deepEqual(told(await three(pagurus)), []);
     assert.equal(bench.server.requests.length, 3);

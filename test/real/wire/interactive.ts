@@ -13,7 +13,7 @@ import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
 import { captureNumbers, readCapture, readPart } from "../../../src/gateway/wire/capture/read.ts";
 import type { CaptureRecord } from "../../../src/gateway/wire/capture/record.ts";
 import type { Protocol, RecordedRequest, ReplyStep } from "../../servers/server.ts";
-import { hasTmux, Terminal } from "./terminal.ts";
+import { needTerminal, Terminal } from "./terminal.ts";
 import { WrapRun } from "./wrap-bench.ts";
 
 const MAIN = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
@@ -70,8 +70,7 @@ export class Interactive {
   }
 
   static async open(program: Program): Promise<Interactive> {
-    if (!hasTmux())
-      throw new Error("A real terminal needs tmux: install it, as with `apt-get install tmux`.");
+    needTerminal();
     const run = await WrapRun.with(program.protocol, (request, index) => answer(program, request, index));
     for (const season of SEASONS) writeFileSync(join(run.cwd, `${season}.log`), logOf(season));
     mkdirSync(run.home, { recursive: true });

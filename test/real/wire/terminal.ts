@@ -4,13 +4,14 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Whether there is one to be had. */
-export function hasTmux(): boolean {
+/** Before anything else is started. Throws one sentence where there is none to be had. */
+export function needTerminal(): void {
   try {
-    execFileSync("tmux", ["-V"]);
-    return true;
+    execFileSync("tmux", ["-V"], { stdio: "ignore" });
   } catch {
-    return false;
+    throw new Error(
+      "A real terminal needs tmux: install the package of that name, as with `apt-get install tmux`.",
+    );
   }
 }
 

@@ -45,6 +45,8 @@ function sendHead({ request, response }: RelayTarget, answer: UpstreamAnswer): F
   const framing = framingOf(request, answer, rawHeaders);
   if (framing === "chunked") rawHeaders.push("transfer-encoding", "chunked");
   response.sendDate = false;
+  // To a client of HTTP/1.0 that says it takes chunks Node would promise them.
+  if (framing === "close") response.useChunkedEncodingByDefault = false;
   response.writeHead(answer.status, rawHeaders);
   // Not `flushHeaders`, which says bytes of headers beyond ASCII anew. Without a body the end is about to come.
   if (framing !== "none") response.write(NOTHING);
@@ -52,10 +54,15 @@ function sendHead({ request, response }: RelayTarget, answer: UpstreamAnswer): F
 }
 
 /** Ends the connection without the end of the answer, but with all that came before. */
-function cutOff({ request }: RelayTarget, framing: Framing): void {
+function cutOff(target: RelayTarget, framing: Framing): void {
+  const { request, response } = target;
+  // An earlier answer on the connection is not over yet; then what is held of this one goes out first.
+  if (response.socket === null)
+    return void response.once("socket", () => process.nextTick(cutOff, target, framing));
   // There a closed connection would be a proper end; a reset one is not.
   if (framing === "close") request.socket.resetAndDestroy();
   else request.socket.destroySoon();
+  return undefined;
 }
 
 /** `passed` is kept up to date on the way. */

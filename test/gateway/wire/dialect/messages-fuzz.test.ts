@@ -51,18 +51,20 @@ describe("A body of the Messages API", () => {
         maxLength: 4,
       },
     );
+    // Numbers of `fc.double` are nearly all about 0.
+    const share = fc.nat(10_000).map((part) => part / 10_000);
     fc.assert(
       fc.property(
         fc.constantFrom(...NAMES),
-        fc.array(fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), noise, fc.nat(6)), {
+        fc.array(fc.tuple(share, noise, fc.nat(6)), {
           minLength: 1,
           maxLength: 4,
         }),
         (name, changes) => {
           const made = recorded(name);
           let { body } = made;
-          for (const [share, bytes, gone] of changes) {
-            const at = Math.floor(share * (body.length - 1));
+          for (const [place, bytes, gone] of changes) {
+            const at = Math.floor(place * (body.length - 1));
             body = Buffer.concat([body.subarray(0, at), Buffer.from(bytes), body.subarray(at + gone)]);
           }
           check(readOrRefuse({ ...made, body }));
