@@ -94,6 +94,9 @@ interface Answer {
   degraded: string | undefined;
 }
 
+/** A tool result as it is sent, and the limit that it was shortened to. */
+type Trimmed = ReturnType<typeof trimToolResult> & { limit: number };
+
 interface Joined extends Answer {
   /** Valid, trimmed, fragments in their place, live turn last. */
   sent: AgentMessage[];
@@ -108,9 +111,10 @@ const GROWN = 1.1;
 
 export class Assembler {
   readonly #options: AssemblerOptions;
-  /** Answer of a `turn`-scoped engine, kept until a compaction. */
+  /** Answer of a `turn`-scoped engine, kept until a compaction, or until there is less room than it was given. */
   #kept: Answer | undefined;
-  readonly #trimmed = new WeakMap<ToolResultMessage, ReturnType<typeof trimToolResult>>();
+  #keptWithin = 0;
+  readonly #trimmed = new WeakMap<ToolResultMessage, Trimmed>();
   #calls = 0;
   /** The call before this one was an overflow. */
   #overflowed = false;
@@ -254,9 +258,12 @@ export class Assembler {
 
   /** The engine's answer without the live turn's guarantee; asked as often as its scope says. */
   async #ask(history: AgentMessage[], live: AgentMessage[]): Promise<Answer> {
-    const { engine, guard, signal, prompt } = this.#options;
+    const { engine, guard, signal, prompt, tokenBudget } = this.#options;
     const everyCall = engine.info.assembleScope === "call";
-    if (this.#kept && !everyCall) return this.#kept;
+    if (this.#kept && !everyCall) {
+      if (this.#keptWithin <= tokenBudget) return this.#kept;
+      this.#calls = 0;
+    }
     const recorded = live.filter((message) => message.entryId !== undefined).length;
     const first = this.#calls === 0 && recorded <= 1;
     this.#calls += 1;
@@ -279,6 +286,7 @@ export class Assembler {
         }
       : { messages: history, prompt: undefined, result: undefined, degraded: outcome.reason };
     this.#kept = answer;
+    this.#keptWithin = tokenBudget;
     return answer;
   }
 
@@ -320,12 +328,12 @@ export class Assembler {
   }
 
   /** The same object for the same result at every call, so that what is derived of it is kept. */
-  #trim(message: ToolResultMessage): ReturnType<typeof trimToolResult> {
-    const known = this.#trimmed.get(message);
-    if (known) return known;
+  #trim(message: ToolResultMessage): Trimmed {
     const { tools, toolResultMaxChars } = this.#options;
+    const known = this.#trimmed.get(message);
+    if (known?.limit === toolResultMaxChars) return known;
     const tool = tools.some(({ name }) => name === ENTRY_TOOL) ? ENTRY_TOOL : undefined;
-    const made = trimToolResult(message, toolResultMaxChars, tool);
+    const made = { ...trimToolResult(message, toolResultMaxChars, tool), limit: toolResultMaxChars };
     this.#trimmed.set(message, made);
     return made;
   }

@@ -3,12 +3,13 @@ import type { ContextEngine } from "../contract/engine.ts";
 import { PagurusError } from "../contract/errors.ts";
 import type { AgentHarness } from "../contract/harness.ts";
 import type { ModelInfo } from "../contract/model.ts";
+import type { Receipt } from "../contract/receipt.ts";
 import type { SessionReader } from "../contract/writer.ts";
 import type { TranscriptCursor, TranscriptEntry } from "../contract/transcript.ts";
 import { createPlanTool } from "../tool/plan-tool.ts";
 import type { createToolSet, ExtraTool } from "../tool/toolset.ts";
 import { Guard, type GuardOptions } from "./guard.ts";
-import { fixedTokensOf, ownPieces, toolSetFor } from "./harness-own.ts";
+import { measuredFixed, ownPieces, toolSetFor } from "./harness-own.ts";
 import { memoryForTurn } from "./memory.ts";
 import { offerForLook } from "./outer-tools.ts";
 import { budgetFor, citationsMode, fixedTokens, memoryPieces, systemPieces } from "./prepare.ts";
@@ -114,7 +115,13 @@ export async function fixedParts(
     ...ownPieces(agent?.harness, () => [...systemPieces(cwd), ...skillPieces(skills)]),
     ...(agent ? memoryPieces(agent.engine, memory.sections) : []),
   ];
-  const fixed = fixedTokensOf(agent?.harness, sessionKey, () => fixedTokens(system, tools));
+  const measured = measuredFixed(
+    agent?.harness,
+    sessionKey,
+    lastReceipt(host, sessionKey),
+    model.contextWindow,
+  );
+  const fixed = measured ?? fixedTokens(system, tools);
   const tokenBudget = budgetFor(host, model.contextWindow, fixed, agent?.engine.info ?? {});
   return { tools, system, memorySections: memory.sections, fixedTokens: fixed, tokenBudget };
 }
@@ -170,6 +177,15 @@ export const emptyCursor: TranscriptCursor = {
   async *backward() {},
   get: () => Promise.resolve(undefined),
 };
+
+function lastReceipt(host: AgentHost, sessionKey: string): Receipt | undefined {
+  const reader = readerOf(host, sessionKey);
+  try {
+    return reader && host.receipts(reader.record).last();
+  } finally {
+    reader?.close();
+  }
+}
 
 /** The session's reader; undefined where the key has no session. */
 export function readerOf(host: AgentHost, sessionKey: string): SessionReader | undefined {

@@ -4,6 +4,7 @@ import { DEFAULT_CONTEXT_ENGINE, DEFAULT_TOOL_RESULT_MAX_CHARS } from "../config
 import type { ContextEngine } from "../contract/engine.ts";
 import type { CitationsMode } from "../contract/memory.ts";
 import type { ImagePart, TextPart, UserMessage } from "../contract/message.ts";
+import type { Receipt } from "../contract/receipt.ts";
 import type { ToolSet } from "../contract/tool.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import type { TurnSkills } from "../skill/section.ts";
@@ -11,7 +12,7 @@ import { projectInstructions } from "../tool/instructions.ts";
 import { createPlanTool } from "../tool/plan-tool.ts";
 import type { ExtraTool } from "../tool/toolset.ts";
 import { contextBudget } from "./budget.ts";
-import { fixedTokensOf, ownPieces, takesTools, toolSetFor } from "./harness-own.ts";
+import { measuredFixed, ownPieces, takesTools, toolSetFor } from "./harness-own.ts";
 import { runHooks } from "./hooks.ts";
 import { memoryForTurn } from "./memory.ts";
 import { NO_OUTER_TOOLS, type OuterOffer } from "./outer-port.ts";
@@ -28,8 +29,9 @@ export interface Prepared {
   plan: PlanBoard;
   /** What the memory of the slot says, for an engine that adds it by itself. */
   memorySections: string[];
-  /** Tokens of system prompt and tools. */
+  /** Tokens of system prompt and tools, and whether the harness was seen to send as many. Another request may tell anew. */
   fixedTokens: number;
+  isMeasured: boolean;
   /** Tokens for history and live turn. */
   tokenBudget: number;
   input: UserMessage & { content: (TextPart | ImagePart)[] };
@@ -75,7 +77,17 @@ export function budgetFor(host: AgentHost, window: number, fixed: number, flags:
   return contextBudget(window, fixed, host.config.agents?.defaults?.compaction, flags);
 }
 
-export async function prepare(admission: Admission): Promise<Prepared> {
+/** What the harness adds by itself is known, or known anew. */
+export function noteFixed(prepared: Prepared, admission: Admission, tokens: number): void {
+  if (!Number.isFinite(tokens) || tokens < 0) return;
+  const { host, model, engine } = admission;
+  prepared.isMeasured = true;
+  prepared.fixedTokens = tokens;
+  prepared.tokenBudget = budgetFor(host, model.contextWindow, tokens, engine.info);
+}
+
+/** `last`: the session's newest receipt. */
+export async function prepare(admission: Admission, last: Receipt | undefined): Promise<Prepared> {
   const { host, request, cwd, model, engine, guard, signal, harness, sessionKey } = admission;
   const plan = new PlanBoard((event) => admission.emit(event));
   const skills = skillsFor(host, cwd, harness);
@@ -97,7 +109,8 @@ export async function prepare(admission: Admission): Promise<Prepared> {
     return [...read.pieces, ...skillPieces(skills)];
   });
   const system = [...pieces, ...memoryPieces(engine, memory.sections)];
-  const fixed = fixedTokensOf(harness, sessionKey, () => fixedTokens(system, tools));
+  const measured = measuredFixed(harness, sessionKey, last, model.contextWindow);
+  const fixed = measured ?? fixedTokens(system, tools);
   const content: (TextPart | ImagePart)[] = [
     ...(request.prompt === "" ? [] : [{ type: "text" as const, text: request.prompt }]),
     ...(request.parts ?? []),
@@ -108,6 +121,7 @@ export async function prepare(admission: Admission): Promise<Prepared> {
     plan,
     memorySections: memory.sections,
     fixedTokens: fixed,
+    isMeasured: measured !== undefined,
     tokenBudget: budgetFor(host, model.contextWindow, fixed, engine.info),
     input: { role: "user", content, timestamp: Date.now() },
   };

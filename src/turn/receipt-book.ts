@@ -4,9 +4,10 @@ import type { Receipt, Seam } from "../contract/receipt.ts";
 import { takesDeveloper } from "../model/developer-role.ts";
 import { costOf } from "../model/usage.ts";
 import type { Assembly } from "./assemble.ts";
+import { measuredIn } from "./harness-own.ts";
 import { receiptParts, sharedPrefix } from "./receipt-parts.ts";
 import type { ReceiptSink } from "./receipt-sink.ts";
-import type { Prepared } from "./prepare.ts";
+import { noteFixed, type Prepared } from "./prepare.ts";
 import type { Recorder } from "./record.ts";
 import type { Admission } from "./scope.ts";
 import { isSilentCut, isTrusted, isWhole, type Counted } from "./silent-cut.ts";
@@ -69,6 +70,8 @@ export class ReceiptBook {
       this.#previous,
     );
     receipt.seam = this.#run.seam();
+    const { isMeasured, fixedTokens } = this.#run.prepared;
+    if (isMeasured) receipt.fixedTokens = fixedTokens;
     this.#previous = receipt;
     this.#sent = receipt;
     this.#run.receipts.append(receipt);
@@ -93,7 +96,7 @@ export class ReceiptBook {
   usage(usage: Usage): void {
     const receipt = this.#sent;
     if (!receipt) return;
-    const { host, writer, model } = this.#run.admission;
+    const { host, writer, model, harness } = this.#run.admission;
     const reported = inputTokens(usage);
     const now: Counted = { estimated: receipt.tokens, reported };
     const cut = isSilentCut(model, now, this.#counted);
@@ -108,6 +111,9 @@ export class ReceiptBook {
     const { cost = model.cost && costOf(usage, model.cost) } = usage;
     const priced = cost === undefined ? usage : { ...usage, cost };
     this.#run.receipts.setUsage(receipt.turnId, receipt.request, priced);
+    const counted = measuredIn({ ...receipt, usage }, harness, model.contextWindow);
+    if (counted !== undefined && !this.#run.prepared.isMeasured)
+      noteFixed(this.#run.prepared, this.#run.admission, counted);
   }
 }
 

@@ -39,6 +39,7 @@ export function completionReceipt(
       ...textMeasure(content),
     })),
   ];
+  const { runtime, fixedTokens } = sink.last() ?? {};
   return {
     ...turn,
     request: sink.next(turn.turnId),
@@ -51,6 +52,8 @@ export function completionReceipt(
     sharedParts: 0,
     sharedTokens: 0,
     tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
+    // Of the session's requests, which a later turn looks for in the newest receipt.
+    ...(runtime === turn.runtime && fixedTokens !== undefined ? { fixedTokens } : {}),
     ...(result.usage ? { usage: result.usage } : {}),
   };
 }

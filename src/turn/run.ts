@@ -18,7 +18,7 @@ import type { TurnFragments } from "./fragments/turn-fragments.ts";
 import type { ReceiptSink } from "./receipt-sink.ts";
 import type { Allowance } from "./cost.ts";
 import { inputBlocked } from "./gate.ts";
-import type { Prepared } from "./prepare.ts";
+import { noteFixed, type Prepared } from "./prepare.ts";
 import type { Recorder } from "./record.ts";
 import type { Admission } from "./scope.ts";
 import type { SubagentResults } from "./volatile.ts";
@@ -154,7 +154,9 @@ function harnessTurn(run: RunInput, end: TurnEnd): HarnessTurn {
     ...(admission.runtimeReason.agentId === undefined ? {} : { agentId: admission.runtimeReason.agentId }),
     input: run.input,
     instructions: prepared.system.map((piece) => piece.text).join("\n\n"),
-    tokenBudget: prepared.tokenBudget,
+    get tokenBudget() {
+      return prepared.tokenBudget;
+    },
     maxSteps: host.settings.maxSteps,
     ...(thinking === undefined ? {} : { thinking }),
     tools: prepared.tools,
@@ -166,6 +168,7 @@ function harnessTurn(run: RunInput, end: TurnEnd): HarnessTurn {
     said: () => run.recorder.messages,
     newestEntryId: () => run.recorder.messages.at(-1)?.entryId,
     assemble: async (request) => {
+      if (request?.fixedTokens !== undefined) noteFixed(prepared, admission, request.fixedTokens);
       const assembly = await assembler.assemble(request);
       allowance.done();
       allowance = admission.cost.before({

@@ -25,10 +25,17 @@ export function turnAssembler(state: TurnState): Assembler {
     prompt: inputText(prepared.input),
     system: prepared.system,
     tools: prepared.tools.specs,
-    tokenBudget: prepared.tokenBudget,
+    // Both become another once it is seen what the harness adds by itself.
+    get tokenBudget() {
+      return prepared.tokenBudget;
+    },
+    get mostTokens() {
+      return model.contextWindow - prepared.fixedTokens;
+    },
     isKept: keepsContext,
-    mostTokens: model.contextWindow - prepared.fixedTokens,
-    toolResultMaxChars: toolResultLimit(host, model.contextWindow, prepared.tokenBudget),
+    get toolResultMaxChars() {
+      return toolResultLimit(host, model.contextWindow, prepared.tokenBudget);
+    },
     citationsMode: citationsMode(host),
     calibration: () => host.calibration(admission.writer.record.sessionId, model.ref),
     signal,

@@ -153,7 +153,7 @@ export class TurnState {
 
   #engineContext(): EngineContext {
     const { host, engine, model, harness, cwd, turnId, session, guard, sessionKey, cost } = this.admission;
-    const { tokenBudget } = this.prepared;
+    const { prepared } = this;
     return new EngineContext({
       host,
       engine,
@@ -161,13 +161,16 @@ export class TurnState {
       harness,
       cwd,
       turnId,
-      tokenBudget,
+      get tokenBudget() {
+        return prepared.tokenBudget;
+      },
       cost,
       session: () => ({ record: session.writer.record, sessionKey, cursor: session.writer.cursor }),
       degraded: () => guard.degraded,
       onFileFailure: (reason) => guard.degrade("transcript", reason),
       onCompletion: (asked, result) => {
         if (result.usage) this.usage = addUsage(this.usage, result.usage);
+        const { tokenBudget } = prepared;
         const turn = { turnId, runtime: harness.id, engine: engine.info.id, tokenBudget };
         this.receipts.append(completionReceipt(this.receipts, asked, result, turn));
       },

@@ -97,7 +97,7 @@ async function execute(admission: Admission, channel: TurnChannel, deadline: Abo
     engine: engine.info.id,
   });
   const receipts = safeSink(admission);
-  const prepared = await prepare(admission);
+  const prepared = await prepare(admission, receipts.last());
   const state = new TurnState({ admission, prepared, receipts, deadline });
   const history = state.slice().messages;
   state.caughtUp = await open(admission, state.settleInput(history, []));

@@ -96,12 +96,15 @@ export interface HarnessTurn {
     /**
      * Runs the engine behind the failure policy. Call it at the runtime's seam, before each model call (or each
      * turn of a thread). With `overflow` the provider has just refused the context as too long: the host compacts
-     * first. Never throws but `turn_aborted`, `context_overflow`, `live_turn_too_large`.
+     * first. `fixedTokens`: what the harness was seen to add to the request by itself (system prompt, tools); it counts
+     * against the window from now on, in the place of what was known before. Never throws but `turn_aborted`,
+     * `context_overflow`, `live_turn_too_large`.
      */
     assemble(request?: {
         overflow?: {
             message: string;
         };
+        fixedTokens?: number;
     }): Promise<AssembledContext>;
     /**
      * Offers a compaction that the harness is about to make to the engine (`interceptCompaction`), with what is kept and what

@@ -47,6 +47,8 @@ export interface Receipt {
     /** Estimate of the whole request, not corrected by what the provider reports (`usage` is). */
     tokens: number;
     tokenBudget: number;
+    /** What the harness adds to its requests by itself, tokens, where it was measured; no part tells of it. */
+    fixedTokens?: number;
     /** Why the request is not the engine's plain answer, if so. */
     degraded?: string;
     usage?: Usage;

@@ -58,6 +58,8 @@ export interface WrappedProgram {
     readonly models: readonly string[];
     /** Tokens of the window that the user has chosen, where the program lets one choose. */
     readonly contextWindow?: number;
+    /** Tokens of a chosen window that the engine is to leave free, where the program would compact by itself in them. */
+    readonly spareTokens?: (contextWindow: number) => number;
     /** Why its requests cannot be governed; absent where they can. */
     readonly refusal?: WrapRefusal;
     launch(route: WrapRoute): Promise<WrapLaunch>;

@@ -38,7 +38,8 @@ export interface Governor {
   owner?(request: WireRequest | undefined): RequestOwner;
   /**
    * What the model sees in the place of the request's older messages; undefined: the request passes as it is. `overflow`: the
-   * provider has just refused what was answered before. Throws what `assemble` throws.
+   * provider has just refused what was answered before. Asked for a compaction, too, that the engine does not answer: then
+   * nothing of the request is new, and what asks for the compaction is left out of it. Throws what `assemble` throws.
    */
   main(
     request: WireRequest,

@@ -1,55 +1,89 @@
-/** What a provider that refuses a request says, read whole so that the gateway may ask again. */
-import { PassThrough, pipeline } from "node:stream";
+/**
+ * What a provider says that refuses a context as too long, read before the harness hears of it so that the gateway may ask again:
+ * in an answer that is an error, or as the first thing that a stream says.
+ */
+import { readAhead, type Ahead, type AheadLimits } from "./ahead.ts";
 import type { Dialect, WireAnswer } from "./dialect/dialect.ts";
 import { readerOf } from "./encoded.ts";
 import type { UpstreamAnswer } from "./upstream/upstream.ts";
 
-export interface Refused {
-  /** With its body from the beginning. */
-  answer: UpstreamAnswer;
-  /** As much of the body as was read. */
-  body: Buffer;
-}
+/** A refusal is read up to this before it is passed on. */
+const REFUSAL: AheadLimits = { bytes: 1024 * 1024, ms: 10_000 };
+/** The beginning of a stream is held back up to this. */
+const OPENING: AheadLimits = { bytes: 64 * 1024, ms: 4_000 };
 
-/** How much of a refusal is read, and how long. */
-export interface RefusalLimits {
-  bytes: number;
-  ms: number;
+/** An answer whose beginning has been read. */
+export class Begun {
+  /** As much of the body as was read. */
+  readonly body: Buffer;
+  readonly #head: Omit<UpstreamAnswer, "stream">;
+  readonly #ahead: Ahead;
+
+  constructor({ stream: _stream, ...head }: UpstreamAnswer, ahead: Ahead) {
+    this.#head = head;
+    this.#ahead = ahead;
+    this.body = ahead.body;
+  }
+
+  /** With its body from the beginning. */
+  get answer(): UpstreamAnswer {
+    return { ...this.#head, stream: this.#ahead.whole };
+  }
 }
 
 /** Reads an answer's body; what is longer, or takes longer, stays a stream behind what was read. Never throws. */
 export async function readWhole(
-  { stream, ...head }: UpstreamAnswer,
-  limits: RefusalLimits,
-): Promise<Refused> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  const again = new PassThrough();
-  await new Promise<void>((resolve) => {
-    const settle = (): void => {
-      clearTimeout(timer);
-      stream.pause().off("data", onData).off("end", settle).off("error", settle).off("close", settle);
-      resolve();
-    };
-    const onData = (chunk: Buffer): void => {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes >= limits.bytes) settle();
-    };
-    const timer = setTimeout(settle, limits.ms);
-    stream.on("end", settle).on("error", settle).on("close", settle).on("data", onData);
-    if (stream.destroyed) settle();
-  });
-  for (const chunk of chunks) again.write(chunk);
-  // A cut stays a cut, and whoever leaves what is passed on leaves the provider too.
-  if (stream.readableEnded) again.end();
-  else pipeline(stream, again, () => undefined);
-  return { answer: { ...head, stream: again }, body: Buffer.concat(chunks) };
+  answer: UpstreamAnswer,
+  limits: AheadLimits,
+  signal?: AbortSignal,
+): Promise<Begun> {
+  return new Begun(answer, await readAhead(answer.stream, limits, () => true, signal));
 }
 
-/** What the body says; its error tells whether the context was refused as too long. Never throws. */
-export function refusalOf(dialect: Dialect, { answer, body }: Refused): WireAnswer {
+/**
+ * Reads the beginning of a stream while it says nothing but that an answer begins. Undefined, and nothing is read, for what is no
+ * stream of events that can be followed. Never throws.
+ */
+export async function readOpening(
+  dialect: Dialect,
+  answer: UpstreamAnswer,
+  limits: AheadLimits,
+  signal?: AbortSignal,
+): Promise<Begun | undefined> {
+  const { status, headers, stream } = answer;
+  const isEvents = String(headers["content-type"] ?? "").includes("text/event-stream");
+  if (!isEvents || headers["content-encoding"] !== undefined) return undefined;
+  const reader = dialect.reader(status, headers);
+  const goesOn = (chunk: Buffer): boolean => {
+    reader.take(chunk);
+    return reader.opening === "begun";
+  };
+  if (reader.opening !== "begun") return undefined;
+  return new Begun(answer, await readAhead(stream, limits, goesOn, signal));
+}
+
+export interface Heard {
+  /** The answer, from its beginning. */
+  answer: UpstreamAnswer;
+  /** What it says, where it refused the context as too long and has said nothing else. */
+  refused?: WireAnswer & { error: NonNullable<WireAnswer["error"]> };
+}
+
+/** Whether an answer is a refusal of the context. Never throws. */
+export async function refusalIn(
+  dialect: Dialect,
+  answer: UpstreamAnswer,
+  signal: AbortSignal,
+): Promise<Heard> {
+  const isError = answer.status >= 400;
+  const begun = isError
+    ? await readWhole(answer, REFUSAL, signal)
+    : await readOpening(dialect, answer, OPENING, signal);
+  if (!begun) return { answer };
   const reader = readerOf(dialect, answer.status, answer.headers);
-  reader.take(body);
-  return reader.end();
+  reader.take(begun.body);
+  if (!isError && reader.opening !== "failed") return begun;
+  const said = reader.end();
+  const { error } = said;
+  return error?.overflow === true ? { answer: begun.answer, refused: { ...said, error } } : begun;
 }

@@ -5,6 +5,7 @@ import type { AgentMessage } from "../../contract/message.ts";
 import type { WireTurn } from "../../contract/wire.ts";
 import type { resolveModel } from "../../model/resolve.ts";
 import type { WireAnswer, WireRequest } from "./dialect/dialect.ts";
+import { FixedPart } from "./fixed.ts";
 import type { Governed, Governor, GovernorCall, RequestOwner } from "./governor.ts";
 import { insistent } from "./insistent.ts";
 import type { Upstream } from "./upstream/upstream.ts";
@@ -39,7 +40,12 @@ export class TurnGovernor implements Governor {
   readonly #upstreams = new Map<string, Upstream>();
   /** Messages of the turn that the harness may have dropped in a compaction of its own: its bytes stand for them no more. */
   #gone: { turnId: string; entryIds: ReadonlySet<string> } | undefined;
+  /** The same, as of the compaction before the last one. */
+  #goneBefore: { turnId: string; entryIds: ReadonlySet<string> } | undefined;
   #live: LiveStart | undefined;
+  readonly #fixed = new FixedPart();
+  /** Most that a request of the turn had of the harness's own, tokens: a budget that grows and shrinks renews a context. */
+  #fixedTokens = 0;
   /** Of the last turn: what a harness still asks when a turn has ended goes where its requests went. */
   #lastModel: string | undefined;
 
@@ -48,7 +54,10 @@ export class TurnGovernor implements Governor {
   }
 
   serve(turn: WireTurn | undefined): void {
-    if (turn !== this.#turn) this.#live = undefined;
+    if (turn !== this.#turn) {
+      this.#live = undefined;
+      this.#fixedTokens = 0;
+    }
     this.#turn = turn;
     if (turn) this.#lastModel = turn.model.ref;
   }
@@ -65,10 +74,14 @@ export class TurnGovernor implements Governor {
     const turn = this.#running();
     if (!turn.engine.governs) return undefined;
     const liveFrom = this.#liveFrom(request);
-    const context = await turn.assemble(overflow ? { overflow } : undefined);
+    const fixedTokens = Math.max(this.#fixedTokens, this.#fixed.tokensOf({ ...request, liveFrom }));
+    this.#fixedTokens = fixedTokens;
+    const context = await turn.assemble({ fixedTokens, ...(overflow ? { overflow } : {}) });
     const said = new Map<string, AgentMessage>();
     for (const message of turn.said()) if (message.entryId !== undefined) said.set(message.entryId, message);
-    const gone = this.#gone?.turnId === turn.turnId ? this.#gone.entryIds : undefined;
+    // A compaction that goes upstream shows what was there before it.
+    const known = request.kind === "compaction" ? this.#goneBefore : this.#gone;
+    const gone = known?.turnId === turn.turnId ? known.entryIds : undefined;
     const { systemPromptAddition: addition, ...shown } = context;
     const isSaid = this.#options.saysAddition === true && addition !== undefined;
     return {
@@ -93,6 +106,7 @@ export class TurnGovernor implements Governor {
     const { trigger, focus } = request.compaction ?? { trigger: "auto" };
     const turn = this.#running();
     const entryIds = turn.said().flatMap(({ entryId }) => (entryId === undefined ? [] : [entryId]));
+    this.#goneBefore = this.#gone;
     this.#gone = { turnId: turn.turnId, entryIds: new Set(entryIds) };
     const question = {
       trigger: trigger === "manual" ? ("manual" as const) : ("threshold" as const),

@@ -13,11 +13,12 @@ import type {
 } from "../../contract/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import { extended } from "../../native/held.ts";
+import { ServedTurn } from "../../native/served-turn.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
 import { RequestRefused } from "./agent-process.ts";
 import { reasonOf } from "./failure.ts";
 import { text, type Fields } from "./fields.ts";
 import { boundTo, openSession, splitContext, type Opening, type TurnPlace } from "./opening.ts";
-import { ServedTurn } from "./served-turn.ts";
 import { promptBlocks } from "./projection.ts";
 import { PromptRun, usageOf } from "./prompt-run.ts";
 import { leave, rest, type Place } from "./sessions.ts";
@@ -27,6 +28,8 @@ import { openWired, wiredInputs } from "./wire.ts";
 /** How long a prompt may take to end once it is cancelled, ms. */
 const CANCEL_MS = 3_000;
 const STEER_MS = 10_000;
+/** How long a request waits for what the agent told before it, ms. */
+const HEARD_MS = 250;
 
 /** How a prompt ended. */
 type Ended = { answer: Fields } | { stopped: Stopped };
@@ -156,7 +159,11 @@ export class AcpTurn {
     const run = this.#run;
     const { route } = this.#at.place;
     const unlisten = process.listen(session.id, run);
-    const served = route && new ServedTurn(this.#turn, run, process.traits.takesSystemPrompt);
+    const { instructions } = this.#turn;
+    const told = process.traits.takesSystemPrompt
+      ? { instructions }
+      : { saidTokens: estimateTokens(instructions) };
+    const served = route && new ServedTurn(this.#turn, run, { heardMs: HEARD_MS, ...told });
     route?.serve(served?.turn);
     let ended: Ended;
     try {

@@ -8,17 +8,19 @@ import type {
 } from "../../contract/harness.ts";
 import type { AgentMessage, Usage, UserMessage } from "../../contract/message.ts";
 import { extended } from "../../native/held.ts";
+import { ServedTurn } from "../../native/served-turn.ts";
 import { turnFailure } from "./failure.ts";
 import type { Fields } from "./fields.ts";
 import { contentBlocks, type Block } from "./history.ts";
 import { NativeTurn, type Stop } from "./native-turn.ts";
 import { openPlace, type Place, type TurnSurroundings } from "./place.ts";
-import { ServedTurn } from "./served-turn.ts";
 import { bindingOf } from "./thread.ts";
 import { openWirePlace, type WireSeat } from "./wire.ts";
 
 /** How long a native turn may take to end once it is interrupted, ms. */
 const INTERRUPT_MS = 3_000;
+/** How long a request waits for what the program said before it, ms. */
+const HEARD_MS = 500;
 const NO_USAGE: Usage = { input: 0, output: 0, totalTokens: 0 };
 
 type Turned = "input" | "aborted" | "unserved" | Stop | { result: Fields };
@@ -104,8 +106,10 @@ export class ClaudeTurn {
       onRest: () => this.#onRest?.(),
     });
     const unlisten = session.process.listen(native);
-    const served: Served = session.route && new ServedTurn(this.#turn, native);
-    session.route?.serve(served);
+    const { instructions } = this.#turn;
+    const served: Served =
+      session.route && new ServedTurn(this.#turn, native, { heardMs: HEARD_MS, instructions });
+    session.route?.serve(served?.turn);
     let turned: Exclude<Turned, "input">;
     try {
       if (!served) this.#turn.receipt({ seam: "thread" });

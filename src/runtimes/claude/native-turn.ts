@@ -93,7 +93,7 @@ export class NativeTurn implements Listener {
   }
 
   /** Answers of the model that are whole, and whose tokens are known. */
-  get counted(): number {
+  get answers(): number {
     return this.#counted;
   }
 

@@ -23,6 +23,11 @@ import {
 
 const ADDRESS = "https://api.anthropic.com";
 const LONG_WINDOW = 1_000_000;
+/**
+ * Claude Code compacts by itself 33,000 tokens before the end of its window (measured). The engine is to be first, also where the
+ * results of a round are long: of a small window it leaves a fifth.
+ */
+const SPARE = { share: 0.2, most: 20_000 };
 
 /** Ways to use Claude Code that hold no conversation in this terminal. */
 const COMMANDS: ReadonlySet<string> = new Set(
@@ -53,6 +58,7 @@ function survey(request: WrapRequest): WrappedProgram {
   const settings = readUserSettings(request);
   const refusal = refusalOf(settings, args);
   const models = modelsSet(settings, args);
+  const contextWindow = windowOf(settings, models);
   const address = (settings.variable("ANTHROPIC_BASE_URL") ?? ADDRESS).replace(/\/+$/, "");
   return {
     provider: {
@@ -62,10 +68,18 @@ function survey(request: WrapRequest): WrappedProgram {
     },
     cwd,
     models: models.map((name) => name.replace(/\[1m\]$/i, "")),
-    ...(models.some((name) => /\[1m\]$/i.test(name)) ? { contextWindow: LONG_WINDOW } : {}),
+    ...(contextWindow === undefined ? {} : { contextWindow }),
+    spareTokens: (window) => Math.min(SPARE.most, Math.floor(window * SPARE.share)),
     ...(refusal ? { refusal } : {}),
     launch: async (route) => launch({ ...request, command: found.command }, settings, route),
   };
+}
+
+/** What the user has made of the window, tokens. */
+function windowOf({ variable }: UserSettings, models: readonly string[]): number | undefined {
+  const set = Number(variable("CLAUDE_CODE_AUTO_COMPACT_WINDOW"));
+  const long = models.some((name) => /\[1m\]$/i.test(name)) ? LONG_WINDOW : undefined;
+  return Number.isSafeInteger(set) && set > 0 ? Math.min(set, long ?? set) : long;
 }
 
 function checkArguments(args: readonly string[]): void {

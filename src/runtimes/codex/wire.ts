@@ -5,6 +5,7 @@
 import { toPagurusError, type PagurusError } from "../../contract/errors.ts";
 import type { HarnessTurn } from "../../contract/harness.ts";
 import type { ModelGateway, WireRoute, WireTurn } from "../../contract/wire.ts";
+import { wireTurnOf } from "../../native/served-turn.ts";
 
 /** The routes of a host's native threads. A thread has its own as long as a child may have it loaded, since it is told once. */
 export class WireRoutes {
@@ -67,27 +68,14 @@ export class WiredTurn {
   #hasAnswered = false;
 
   constructor(turn: HarnessTurn) {
-    const { turnId, hostAgentId, model, engine, signal } = turn;
-    this.turn = {
-      get sessionId() {
-        return turn.sessionId;
-      },
-      turnId,
-      hostAgentId,
-      model,
-      engine,
-      signal,
+    this.turn = wireTurnOf(turn, {
       assemble: (request) => this.#noting(turn.assemble(request)),
-      said: () => turn.said(),
       answerCompaction: async (question) => {
         const answer = await turn.answerCompaction(question);
         this.#hasAnswered = answer !== undefined;
         return answer;
       },
-      receipt: (request) => turn.receipt(request),
-      degrade: (stage, reason) => turn.degrade(stage, reason),
-      emit: (event) => turn.emit(event),
-    };
+    });
   }
 
   /** Whether the engine has answered the compaction that has just ended; asked once for each. */

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { WireApi } from "../../../src/contract/wire.ts";
 import type { WireAnswer } from "../../../src/gateway/wire/dialect/dialect.ts";
 import type { ExchangeFacts } from "../../../src/gateway/wire/exchange.ts";
 import { createModelGateway, type GovernedRoute } from "../../../src/gateway/wire/gateway.ts";
@@ -17,7 +18,7 @@ export interface Seen {
 }
 
 /** Answers in turn; the last one again and again. */
-export type Answer = (response: ServerResponse, seen: Seen) => void;
+export type Answer = (response: ServerResponse, seen: Seen) => void | Promise<void>;
 
 export const DONE: Answer = (response) => {
   response.writeHead(200, { "content-type": "text/event-stream", "x-kept": "yes" });
@@ -44,6 +45,7 @@ export const TOO_LONG: Answer = (response) => {
 };
 
 export class Bench {
+  readonly #api: WireApi;
   readonly seen: Seen[] = [];
   readonly calls: string[] = [];
   readonly answers: WireAnswer[] = [];
@@ -52,12 +54,16 @@ export class Bench {
   #server: Server | undefined;
   #route: GovernedRoute | undefined;
 
+  constructor(api: WireApi = "openai-completions") {
+    this.#api = api;
+  }
+
   async open(governor: Partial<Governor>, ...script: Answer[]): Promise<void> {
     const server = createServer((request, response) => {
       void bodyOf(request).then((body) => {
         const seen = { path: request.url ?? "", headers: request.headers, body };
         this.seen.push(seen);
-        (script[this.seen.length - 1] ?? script.at(-1) ?? DONE)(response, seen);
+        return (script[this.seen.length - 1] ?? script.at(-1) ?? DONE)(response, seen);
       });
     });
     this.#server = server.listen(0, "127.0.0.1");
@@ -65,7 +71,7 @@ export class Bench {
     const { port } = server.address() as { port: number };
     const upstream = directUpstream({ baseUrl: `http://127.0.0.1:${port}/v1`, label: "test" });
     this.#route = await this.#gateway.openRoute({
-      api: "openai-completions",
+      api: this.#api,
       sessionKey: "main",
       runtime: "test",
       onExchange: (facts) => this.facts.push(facts),
@@ -87,7 +93,7 @@ export class Bench {
     body: string,
     more: { path?: string; headers?: Record<string, string>; signal?: AbortSignal } = {},
   ): Promise<Response> {
-    const { baseUrl, headers } = this.#route ?? assert.fail("no route");
+    const { baseUrl, headers } = this.address;
     return fetch(`${baseUrl}${more.path ?? "/chat/completions?x=1"}`, {
       method: "POST",
       headers: {
@@ -99,6 +105,10 @@ export class Bench {
       body,
       ...(more.signal ? { signal: more.signal } : {}),
     });
+  }
+
+  get address(): Pick<GovernedRoute, "baseUrl" | "headers"> {
+    return this.#route ?? assert.fail("no route");
   }
 
   async end(): Promise<void> {
@@ -139,7 +149,7 @@ export function wordsOf({ body }: Seen): string[] {
 }
 
 /** Looks again and again for what comes about behind an answer. */
-export async function until(isSo: () => boolean): Promise<void> {
-  for (let look = 0; !isSo() && look < 200; look++) await new Promise((resolve) => setTimeout(resolve, 10));
+export async function until(isSo: () => boolean, looks = 200): Promise<void> {
+  for (let look = 0; !isSo() && look < looks; look++) await new Promise((resolve) => setTimeout(resolve, 10));
   assert.ok(isSo());
 }

@@ -39,9 +39,9 @@ describe("the end of a request's way", () => {
     const leave = new AbortController();
     const assembled = Promise.withResolvers<void>();
     await bench.open({
-      main: async () => {
+      main: async (_request, { signal }) => {
         leave.abort();
-        await pause(40);
+        await until(() => signal.aborted);
         assembled.resolve();
         return governed(user("SUMMARY"), user("two"));
       },

@@ -95,6 +95,11 @@ export interface WireAnswer {
 
 /** Reads an answer while it passes. Never throws: what it cannot read it leaves out. */
 export interface AnswerReader {
+  /**
+   * What a stream has said so far: only that an answer has begun, then that it failed, or anything else. Absent where it is not
+   * known before the end.
+   */
+  readonly opening?: "begun" | "failed" | "over";
   take(chunk: Buffer): void;
   end(): WireAnswer;
 }

@@ -5,17 +5,17 @@
 import { toPagurusError } from "../../../contract/errors.ts";
 import type { Pagurus } from "../../../contract/host.ts";
 import type { AgentMessage, UserMessage } from "../../../contract/message.ts";
-import { withDeadline } from "../../../platform/deadline.ts";
 import type { Logger } from "../../../platform/log.ts";
-import { estimateTokens } from "../../../tokens/estimate.ts";
 import type { WireAnswer, WireRequest } from "../dialect/dialect.ts";
+import { FixedPart } from "../fixed.ts";
 import type { Governed, Governor, GovernorCall } from "../governor.ts";
 import { insistent } from "../insistent.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import type { WrapHarness } from "./harness.ts";
-import { digestOf, LiveTurn } from "./live-turn.ts";
-import { Rewinds } from "./rewinds.ts";
-import { isEmptyUser, liveSaid } from "./said.ts";
+import { Conversation } from "./conversation.ts";
+import { LiveTurn } from "./live-turn.ts";
+import { historyDigest, Rewinds } from "./rewinds.ts";
+import { historySaid, isEmptyUser, liveSaid } from "./said.ts";
 import { WrapThreads } from "./threads.ts";
 
 export interface WrapGovernorOptions {
@@ -42,27 +42,30 @@ const RETRY_MS = 120_000;
 const STOPPED_MS = 5_000;
 /** How long the end of an answer may take to be known that nobody waits for any more, ms. */
 const LAST_WORDS_MS = 1_000;
+/** How long a conversation waits for the answer to another one, ms: its user has most likely stopped that. */
+const BESIDE_MS = 2_000;
+/** Conversations that are known, but for those being answered. */
+const MOST_KEPT = 8;
 /** What a turn begins with that goes on with one that the host has ended. */
 const GOES_ON = "(The turn goes on.)";
 
 export class WrapGovernor implements Governor {
   readonly #options: WrapGovernorOptions;
   readonly #threads: WrapThreads;
-  /** The newest turn; it may be over. */
-  #turn: LiveTurn | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  /** By the program's name for them, the last used one last. */
+  readonly #conversations = new Map<string, Conversation>();
+  /** Which of them a request was made in. */
+  readonly #requests = new WeakMap<WireRequest, Conversation>();
   /** Digests of what the transcript has, by entry. */
   readonly #originals = new Map<string, string>();
   readonly #rewinds: Rewinds;
-  /** Resolved when nothing is being answered. */
-  #answer = Promise.withResolvers<void>();
+  readonly #fixed = new FixedPart();
   #turns = 0;
 
   constructor(options: WrapGovernorOptions) {
     this.#options = options;
     const { pagurus, sessionKey, agentId, harness, cwd, logger, tell } = options;
     this.#rewinds = new Rewinds(cwd);
-    this.#answer.resolve();
     this.#threads = new WrapThreads({ pagurus, sessionKey, agentId, runtime: harness.id, cwd, logger, tell });
   }
 
@@ -80,24 +83,19 @@ export class WrapGovernor implements Governor {
     request: WireRequest,
     { overflow }: GovernorCall & { overflow?: { message: string } },
   ): Promise<Governed | undefined> {
-    clearTimeout(this.#timer);
-    const turn = overflow && this.#turn ? this.#turn : await this.#followed(request);
-    const { messages, historyCount, systemPromptAddition } = await turn.assemble(overflow);
-    if (!turn.governs) return undefined;
-    turn.noteOriginals(this.#originals);
-    return {
-      context: {
-        messages,
-        historyCount,
-        ...(systemPromptAddition === undefined ? {} : { systemPromptAddition }),
-      },
-      isOriginal: (message) => this.#isOriginal(message),
-    };
+    const known = this.#conversations.get(threadOf(request));
+    if (request.kind === "compaction") return known?.toCompact(overflow);
+    known?.goesOn();
+    const conversation = overflow && known ? known : await this.#begun(request);
+    this.#requests.set(request, conversation);
+    return conversation.governed(overflow);
   }
 
   async compaction(request: WireRequest, { signal }: GovernorCall): Promise<{ summary: string } | undefined> {
-    clearTimeout(this.#timer);
-    this.#rewinds.forget(request.native.threadId ?? "");
+    const thread = threadOf(request);
+    const conversation = this.#conversations.get(thread);
+    conversation?.goesOn();
+    this.#rewinds.forget(thread);
     const { pagurus, harness, agentId, cwd, logger, modelOf } = this.#options;
     const sessionKey = await this.#threads.held(request);
     if (sessionKey === undefined) return undefined;
@@ -108,14 +106,14 @@ export class WrapGovernor implements Governor {
       signal,
     };
     try {
-      const turn = this.#turn;
-      if (turn && !turn.isOver && !turn.isFinal && trigger !== "manual") {
+      const turn = conversation?.turn;
+      if (conversation && turn && !turn.isOver && !turn.isFinal && trigger !== "manual") {
         await turn.catchUpBefore(request);
         await turn.catchUp(liveSaid(request).filter(({ role }) => role === "toolResult"));
-        turn.forgetOriginals(this.#originals);
+        conversation.isCompacted();
         return await insistent(question, turn.ownsCompaction, (asked) => turn.answerCompaction(asked));
       }
-      await this.#end();
+      await conversation?.end();
       const about = { runtime: harness.id, sessionKey, agentId, model: modelOf(request), cwd };
       return await insistent(question, turn?.ownsCompaction === true, (asked) =>
         pagurus.native.answerCompaction({ ...about, ...asked }),
@@ -127,66 +125,110 @@ export class WrapGovernor implements Governor {
     }
   }
 
-  async compacted(_request: WireRequest, answer: WireAnswer): Promise<void> {
-    await this.#turn?.compacted(answer);
+  async compacted(request: WireRequest, answer: WireAnswer): Promise<void> {
+    await this.#conversations.get(threadOf(request))?.turn.compacted(answer);
   }
 
   upstream(request: WireRequest | undefined): Upstream {
     return this.#options.upstream(request);
   }
 
-  sent(): void {
-    this.#answer = Promise.withResolvers();
-    this.#turn?.sent();
+  sent(request: WireRequest): void {
+    this.#of(request)?.sent();
   }
 
   async answered(
-    _request: WireRequest,
+    request: WireRequest,
     answer: WireAnswer,
     { isAborted }: GovernorCall & { isAborted: boolean },
   ): Promise<void> {
+    const conversation = this.#of(request);
+    if (!conversation) return;
     try {
-      await this.#take(answer, isAborted ? STOPPED_MS : RETRY_MS);
+      await this.#take(conversation, answer, isAborted ? STOPPED_MS : RETRY_MS);
     } finally {
-      this.#answer.resolve();
+      conversation.answered();
     }
   }
 
-  async #take(answer: WireAnswer, retryMs: number): Promise<void> {
-    const turn = this.#turn;
-    if (!turn || turn.isOver) return;
+  async #take(conversation: Conversation, answer: WireAnswer, retryMs: number): Promise<void> {
+    const { turn } = conversation;
+    if (turn.isOver) return;
     await turn.answered(answer);
-    clearTimeout(this.#timer);
-    if (turn.isFinal) this.#endsLater(this.#options.settleMs ?? SETTLE_MS);
-    else if (turn.isInterrupted) this.#endsLater(retryMs);
+    if (turn.isFinal) conversation.endsIn(this.#options.settleMs ?? SETTLE_MS);
+    else if (turn.isInterrupted) conversation.endsIn(retryMs);
   }
 
-  /** Ends the turn that is open, with what has come of its answer, and waits for it. The program has left. Never throws. */
+  #of(request: WireRequest): Conversation | undefined {
+    return this.#requests.get(request) ?? this.#conversations.get(threadOf(request));
+  }
+
+  /** Ends the turns that are open, with what has come of their answers, and waits for it. The program has left. Never throws. */
   async close(): Promise<void> {
-    const { promise } = this.#answer;
-    await withDeadline(() => promise, { ms: LAST_WORDS_MS, label: "The last answer" }).catch(() => undefined);
-    await this.#end();
+    const open = [...this.#conversations.values()];
+    await Promise.all(open.map((conversation) => conversation.untilAnswered(LAST_WORDS_MS)));
+    for (const conversation of open) await conversation.end();
+  }
+
+  /** The conversation of a request, with its turn begun; why none can be begun is told when the program has ended, too. */
+  async #begun(request: WireRequest): Promise<Conversation> {
+    try {
+      return await this.#followed(request);
+    } catch (error) {
+      this.#options.tell(toPagurusError(error).message);
+      throw error;
+    }
   }
 
   /** The turn of a request, begun where it begins one, with all that was said in it. */
-  async #followed(request: WireRequest): Promise<LiveTurn> {
+  async #followed(request: WireRequest): Promise<Conversation> {
     const live = liveSaid(request);
-    const last = this.#turn;
+    const known = this.#conversations.get(threadOf(request));
+    const last = known?.turn;
     await last?.catchUpBefore(request);
     const goesOn = last !== undefined && isOf(last, request, live);
-    if (last && goesOn && !last.isOver) {
+    if (known && last && goesOn && !last.isOver) {
       await last.catchUp(live);
-      return last;
+      return known;
     }
-    await this.#end();
+    await known?.end();
+    await this.#leaveOthers(threadOf(request));
     if (
       !goesOn &&
       (await this.#rewinds.follow(request, this.#options.pagurus.sessions(this.#options.agentId)))
     )
       this.#options.logger.info("wrapped program's conversation rewound", { sessionKey: this.sessionKey });
     const turn = await this.#begin(request, live, goesOn ? last : undefined);
+    const conversation = this.#keep(threadOf(request), turn);
     await turn.catchUp(live);
-    return turn;
+    return conversation;
+  }
+
+  /**
+   * The program has turned to another conversation, and its session is free for that. One that is still being answered after a
+   * while goes on beside it.
+   */
+  async #leaveOthers(thread: string): Promise<void> {
+    for (const [other, conversation] of this.#conversations) {
+      if (other === thread) continue;
+      await conversation.untilAnswered(BESIDE_MS);
+      if (conversation.isAnswered) await conversation.end();
+    }
+  }
+
+  #keep(thread: string, turn: LiveTurn): Conversation {
+    const conversation = new Conversation(turn, this.#originals);
+    this.#conversations.delete(thread);
+    this.#conversations.set(thread, conversation);
+    for (const [other, { isAnswered }] of this.#conversations)
+      if (this.#conversations.size > MOST_KEPT && isAnswered) this.#conversations.delete(other);
+    return conversation;
+  }
+
+  #isBusy(sessionKey: string): boolean {
+    return [...this.#conversations.values()].some(
+      ({ turn, isAnswered }) => turn.sessionKey === sessionKey && !isAnswered,
+    );
   }
 
   async #begin(
@@ -195,8 +237,8 @@ export class WrapGovernor implements Governor {
     before: LiveTurn | undefined,
   ): Promise<LiveTurn> {
     const { harness, pagurus, agentId, cwd, logger, modelOf, tell } = this.#options;
-    const sessionKey = await this.#threads.sessionFor(request);
-    harness.noteFixed(sessionKey, fixedTokensOf(request));
+    const sessionKey = await this.#threads.sessionFor(request, (key) => this.#isBusy(key));
+    harness.noteFixed(sessionKey, this.#fixed.tokensOf(request));
     const input = live.find(
       (message): message is UserMessage => message.role === "user" && !isEmptyUser(message),
     );
@@ -215,31 +257,18 @@ export class WrapGovernor implements Governor {
         ...(before ? { recorded: before.recorded } : {}),
       },
     );
-    this.#turn = turn;
     this.#turns += 1;
     const { recorded, inputEntryId: entryId } = turn;
-    if (input && !before && entryId !== undefined)
-      this.#rewinds.note(request.native.threadId ?? "", { sessionKey, recorded, entryId });
+    if (input && !before && entryId !== undefined) {
+      const told = historyDigest(historySaid(request));
+      this.#rewinds.note(threadOf(request), { sessionKey, recorded, entryId, before: told });
+    }
     return turn;
   }
+}
 
-  async #end(): Promise<void> {
-    clearTimeout(this.#timer);
-    const turn = this.#turn;
-    if (!turn) return;
-    await turn.end();
-    turn.noteOriginals(this.#originals);
-  }
-
-  #endsLater(ms: number): void {
-    this.#timer = setTimeout(() => void this.#end(), ms);
-    this.#timer.unref();
-  }
-
-  #isOriginal(message: AgentMessage): boolean {
-    const digest = message.entryId === undefined ? undefined : this.#originals.get(message.entryId);
-    return digest !== undefined && digest === digestOf(message);
-  }
+function threadOf({ native }: WireRequest): string {
+  return native.threadId ?? "";
 }
 
 /** Whether a request goes on with a turn, and does not begin another. */
@@ -253,10 +282,4 @@ function isOf(turn: LiveTurn, { native }: WireRequest, live: readonly AgentMessa
   // The same words again behind an answer are a new input.
   if (turn.isFinal || turn.isOver) return isSame && live.some(({ role }) => role !== "user");
   return isSame || first?.role === "toolResult";
-}
-
-/** System prompt, tools and all else that the program adds to a conversation. */
-function fixedTokensOf({ body, list, items, prefixCount }: WireRequest): number {
-  const first = items[prefixCount]?.start ?? list.end;
-  return estimateTokens(body.toString("utf8", 0, first) + body.toString("utf8", Math.max(first, list.end)));
 }

@@ -204,7 +204,7 @@ export class LiveTurn implements TurnTaker {
 
   /** Adds digests of what the transcript has of the turn, by entry. */
   noteOriginals(digests: Map<string, string>): void {
-    for (const message of this.#turn?.said() ?? []) {
+    for (const message of this.said) {
       const { entryId } = message;
       if (entryId !== undefined && !digests.has(entryId)) digests.set(entryId, digestOf(message));
     }
@@ -212,12 +212,17 @@ export class LiveTurn implements TurnTaker {
 
   /** The program is about to drop what it has of the turn: its elements stand for that no more, as it may not have them. */
   forgetOriginals(digests: Map<string, string>): void {
-    for (const { entryId } of this.#turn?.said() ?? []) if (entryId !== undefined) digests.set(entryId, "");
+    for (const { entryId } of this.said) if (entryId !== undefined) digests.set(entryId, "");
+  }
+
+  /** What the transcript has of it. */
+  get said(): readonly AgentMessage[] {
+    return this.#turn?.said() ?? [];
   }
 
   /** Entry of the input. */
   get inputEntryId(): string | undefined {
-    return this.#turn?.said()[0]?.entryId;
+    return this.said[0]?.entryId;
   }
 
   #finish(stopReason: HarnessTurnResult["stopReason"]): void {

@@ -1,15 +1,29 @@
 /** What the user took back inside the program (Esc Esc, /rewind) is taken back in the session, too. */
+import { createHash } from "node:crypto";
+import type { AgentMessage } from "../../../contract/message.ts";
 import type { SessionStore } from "../../../contract/store.ts";
 import { rewindSession } from "../../../command/rewind.ts";
 import type { WireRequest } from "../dialect/dialect.ts";
 import type { Recorded } from "./recorded.ts";
-import { historySaid } from "./said.ts";
+import { assistantWords, callIds, historySaid, userKey } from "./said.ts";
 
 interface Followed {
   sessionKey: string;
   recorded: Recorded;
   /** Entry of the input. */
   entryId: string;
+  /** Of the program's history in front of it. */
+  before: string;
+}
+
+/** What the program's history says in all; thinking and results may be left out of it later. */
+export function historyDigest(history: readonly AgentMessage[]): string {
+  const said = history.map((message) => {
+    if (message.role === "toolResult") return ["result", message.toolCallId];
+    if (message.role === "user") return ["user", userKey(message)];
+    return ["answer", assistantWords(message), ...callIds(message)];
+  });
+  return createHash("sha256").update(JSON.stringify(said)).digest("base64url");
 }
 
 /** Turns that were followed, by the program's name for their conversation. */
@@ -32,8 +46,8 @@ export class Rewinds {
   }
 
   /**
-   * Called before a turn begins. Only a history that ends between two turns that were followed says that one was taken back;
-   * anything else may have other reasons. Whether the session was rewound. Throws `session_locked`.
+   * Called before a turn begins. Only a history that ends between two turns that were followed, or as it did before the first of
+   * them, says that one was taken back; anything else may have other reasons. Whether the session was rewound. Throws `session_locked`.
    */
   async follow(request: WireRequest, store: SessionStore): Promise<boolean> {
     const thread = request.native.threadId ?? "";
@@ -42,7 +56,8 @@ export class Rewinds {
     const history = historySaid(request);
     const kept = followed.findLastIndex(({ recorded }) => history.some((message) => recorded.has(message)));
     const first = followed[kept + 1];
-    if (!first || (kept < 0 && history.length > 0)) return false;
+    if (!first) return false;
+    if (kept < 0 && history.length > 0 && historyDigest(history) !== first.before) return false;
     this.#followed.set(thread, followed.slice(0, kept + 1));
     const reader = store.openReader(first.sessionKey);
     try {

@@ -61,14 +61,19 @@ export class WrapThreads {
 
   /**
    * The session of a request's conversation. One that begins anew while the program runs is `/new` here too; one with a history
-   * that our session does not know becomes it, where it is empty. Throws what renewing throws.
+   * that our session does not know becomes it, where it is empty. `isBusy`: a conversation goes on in a session, and one that
+   * begins beside it has a session of its own. Throws what renewing throws.
    */
-  async sessionFor(request: WireRequest): Promise<string> {
+  async sessionFor(
+    request: WireRequest,
+    isBusy: (sessionKey: string) => boolean = () => false,
+  ): Promise<string> {
     const thread = request.native.threadId ?? "";
     const known = this.#keys.get(thread);
     if (known !== undefined) return (this.#current = known);
     const hasHistory = saysSomethingBefore(request);
-    if (this.#keys.size > 0 && !hasHistory) await this.#renew();
+    const isNext = !hasHistory && !isBusy(this.#current);
+    if (this.#keys.size > 0 && isNext) await this.#renew();
     else if (this.#keys.size > 0) this.#current = `${this.#options.sessionKey}/${shortOf(thread)}`;
     this.#keys.set(thread, this.#current);
     if (hasHistory) await this.#adopt(this.#current, thread, historySaid(request));

@@ -113,7 +113,8 @@ class Wrap implements OpenWrap {
   #config(): ReturnType<typeof wrapConfig> {
     const { loaded, api, program, engine, contextWindow, home } = this.#options;
     const { provider, models } = program;
-    const window = contextWindow ?? program.contextWindow;
+    const chosen = contextWindow ?? program.contextWindow;
+    const window = chosen && chosen - (program.spareTokens?.(chosen) ?? 0);
     const settings = { api, provider, models, engine, contextWindow: window };
     return configFromValue(wrapConfig(loaded, settings), home).config;
   }

@@ -209,7 +209,7 @@ export class Played {
     const made = request({ messages: this.messages, native: this.native });
     const governed = await this.#bench.governor.main(made, this.call());
     if (!governed) throw new Error("the request passed");
-    this.#bench.governor.sent();
+    this.#bench.governor.sent(made);
     return governed;
   }
 

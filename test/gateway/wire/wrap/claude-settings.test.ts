@@ -123,6 +123,21 @@ describe("the user's own Claude Code, as it is set up", () => {
     assert.equal((await survey({ ...KEY, ANTHROPIC_MODEL: "opus" })).contextWindow, undefined);
   });
 
+  it("has the window in which it compacts by itself, and leaves the engine's end before its own", async () => {
+    const windowFor = async (value: string, ...args: string[]): Promise<number | undefined> =>
+      (await survey({ ...KEY, CLAUDE_CODE_AUTO_COMPACT_WINDOW: value }, ...args)).contextWindow;
+    assert.equal(await windowFor("100000"), 100_000);
+    assert.equal(await windowFor("100000", "--model", "claude-sonnet-4-5[1m]"), 100_000);
+    assert.equal(await windowFor("a lot"), undefined);
+    write("config/settings.json", { env: { CLAUDE_CODE_AUTO_COMPACT_WINDOW: "90000" } });
+    const program = await survey(KEY);
+    assert.equal(program.contextWindow, 90_000);
+    assert.deepEqual(
+      [20_000, 90_000, 1_000_000].map((window) => program.spareTokens?.(window)),
+      [4_000, 18_000, 20_000],
+    );
+  });
+
   it("is not wrapped where it holds no conversation here", async () => {
     for (const args of [["mcp", "list"], ["doctor"], ["--bg", "Hello."]])
       await assert.rejects(survey(KEY, ...args), { code: "usage_invalid" }, args.join(" "));

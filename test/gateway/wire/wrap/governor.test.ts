@@ -212,7 +212,7 @@ describe("a governor that follows the user's own program", () => {
     program.messages.push(user("Hello."));
     const made = request({ messages: program.messages });
     assert.equal(await bench.governor.main(made, program.call()), undefined);
-    bench.governor.sent();
+    bench.governor.sent(made);
     await program.isAnswered(answer("Hi."));
     await bench.governor.close();
     assert.deepEqual(bench.transcript(), ["user: Hello.", "assistant: Hi."]);

@@ -28,7 +28,20 @@ function errorOf(body: Fields): { message: string; code?: string } | undefined {
   return { message: message || "the server names no reason", ...(code === undefined ? {} : { code }) };
 }
 
+/** A chunk says no more than that an answer has begun: a role, or what a filter found in the prompt. */
+function isBeginning(chunk: Fields): boolean {
+  const isNothing = (value: unknown): boolean =>
+    value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0);
+  const choices = listOf(chunk["choices"]);
+  if (choices.length === 0) return Array.isArray(chunk["choices"]) && isNothing(chunk["usage"]);
+  return choices.every((choice) => {
+    const { role: _role, ...said } = fieldsOf(choice["delta"]);
+    return isNothing(choice["finish_reason"]) && Object.values(said).every(isNothing);
+  });
+}
+
 export class CompletionsReader implements AnswerReader {
+  opening: "begun" | "failed" | "over" = "begun";
   readonly #status: number;
   readonly #answer = new AnswerParts();
   readonly #bytes: AnswerBytes;
@@ -50,9 +63,11 @@ export class CompletionsReader implements AnswerReader {
   }
 
   #event(data: string): void {
-    if (data.trim() === "[DONE]") return;
-    const chunk = parsed(data);
-    if (!chunk || this.#failed(chunk)) return;
+    const chunk = data.trim() === "[DONE]" ? undefined : parsed(data);
+    const hasFailed = chunk !== undefined && this.#failed(chunk);
+    if (this.opening === "begun" && !(chunk && !hasFailed && isBeginning(chunk)))
+      this.opening = hasFailed ? "failed" : "over";
+    if (!chunk || hasFailed) return;
     this.#answer.about(chunk);
     const [choice] = listOf(chunk["choices"]);
     if (!choice) return;

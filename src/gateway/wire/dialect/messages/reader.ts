@@ -8,7 +8,11 @@ import { fieldsOf, parsedFields, textOf, type Fields } from "../../json/fields.t
 const TOO_LARGE = 413;
 const RATE_LIMITED = 429;
 
+/** Events that say no more than that an answer has begun. */
+const BEGINNINGS: ReadonlySet<unknown> = new Set(["message_start", "ping"]);
+
 export class MessagesReader implements AnswerReader {
+  opening: "begun" | "failed" | "over" = "begun";
   readonly #status: number;
   readonly #answer = new AnswerParts();
   readonly #bytes: AnswerBytes;
@@ -31,6 +35,8 @@ export class MessagesReader implements AnswerReader {
   }
 
   #event(event: Fields): void {
+    if (this.opening === "begun" && !BEGINNINGS.has(event["type"]))
+      this.opening = event["type"] === "error" ? "failed" : "over";
     switch (event["type"]) {
       case "message_start":
         return this.#answer.message(fieldsOf(event["message"]));

@@ -19,7 +19,16 @@ const DELTAS: Readonly<Record<string, "text" | "thinking">> = {
   "response.reasoning_text.delta": "thinking",
 };
 
+/** Events that say no more than that an answer has begun. */
+const BEGINNINGS: ReadonlySet<string> = new Set([
+  "response.created",
+  "response.queued",
+  "response.in_progress",
+]);
+const FAILURES: ReadonlySet<string> = new Set(["response.failed", "error"]);
+
 export class ResponsesReader implements AnswerReader {
+  opening: "begun" | "failed" | "over";
   readonly #status: number;
   /** Undefined for an answer that is no stream. */
   readonly #events: SseReader | undefined;
@@ -39,6 +48,7 @@ export class ResponsesReader implements AnswerReader {
     this.#status = status;
     const type = String(headers["content-type"] ?? "");
     this.#events = status < 400 && !type.includes("json") ? new SseReader(MOST_BYTES) : undefined;
+    this.opening = this.#events ? "begun" : "over";
   }
 
   take(chunk: Buffer): void {
@@ -90,6 +100,8 @@ export class ResponsesReader implements AnswerReader {
   #heard({ event, data }: SseEvent): void {
     const fields = parsedFields(data) ?? {};
     const type = textOf(fields["type"]) || (event ?? "");
+    if (this.opening === "begun" && !BEGINNINGS.has(type))
+      this.opening = FAILURES.has(type) ? "failed" : "over";
     const delta = DELTAS[type];
     if (delta) return this.#grows(delta, fields);
     if (type === "response.output_item.done")
