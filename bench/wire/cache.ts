@@ -1,6 +1,6 @@
 /**
  * What a provider's prompt cache would make of the requests of a conversation. A request's bytes stand in the order in which
- * providers cache them (Anthropic only those that have a mark); of each, the longest beginning that one of the requests shortly
+ * providers cache them (Anthropic up to the last mark); of each, the longest beginning that one of the requests shortly
  * before it had too is read from the cache.
  */
 import type { WireApi } from "../../src/contract/wire.ts";
@@ -17,7 +17,7 @@ const PRICES: Partial<Record<WireApi, Prices>> = {
   "openai-responses": { cached: 0.1, written: 1 },
   "openai-completions": { cached: 0.1, written: 1 },
 };
-/** Nothing of such a request is read from a cache or written to one. */
+/** Nothing is known of a cache. */
 const UNCACHED: Prices = { cached: 1, written: 1 };
 const CHARS_OF_A_TOKEN = 4;
 /** So many requests back something may still be cached; a compaction is a request in between. */
@@ -42,13 +42,36 @@ function withoutMarks(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, each]) => [key, withoutMarks(each)]));
 }
 
-/** Tools, then instructions, then the conversation. */
-function cacheOrder(api: WireApi, body: Fields): string {
-  const parts =
-    api === "openai-responses"
-      ? [body["tools"], body["instructions"], body["input"]]
-      : [body["tools"], withoutBilling(body["system"]), body["messages"]];
-  return parts.map((part) => JSON.stringify(withoutMarks(part ?? null))).join("\n");
+interface Cacheable {
+  text: string;
+  /** Characters of it that a provider caches. */
+  most: number;
+}
+
+function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [value ?? null];
+}
+
+/** The parts that a mark can stand on, in order: tools, then instructions, then the conversation. */
+function partsOf(api: WireApi, body: Fields): unknown[] {
+  if (api === "openai-responses")
+    return [...list(body["tools"]), body["instructions"], ...list(body["input"])];
+  const messages = list(body["messages"]).flatMap((message) => {
+    const { content, ...rest } = message as Fields;
+    return [rest, ...list(content)];
+  });
+  return [...list(body["tools"]), ...list(withoutBilling(body["system"])), ...messages];
+}
+
+/** Anthropic caches up to the last mark, the others everything. */
+function cacheable(api: WireApi, body: Fields): Cacheable {
+  let text = "";
+  let marked = 0;
+  for (const part of partsOf(api, body)) {
+    text += `${JSON.stringify(withoutMarks(part ?? null))}\n`;
+    if (JSON.stringify(part ?? null).includes('"cache_control"')) marked = text.length;
+  }
+  return { text, most: api === "anthropic-messages" ? marked : text.length };
 }
 
 /** A line of the harness's own accounting that its provider does not show the model. */
@@ -85,15 +108,15 @@ export class CacheCounter {
   }
 
   take(body: Fields, isCompaction: boolean): void {
-    const text = cacheOrder(this.#api, body);
-    const isCached = this.#api !== "anthropic-messages" || JSON.stringify(body).includes('"cache_control"');
-    const cached = isCached ? Math.max(0, ...this.#recent.map((before) => sharedLength(before, text))) : 0;
-    const { cached: read, written } = isCached ? (PRICES[this.#api] ?? UNCACHED) : UNCACHED;
+    const { text, most } = cacheable(this.#api, body);
+    const begin = text.slice(0, most);
+    const cached = Math.max(0, ...this.#recent.map((before) => sharedLength(before, begin)));
+    const { cached: read, written } = PRICES[this.#api] ?? UNCACHED;
     const figures = isCompaction ? this.compaction : this.main;
     figures.requests += 1;
     figures.bytes += text.length;
     figures.cachedBytes += cached;
-    figures.cost += (cached * read + (text.length - cached) * written) / CHARS_OF_A_TOKEN;
-    if (isCached) this.#recent = [...this.#recent, text].slice(-REMEMBERED);
+    figures.cost += (cached * read + (most - cached) * written + text.length - most) / CHARS_OF_A_TOKEN;
+    if (most > 0) this.#recent = [...this.#recent, begin].slice(-REMEMBERED);
   }
 }

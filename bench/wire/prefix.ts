@@ -1,6 +1,8 @@
 /**
  * `bench wire --only prefix`: 200 turns of each harness, alone with its own compaction and under `pagurus wire` with the engine,
- * in the same window: what a provider's cache would hit of the requests, and what their input would cost.
+ * in the same window: what a provider's cache would hit of the requests, and what their input would cost. Beside the bytes the
+ * figures depend on when each side compacts (the row of the mean context), and on what its summaries say: Claude Code's prompt
+ * wants all messages of the user listed, which is what our engine keeps of them too.
  */
 import { rmSync } from "node:fs";
 import { startServer, type RecordedRequest, type ReplyStep } from "../../test/servers/server.ts";
@@ -11,7 +13,6 @@ import { fillFolder, promptOf, summaryFor, turnOf, Workload } from "./workload.t
 
 const TURNS = 200;
 const QUICK_TURNS = 12;
-const PEER = "harness alone";
 /** Words of those who ask for a summary: Claude Code, Codex, and we. */
 const SUMMARY_PROMPTS = [
   "CRITICAL: Respond with TEXT ONLY",
@@ -69,9 +70,15 @@ function mean({ bytes, requests }: CacheCounter["main"]): number {
   return requests === 0 ? 0 : bytes / 4 / requests;
 }
 
-function rowsOf(name: string, turns: number, ours: CacheCounter, alone: CacheCounter): BenchRow[] {
+function rowsOf(
+  { name, alone: other }: Arm,
+  turns: number,
+  ours: CacheCounter,
+  alone: CacheCounter,
+): BenchRow[] {
+  const peer = other === undefined ? "harness alone" : `harness alone, ${other}`;
   const row = (measure: string, unit: string, of: (counter: CacheCounter) => number): BenchRow =>
-    withPeer({ measure: `${name}: ${measure}`, value: of(ours), unit }, PEER, of(alone));
+    withPeer({ measure: `${name}: ${measure}`, value: of(ours), unit }, peer, of(alone));
   const input = row(`input cost of ${turns} turns`, "uncached tokens", cost);
   return [
     row("bytes that a cache has", "%", ({ main }) => percent(main)),
@@ -97,7 +104,7 @@ export async function prefixRows({ quick, log }: BenchOptions): Promise<BenchRow
     }
     log(`${arm.name}: ${turns} turns under pagurus wire`);
     const ours = await measure(arm, turns, true);
-    rows.push(...rowsOf(arm.name, turns, ours, alone));
+    rows.push(...rowsOf(arm, turns, ours, alone));
   }
   return rows;
 }

@@ -73,7 +73,7 @@ export class ServedTurn {
           const { systemPromptAddition: _addition, ...context } = await turn.assemble(whole);
           return saying(context, instructions);
         } catch (error) {
-          if (!signal.aborted) {
+          if (!signal.aborted && request?.forCompaction !== true) {
             this.failure = toPagurusError(error);
             refused.resolve("unserved");
           }

@@ -6,7 +6,13 @@ import type { HarnessTurn } from "./harness.ts";
 /** Protocols that the gateway speaks with a harness. */
 export type WireApi = "openai-responses" | "anthropic-messages" | "openai-completions";
 /** What the gateway asks of the turn that runs on a route. */
-export type WireTurn = Pick<HarnessTurn, "sessionId" | "turnId" | "hostAgentId" | "model" | "engine" | "assemble" | "said" | "answerCompaction" | "receipt" | "degrade" | "emit" | "signal">;
+export interface WireTurn extends Pick<HarnessTurn, "sessionId" | "turnId" | "hostAgentId" | "model" | "engine" | "said" | "answerCompaction" | "receipt" | "degrade" | "emit" | "signal"> {
+    assemble(request?: WireAssemble): ReturnType<HarnessTurn["assemble"]>;
+}
+/** `forCompaction`: for one that the harness's provider is to make, which without this context passes as it is. */
+export type WireAssemble = NonNullable<Parameters<HarnessTurn["assemble"]>[0]> & {
+    forCompaction?: boolean;
+};
 /** What one request of a turn came to, told when its answer has ended. */
 export interface WireExchange {
     /** 0 for the first of the route. */

@@ -75,6 +75,15 @@ export class WireRouteHandler {
     if (isGoverned && read?.kind === "compaction")
       return () =>
         this.#conversations.inTurn(read, call.signal, (stages) => exchange.compaction(read, stages));
+    return this.#passed(exchange, read, body);
+  }
+
+  /** Apart, so that what relays the answer does not hold the request. */
+  async #passed(
+    exchange: Exchange,
+    read: WireRequest | undefined,
+    body: Buffer,
+  ): Promise<() => Promise<void>> {
     const answer = await exchange.pass(read, body);
     return () => exchange.relay(answer);
   }

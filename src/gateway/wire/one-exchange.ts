@@ -94,6 +94,7 @@ export class Exchange {
     if (!refused) return way.answered(heard.answer);
     heard.answer.stream.destroy();
     await way.refused?.(refused);
+    this.#checkListens();
     const { message } = refused.error;
     await way.answered(await way.ask(await way.spliced({ message })));
   }

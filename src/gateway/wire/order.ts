@@ -65,12 +65,20 @@ export class Conversations {
     const before = this.#newest.get(key);
     const own = new Running();
     this.#newest.set(key, own);
-    try {
-      if (before) await atMost(before.over(this.#streamingMs), BEFORE_MS, signal);
-      await work(own);
-    } finally {
+    const end = (): void => {
       own.end();
       if (this.#newest.get(key) === own) this.#newest.delete(key);
+    };
+    const isOver = before ? atMost(before.over(this.#streamingMs), BEFORE_MS) : undefined;
+    let hasWaited = false;
+    try {
+      if (isOver) await atMost(isOver, BEFORE_MS, signal);
+      hasWaited = !signal.aborted;
+      await work(own);
+    } finally {
+      // Whoever comes behind one that left early waits for what that one waited for.
+      if (isOver && !hasWaited) void isOver.then(end);
+      else end();
     }
   }
 }

@@ -76,7 +76,11 @@ export class TurnGovernor implements Governor {
     const liveFrom = this.#liveFrom(request);
     const fixedTokens = Math.max(this.#fixedTokens, this.#fixed.tokensOf({ ...request, liveFrom }));
     this.#fixedTokens = fixedTokens;
-    const context = await turn.assemble({ fixedTokens, ...(overflow ? { overflow } : {}) });
+    const context = await turn.assemble({
+      fixedTokens,
+      ...(request.kind === "compaction" ? { forCompaction: true } : {}),
+      ...(overflow ? { overflow } : {}),
+    });
     const said = new Map<string, AgentMessage>();
     for (const message of turn.said()) if (message.entryId !== undefined) said.set(message.entryId, message);
     // A compaction that goes upstream shows what was there before it.

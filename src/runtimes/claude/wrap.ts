@@ -23,11 +23,13 @@ import {
 
 const ADDRESS = "https://api.anthropic.com";
 const LONG_WINDOW = 1_000_000;
+/** It takes a window of its own choice for one of at least so many tokens, and of no more than the model has. */
+const WINDOWS = { least: 100_000, model: 200_000 };
 /**
  * Claude Code compacts by itself 33,000 tokens before the end of its window (measured). The engine is to be first, also where the
- * results of a round are long: of a small window it leaves a fifth.
+ * results of a round are long; in a smaller window than Claude Code knows it is anyway.
  */
-const SPARE = { share: 0.2, most: 20_000 };
+const SPARE = { most: 20_000, from: 80_000 };
 
 /** Ways to use Claude Code that hold no conversation in this terminal. */
 const COMMANDS: ReadonlySet<string> = new Set(
@@ -69,7 +71,7 @@ function survey(request: WrapRequest): WrappedProgram {
     cwd,
     models: models.map((name) => name.replace(/\[1m\]$/i, "")),
     ...(contextWindow === undefined ? {} : { contextWindow }),
-    spareTokens: (window) => Math.min(SPARE.most, Math.floor(window * SPARE.share)),
+    spareTokens: (window) => Math.max(0, Math.min(SPARE.most, window - SPARE.from)),
     ...(refusal ? { refusal } : {}),
     launch: async (route) => launch({ ...request, command: found.command }, settings, route),
   };
@@ -77,9 +79,11 @@ function survey(request: WrapRequest): WrappedProgram {
 
 /** What the user has made of the window, tokens. */
 function windowOf({ variable }: UserSettings, models: readonly string[]): number | undefined {
-  const set = Number(variable("CLAUDE_CODE_AUTO_COMPACT_WINDOW"));
   const long = models.some((name) => /\[1m\]$/i.test(name)) ? LONG_WINDOW : undefined;
-  return Number.isSafeInteger(set) && set > 0 ? Math.min(set, long ?? set) : long;
+  const [, digits, thousands] = /^(\d+)(k?)$/i.exec(variable("CLAUDE_CODE_AUTO_COMPACT_WINDOW") ?? "") ?? [];
+  if (digits === undefined) return long;
+  const set = Number(digits) * (thousands === "" ? 1 : 1_000);
+  return Math.min(Math.max(set, WINDOWS.least), long ?? WINDOWS.model);
 }
 
 function checkArguments(args: readonly string[]): void {

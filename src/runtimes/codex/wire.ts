@@ -69,7 +69,8 @@ export class WiredTurn {
 
   constructor(turn: HarnessTurn) {
     this.turn = wireTurnOf(turn, {
-      assemble: (request) => this.#noting(turn.assemble(request)),
+      assemble: (request) =>
+        request?.forCompaction === true ? turn.assemble(request) : this.#noting(turn.assemble(request)),
       answerCompaction: async (question) => {
         const answer = await turn.answerCompaction(question);
         this.#hasAnswered = answer !== undefined;

@@ -20,7 +20,7 @@ export interface WireCall {
   readonly rawHeaders: readonly string[];
   /** Fires when the client leaves or the route closes. */
   readonly signal: AbortSignal;
-  /** The whole body; the same one each time. Throws `WireCallError`. */
+  /** The whole body; the same one each time, until an answer is passed on. Throws `WireCallError`. */
   body(): Promise<Buffer>;
   /** Answers with this. Nothing where an answer has begun or the client has left. */
   reply(reply: WireReply): void;
@@ -154,6 +154,7 @@ export class ServerCall {
       answer.stream.on("error", () => undefined).destroy();
       return { cut: false, left: true, bytes: 0 };
     }
+    this.#body = undefined;
     return relay(this, answer, this.#passed, tap);
   }
 

@@ -85,9 +85,15 @@ function limitConnecting(request: ClientRequest, ms: number): void {
 
 /** Resolves at the head of the answer. Throws `AttemptError`; where the signal fires, whatever. */
 export function attemptOnce(attempt: Attempt): Promise<UpstreamAnswer> {
-  const { signal } = attempt;
+  const request = open(attempt);
+  const answer = answerTo(request, attempt.signal, attempt.connectMs);
+  if (!attempt.signal.aborted) write(request, attempt.body);
+  return answer;
+}
+
+/** Listens as long as the answer streams, and so holds nothing of what is sent. */
+function answerTo(request: ClientRequest, signal: AbortSignal, connectMs: number): Promise<UpstreamAnswer> {
   return new Promise((resolve, reject) => {
-    const request = open(attempt);
     request.maxHeadersCount = 0;
     const onAbort = (): void => void request.destroy(new Error("The request was aborted."));
     const release = (): void => signal.removeEventListener("abort", onAbort);
@@ -101,8 +107,7 @@ export function attemptOnce(attempt: Attempt): Promise<UpstreamAnswer> {
     request.on("error", (error: Error & { code?: string }) => {
       reject(new AttemptError(error, request.reusedSocket && STALE.has(error.code ?? "")));
     });
-    limitConnecting(request, attempt.connectMs);
+    limitConnecting(request, connectMs);
     if (signal.aborted) onAbort();
-    else write(request, attempt.body);
   });
 }

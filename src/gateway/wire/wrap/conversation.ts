@@ -6,6 +6,9 @@ import { digestOf, type LiveTurn } from "./live-turn.ts";
 
 type Context = Governed["context"];
 
+/** So long after its decision a request that has not gone out never will, ms. */
+const HANDOVER_MS = 100;
+
 export class Conversation {
   /** It may be over. */
   readonly turn: LiveTurn;
@@ -16,19 +19,38 @@ export class Conversation {
   #before: ReadonlyMap<string, string> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #answer: PromiseWithResolvers<void> | undefined;
+  /** Requests that are being decided on. */
+  #deciding = 0;
+  /** One for each that was decided on and has not gone out. */
+  readonly #handed: NodeJS.Timeout[] = [];
+  /** How much of the turn was said when it was shown. */
+  #saidCount = 0;
 
   constructor(turn: LiveTurn, originals: Map<string, string>) {
     this.turn = turn;
     this.#originals = originals;
   }
 
-  /** A request of it has gone out, and its end is not recorded. */
-  get isAnswered(): boolean {
-    return this.#answer === undefined;
+  /** No request of it is decided on or out, and of all that were the end is recorded. */
+  get isIdle(): boolean {
+    return this.#answer === undefined && this.#deciding === 0;
+  }
+
+  /** A request of it is decided on from now on: `governed` is asked next. */
+  decides(): void {
+    this.#deciding += 1;
+  }
+
+  /** One that was decided on has gone out, or never will. */
+  #leaves(): void {
+    if (this.#handed.length === 0) return;
+    clearTimeout(this.#handed.shift());
+    this.#deciding -= 1;
   }
 
   sent(): void {
     this.#answer ??= Promise.withResolvers();
+    this.#leaves();
     this.turn.sent();
   }
 
@@ -62,10 +84,19 @@ export class Conversation {
 
   /** What the model is to see. Throws as `HarnessTurn.assemble`. */
   async governed(overflow: { message: string } | undefined): Promise<Governed | undefined> {
+    try {
+      return await this.#governed(overflow);
+    } finally {
+      this.#handed.push(setTimeout(() => this.#leaves(), HANDOVER_MS).unref());
+    }
+  }
+
+  async #governed(overflow: { message: string } | undefined): Promise<Governed | undefined> {
     const { messages, historyCount, systemPromptAddition } = await this.turn.assemble(overflow);
     if (!this.turn.governs) return undefined;
     this.turn.noteOriginals(this.#originals);
     this.#before = undefined;
+    this.#saidCount = this.turn.said.length;
     this.#shown = {
       messages,
       historyCount,
@@ -95,9 +126,10 @@ export class Conversation {
       return { context: { messages, historyCount, ...said }, isOriginal };
     }
     if (!this.#shown || overflow) return undefined;
-    const known = new Set(this.#shown.messages.map(({ entryId }) => entryId));
-    const since = this.turn.said.filter(({ entryId }) => !known.has(entryId));
-    const context = { ...this.#shown, messages: [...this.#shown.messages, ...since] };
+    const context = {
+      ...this.#shown,
+      messages: [...this.#shown.messages, ...this.turn.said.slice(this.#saidCount)],
+    };
     return { context, isOriginal };
   }
 }

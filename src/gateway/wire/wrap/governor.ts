@@ -60,6 +60,8 @@ export class WrapGovernor implements Governor {
   readonly #originals = new Map<string, string>();
   readonly #rewinds: Rewinds;
   readonly #fixed = new FixedPart();
+  /** Ends when the turn of the newest request is begun. */
+  #following: Promise<void> = Promise.resolve();
   #turns = 0;
 
   constructor(options: WrapGovernorOptions) {
@@ -86,7 +88,9 @@ export class WrapGovernor implements Governor {
     const known = this.#conversations.get(threadOf(request));
     if (request.kind === "compaction") return known?.toCompact(overflow);
     known?.goesOn();
-    const conversation = overflow && known ? known : await this.#begun(request);
+    const isAgain = overflow !== undefined && known !== undefined;
+    if (isAgain) known.decides();
+    const conversation = isAgain ? known : await this.#begun(request);
     this.#requests.set(request, conversation);
     return conversation.governed(overflow);
   }
@@ -172,8 +176,18 @@ export class WrapGovernor implements Governor {
 
   /** The conversation of a request, with its turn begun; why none can be begun is told when the program has ended, too. */
   async #begun(request: WireRequest): Promise<Conversation> {
+    // One after the other: which session a turn is of depends on the turns that are open.
+    const begun = this.#following.then(async () => {
+      const conversation = await this.#followed(request);
+      conversation.decides();
+      return conversation;
+    });
+    this.#following = begun.then(
+      () => undefined,
+      () => undefined,
+    );
     try {
-      return await this.#followed(request);
+      return await begun;
     } catch (error) {
       this.#options.tell(toPagurusError(error).message);
       throw error;
@@ -212,7 +226,7 @@ export class WrapGovernor implements Governor {
     for (const [other, conversation] of this.#conversations) {
       if (other === thread) continue;
       await conversation.untilAnswered(BESIDE_MS);
-      if (conversation.isAnswered) await conversation.end();
+      if (conversation.isIdle) await conversation.end();
     }
   }
 
@@ -220,14 +234,15 @@ export class WrapGovernor implements Governor {
     const conversation = new Conversation(turn, this.#originals);
     this.#conversations.delete(thread);
     this.#conversations.set(thread, conversation);
-    for (const [other, { isAnswered }] of this.#conversations)
-      if (this.#conversations.size > MOST_KEPT && isAnswered) this.#conversations.delete(other);
+    for (const [other, { isIdle }] of this.#conversations)
+      if (this.#conversations.size > MOST_KEPT && isIdle && other !== thread)
+        this.#conversations.delete(other);
     return conversation;
   }
 
   #isBusy(sessionKey: string): boolean {
     return [...this.#conversations.values()].some(
-      ({ turn, isAnswered }) => turn.sessionKey === sessionKey && !isAnswered,
+      ({ turn, isIdle }) => turn.sessionKey === sessionKey && !isIdle,
     );
   }
 

@@ -126,16 +126,17 @@ describe("the user's own Claude Code, as it is set up", () => {
   it("has the window in which it compacts by itself, and leaves the engine's end before its own", async () => {
     const windowFor = async (value: string, ...args: string[]): Promise<number | undefined> =>
       (await survey({ ...KEY, CLAUDE_CODE_AUTO_COMPACT_WINDOW: value }, ...args)).contextWindow;
-    assert.equal(await windowFor("100000"), 100_000);
-    assert.equal(await windowFor("100000", "--model", "claude-sonnet-4-5[1m]"), 100_000);
+    assert.equal(await windowFor("120000"), 120_000);
+    assert.equal(await windowFor("150k"), 150_000);
+    assert.equal(await windowFor("50000"), 100_000);
+    assert.equal(await windowFor("500000"), 200_000);
+    assert.equal(await windowFor("500000", "--model", "claude-sonnet-4-5[1m]"), 500_000);
     assert.equal(await windowFor("a lot"), undefined);
-    write("config/settings.json", { env: { CLAUDE_CODE_AUTO_COMPACT_WINDOW: "90000" } });
+    write("config/settings.json", { env: { CLAUDE_CODE_AUTO_COMPACT_WINDOW: "110000" } });
     const program = await survey(KEY);
-    assert.equal(program.contextWindow, 90_000);
-    assert.deepEqual(
-      [20_000, 90_000, 1_000_000].map((window) => program.spareTokens?.(window)),
-      [4_000, 18_000, 20_000],
-    );
+    assert.equal(program.contextWindow, 110_000);
+    const spare = [20_000, 90_000, 100_000, 1_000_000].map((window) => program.spareTokens?.(window));
+    assert.deepEqual(spare, [0, 10_000, 20_000, 20_000]);
   });
 
   it("is not wrapped where it holds no conversation here", async () => {

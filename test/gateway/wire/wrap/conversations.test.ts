@@ -50,6 +50,18 @@ describe("conversations of the user's own program", () => {
     ]);
   });
 
+  it("goes on beside one whose first request is still being decided on", async () => {
+    const programs = ["1", "2"].map((id) => new Played(bench, [], { threadId: `thread-${id}` }));
+    const asked = await Promise.all(programs.map((program, index) => program.asks(user(`Berth ${index}?`))));
+    assert.deepEqual(asked, [["user: Berth 0?"], ["user: Berth 1?"]]);
+    for (const [index, program] of programs.entries()) await program.isAnswered(answer(`Free ${index}.`));
+    const other = bench.governor.sessionKey;
+    assert.notEqual(other, "work");
+    await bench.governor.close();
+    assert.deepEqual(bench.transcript("work"), ["user: Berth 0?", "assistant: Free 0."]);
+    assert.deepEqual(bench.transcript(other), ["user: Berth 1?", "assistant: Free 1."]);
+  });
+
   it("records an answer that ends while another conversation begins in its own turn", async () => {
     const first = new Played(bench, [], { threadId: "thread-1" });
     const second = new Played(bench, [], { threadId: "thread-2" });
