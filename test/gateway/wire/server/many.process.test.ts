@@ -17,7 +17,9 @@ const EVENTS = ["a", "b", "c"];
 test("2,000 streams at once go through, each with its own words", async (t) => {
   const open: { socket: Socket; name: string }[] = [];
   const endpoint = await rawEndpoint((socket, { line }) => {
-    open.push({ socket, name: /\/v1\/(\d+)/.exec(line)?.[1] ?? "" });
+    const name = /\/v1\/(\d+)/.exec(line)?.[1];
+    // Whoever else knocks at this port is not one of them.
+    if (name !== undefined) open.push({ socket, name });
     socket.write(STREAM_HEAD);
   });
   const gateway = await gatewayTo(endpoint.baseUrl, { limits: { maxRequests: STREAMS } });
@@ -131,8 +133,8 @@ test("5,000 requests leave no socket, listener or memory behind, whole or left",
   assert.ok(endpoint.sockets.size <= 256, `${endpoint.sockets.size} connections to the endpoint`);
   gateway.calls.length = 0;
   gateway.passed.length = 0;
-  const grown = memory() - before.memory;
-  assert.ok(grown < 8 * 2 ** 20, `${grown} bytes`);
+  // Buffers are given back a little after they are found to be unused.
+  await until(() => memory() - before.memory < 8 * 2 ** 20);
   agent.destroy();
   await gateway.close();
   await until(() => served.size === 0);
