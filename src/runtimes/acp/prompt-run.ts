@@ -6,9 +6,12 @@ import type { ToolOutcome, ToolSet } from "../../contract/tool.ts";
 import type { ServedCall } from "../../mcp/serve/serve-tools.ts";
 import { fields, list, text, type Fields } from "./fields.ts";
 import { TurnMirror } from "./mirror.ts";
+import { callFor, News } from "./pairing.ts";
 import { decide } from "./permissions.ts";
 import type { OpenSession, SessionUser } from "./sessions.ts";
 import { NativeCall } from "./tool-calls.ts";
+
+const TOLD_MS = 1_000;
 
 export interface PromptWatcher {
   agentId: string;
@@ -90,7 +93,9 @@ export class PromptRun implements SessionUser {
   /** Compactions under way, with the tokens before them. */
   readonly #compactions = new Map<string, number>();
   #answers = 0;
-  #onUpdate: (() => void) | undefined;
+  readonly #news = new News();
+  /** How long a call of a host's tool waits for the agent to tell of it, ms. */
+  #toldMs = TOLD_MS;
   #isClosed = false;
   #failure: string | undefined;
   readonly #refusals: string[] = [];
@@ -116,25 +121,14 @@ export class PromptRun implements SessionUser {
   }
 
   async heard(answers: number, ms: number): Promise<boolean> {
-    const isHeard = (): boolean => this.answers >= answers && this.#calls.every(({ isEnded }) => isEnded);
-    const until = performance.now() + ms;
-    while (!isHeard()) {
-      const left = until - performance.now();
-      if (left <= 0) return false;
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, left);
-        this.#onUpdate = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    return true;
+    const isHeard = (): true | undefined =>
+      (this.answers >= answers && this.#calls.every(({ isEnded }) => isEnded)) || undefined;
+    return (await this.#news.until(isHeard, ms)) ?? false;
   }
 
   update(update: Fields): void {
     this.#take(update);
-    this.#onUpdate?.();
+    this.#news.tell();
   }
 
   #take(update: Fields): void {
@@ -173,6 +167,7 @@ export class PromptRun implements SessionUser {
     const told = fields(params["toolCall"]);
     const call = this.#callOf(told) ?? new NativeCall("unnamed");
     call.merge(told, this.#hostTools);
+    this.#news.tell();
     if (call.part.id !== "unnamed") this.#announce(call);
     const signal = AbortSignal.any([this.#turn.signal, this.#stop.signal]);
     const { optionId, refusal } = await decide({ tools: this.#turn.tools, signal }, params, call);
@@ -183,20 +178,18 @@ export class PromptRun implements SessionUser {
     return optionId;
   }
 
-  called({ id, name, arguments: given }: ServedCall): string | undefined {
-    const named = this.#byId.get(id);
-    if (named && !named.isEnded) {
-      named.isCalled = true;
-      return named.part.id;
-    }
-    const waiting = this.#calls.filter(
-      ({ hostTool, isCalled, isEnded }) => hostTool === name && !isCalled && !isEnded,
-    );
-    const same = waiting.find(({ part }) => JSON.stringify(part.arguments) === JSON.stringify(given));
-    const call = same ?? waiting[0];
-    if (!call) return undefined;
-    call.isCalled = true;
-    return call.part.id;
+  async called(served: ServedCall): Promise<string | undefined> {
+    const call = await this.#news.until(() => this.#claim(served), this.#toldMs);
+    // An agent that tells of a call when it is over is not waited for again.
+    if (!call) this.#toldMs = 0;
+    return call?.part.id;
+  }
+
+  #claim(served: ServedCall): NativeCall | undefined {
+    const named = this.#byId.get(served.id);
+    const call = named && !named.isEnded ? named : callFor(served, this.#calls);
+    if (call) call.isCalled = true;
+    return call;
   }
 
   outcome({ id }: ServedCall, outcome: ToolOutcome): void {

@@ -28,8 +28,14 @@ export const SETTING_MS = 15_000;
 export interface SessionUser extends SessionListener {
   tools: ToolSet;
   /** A call of a host tool, before it runs; answers the id of the agent's call that it belongs to. */
-  called(call: ServedCall): string | undefined;
+  called(call: ServedCall): Promise<string | undefined>;
   outcome(call: ServedCall, outcome: ToolOutcome): void;
+}
+
+interface ModelSetting {
+  method: string;
+  /** Beside the session. */
+  params(model: string): object;
 }
 
 /** A native session that a process has open. */
@@ -42,8 +48,8 @@ export interface OpenSession {
   /** Ids of the modes that it has. */
   modes: readonly string[];
   model: string | undefined;
-  /** Config option that chooses the model, with its values; undefined where it has none. */
-  models: { configId: string; values: readonly string[] } | undefined;
+  /** How it is told its model; undefined where it cannot be. */
+  modelSetting: ModelSetting | undefined;
   /** Of its context, as the agent last counted them; undefined while it has not. */
   tokens: number | undefined;
   /** Ids of calls of prompts that are over: what is still told of these is no part of a later one. */
@@ -98,7 +104,7 @@ function emptySession(user: SessionUser | undefined): OpenSession {
     mode: undefined,
     modes: [],
     model: undefined,
-    models: undefined,
+    modelSetting: undefined,
     tokens: undefined,
     past: new Set(),
   };
@@ -235,22 +241,28 @@ function opened({ sessions }: Place, session: OpenSession, answer: Fields): Open
   const modes = fields(answer["modes"]);
   session.modes = list(modes["availableModes"]).map((mode) => text(fields(mode)["id"]));
   session.mode = text(modes["currentModeId"]) || undefined;
-  const option = list(answer["configOptions"])
-    .map(fields)
-    .find(({ category, type }) => category === "model" && type === "select");
-  if (option) {
-    session.models = { configId: text(option["id"]), values: optionValues(option["options"]) };
-    session.model = text(option["currentValue"]) || undefined;
-  }
+  noteModel(session, answer);
   sessions.set(session.id, session);
   return session;
 }
 
-/** Options may stand in groups. */
-function optionValues(options: unknown): string[] {
-  return list(options)
+/** A config option chooses the model, or, as with Gemini CLI, a method of its own. */
+function noteModel(session: OpenSession, answer: Fields): void {
+  const option = list(answer["configOptions"])
     .map(fields)
-    .flatMap((option) => ("value" in option ? [text(option["value"])] : optionValues(option["options"])));
+    .find(({ category, type }) => category === "model" && type === "select");
+  const models = fields(answer["models"]);
+  if (option) {
+    const configId = text(option["id"]);
+    session.modelSetting = {
+      method: "session/set_config_option",
+      params: (value) => ({ configId, value }),
+    };
+    session.model = text(option["currentValue"]) || undefined;
+  } else if (list(models["availableModels"]).length > 0) {
+    session.modelSetting = { method: "session/set_model", params: (modelId) => ({ modelId }) };
+    session.model = text(models["currentModelId"]) || undefined;
+  }
 }
 
 /** Mode and model as the turn wants them. Answers what the agent did not take, a sentence each. Throws `turn_aborted`. */
@@ -270,9 +282,9 @@ export async function adjust(
     else told.push(`${label} has no mode "${mode}" and stays in ${session.mode ?? "its own"}.`);
   }
   if (model === session.model) return told;
-  const { models } = session;
-  const params = { sessionId: session.id, configId: models?.configId, value: model };
-  if (models && (await accepted(process, "session/set_config_option", params, signal))) session.model = model;
+  const { modelSetting: setting } = session;
+  const params = { sessionId: session.id, ...setting?.params(model) };
+  if (setting && (await accepted(process, setting.method, params, signal))) session.model = model;
   else told.push(`${label} cannot be told the model ${model} and goes on with its own${ofModel(session)}.`);
   return told;
 }

@@ -5,6 +5,7 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { hostTools, type McpServer } from "./host-tools.child.ts";
 
 const way = process.env["AGENT_WAY"] ?? "";
 const log = process.env["AGENT_LOG"] ?? "";
@@ -13,7 +14,7 @@ const known = `${log}.sessions`;
 type Params = Record<string, unknown> & {
   sessionId?: string;
   prompt?: { type: string; text?: string }[];
-  mcpServers?: { name: string; command: string; args: string[]; env: { name: string; value: string }[] }[];
+  mcpServers?: McpServer[];
 };
 interface Message {
   id?: number;
@@ -30,6 +31,7 @@ const fail = (id: number | undefined, code: number, message: string, data?: unkn
   send({ id, error: { code, message, ...(data === undefined ? {} : { data }) } });
 
 let asked = 0;
+let servers: readonly McpServer[] = [];
 let provider: { baseUrl: string; headers: Record<string, string> } | undefined;
 const open = new Map<number, (answer: Message) => void>();
 const cancels = new Map<string, () => void>();
@@ -59,7 +61,9 @@ async function leave(sessionId: string, toolCallId: string, file: string): Promi
   return (await answer).result?.outcome?.optionId ?? "cancelled";
 }
 
-const WAYS: Record<string, (id: number | undefined, sessionId: string) => Promise<unknown>> = {
+type Way = (id: number | undefined, sessionId: string, words: string) => Promise<unknown>;
+
+const WAYS: Record<string, Way> = {
   async crash(_id, sessionId) {
     say(sessionId, "Half a sen");
     process.stderr.write("panic: out of rope\n");
@@ -165,6 +169,37 @@ const WAYS: Record<string, (id: number | undefined, sessionId: string) => Promis
     say(sessionId, "Smaller now.");
     return { stopReason: "end_turn" };
   },
+  /** Two calls of the host's tool, in the order of the prompt's last word: `t1amber` tells of the first, `m1amber` makes it. */
+  async orders(_id, sessionId, words) {
+    const tools = await hostTools(servers[0] ?? { name: "", command: "", args: [], env: [] });
+    const made: Promise<unknown>[] = [];
+    const tell = (index: string, more: object): void =>
+      update(sessionId, {
+        sessionUpdate: "tool_call",
+        toolCallId: `c${index}`,
+        title: "mcp.pagurus.note",
+        ...more,
+      });
+    const isBare = words.includes("bare");
+    for (const step of words.split(" ").at(-1)?.split(",") ?? []) {
+      const [what, index = "", word] = [step[0], step[1], step.slice(2)];
+      const rawInput = { server: "pagurus", tool: "note", arguments: { word } };
+      if (what === "t") tell(index, { status: "in_progress", ...(isBare ? {} : { rawInput }) });
+      else made.push(tools.call("note", { word }));
+      await pause(60);
+    }
+    await Promise.all(made);
+    tools.end();
+    for (const index of ["1", "2"])
+      update(sessionId, {
+        sessionUpdate: "tool_call_update",
+        toolCallId: `c${index}`,
+        status: "completed",
+        rawOutput: `native ${index}`,
+      });
+    say(sessionId, "Both are noted.");
+    return { stopReason: "end_turn" };
+  },
   async child(_id, sessionId) {
     spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" }).unref();
     say(sessionId, "Started.");
@@ -192,8 +227,32 @@ async function prompt(id: number | undefined, params: Params): Promise<void> {
       result: { stopReason: "end_turn", usage: { inputTokens: 10, outputTokens: 2, totalTokens: 12 } },
     });
   }
-  const result = await WAYS[named]?.(id, sessionId);
+  const result = await WAYS[named]?.(id, sessionId, words);
   if (result !== undefined) send({ id, result });
+}
+
+const CHOICE = ["auto", "model"];
+/** How an agent may say which models it has. */
+const MODELS: Record<string, object> = {
+  models: { models: { availableModels: CHOICE.map((modelId) => ({ modelId })), currentModelId: "auto" } },
+  options: {
+    configOptions: [
+      {
+        id: "which",
+        category: "model",
+        type: "select",
+        currentValue: "auto",
+        options: CHOICE.map((value) => ({ value })),
+      },
+    ],
+  },
+};
+
+function setModel(id: number | undefined, params: Params): void {
+  const model = params["modelId"] ?? params["value"];
+  note({ model, option: params["configId"] });
+  if (CHOICE.includes(String(model))) send({ id, result: {} });
+  else fail(id, -32_602, "Model not found");
 }
 
 function begin(id: number | undefined, params: Params): void {
@@ -201,6 +260,7 @@ function begin(id: number | undefined, params: Params): void {
   if (way === "locked") return fail(id, -32_000, "Authentication required");
   const sessionId = `s${process.pid}-${(asked += 1)}`;
   appendFileSync(known, `${sessionId}\n`);
+  servers = params.mcpServers ?? [];
   if (way === "closes") return void setTimeout(() => send({ id, result: { sessionId } }), 400);
   note({
     new: sessionId,
@@ -209,7 +269,7 @@ function begin(id: number | undefined, params: Params): void {
     servers: params.mcpServers?.map(({ name }) => name),
   });
   const modes = { availableModes: [{ id: "careful", name: "Careful" }], currentModeId: "bold" };
-  send({ id, result: { sessionId, ...(way === "modes" ? { modes } : {}) } });
+  send({ id, result: { sessionId, ...(way === "modes" ? { modes } : MODELS[way]) } });
 }
 
 function initialized(id: number | undefined): void {
@@ -261,6 +321,8 @@ function handle({ id, method, params = {}, result }: Message): void {
       return send({ id, result: {} });
     case "session/set_mode":
       return note({ mode: params["modeId"] });
+    case way === "models" ? "session/set_model" : "session/set_config_option":
+      return setModel(id, params);
     case "session/close":
       note({ close: params.sessionId });
       return send({ id, result: {} });

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { join } from "node:path";
 import { createPagurus } from "../../../src/app.ts";
 import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { TurnEvent } from "../../../src/contract/events.ts";
 import type { RunRequest } from "../../../src/contract/run.ts";
 import {
   AGENT,
@@ -200,6 +201,32 @@ describe("what a native session is told", () => {
     const counts = prompts().map((texts) => texts.join("\n").split(/the \w+ page/).length - 1);
     assert.deepEqual(counts, [1, 0, 1]);
     assert.equal(prompts().at(-1)?.at(-1), "Third.");
+  });
+
+  it("its model by the option or the method that it names, once, and the user what it did not take", async () => {
+    const noticesOf = (events: readonly TurnEvent[]): string[] =>
+      events.flatMap((event) =>
+        event.type === "notice" && event.kind === "acp_agent" ? [event.detail] : [],
+      );
+    for (const [way, option] of [
+      ["models", undefined],
+      ["options", "which"],
+    ] as const) {
+      const host = await hostOf({ way });
+      const before = noted().length;
+      for (const words of ["First.", "Second."])
+        assert.deepEqual(noticesOf(await turn(host, words)), [], way);
+      const told = noted()
+        .slice(before)
+        .filter((each) => "model" in each);
+      assert.deepEqual(
+        told.map((each) => [each["model"], each["option"]]),
+        [["model", option]],
+      );
+    }
+    const host = await hostOf({ way: "models", entry: { model: "none" } });
+    const [notice] = noticesOf(await turn(host, "First."));
+    assert.match(notice ?? "", /cannot be told the model none and goes on with its own, auto\.$/);
   });
 
   it("after a restart its session is loaded, and what the agent tells of it again is no part of the turn", async () => {

@@ -40,8 +40,18 @@ function mustBePaired(messages: readonly AgentMessage[]): void {
   must(open.length === 0, `In the transcript the calls ${shown(open)} have no result.`);
 }
 
-function resultsIn(messages: readonly AgentMessage[]): string[] {
-  return messages.flatMap((message) => (message.role === "toolResult" ? [wordsOf(message)] : []));
+/** What the transcript has as the results of the calls with this word. */
+function resultsOf(word: string, messages: readonly AgentMessage[]): string[] {
+  const ids = messages.flatMap((message) =>
+    message.role === "assistant"
+      ? message.content.flatMap((part) =>
+          part.type === "toolCall" && part.arguments["word"] === word ? [part.id] : [],
+        )
+      : [],
+  );
+  return messages.flatMap((message) =>
+    message.role === "toolResult" && ids.includes(message.toolCallId) ? [wordsOf(message)] : [],
+  );
 }
 
 const calls: readonly HarnessCheck[] = [
@@ -97,11 +107,13 @@ const calls: readonly HarnessCheck[] = [
       mustHaveResult(made, "call_two", "noted basalt");
       const messages = await made.transcript();
       mustBePaired(messages);
-      const results = resultsIn(messages).toSorted();
-      must(
-        results.length === 2 && results[0]?.includes("noted amber") && results[1]?.includes("noted basalt"),
-        `The transcript has the results ${shown(results)}.`,
-      );
+      for (const word of ["amber", "basalt"]) {
+        const results = resultsOf(word, messages);
+        must(
+          results.length === 1 && results[0]?.includes(`noted ${word}`),
+          `The transcript has the results ${shown(results)} of the call with ${shown(word)}.`,
+        );
+      }
     },
   },
 ];
