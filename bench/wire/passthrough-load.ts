@@ -19,6 +19,8 @@ export interface LoadJob {
 export interface LoadResult {
   /** To the first byte of each answer, ms; of paced streams those alone that began while all slots had one. */
   firstMs: number[];
+  /** To the first event of each, ms; it follows the head. */
+  firstEventMs: number[];
   /** From the request to the end of the answer, ms. */
   totalMs: number[];
   wallMs: number;
@@ -42,6 +44,14 @@ function requestBody(bytes: number): Buffer {
   items.push(said("user", "And now?"));
   const body = `{"model":"bench","stream":true,"input":[${items.join()}],"instructions":"`;
   return Buffer.from(`${body.padEnd(bytes - 2, "x")}"}`);
+}
+
+const EVENT = Buffer.from("event: ");
+
+/** In what has just landed in `READS`. */
+function hasEvent(length: number): boolean {
+  const at = READS.indexOf(EVENT);
+  return at !== -1 && at < length;
 }
 
 class Slot {
@@ -87,6 +97,7 @@ class Slot {
   #stream(counts: boolean): Promise<void> {
     const begun = performance.now();
     let first = 0;
+    let firstEvent = 0;
     return new Promise((resolve, reject) => {
       const onCut = (): void => reject(new Error("A stream of the load was cut."));
       this.#take = (length) => {
@@ -94,10 +105,12 @@ class Slot {
           first = performance.now() - begun;
           if (!READS.toString("latin1", 0, 12).endsWith("200")) reject(new Error("A request was refused."));
         }
+        if (firstEvent === 0 && hasEvent(length)) firstEvent = performance.now() - begun;
         this.#result.bytes += length;
         if (!this.#ends(length)) return;
         this.#socket.off("close", onCut);
         if (counts) this.#result.firstMs.push(first);
+        if (counts) this.#result.firstEventMs.push(firstEvent);
         if (counts) this.#result.totalMs.push(performance.now() - begun);
         resolve();
       };
@@ -116,7 +129,7 @@ class Slot {
 }
 
 async function load(job: LoadJob): Promise<LoadResult> {
-  const result: LoadResult = { firstMs: [], totalMs: [], wallMs: 0, bytes: 0 };
+  const result: LoadResult = { firstMs: [], firstEventMs: [], totalMs: [], wallMs: 0, bytes: 0 };
   const slots = Array.from({ length: job.slots }, (_, index) => new Slot(job, index, result));
   const begun = performance.now();
   await Promise.all(slots.map((slot, index) => slot.run((index * job.spreadMs) / job.slots)));

@@ -3,7 +3,7 @@
  * in an answer that is an error, or as the first thing that a stream says.
  */
 import { readAhead, type Ahead, type AheadLimits } from "./ahead.ts";
-import type { Dialect, WireAnswer } from "./dialect/dialect.ts";
+import type { AnswerReader, Dialect, WireAnswer } from "./dialect/dialect.ts";
 import { readerOf } from "./encoded.ts";
 import type { UpstreamAnswer } from "./upstream/upstream.ts";
 
@@ -16,11 +16,14 @@ const OPENING: AheadLimits = { bytes: 64 * 1024, ms: 4_000 };
 export class Begun {
   /** As much of the body as was read. */
   readonly body: Buffer;
+  /** Has heard that much, where it was followed. */
+  readonly reader: AnswerReader | undefined;
   readonly #head: Omit<UpstreamAnswer, "stream">;
   readonly #ahead: Ahead;
 
-  constructor({ stream: _stream, ...head }: UpstreamAnswer, ahead: Ahead) {
+  constructor({ stream: _stream, ...head }: UpstreamAnswer, ahead: Ahead, reader?: AnswerReader) {
     this.#head = head;
+    this.reader = reader;
     this.#ahead = ahead;
     this.body = ahead.body;
   }
@@ -59,7 +62,7 @@ export async function readOpening(
     return reader.opening === "begun";
   };
   if (reader.opening !== "begun") return undefined;
-  return new Begun(answer, await readAhead(stream, limits, goesOn, signal));
+  return new Begun(answer, await readAhead(stream, limits, goesOn, signal), reader);
 }
 
 export interface Heard {
@@ -80,10 +83,14 @@ export async function refusalIn(
     ? await readWhole(answer, REFUSAL, signal)
     : await readOpening(dialect, answer, OPENING, signal);
   if (!begun) return { answer };
-  const reader = readerOf(dialect, answer.status, answer.headers);
-  reader.take(begun.body);
-  if (!isError && reader.opening !== "failed") return begun;
-  const said = reader.end();
+  if (!isError && begun.reader?.opening !== "failed") return begun;
+  const said = (begun.reader ?? readerOfWhole(dialect, answer, begun)).end();
   const { error } = said;
   return error?.overflow === true ? { answer: begun.answer, refused: { ...said, error } } : begun;
+}
+
+function readerOfWhole(dialect: Dialect, { status, headers }: UpstreamAnswer, { body }: Begun): AnswerReader {
+  const reader = readerOf(dialect, status, headers);
+  reader.take(body);
+  return reader;
 }

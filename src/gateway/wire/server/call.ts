@@ -4,7 +4,6 @@ import type { WireHeaders, WireReply } from "../dialect/dialect.ts";
 import type { UpstreamAnswer } from "../upstream/upstream.ts";
 import { hasBody, readBody } from "./body.ts";
 import type { WireLimits } from "./limits.ts";
-import type { WritePace } from "./pace.ts";
 import { relay, type Passed, type Tap } from "./relay.ts";
 
 export interface WireCall {
@@ -52,7 +51,6 @@ interface CallFacts {
 export class ServerCall {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly pace: WritePace;
   readonly #limits: WireLimits;
   readonly #controller = new AbortController();
   readonly #begun = performance.now();
@@ -67,11 +65,10 @@ export class ServerCall {
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    options: { limits: WireLimits; pace: WritePace; waits: boolean },
+    options: { limits: WireLimits; waits: boolean },
   ) {
     this.request = request;
     this.response = response;
-    this.pace = options.pace;
     this.#limits = options.limits;
     this.#waits = options.waits;
     const { socket } = request;

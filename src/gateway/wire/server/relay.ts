@@ -1,11 +1,10 @@
 /**
- * Passes a model's answer on as it comes: each piece is written in the moment in which it arrives (where very many streams
- * write, a few ms later), and no more of it is taken from the model than the client takes. A cut of the model's is a cut for the client, never an end.
+ * Passes a model's answer on as it comes: each piece is written in the moment in which it arrives, and no more of it is taken
+ * from the model than the client takes. A cut of the model's is a cut for the client, never an end.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { UpstreamAnswer } from "../upstream/upstream.ts";
 import { endToEnd, valueOf } from "./headers.ts";
-import type { WritePace } from "./pace.ts";
 import { PieceSender } from "./pieces.ts";
 
 export interface Passed {
@@ -34,8 +33,6 @@ function framingOf(request: IncomingMessage, answer: UpstreamAnswer, rawHeaders:
 interface RelayTarget {
   request: IncomingMessage;
   response: ServerResponse;
-  /** Of all that the server writes. */
-  pace: WritePace;
   /** Calls back when the response is over, at once where it is. `whole`: all of it went out. */
   onOver(listener: (whole: boolean) => void): void;
 }
@@ -83,7 +80,6 @@ export function relay(
       // Without a socket an earlier answer on the connection is not over yet; the response object keeps the order.
       to: socket === null || framing === "none" ? target.response : socket,
       isChunked: socket !== null && framing === "chunked",
-      pace: target.pace,
       onFull: () => void stream.pause(),
     });
     const onDrain = (): void => void stream.resume();

@@ -11,7 +11,6 @@ import { ServerCall } from "./call.ts";
 import { plainFault, type FaultMaker } from "./faults.ts";
 import { TOKEN_HEADER } from "./headers.ts";
 import { WIRE_LIMITS, type WireLimits } from "./limits.ts";
-import { WritePace } from "./pace.ts";
 import { refuse } from "./refused.ts";
 import { Route, type WireHandler } from "./route.ts";
 import { RunTokens } from "./tokens.ts";
@@ -132,9 +131,8 @@ export class WireServer {
     // Headers are bounded by their bytes; past a count they would be left out in silence.
     server.maxHeadersCount = 0;
     const listening = await listen(server);
-    const pace = new WritePace();
     const serve = (waits: boolean) => (request: IncomingMessage, response: ServerResponse) =>
-      this.#serve(new ServerCall(request, response, { limits: this.#limits, pace, waits }), listening.port);
+      this.#serve(new ServerCall(request, response, { limits: this.#limits, waits }), listening.port);
     server.on("request", serve(false)).on("checkContinue", serve(true));
     server.on("connection", (socket) => socket.setMaxListeners(0));
     const refused = new WeakSet<Socket>();

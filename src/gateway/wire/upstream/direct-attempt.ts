@@ -15,7 +15,7 @@ export interface Attempt {
   headers: readonly string[];
   body: readonly Buffer[];
   agents: DirectAgents;
-  /** A connection of its own, which nobody used before. */
+  /** A connection of its own, which nobody used before, and read as Node does. */
   isFresh: boolean;
   connectMs: number;
   signal: AbortSignal;
@@ -86,13 +86,16 @@ function limitConnecting(request: ClientRequest, ms: number): void {
 /** Resolves at the head of the answer. Throws `AttemptError`; where the signal fires, whatever. */
 export function attemptOnce(attempt: Attempt): Promise<UpstreamAnswer> {
   const request = open(attempt);
-  const answer = answerTo(request, attempt.signal, attempt.connectMs);
+  const answer = answerTo(request, attempt);
   if (!attempt.signal.aborted) write(request, attempt.body);
   return answer;
 }
 
 /** Listens as long as the answer streams, and so holds nothing of what is sent. */
-function answerTo(request: ClientRequest, signal: AbortSignal, connectMs: number): Promise<UpstreamAnswer> {
+function answerTo(
+  request: ClientRequest,
+  { signal, connectMs, agents: { reads } }: Attempt,
+): Promise<UpstreamAnswer> {
   return new Promise((resolve, reject) => {
     request.maxHeadersCount = 0;
     const onAbort = (): void => void request.destroy(new Error("The request was aborted."));
@@ -102,6 +105,7 @@ function answerTo(request: ClientRequest, signal: AbortSignal, connectMs: number
     request.on("response", (response: IncomingMessage) => {
       // A cut before anybody reads must not be an error that nobody handles.
       response.on("error", () => undefined);
+      response.once("close", reads.begin());
       resolve(answerOf(response));
     });
     request.on("error", (error: Error & { code?: string }) => {

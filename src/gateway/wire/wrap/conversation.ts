@@ -92,17 +92,22 @@ export class Conversation {
   }
 
   async #governed(overflow: { message: string } | undefined): Promise<Governed | undefined> {
-    const { messages, historyCount, systemPromptAddition } = await this.turn.assemble(overflow);
+    const context = await this.#assembled(overflow);
     if (!this.turn.governs) return undefined;
     this.turn.noteOriginals(this.#originals);
     this.#before = undefined;
     this.#saidCount = this.turn.said.length;
-    this.#shown = {
+    this.#shown = context;
+    return { context, isOriginal: (message) => isIn(this.#originals, message) };
+  }
+
+  async #assembled(overflow: { message: string } | undefined): Promise<Context> {
+    const { messages, historyCount, systemPromptAddition } = await this.turn.assemble(overflow);
+    return {
       messages,
       historyCount,
       ...(systemPromptAddition === undefined ? {} : { systemPromptAddition }),
     };
-    return { context: this.#shown, isOriginal: (message) => isIn(this.#originals, message) };
   }
 
   /** The program is about to drop what it has of the turn: its elements stand for that no more, as it may not have them. */
@@ -120,11 +125,7 @@ export class Conversation {
     const before = this.#before ?? this.#originals;
     const isOriginal = (message: AgentMessage): boolean => isIn(before, message);
     if (!this.turn.governs) return undefined;
-    if (!this.turn.isOver) {
-      const { messages, historyCount, systemPromptAddition: addition } = await this.turn.assemble(overflow);
-      const said = addition === undefined ? {} : { systemPromptAddition: addition };
-      return { context: { messages, historyCount, ...said }, isOriginal };
-    }
+    if (!this.turn.isOver) return { context: await this.#assembled(overflow), isOriginal };
     if (!this.#shown || overflow) return undefined;
     const context = {
       ...this.#shown,
