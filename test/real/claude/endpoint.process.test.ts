@@ -42,7 +42,7 @@ const CASES: { what: string; reply: ReplyStep; code: string; says: RegExp }[] = 
   },
 ];
 
-describe("An endpoint that answers with", { timeout: 60_000 }, () => {
+describe("An endpoint that answers with", { timeout: 240_000 }, () => {
   for (const { what, reply: step, code, says } of CASES)
     it(`${what} ends the turn in one sentence, and the next one goes on`, async () => {
       const sessionKey = code;

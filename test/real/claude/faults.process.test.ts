@@ -124,7 +124,7 @@ const PHASES: Phase[] = [
   },
 ];
 
-describe("A turn in which Claude Code is killed", { timeout: 90_000 }, () => {
+describe("A turn in which Claude Code is killed", { timeout: 240_000 }, () => {
   for (const [index, phase] of PHASES.entries())
     it(`${phase.when} says so in a sentence, and the next one has all that was said, once`, async () => {
       const sessionKey = `killed-${index}`;
@@ -167,7 +167,7 @@ describe("A turn in which Claude Code is killed", { timeout: 90_000 }, () => {
   });
 });
 
-describe("A host that is killed", { timeout: 60_000 }, () => {
+describe("A host that is killed", { timeout: 240_000 }, () => {
   const PLACES: { when: string; reply: () => ReplyStep; said: string }[] = [
     {
       when: "while text streams in",

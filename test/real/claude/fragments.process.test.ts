@@ -35,7 +35,7 @@ async function shown(prompt: string, additionalContext: AdditionalContext): Prom
   return conversation(bench.request(-1));
 }
 
-describe("Additional context", { timeout: 60_000 }, () => {
+describe("Additional context", { timeout: 240_000 }, () => {
   it("is said before the words that it came with, and again only when it has changed", async () => {
     const first = [...OPEN, "user: One?"];
     assert.deepEqual(await shown("One?", tab("Open.")), first);
@@ -64,7 +64,7 @@ describe("Additional context", { timeout: 60_000 }, () => {
   });
 });
 
-describe("Sessions at the same time", { timeout: 60_000 }, () => {
+describe("Sessions at the same time", { timeout: 240_000 }, () => {
   it("do not disturb each other, and few programs wait for the next turn of theirs", async () => {
     const keys = ["a", "b", "c", "d"];
     for (const word of ["First", "Second"])

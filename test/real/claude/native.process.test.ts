@@ -54,7 +54,7 @@ async function ask(
 const TAB = { additionalContext: { tab: { value: "The tab is open.", kind: "untrusted" as const } } };
 const FRAGMENT = "user: <external_tab>The tab is open.</external_tab>";
 
-describe("A session that Claude Code keeps by itself", { timeout: 90_000 }, () => {
+describe("A session that Claude Code keeps by itself", { timeout: 240_000 }, () => {
   it("goes on in other hosts, takes what another runtime said, and shows additional context once", async () => {
     const sessionKey = "kept";
     const first = await ask(await host(), "One?", { sessionKey, ...TAB });
@@ -120,7 +120,7 @@ describe("A session that Claude Code keeps by itself", { timeout: 90_000 }, () =
   });
 });
 
-describe("A turn that cannot run on Claude Code", { timeout: 60_000 }, () => {
+describe("A turn that cannot run on Claude Code", { timeout: 240_000 }, () => {
   async function refused(
     options: ClaudeHostOptions,
     request: Partial<RunRequest> = {},

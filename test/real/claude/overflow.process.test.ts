@@ -34,7 +34,7 @@ before(async () => {
 
 after(() => bench.end());
 
-describe("A context that the model finds too long", { timeout: 60_000 }, () => {
+describe("A context that the model finds too long", { timeout: 240_000 }, () => {
   it("at the beginning of a turn is compacted by the engine, and told anew", async () => {
     for (const prompt of ["One?", "Two?", "Three?"])
       await bench.ask(pagurus, prompt, { sessionKey: "first" });

@@ -83,7 +83,7 @@ function words({ content }: AgentMessage): string {
   return content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-describe("A turn on Claude Code", { timeout: 60_000 }, () => {
+describe("A turn on Claude Code", { timeout: 240_000 }, () => {
   it("shows steering behind the results of the round in which it came, as what the user says", async () => {
     script = (_request, nth) => (nth === 0 ? bash("sleep 0.3; echo done") : { text: "Seen.", delayMs: 30 });
     const events = await run(

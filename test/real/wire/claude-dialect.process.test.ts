@@ -44,7 +44,7 @@ function checkGoesOn(request: WireRequest | undefined): void {
   assert.ok(!words(said(request)).some((line) => /looked at|continued from/.test(line)));
 }
 
-describe("Claude Code at the Messages dialect", { timeout: 120_000 }, () => {
+describe("Claude Code at the Messages dialect", { timeout: 300_000 }, () => {
   for (const model of ["claude-sonnet-4-5", "claude-opus-5-5"])
     it(`shows ${model} a written turn with thinking, words and parallel calls as it was said`, async () => {
       const call = (id: string, file: string) => ({

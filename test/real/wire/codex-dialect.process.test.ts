@@ -63,7 +63,7 @@ function words({ items }: WireRequest): string[] {
   );
 }
 
-describe("Codex and the Responses dialect", { timeout: 60_000 }, () => {
+describe("Codex and the Responses dialect", { timeout: 240_000 }, () => {
   it("takes an answer of words, thinking and parallel calls, and sends it back as it was said", async () => {
     const call = (id: string, cmd: string) =>
       ({ type: "toolCall", id, name: "exec_command", arguments: { cmd } }) as const;

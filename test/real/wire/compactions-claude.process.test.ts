@@ -46,7 +46,7 @@ const CONVERSATION = [
   ...turn("Fourth?", 6),
 ];
 
-describe("a compaction of Claude Code's under a wrap", { timeout: 85_000 }, () => {
+describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () => {
   let bench: Claude;
   afterEach(() => bench.end());
 

@@ -40,7 +40,7 @@ interface Kind {
   say(texts: readonly string[]): Promise<unknown[]>;
 }
 
-describe("a forced compaction under pagurus wire", { timeout: 85_000 }, () => {
+describe("a forced compaction under pagurus wire", { timeout: 240_000 }, () => {
   let run: WrapRun;
   afterEach(() => run.end());
 

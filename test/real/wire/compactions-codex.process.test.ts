@@ -47,7 +47,7 @@ const CONVERSATION = [
   "assistant: Answer 5.",
 ];
 
-describe("a compaction of Codex's under a wrap", { timeout: 85_000 }, () => {
+describe("a compaction of Codex's under a wrap", { timeout: 240_000 }, () => {
   let bench: Codex;
   afterEach(() => bench.end());
 

@@ -24,7 +24,7 @@ function looks(tool: string, id: string, usage: ReplyStep["usage"]): ReplyStep {
   return { text: "I look.", toolCalls: [{ id, name: tool, arguments: args }], ...(usage ? { usage } : {}) };
 }
 
-describe("a compaction that the engine leaves to the model", { timeout: 85_000 }, () => {
+describe("a compaction that the engine leaves to the model", { timeout: 240_000 }, () => {
   let bench: CompactionBench;
   afterEach(() => bench.end());
 

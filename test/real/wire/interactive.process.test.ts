@@ -74,7 +74,7 @@ const CLAUDE: Program = {
 };
 
 for (const program of [CODEX, CLAUDE])
-  describe(`pagurus wire -- ${program.name} in a terminal`, { timeout: 120_000 }, () => {
+  describe(`pagurus wire -- ${program.name} in a terminal`, { timeout: 300_000 }, () => {
     let at: Interactive;
     let plain: string;
 

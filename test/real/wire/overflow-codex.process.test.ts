@@ -17,7 +17,7 @@ const REFUSED: ReplyStep = {
 /** The engine's own model is asked for its summaries. */
 const isOfEngine = ({ text }: RecordedRequest): boolean => text.includes("<transcript>");
 
-describe("a context that is refused inside a stream, under a wrap of Codex", { timeout: 85_000 }, () => {
+describe("a context that is refused inside a stream, under a wrap of Codex", { timeout: 240_000 }, () => {
   let bench: Codex;
   afterEach(() => bench.end());
 

@@ -135,7 +135,7 @@ function assertSame(harness: Tap, model: Tap): number {
 
 const TURNS = ["Look at the notes.", "Look again, please: é😀.", "And once more."];
 
-describe("a gateway that lets all pass", { timeout: 120_000 }, () => {
+describe("a gateway that lets all pass", { timeout: 300_000 }, () => {
   it("is not to be noticed by a real Codex nor by its model", async (t) => {
     const { harness, model, facts, end } = await tapped("openai-responses");
     const codex = await CodexWire.start((asked, index) => {

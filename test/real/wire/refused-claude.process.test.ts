@@ -12,7 +12,7 @@ const REFUSED: ReplyStep = {
   errorBody: { type: "error", error: { type: "invalid_request_error", message: "The quay is closed." } },
 };
 
-describe("a prompt that the provider refuses, under a wrap of Claude Code", { timeout: 85_000 }, () => {
+describe("a prompt that the provider refuses, under a wrap of Claude Code", { timeout: 240_000 }, () => {
   let bench: Claude;
   afterEach(() => bench.end());
 
