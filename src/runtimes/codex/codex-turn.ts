@@ -2,6 +2,7 @@
  * A turn of the host on Codex: the native turns that it takes, the steering that joins them, and what their thread holds
  * afterwards. Source: harness port, "Implementation plan"; the design, "Codex".
  */
+import { setImmediate as immediate } from "node:timers/promises";
 import type { AdditionalContext } from "../../contract/fragment.ts";
 import type {
   AssembledContext,
@@ -54,6 +55,10 @@ export class CodexTurn {
   #isOpen = true;
   /** Input that could not join the native turn any more; the next one begins with it. */
   readonly #late: SteeringMessage[] = [];
+  /** Input that has come is on its way to Codex. */
+  #giving: Promise<unknown> | undefined;
+  /** Codex has taken input in the native turn. */
+  #isSteered = false;
   /** Where requests go through the gateway. */
   readonly #wired: WiredTurn | undefined;
   /** Fragments of the turn that Codex has been given. */
@@ -108,7 +113,7 @@ export class CodexTurn {
     return !this.#isForgotten && server.isAlive && this.#around.threads.has(server, thread.id);
   }
 
-  /** Input that came when a native turn had ended, or could not join it any more. */
+  /** Input that came when a native turn had ended, or could not join it any more; none where Codex has it already. */
   further(inputs: readonly SteeringMessage[]): Promise<HarnessTurnResult> {
     this.#holds(inputs);
     return this.#native(inputsOf(inputs), setOf(inputs));
@@ -140,12 +145,14 @@ export class CodexTurn {
     if (identity && !this.#isOpen && !this.#onWire)
       this.#turn.bind(openBinding(thread.id, identity, this.#turn.turnId, isTheirs));
     this.#isOpen = true;
+    this.#isSteered = false;
     const tail = this.#tail();
     const native = new NativeTurn(this.#turn, {
       tail,
       thread,
       onMessage: (message) => this.#holds([message]),
       onCompacted: () => (this.#onWire ? undefined : this.#showAgain()),
+      inputsGiven: () => this.#inputsGiven(),
       wired,
     });
     const unlisten = server.listen(thread.id, native);
@@ -240,12 +247,21 @@ export class CodexTurn {
       const what: Turned = await Promise.race([native.ended, aborted, native.exceeded, arrives]);
       if (what === "aborted" || what === "exceeded") return this.#interrupt(native);
       if (what !== "input") return what;
-      const steered = await Promise.race([this.#steer(native), aborted]);
+      const giving = this.#steer(native);
+      this.#giving = giving;
+      const steered = await Promise.race([giving, aborted]);
       if (steered === "aborted") return this.#interrupt(native);
       if (!steered) break;
     }
     const stopped = Promise.race([aborted, native.exceeded]);
     return Promise.race([native.ended, stopped.then(() => this.#interrupt(native))]);
+  }
+
+  /** What had come before it is asked. */
+  async #inputsGiven(): Promise<void> {
+    // Whoever waits for input has seen by then that some has come.
+    await immediate();
+    await this.#giving?.catch(() => undefined);
   }
 
   /** False where nothing more can come. */
@@ -266,6 +282,7 @@ export class CodexTurn {
     };
     try {
       await server.request("turn/steer", params, { deadlineMs: REQUEST_MS });
+      this.#isSteered = true;
     } catch (error) {
       // The turn is ending, or Codex compacts: it is in the transcript already, and the next native turn begins with it.
       if (!(error instanceof RpcError)) throw error;
@@ -288,6 +305,8 @@ export class CodexTurn {
     // The thread is the turn's until that has ended.
     if (end.status === "completed" && this.#late.length > 0 && !aborted)
       return this.further(this.#late.splice(0));
+    if (end.status === "completed" && this.#isSteered && native.endsWithInput && !aborted)
+      return this.further([]);
     if (!this.#keep(native, end)) this.#forget();
     if (end.status === "failed") throw this.#wired?.failure ?? turnFailure(end.error);
     if (end.status === "completed") return { stopReason: "stop", usage };

@@ -85,13 +85,13 @@ export class TurnMirror {
 
   /**
    * Input joins the turn here. What has streamed in so far was said before it: Codex drops the answer that is under way,
-   * or goes on with it behind the input.
+   * or goes on with it until it shows the input to the model.
    */
   split(): void {
     for (const [id, streamed] of this.#streamed) {
       if (streamed === "") continue;
       this.#content.push({ type: "text", text: streamed });
-      this.#said.set(id, streamed);
+      this.#said.set(id, (this.#said.get(id) ?? "") + streamed);
     }
     this.#streamed.clear();
     this.#flush(undefined, "stop");

@@ -103,6 +103,8 @@ export interface NativeTurnWatcher {
   onMessage(message: AgentMessage): void;
   /** Codex compacted the thread inside the turn. */
   onCompacted(): void;
+  /** Resolves when Codex has been given the input that had come. */
+  inputsGiven(): Promise<void>;
   /** Where the gateway tells of requests, and offers compactions to the engine. */
   wired?: Pick<WiredTurn, "takeAnswer"> | undefined;
 }
@@ -130,6 +132,8 @@ export class NativeTurn implements ThreadListener {
   /** How often in a row Codex found no way to the endpoint, and how the turn ends for that. */
   #unreached = 0;
   #unreachable: NativeEnd | undefined;
+  /** Input is the newest item. */
+  #endsWithInput = false;
   /** Tokens of the thread before its compaction. */
   #tokensBefore = 0;
   /** While Codex compacts the thread. */
@@ -161,6 +165,11 @@ export class NativeTurn implements ThreadListener {
     await Promise.race([compacting, over, late]);
   }
 
+  /** Codex showed the model nothing of the newest input: where that comes as the turn ends, it only writes it down. */
+  get endsWithInput(): boolean {
+    return this.#endsWithInput;
+  }
+
   /** Before input joins the turn. */
   split(): Promise<void> {
     this.#mirror.split();
@@ -188,7 +197,10 @@ export class NativeTurn implements ThreadListener {
       onOutcome: (callId, outcome) => (isOwn ? this.#called(callId, outcome) : undefined),
     });
     if (!answer) throw new Error(`Pagurus does not answer ${method}.`);
-    return answer;
+    const said = await answer;
+    // What came while the tool ran is to stand beside its result in the next request.
+    if (isOwn) await this.#watcher.inputsGiven();
+    return said;
   }
 
   #called(callId: string, outcome: ToolOutcome): void {
@@ -279,6 +291,9 @@ export class NativeTurn implements ThreadListener {
   }
 
   #started(item: Fields): void {
+    this.#endsWithInput = item["type"] === "userMessage";
+    // What streamed since the input was given to Codex was said before the model saw it.
+    if (this.#endsWithInput) this.#mirror.split();
     if (item["type"] === "contextCompaction") return this.#compaction("started");
     if (item["type"] === "fileChange") this.#announced(item);
     const tool = toolOf(item);

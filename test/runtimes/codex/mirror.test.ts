@@ -119,6 +119,28 @@ test("words that were said before input joined are told once, also where Codex g
   assert.deepEqual(lines, ["assistant: One, ", "assistant: two."]);
 });
 
+test("words that went on streaming until the model saw the input stand before its answer to that, once", () => {
+  const dropped = mirrored((mirror) => {
+    mirror.delta("m1", "One, ");
+    mirror.split();
+    mirror.delta("m1", "two.");
+    mirror.split();
+    mirror.item(said("m2", "Three."));
+    mirror.response(undefined);
+    mirror.end("stop");
+  });
+  assert.deepEqual(dropped, ["assistant: One, ", "assistant: two.", "assistant: Three."]);
+  const goneOn = mirrored((mirror) => {
+    for (const words of ["One, ", "two, "]) {
+      mirror.delta("m1", words);
+      mirror.split();
+    }
+    mirror.item(said("m1", "One, two, three."));
+    mirror.response(undefined);
+  });
+  assert.deepEqual(goneOn, ["assistant: One, ", "assistant: two, ", "assistant: three."]);
+});
+
 test("of an answer that broke off and was asked for again only what is complete stays", () => {
   const lines = mirrored((mirror) => {
     mirror.item(said("m1", "I look."));

@@ -24,6 +24,7 @@ function turnOf(more: Partial<HarnessTurn> = {}): { native: NativeTurn; events: 
     thread: { id: "t", rollout: undefined, tokens: 40, sandbox: undefined, inUse: true },
     onMessage: () => undefined,
     onCompacted: () => undefined,
+    inputsGiven: () => Promise.resolve(),
   });
   native.nativeTurnId = "turn";
   return { native, events };

@@ -78,6 +78,11 @@ export class PlayedCodex {
     this.#listeners.get(threadId)?.notification(method, { threadId, ...params });
   }
 
+  /** Asks the host something in a turn. */
+  ask(threadId: string, method: string, params: object): Promise<unknown> | undefined {
+    return this.#listeners.get(threadId)?.request(method, { threadId, ...params });
+  }
+
   /** It ends: whoever listens is told. */
   end(): void {
     this.isAlive = false;
