@@ -30,7 +30,7 @@ import { deleteSession } from "./turn/delete-session.ts";
 import { runHooks } from "./turn/hooks.ts";
 import { compactManually } from "./turn/lanes/manual.ts";
 import { answerBetweenTurns } from "./turn/lanes/outer-compaction.ts";
-import { bindThread, listThreads, nativeStatus } from "./turn/native.ts";
+import { bindThread, listThreads, nativeStatus, nativeTools } from "./turn/native.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
 import { maintainSession } from "./turn/maintain-session.ts";
 import { transcriptSource } from "./turn/offer-transcripts.ts";
@@ -64,7 +64,7 @@ export async function createPagurus(options: PagurusOptions = {}): Promise<Pagur
   return host;
 }
 
-export { loadProgramWraps } from "./bundled.ts";
+export { loadProgramWraps, loadToolServer } from "./bundled.ts";
 export type { LosslessCare };
 
 /** What `pagurus lossless` does with an agent's store; the engine's code is loaded at this call. */
@@ -267,6 +267,7 @@ class Host implements Pagurus {
     bind: (request) => this.#asked("adoption", request, bindThread),
     status: (request) => this.#asked("native status", request, nativeStatus),
     answerCompaction: (request) => this.#asked("compaction", request, answerBetweenTurns),
+    tools: (request) => this.#asked("list of tools", request, nativeTools),
   };
 
   readonly running: Pagurus["running"] = {

@@ -99,3 +99,8 @@ export async function loadProgramWraps(): Promise<readonly ProgramWrap[]> {
   ]);
   return [codexWrap, claudeWrap];
 }
+
+/** Offers a set of tools over MCP; loads the library at the first connection. */
+export async function loadToolServer(): Promise<typeof import("./mcp/serve/serve-tools.ts").serveTools> {
+  return (await import("./mcp/serve/serve-tools.ts")).serveTools;
+}

@@ -17,6 +17,7 @@ export type * from "./contract/memory.ts";
 export type * from "./contract/message.ts";
 export type * from "./contract/model.ts";
 export type * from "./contract/native.ts";
+export type * from "./contract/running.ts";
 export type * from "./contract/plugin.ts";
 export type * from "./contract/receipt.ts";
 export type * from "./contract/runtime-context.ts";

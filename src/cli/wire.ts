@@ -52,9 +52,15 @@ export async function wire(
     capture: options.capture === true,
     observe: options.observe === true,
     open: (made) => cli.open(made),
+    serveTools: serveOverMcp,
   };
   return follow(cli, program, await openWrap(about));
 }
+
+const serveOverMcp: WrapOptions["serveTools"] = async (tools, name) => {
+  const { loadToolServer } = await import("../app.ts");
+  return (await loadToolServer())({ tools: () => tools, name });
+};
 
 function wrapFor(command: string, wraps: readonly ProgramWrap[]): ProgramWrap {
   const name = basename(command).replace(/\.(?:exe|cmd|js)$/i, "");

@@ -1,6 +1,7 @@
 /** Native threads: conversations that a runtime keeps by itself, and how one becomes a session of the host. */
 import type { AgentMessage } from "./message.ts";
 import type { NativeCompactionQuestion } from "./native-compaction.ts";
+import type { ToolSet } from "./tool.ts";
 import type { SessionRecord } from "./writer.ts";
 
 export type { NativeCompactionQuestion, NativeCompactionRequest } from "./native-compaction.ts";
@@ -136,12 +137,12 @@ export interface NativeThreads {
    * first, as `/compact` does. Throws `runtime_unknown`, `model_unknown`, `session_locked`, `host_requirement`.
    */
   answerCompaction(request: NativeCompactionQuestion): Promise<{ summary: string } | undefined>;
-}
-
-/** The turn that runs in a session, in this process or another. Each throws `turn_not_running` in one sentence. */
-export interface RunningTurns {
-  /** Resolves when the turn has accepted the text. Throws `usage_invalid` when it is empty. */
-  steer(request: { text: string; sessionKey?: string; agentId?: string }): Promise<void>;
-  /** Resolves when the turn has been told to abort; it ends soon after. */
-  stop(request: { sessionKey?: string; agentId?: string }): Promise<void>;
+  /** Tools of the host that a runtime takes beside its own (`takesTools`). Throws `runtime_unknown`, `usage_invalid` (folder). */
+  tools(request: {
+    runtime: string;
+    cwd: string;
+    sessionKey?: string;
+    agentId?: string;
+    signal?: AbortSignal;
+  }): Promise<Pick<ToolSet, "specs" | "fingerprint">>;
 }

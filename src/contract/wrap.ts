@@ -38,6 +38,17 @@ export interface WrapRoute {
   compacts?: boolean;
   /** The gateway answers with a model and a key of ours: the program needs no login. */
   answersAll: boolean;
+  /** The engine's tools, which the program's model is to have beside its own; absent where it has none. */
+  tools?: WrapTools;
+}
+
+/** A stdio MCP server that the program starts. Holds no secret. */
+export interface WrapTools {
+  /** The program is to know it by this name. */
+  name: string;
+  command: string;
+  args: readonly string[];
+  env: Readonly<Record<string, string>>;
 }
 
 export interface WrapLaunch {

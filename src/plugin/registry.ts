@@ -158,6 +158,12 @@ export class PluginRegistry {
     return [...this.#tools.values()].map(({ value }) => value);
   }
 
+  /** Names of the tools of the plugin that has brought the engine along. */
+  engineTools(engineId: string): string[] {
+    const owner = this.#engines.get(engineId)?.pluginId;
+    return [...this.#tools].flatMap(([name, { pluginId }]) => (pluginId === owner ? [name] : []));
+  }
+
   get commands(): PluginCommand[] {
     return [...this.#commands.values()].map(({ value }) => value);
   }

@@ -67,6 +67,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     hooks: registry,
     harnesses: registry.harnesses,
     pluginTools: registry.tools,
+    engineTools: registry.engineTools(loaded.contextEngine),
     outerTools: options.outerTools,
     pluginFailures: registry.failures,
     remembered: [],

@@ -59,13 +59,15 @@ export function takesTools(harness: Harness): boolean {
   return harness.ownsInstructions !== true || (harness.takesTools?.length ?? 0) > 0;
 }
 
-/** The tools that its model is offered. Throws as `createToolSet`. */
+/** The tools that its model is offered; `engineTools`: names of those of the engine. Throws as `createToolSet`. */
 export function toolSetFor(
   harness: Harness | undefined,
   options: ToolSetOptions,
+  engineTools: readonly string[],
 ): ReturnType<typeof createToolSet> {
   if (harness?.ownsInstructions !== true) return createToolSet(options);
-  const taken = new Set(harness.takesTools);
+  const { takesTools: takes } = harness;
+  const taken = new Set(takes === "engine" ? engineTools : takes);
   const withheld = createToolSet(options).specs.flatMap(({ name }) => (taken.has(name) ? [] : [name]));
   return createToolSet({ ...options, native: [...(options.native ?? []), ...withheld] });
 }

@@ -7,7 +7,7 @@ import type { Receipt } from "../contract/receipt.ts";
 import type { SessionReader } from "../contract/writer.ts";
 import type { TranscriptCursor, TranscriptEntry } from "../contract/transcript.ts";
 import { createPlanTool } from "../tool/plan-tool.ts";
-import type { createToolSet, ExtraTool } from "../tool/toolset.ts";
+import type { createToolSet, ExtraTool, ToolSetOptions } from "../tool/toolset.ts";
 import { Guard, type GuardOptions } from "./guard.ts";
 import { measuredFixed, ownPieces, toolSetFor } from "./harness-own.ts";
 import { memoryForTurn } from "./memory.ts";
@@ -134,13 +134,14 @@ export function hostTools(
   harness?: AgentHarness,
 ): HostTools {
   const mode = host.settings.permission.mode ?? "ask";
-  return toolSetFor(harness, {
+  const options: ToolSetOptions = {
     cwd,
     permission: { ...host.settings.permission, mode },
     extra: [...host.pluginTools, ...offerForLook(host, model?.contextWindow).tools, ...own],
     context: { sessionKey, sessionId: "" },
     env: host.env,
-  });
+  };
+  return toolSetFor(harness, options, host.engineTools);
 }
 
 /** A cursor that outlives any writer: each read opens the session's current generation and closes it again. */

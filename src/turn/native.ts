@@ -9,8 +9,10 @@ import type {
   NativeStatus,
   NativeThreadFilter,
 } from "../contract/native.ts";
+import type { ToolSet } from "../contract/tool.ts";
 import type { SessionRecord } from "../contract/writer.ts";
 import { readBinding, writeBinding } from "../session/bindings.ts";
+import { hostTools } from "./inspect.ts";
 import type { AgentHost } from "./scope.ts";
 
 interface Asked {
@@ -83,6 +85,14 @@ export async function nativeStatus(
   } catch (error) {
     return { ...base, problem: toPagurusError(error).message };
   }
+}
+
+/** Throws `runtime_unknown`, `usage_invalid`. */
+export async function nativeTools(
+  host: AgentHost,
+  { runtime, cwd, sessionKey = "main" }: Asked & { cwd: string; sessionKey?: string },
+): Promise<Pick<ToolSet, "specs" | "fingerprint">> {
+  return hostTools(host, { cwd, sessionKey }, [], harnessOf(host, runtime));
 }
 
 function importThread(

@@ -10,7 +10,7 @@ import { estimateTokens } from "../tokens/estimate.ts";
 import type { TurnSkills } from "../skill/section.ts";
 import { projectInstructions } from "../tool/instructions.ts";
 import { createPlanTool } from "../tool/plan-tool.ts";
-import type { ExtraTool } from "../tool/toolset.ts";
+import type { ExtraTool, ToolSetOptions } from "../tool/toolset.ts";
 import { contextBudget } from "./budget.ts";
 import { measuredFixed, ownPieces, takesTools, toolSetFor } from "./harness-own.ts";
 import { runHooks } from "./hooks.ts";
@@ -185,7 +185,7 @@ function turnTools(
     logger: host.logger,
     onFailure: (reason: string) => guard.degrade("hook", reason),
   };
-  return toolSetFor(admission.harness, {
+  const options: ToolSetOptions = {
     cwd,
     permission: {
       ...host.settings.permission,
@@ -227,5 +227,6 @@ function turnTools(
       };
       await runHooks(host.hooks, "after_tool_call", payload, context, hookOptions);
     },
-  });
+  };
+  return toolSetFor(admission.harness, options, host.engineTools);
 }

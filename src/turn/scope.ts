@@ -45,6 +45,8 @@ export interface AgentHost {
   readonly hooks: HookSource;
   readonly harnesses: readonly AgentHarness[];
   readonly pluginTools: readonly PluginTool[];
+  /** Names of those that belong to the engine in the slot. */
+  readonly engineTools: readonly string[];
   /** Of the user's MCP servers. */
   readonly outerTools: OuterTools;
   /** Plugins that should be there and are not. */

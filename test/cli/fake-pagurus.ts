@@ -280,7 +280,8 @@ export class FakePagurus implements Pagurus {
   }
   get native(): Pagurus["native"] {
     const none = { threads: nothing("threads"), bind: nothing("bind"), status: nothing("a status") };
-    return { ...none, answerCompaction: nothing("an answer"), ...this.#script.native };
+    const others = { answerCompaction: nothing("an answer"), tools: nothing("tools") };
+    return { ...none, ...others, ...this.#script.native };
   }
   get running(): Pagurus["running"] {
     return { steer: nothing("steer"), stop: nothing("stop"), ...this.#script.running };

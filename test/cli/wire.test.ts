@@ -103,8 +103,13 @@ describe("pagurus wire", () => {
     await run({ does: "" }, { engine: "legacy" });
     await run({ does: "" }, { observe: true });
     assert.deepEqual(
-      routes.map(({ governs }) => governs),
-      [true, false, false],
+      routes.map(({ governs, tools }) => [governs, tools?.name]),
+      [
+        [true, "pagurus"],
+        [false, undefined],
+        [false, undefined],
+      ],
+      "and offers the engine's tools where it governs",
     );
     assert.equal(cli.options.length, 2, "without a host where requests are observed");
   });

@@ -74,6 +74,16 @@ describe("a harness with instructions of its own", () => {
     assert.equal(refused.isError, true);
   });
 
+  it("is offered the engine's own tools where it takes those, and none where the engine has none", async () => {
+    const more = { ownsInstructions: true, takesTools: "engine" } as const;
+    const pagurus = await open(more);
+    await bench.ask(pagurus, "Go.");
+    assert.deepEqual(seen[0]?.turn.tools.specs, []);
+    const about = { runtime: "shell", cwd: bench.root };
+    assert.deepEqual((await pagurus.native.tools(about)).specs, []);
+    await assert.rejects(pagurus.native.tools({ ...about, runtime: "nobody" }), { code: "runtime_unknown" });
+  });
+
   it("leaves more of the window to the conversation than one that is told everything", async () => {
     const told = await open({});
     await bench.ask(told, "Go.");

@@ -14,8 +14,8 @@ export interface HarnessOwn {
      * model sees, nor are tools of the host but those of `takesTools`.
      */
     readonly ownsInstructions?: boolean;
-    /** With `ownsInstructions`: tools of the host that its model has all the same. */
-    readonly takesTools?: readonly string[];
+    /** With `ownsInstructions`: tools of the host that its model has all the same; `engine`: those of the engine's own plugin. */
+    readonly takesTools?: readonly string[] | "engine";
     /**
      * Where no engine governs, the runtime keeps the context of its threads itself and compacts them in its own way; the
      * host then compacts nothing before or inside its turns.

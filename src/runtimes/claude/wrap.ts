@@ -9,6 +9,7 @@ import type {
   WrapRefusal,
   WrapRequest,
   WrapRoute,
+  WrapTools,
 } from "../../contract/wrap.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../../platform/files.ts";
 import { fields } from "./fields.ts";
@@ -131,7 +132,8 @@ function launch(
   const own = variablesFor(settings, route);
   const names = Object.keys(own);
   const isSet = names.some((name) => settingsVariable(settings.layers, name) !== undefined);
-  const launched = { command, args: [...args], env: { ...env, ...own } };
+  const tools = route.tools ? toolArguments(route.tools) : [];
+  const launched = { command, args: [...tools, ...args], env: { ...env, ...own } };
   if (!isSet) return launched;
   ensurePrivateDir(folder);
   const file = join(folder, `wire-${randomUUID()}.json`);
@@ -139,7 +141,16 @@ function launch(
   writeFileAtomic(file, JSON.stringify({ ...given, env: { ...fields(given["env"]), ...own } }), {
     synced: false,
   });
-  return { ...launched, args: withSettings(args, file), files: [file] };
+  return { ...launched, args: [...tools, ...withSettings(args, file)], files: [file] };
+}
+
+/**
+ * Beside the servers of the user's own; the host's hooks and rules see each call, so the program need not ask its user, too. Both
+ * options take any number of values, and only one behind a `=`.
+ */
+function toolArguments({ name, command, args, env }: WrapTools): string[] {
+  const servers = { mcpServers: { [name]: { type: "stdio", command, args, env } } };
+  return [`--mcp-config=${JSON.stringify(servers)}`, `--allowedTools=mcp__${name}`];
 }
 
 /**

@@ -9,6 +9,7 @@ import type {
   WrapRefusal,
   WrapRequest,
   WrapRoute,
+  WrapTools,
 } from "../../contract/wrap.ts";
 import { CatalogFiles, NO_COMPACTION } from "./catalog.ts";
 import { fields, text, type Fields } from "./fields.ts";
@@ -112,6 +113,7 @@ async function launch(surveyed: Surveyed, route: WrapRoute): Promise<WrapLaunch>
     model_provider: toml(id),
     ...(route.governs ? { model_catalog_json: toml(await catalogFile(surveyed)) } : {}),
     ...(route.compacts === true ? noCompaction() : {}),
+    ...(route.tools ? toolSettings(route.tools) : {}),
   };
   return {
     command: found.command,
@@ -150,6 +152,12 @@ function tableFor(
 /** Under these names Codex leaves its compaction to the provider, in a form that only the provider can read. */
 function nameOf(name: string): string {
   return /^(?:openai|azure)$/i.test(name) ? `${name} by way of Pagurus` : name;
+}
+
+/** The host's own hooks and rules see each call: Codex need not ask its user, too. */
+function toolSettings({ name, command, args, env }: WrapTools): Record<string, string> {
+  const server = { command, args, env, default_tools_approval_mode: "approve" };
+  return { [`mcp_servers.${name}`]: toml(server) };
 }
 
 function noCompaction(): Record<string, string> {

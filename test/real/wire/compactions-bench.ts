@@ -10,6 +10,7 @@ import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { ProgramWrap, WrapLaunch } from "../../../src/contract/wrap.ts";
 import { openWrap, type OpenWrap, type WrapReport } from "../../../src/gateway/wire/wrap/wrap.ts";
+import { serveTools } from "../../../src/mcp/serve/serve-tools.ts";
 import { createFileLogger } from "../../../src/platform/log.ts";
 import { killGroup } from "../../../src/platform/process-group.ts";
 import { claudeWrap } from "../../../src/runtimes/claude/wrap.ts";
@@ -272,6 +273,7 @@ async function start(
     capture: false,
     observe: false,
     open,
+    serveTools: (tools, name) => serveTools({ tools: () => tools, name }),
   });
   const launch = await surveyed.launch(wrap.route);
   if (id === "codex") launch.args.push("app-server");

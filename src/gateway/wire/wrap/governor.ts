@@ -5,6 +5,7 @@
 import { toPagurusError } from "../../../contract/errors.ts";
 import type { Pagurus } from "../../../contract/host.ts";
 import type { AgentMessage, UserMessage } from "../../../contract/message.ts";
+import type { ToolSet } from "../../../contract/tool.ts";
 import type { Logger } from "../../../platform/log.ts";
 import type { WireAnswer, WireRequest } from "../dialect/dialect.ts";
 import { FixedPart } from "../fixed.ts";
@@ -79,6 +80,13 @@ export class WrapGovernor implements Governor {
   /** The session that is followed now. */
   get sessionKey(): string {
     return this.#threads.current;
+  }
+
+  /** Those of the turn that has made the call; the program may make it before its answer has ended. Undefined between turns. */
+  toolsFor(callId: string): ToolSet | undefined {
+    const going = [...this.#conversations.values()].filter(({ turn }) => !turn.isOver).toReversed();
+    const made = going.find(({ turn }) => turn.recorded.openCalls.has(callId));
+    return (made ?? going[0])?.turn.tools;
   }
 
   async main(

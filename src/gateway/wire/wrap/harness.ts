@@ -26,6 +26,7 @@ export class WrapHarness implements AgentHarness {
     "runtime-llm-complete",
   ];
   readonly ownsInstructions = true;
+  readonly takesTools = "engine";
   readonly keepsContext = true;
   readonly #takers = new Map<string, TurnTaker>();
   readonly #fixed = new Map<string, number>();

@@ -11,6 +11,7 @@ import type {
 import type { Pagurus } from "../../../contract/host.ts";
 import type { AgentMessage, AssistantMessage, Usage, UserMessage } from "../../../contract/message.ts";
 import type { InputPart } from "../../../contract/run.ts";
+import type { ToolSet } from "../../../contract/tool.ts";
 import { addUsage, inputTokens, NO_USAGE } from "../../../turn/usage.ts";
 import type { WireAnswer, WireRequest } from "../dialect/dialect.ts";
 import type { TurnTaker, WrapHarness } from "./harness.ts";
@@ -91,6 +92,11 @@ export class LiveTurn implements TurnTaker {
 
   get ownsCompaction(): boolean {
     return this.#turn?.engine.ownsCompaction === true;
+  }
+
+  /** Undefined before the host has begun it. */
+  get tools(): ToolSet | undefined {
+    return this.#turn?.tools;
   }
 
   get isFinal(): boolean {

@@ -19,6 +19,7 @@ import { WrapGovernor } from "./governor.ts";
 import { WrapHarness } from "./harness.ts";
 import { WrapObserver } from "./observer.ts";
 import { wrapConfig } from "./setup.ts";
+import { TOOLS_NAME, wrapTools, type ServedTools, type ServeTools } from "./tools.ts";
 
 export interface WrapOptions {
   home: string;
@@ -39,6 +40,7 @@ export interface WrapOptions {
   capture: boolean;
   observe: boolean;
   open(options: PagurusOptions): Promise<Pagurus>;
+  serveTools: ServeTools;
 }
 
 /** What there is to say when the terminal is ours again. */
@@ -70,6 +72,7 @@ class Wrap implements OpenWrap {
   #gateway: Gateway | undefined;
   #governor: WrapGovernor | undefined;
   #capture: CaptureLog | undefined;
+  #tools: ServedTools | undefined;
   #closeRoute: () => Promise<void> = () => Promise.resolve();
 
   constructor(options: WrapOptions) {
@@ -98,7 +101,9 @@ class Wrap implements OpenWrap {
     const { baseUrl: address, headers } = route;
     const governs = !observe && config.plugins?.slots?.contextEngine !== "legacy";
     const compacts = await this.#compacts();
-    this.route = { baseUrl: address, headers, governs, compacts, answersAll: other !== undefined };
+    this.#tools = governs ? await this.#serveTools() : undefined;
+    const tools = this.#tools && { tools: { name: TOOLS_NAME, ...this.#tools.server } };
+    this.route = { baseUrl: address, headers, governs, compacts, answersAll: other !== undefined, ...tools };
     return this;
   }
 
@@ -107,6 +112,18 @@ class Wrap implements OpenWrap {
     const { sessionKey, agentId, program } = this.#options;
     const status = await this.#pagurus?.status({ sessionKey, agentId, cwd: program.cwd });
     return status?.engine.ownsCompaction === true;
+  }
+
+  async #serveTools(): Promise<ServedTools | undefined> {
+    const { sessionKey, agentId, program, id, serveTools } = this.#options;
+    const governor = this.#governor;
+    const about = { runtime: `wire-${id}`, sessionKey, agentId, cwd: program.cwd };
+    const tools = await this.#pagurus?.native.tools(about);
+    if (!tools || tools.specs.length === 0) return undefined;
+    return serveTools(
+      wrapTools(tools, (callId) => governor?.toolsFor(callId)),
+      TOOLS_NAME,
+    );
   }
 
   /** Checked as a file is. Throws `config_invalid`. */
@@ -153,6 +170,7 @@ class Wrap implements OpenWrap {
     const governor = this.#governor;
     await this.#step("The end of the route", () => this.#closeRoute());
     await this.#step("The end of the last turn", () => governor?.close());
+    await this.#step("The end of the tools", () => this.#tools?.close());
     await this.#step("The end of the gateway", async () => {
       await this.#gateway?.close();
       await this.#capture?.settled();

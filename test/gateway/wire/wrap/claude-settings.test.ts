@@ -92,6 +92,19 @@ describe("the user's own Claude Code, as it is set up", () => {
     assert.equal(files, undefined);
   });
 
+  it("is told of the engine's tools before its user's own words, in options that take no further word", async () => {
+    const tools = { name: "pagurus", command: "/node", args: ["/s.js"], env: { NODE_OPTIONS: "" } };
+    const program = await survey(KEY, "--mcp-config", "mine.json", "-p", "Hello.");
+    const [servers = "", allowed, ...rest] = (await program.launch({ ...ROUTE, tools })).args;
+    const { name, ...server } = tools;
+    assert.match(servers, /^--mcp-config=/);
+    assert.deepEqual(JSON.parse(servers.slice("--mcp-config=".length)), {
+      mcpServers: { [name]: { type: "stdio", ...server } },
+    });
+    assert.equal(allowed, "--allowedTools=mcp__pagurus");
+    assert.deepEqual(rest, ["--mcp-config", "mine.json", "-p", "Hello."]);
+  });
+
   it("is told by a file of settings where the user's settings would go before the environment", async () => {
     write("config/settings.json", { env: { ANTHROPIC_CUSTOM_HEADERS: "x-team: blue" } });
     const given = JSON.stringify({ model: "opus", env: { OTHER: "1" } });

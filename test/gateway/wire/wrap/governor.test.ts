@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import type { ToolOutcome, ToolSet } from "../../../../src/contract/tool.ts";
+import { wrapTools } from "../../../../src/gateway/wire/wrap/tools.ts";
 import { answer, Played, request, result, user, WrapBench } from "./bench.ts";
+
+const wordsOf = ({ content }: ToolOutcome): string =>
+  content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
 
 describe("a governor that follows the user's own program", () => {
   let bench: WrapBench;
@@ -22,6 +27,35 @@ describe("a governor that follows the user's own program", () => {
       receipts.map(({ seam, runtime, usage }) => [seam, runtime, usage?.totalTokens]),
       [["wire", "wire-played", 15]],
     );
+  });
+
+  it("has the engine's tools of the turn that is open, and none between turns", async () => {
+    const { specs } = await bench.pagurus.native.tools({ runtime: "wire-played", cwd: bench.cwd });
+    const names = specs.map(({ name }) => name);
+    assert.ok(names.length > 0 && names.every((name) => name.startsWith("context_")), names.join(" "));
+    const toolsOf = (callId: string): ToolSet | undefined => bench.governor.toolsFor(callId);
+    const offered = wrapTools({ specs, fingerprint: "" }, toolsOf);
+    const call = {
+      type: "toolCall",
+      id: "a",
+      name: "context_search",
+      arguments: { query: "heron" },
+    } as const;
+    const { signal } = new AbortController();
+    assert.match(wordsOf(await offered.call(call, signal)), /No turn of this conversation/);
+    const program = new Played(bench);
+    await program.asks(user("The word is heron."));
+    await program.isAnswered(answer("Noted."));
+    await program.asks(user("Which word was it?"));
+    await program.isAnswered(answer("", "a"));
+    assert.deepEqual(
+      toolsOf("a")?.specs.map(({ name }) => name),
+      names,
+    );
+    const found = await offered.call(call, signal);
+    assert.ok(!found.isError && wordsOf(found).includes("The word is heron."), wordsOf(found));
+    await bench.governor.close();
+    assert.equal((await offered.call(call, signal)).isError, true);
   });
 
   it("records each message of a tool loop once and in order, however often the program says it", async () => {
