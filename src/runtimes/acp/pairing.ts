@@ -10,7 +10,7 @@ export interface HostCall {
   arguments: Record<string, unknown>;
 }
 
-/** A call with other arguments is never taken; one whose arguments the agent does not tell is, in the order of telling. */
+/** A call that was told with other arguments is never taken; one whose arguments the agent does not tell is, in the order of telling. */
 export function callFor(
   { name, arguments: given }: HostCall,
   calls: readonly NativeCall[],

@@ -179,7 +179,8 @@ export class PromptRun implements SessionUser {
   }
 
   async called(served: ServedCall): Promise<string | undefined> {
-    const call = await this.#news.until(() => this.#claim(served), this.#toldMs);
+    const claim = (): NativeCall | null | undefined => (this.#isClosed ? null : this.#claim(served));
+    const call = await this.#news.until(claim, this.#toldMs);
     // An agent that tells of a call when it is over is not waited for again.
     if (!call) this.#toldMs = 0;
     return call?.part.id;
@@ -227,6 +228,7 @@ export class PromptRun implements SessionUser {
     if (error !== undefined) this.#mirror.unsay(error);
     for (const call of this.#calls) if (!call.isEnded && call.outcome) this.#ended(call, "completed");
     this.#isClosed = true;
+    this.#news.tell();
     for (const id of this.#byId.keys()) this.session?.past.add(id);
     this.#mirror.end(how, usage);
     for (const tokensBefore of this.#compactions.values())

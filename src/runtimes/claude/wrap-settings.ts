@@ -1,7 +1,7 @@
 /** What a user has set for Claude Code, as far as it says where requests go and by whose right. Nothing of it is kept. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fields, text, type Fields } from "./fields.ts";
 
 /** Settings of an organisation, which nothing overrides. */
@@ -14,6 +14,10 @@ export interface UserSettings {
   /** Of all layers, the nearest first. */
   layers: Fields[];
   managed: Fields;
+  /** Its organisation says which MCP servers there are, and it does not start with any other. */
+  hasManagedServers: boolean;
+  /** Names of MCP servers that the user has set up. */
+  servers: ReadonlySet<string>;
   /** Those of `--settings`. */
   given: Fields;
   /** Files that hold the login and what the user has answered. */
@@ -62,7 +66,11 @@ function givenSettings({ args, cwd }: SettingsRequest): Fields {
   return given.trimStart().startsWith("{") ? parsed(given) : read(resolve(cwd, given));
 }
 
-export function readUserSettings(request: SettingsRequest): UserSettings {
+/** `managedFile`: settings of an organisation; its MCP servers stand beside them. */
+export function readUserSettings(
+  request: SettingsRequest,
+  managedFile = MANAGED[process.platform] ?? "",
+): UserSettings {
   const { args, env, cwd } = request;
   const home = env["HOME"] ?? homedir();
   const folder = env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude");
@@ -71,7 +79,7 @@ export function readUserSettings(request: SettingsRequest): UserSettings {
     .map((name) => name.trim());
   const from = (source: string, file: string): Fields =>
     sources === undefined || sources.includes(source) ? read(file) : {};
-  const managed = read(MANAGED[process.platform] ?? "");
+  const managed = read(managedFile);
   const given = givenSettings(request);
   const layers = [
     managed,
@@ -80,14 +88,18 @@ export function readUserSettings(request: SettingsRequest): UserSettings {
     from("project", join(cwd, ".claude", "settings.json")),
     from("user", join(folder, "settings.json")),
   ];
+  const state = read(
+    env["CLAUDE_CONFIG_DIR"] === undefined ? join(home, ".claude.json") : join(folder, ".claude.json"),
+  );
+  const serverFiles = [state, fields(fields(state["projects"])[cwd]), read(join(cwd, ".mcp.json"))];
   return {
     layers,
     managed,
+    hasManagedServers: existsSync(join(dirname(managedFile), "managed-mcp.json")),
+    servers: new Set(serverFiles.flatMap((each) => Object.keys(fields(each["mcpServers"])))),
     given,
     credentials: read(join(folder, ".credentials.json")),
-    state: read(
-      env["CLAUDE_CONFIG_DIR"] === undefined ? join(home, ".claude.json") : join(folder, ".claude.json"),
-    ),
+    state,
     variable: (name) => settingsVariable(layers, name) ?? (env[name] || undefined),
   };
 }

@@ -12,6 +12,7 @@ import type {
   WrapTools,
 } from "../../contract/wrap.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../../platform/files.ts";
+import { freeName } from "../../native/free-name.ts";
 import { fields } from "./fields.ts";
 import { findClaude } from "./find.ts";
 import {
@@ -132,7 +133,7 @@ function launch(
   const own = variablesFor(settings, route);
   const names = Object.keys(own);
   const isSet = names.some((name) => settingsVariable(settings.layers, name) !== undefined);
-  const tools = route.tools ? toolArguments(route.tools) : [];
+  const tools = route.tools && !settings.hasManagedServers ? toolArguments(route.tools, settings) : [];
   const launched = { command, args: [...tools, ...args], env: { ...env, ...own } };
   if (!isSet) return launched;
   ensurePrivateDir(folder);
@@ -148,9 +149,10 @@ function launch(
  * Beside the servers of the user's own; the host's hooks and rules see each call, so the program need not ask its user, too. Both
  * options take any number of values, and only one behind a `=`.
  */
-function toolArguments({ name, command, args, env }: WrapTools): string[] {
-  const servers = { mcpServers: { [name]: { type: "stdio", command, args, env } } };
-  return [`--mcp-config=${JSON.stringify(servers)}`, `--allowedTools=mcp__${name}`];
+function toolArguments({ name, command, args, env }: WrapTools, { servers }: UserSettings): string[] {
+  const free = freeName(name, servers);
+  const mcpServers = { [free]: { type: "stdio", command, args, env } };
+  return [`--mcp-config=${JSON.stringify({ mcpServers })}`, `--allowedTools=mcp__${free}`];
 }
 
 /**

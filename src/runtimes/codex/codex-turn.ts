@@ -259,9 +259,15 @@ export class CodexTurn {
 
   /** What had come before it is asked. */
   async #inputsGiven(): Promise<void> {
-    // Whoever waits for input has seen by then that some has come.
-    await immediate();
-    await this.#giving?.catch(() => undefined);
+    let given: Promise<unknown> | undefined;
+    for (;;) {
+      // Whoever waits for input has seen by then that some has come.
+      await immediate();
+      const giving = this.#giving;
+      if (giving === given) return;
+      await giving?.catch(() => undefined);
+      given = giving;
+    }
   }
 
   /** False where nothing more can come. */

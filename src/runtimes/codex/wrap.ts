@@ -11,6 +11,7 @@ import type {
   WrapRoute,
   WrapTools,
 } from "../../contract/wrap.ts";
+import { freeName } from "../../native/free-name.ts";
 import { CatalogFiles, NO_COMPACTION } from "./catalog.ts";
 import { fields, text, type Fields } from "./fields.ts";
 import { findCodex, type FoundCodex } from "./find.ts";
@@ -113,7 +114,7 @@ async function launch(surveyed: Surveyed, route: WrapRoute): Promise<WrapLaunch>
     model_provider: toml(id),
     ...(route.governs ? { model_catalog_json: toml(await catalogFile(surveyed)) } : {}),
     ...(route.compacts === true ? noCompaction() : {}),
-    ...(route.tools ? toolSettings(route.tools) : {}),
+    ...(route.tools ? toolSettings(route.tools, surveyed.setUp) : {}),
   };
   return {
     command: found.command,
@@ -155,9 +156,13 @@ function nameOf(name: string): string {
 }
 
 /** The host's own hooks and rules see each call: Codex need not ask its user, too. */
-function toolSettings({ name, command, args, env }: WrapTools): Record<string, string> {
+function toolSettings(
+  { name, command, args, env }: WrapTools,
+  { config }: CodexSetUp,
+): Record<string, string> {
+  const free = freeName(name, new Set(Object.keys(fields(config["mcp_servers"]))));
   const server = { command, args, env, default_tools_approval_mode: "approve" };
-  return { [`mcp_servers.${name}`]: toml(server) };
+  return { [`mcp_servers.${free}`]: toml(server) };
 }
 
 function noCompaction(): Record<string, string> {

@@ -83,4 +83,22 @@ for (const { name, protocol, tool, turn, announced } of PROGRAMS)
       assert.ok(result?.role === "toolResult" && !result.isError);
       assert.match(JSON.stringify(result.content), /green parrot/);
     });
+
+    if (name !== "Codex") return;
+    it("stand beside a server of its user's that has their name", async () => {
+      run.setCodex('[mcp_servers.pagurus]\nurl = "http://127.0.0.1:1/mcp"\nenabled = false');
+      let asked = false;
+      const beside = { ...tool, namespace: "mcp__pagurus_wire", arguments: { query: "harbour master" } };
+      script = () => {
+        if (asked) return { text: "A parrot." };
+        asked = true;
+        return { toolCalls: [{ id: "call_beside", ...beside }] };
+      };
+      const ended = await turn(run, 1, "Once more: what was it?");
+      assert.deepEqual([ended.code, ended.stdout.trim()], [0, "A parrot."]);
+      assert.match(
+        run.server.requests.findLast((request) => !isSummary(request))?.text ?? "",
+        /call_beside[^]*green parrot/,
+      );
+    });
   });

@@ -47,12 +47,14 @@ describe("input that joins a turn on Codex", () => {
   });
   afterEach(() => bench.remove());
 
-  it("is given to Codex before the result of the tool that ran when it came", async () => {
+  it("is given to Codex before the result of the tool that ran when it came, also behind other input", async () => {
     const { come, ...inputs } = mailbox();
     const outcome: ToolOutcome = { content: [{ type: "text", text: "noted" }], isError: false };
-    const call = (): Promise<ToolOutcome> => {
+    const call = async (): Promise<ToolOutcome> => {
       come();
-      return Promise.resolve(outcome);
+      await untilGiven(bench);
+      come();
+      return outcome;
     };
     let before: number | undefined;
     bench.codex.during = async (thread) => {
@@ -62,7 +64,7 @@ describe("input that joins a turn on Codex", () => {
     };
     const tools = { specs: [], fingerprint: "tools", call } as unknown as HarnessTurn["tools"];
     await bench.run({ more: { ...inputs, tools } });
-    assert.equal(before, 1);
+    assert.equal(before, 2);
   });
 
   async function steered(tell: (thread: string, turnId: string) => void): Promise<PlayedTurn> {

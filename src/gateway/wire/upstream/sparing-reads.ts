@@ -33,6 +33,8 @@ class Sparing {
 
   constructor(isCrowded: () => boolean) {
     const callback = (length: number): boolean => {
+      // Whoever hears of it may pause the connection at once.
+      this.#isWanted = true;
       const takesMore = this.#socket?.push(Buffer.from(BUFFER.subarray(0, length))) ?? false;
       if (takesMore && !this.#isNew && isCrowded() && this.#bringsLittle(length)) this.#rest();
       this.#isNew = false;
@@ -81,7 +83,6 @@ class Sparing {
 
   #rest(): void {
     this.#isResting = true;
-    this.#isWanted = true;
     if (this.#timer === undefined) this.#timer = setTimeout(() => this.#wake(), REST_MS);
     else this.#timer.refresh();
   }

@@ -82,11 +82,14 @@ export class WrapGovernor implements Governor {
     return this.#threads.current;
   }
 
-  /** Those of the turn that has made the call; the program may make it before its answer has ended. Undefined between turns. */
+  /**
+   * Those of the turn that has made the call. A program may make it before its answer has ended, and by an id of its own: it is
+   * of the one turn that there is then. Undefined between turns, and where it may be of several.
+   */
   toolsFor(callId: string): ToolSet | undefined {
-    const going = [...this.#conversations.values()].filter(({ turn }) => !turn.isOver).toReversed();
+    const going = [...this.#conversations.values()].filter(({ turn }) => !turn.isOver);
     const made = going.find(({ turn }) => turn.recorded.openCalls.has(callId));
-    return (made ?? going[0])?.turn.tools;
+    return (made ?? (going.length === 1 ? going[0] : undefined))?.turn.tools;
   }
 
   async main(

@@ -16,7 +16,10 @@ export const TOOLS_NAME = "pagurus";
 
 const NO_TURN: ToolOutcome = {
   content: [
-    { type: "text", text: "No turn of this conversation is followed now; answer without this tool." },
+    {
+      type: "text",
+      text: "No turn of this conversation is followed now, or several are; answer without this tool.",
+    },
   ],
   isError: true,
 };

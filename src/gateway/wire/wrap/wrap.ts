@@ -1,6 +1,6 @@
 /** A host, a gateway and a route for one program of the user's own, from its start to its end. */
 import { configFromValue, type LoadedConfig } from "../../../config/load.ts";
-import { PagurusError } from "../../../contract/errors.ts";
+import { PagurusError, toPagurusError } from "../../../contract/errors.ts";
 import type { Pagurus, PagurusOptions } from "../../../contract/host.ts";
 import type { WireApi } from "../../../contract/wire.ts";
 import type { WrappedProgram, WrapRoute } from "../../../contract/wrap.ts";
@@ -115,15 +115,20 @@ class Wrap implements OpenWrap {
   }
 
   async #serveTools(): Promise<ServedTools | undefined> {
-    const { sessionKey, agentId, program, id, serveTools } = this.#options;
+    const { sessionKey, agentId, program, id, serveTools, logger } = this.#options;
     const governor = this.#governor;
     const about = { runtime: `wire-${id}`, sessionKey, agentId, cwd: program.cwd };
     const tools = await this.#pagurus?.native.tools(about);
     if (!tools || tools.specs.length === 0) return undefined;
-    return serveTools(
-      wrapTools(tools, (callId) => governor?.toolsFor(callId)),
-      TOOLS_NAME,
-    );
+    const offered = wrapTools(tools, (callId) => governor?.toolsFor(callId));
+    try {
+      return await serveTools(offered, TOOLS_NAME);
+    } catch (error) {
+      // The conversation goes on without them.
+      logger.warn("engine's tools not offered", { runtime: about.runtime, code: toPagurusError(error).code });
+      this.#tell(`The engine's tools were not offered: ${toPagurusError(error).message}`);
+      return undefined;
+    }
   }
 
   /** Checked as a file is. Throws `config_invalid`. */

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { WrappedProgram } from "../../../../src/contract/wrap.ts";
+import { readUserSettings } from "../../../../src/runtimes/claude/wrap-settings.ts";
 import { claudeWrap } from "../../../../src/runtimes/claude/wrap.ts";
 
 const ROUTE = {
@@ -18,7 +19,7 @@ describe("the user's own Claude Code, as it is set up", () => {
 
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), "pagurus-wrap-claude-"));
-    for (const name of ["work", "work/.claude", "config"]) mkdirSync(join(root, name));
+    for (const name of ["work", "work/.claude", "config", "etc"]) mkdirSync(join(root, name));
     writeFileSync(join(root, "claude"), "#!/bin/sh\n", { mode: 0o755 });
   });
   afterEach(() => rmSync(root, { recursive: true, force: true }));
@@ -103,6 +104,17 @@ describe("the user's own Claude Code, as it is set up", () => {
     });
     assert.equal(allowed, "--allowedTools=mcp__pagurus");
     assert.deepEqual(rest, ["--mcp-config", "mine.json", "-p", "Hello."]);
+    write("config/.claude.json", { mcpServers: { pagurus: { command: "mine" } } });
+    const beside = (await (await survey(KEY)).launch({ ...ROUTE, tools })).args;
+    assert.equal(beside[1], "--allowedTools=mcp__pagurus_wire", "the user's own server keeps its name");
+  });
+
+  it("is known to have the MCP servers of an organisation only", () => {
+    const request = { args: [], env: { CLAUDE_CONFIG_DIR: join(root, "config") }, cwd: root };
+    const managed = join(root, "etc", "managed-settings.json");
+    assert.equal(readUserSettings(request, managed).hasManagedServers, false);
+    write("etc/managed-mcp.json", {});
+    assert.equal(readUserSettings(request, managed).hasManagedServers, true);
   });
 
   it("is told by a file of settings where the user's settings would go before the environment", async () => {

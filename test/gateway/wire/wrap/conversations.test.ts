@@ -54,6 +54,7 @@ describe("conversations of the user's own program", () => {
     const programs = ["1", "2"].map((id) => new Played(bench, [], { threadId: `thread-${id}` }));
     const asked = await Promise.all(programs.map((program, index) => program.asks(user(`Berth ${index}?`))));
     assert.deepEqual(asked, [["user: Berth 0?"], ["user: Berth 1?"]]);
+    assert.equal(bench.governor.toolsFor("unknown"), undefined, "a call that may be of either is of none");
     for (const [index, program] of programs.entries()) await program.isAnswered(answer(`Free ${index}.`));
     const other = bench.governor.sessionKey;
     assert.notEqual(other, "work");
