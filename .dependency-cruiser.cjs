@@ -1,20 +1,22 @@
-// Layer rules of docs/architecture/rooms.md. Needs dependency-cruiser 18 and @swc/core 1: without a parser for
+// Layer rules of docs/architecture/layers.md. Needs dependency-cruiser 18 and @swc/core 1: without a parser for
 // TypeScript it cruises 0 modules and succeeds, so scripts/lint.ts checks summary.totalCruised.
 // The files at the root (app.ts and the public entries index.ts, contract.ts, plugin-sdk/) may import any room.
+// Every room may import data/.
 const only = (room, allowed) => ({
   name: `${room.replace(/\W+/g, "-")}-imports`,
   severity: "error",
   from: { path: `^src/${room}/` },
-  to: { path: "^src/", pathNot: [`^src/${room}/`, ...allowed.map((name) => `^src/${name}/`)] },
+  to: { path: "^src/", pathNot: [`^src/${room}/`, "^src/data/", ...allowed.map((name) => `^src/${name}/`)] },
 });
 
-const ROOMS =
-  "contract platform tokens responses native rpc config session compaction model tool mcp skill engines memories runtimes plugin turn doctor command gateway testkit cli plugin-sdk".split(
+const LAYERS =
+  "data contract platform tokens responses native rpc config session importers compaction model tool mcp skill engines memories runtimes plugin turn doctor command gateway acp-server testkit cli plugin-sdk".split(
     " ",
   );
 
 module.exports = {
   forbidden: [
+    only("data", []),
     only("contract", []),
     only("platform", ["contract"]),
     only("tokens", ["contract"]),
@@ -22,7 +24,8 @@ module.exports = {
     only("native", ["contract"]),
     only("rpc", ["contract", "platform"]),
     only("config", ["contract", "platform"]),
-    only("session", ["contract", "platform", "tokens", "responses"]),
+    only("session", ["contract", "platform", "tokens"]),
+    only("importers", ["contract", "platform", "tokens", "responses", "config", "session"]),
     only("compaction", ["contract", "platform", "tokens"]),
     only("model", ["contract", "platform", "tokens", "config", "compaction"]),
     only("tool", ["contract", "platform", "tokens", "config"]),
@@ -48,7 +51,7 @@ module.exports = {
       "compaction",
       "plugin",
     ]),
-    only("doctor", ["contract", "platform", "config", "session", "model", "plugin"]),
+    only("doctor", ["contract", "platform", "config", "session", "importers", "model", "plugin"]),
     only("command", ["contract", "platform", "config", "session", "turn", "doctor", "plugin"]),
     only("gateway", [
       "contract",
@@ -63,14 +66,25 @@ module.exports = {
       "turn",
       "command",
     ]),
-    only("testkit", ["contract", "platform", "tokens"]),
+    only("acp-server", [
+      "contract",
+      "platform",
+      "tokens",
+      "rpc",
+      "config",
+      "session",
+      "model",
+      "turn",
+      "command",
+    ]),
+    only("testkit", ["contract", "platform", "tokens", "plugin"]),
     // The command line is a client of app.ts: it never reaches into sessions and turns by itself.
     {
       ...only("cli", []),
       to: {
         path: "^src/",
         pathNot: [
-          "^src/(cli|contract|platform|config|model|tool|plugin|command|doctor|testkit|gateway)/",
+          "^src/(cli|data|contract|platform|config|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server)/",
           "^src/app\\.ts$",
         ],
       },
@@ -81,14 +95,14 @@ module.exports = {
       severity: "error",
       from: { path: "^src/(engines|runtimes|memories)/([^/]+)/" },
       to: {
-        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|doctor|plugin)/",
+        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|acp-server|doctor|plugin)/",
         pathNot: "^src/$1/$2/",
       },
     },
     {
       name: "every-room-has-a-rule",
       severity: "error",
-      from: { path: "^src/[^/]+/", pathNot: `^src/(${ROOMS.join("|")})/` },
+      from: { path: "^src/[^/]+/", pathNot: `^src/(${LAYERS.join("|")})/` },
       to: { path: "^src/" },
     },
     {
@@ -120,6 +134,13 @@ module.exports = {
       severity: "error",
       from: { path: "^src/", pathNot: ["^src/(app|bundled)\\.ts$", "^src/(engines|runtimes|memories)/"] },
       to: { path: "^src/(engines|runtimes|memories)/" },
+    },
+    {
+      name: "importers-are-loaded-when-asked-for",
+      comment: "No turn needs them. What imports them statically is itself loaded by its command.",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/(importers|doctor|cli/doctor)/" },
+      to: { path: "^src/importers/", dynamic: false },
     },
     {
       name: "nobody-imports-the-command-line",

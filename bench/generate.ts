@@ -164,15 +164,15 @@ function turn(writer: Writer, calls: number): AgentMessage[] {
 }
 
 /**
- * A transcript of exactly so many messages, 1.6 KB each in the mean; every tool call is followed by its result, and
- * an odd number ends with a user's input that waits for its answer.
+ * A transcript of exactly so many messages, 1.6 KB each on average; every tool call is followed by its result, and an odd
+ * number ends with an unanswered user's input.
  */
 export function generateTranscript({ seed, messages }: TranscriptOptions): AgentMessage[] {
   const writer = new Writer(seed);
   const transcript: AgentMessage[] = [];
   while (messages - transcript.length >= 2) {
-    const room = Math.floor((messages - transcript.length - 2) / 2);
-    transcript.push(...turn(writer, Math.min(room, 1 + writer.below(3))));
+    const pairs = Math.floor((messages - transcript.length - 2) / 2);
+    transcript.push(...turn(writer, Math.min(pairs, 1 + writer.below(3))));
   }
   if (transcript.length < messages) {
     transcript.push({ role: "user", content: writer.prose(writer.size(MEAN.user)) });

@@ -1,16 +1,16 @@
-/** The shape of every benchmark's result, and how people read it. */
+/** The shape of every benchmark's result, and its table for people. */
 import { availableParallelism, cpus, totalmem } from "node:os";
 
 export interface BenchRow {
-  /** What was measured, in words. */
+  /** What was measured, as text. */
   measure: string;
   value: number;
   unit: string;
-  /** The same measured on something a reader knows. */
+  /** The same measure of a known peer. */
   peer?: { name: string; value: number };
   /** Ours divided by the peer's. */
   ratio?: number;
-  /** In words: `>= 50`. */
+  /** As text: `>= 50`. */
   target?: string;
   /** Whether the target is met; absent without one. */
   ok?: boolean;
@@ -26,9 +26,9 @@ export interface BenchOptions {
 }
 
 export interface Benchmark {
-  /** Names of what can be run alone. */
+  /** Names of the parts that can be run alone. */
   parts?: readonly string[];
-  /** Throws where a part that can be judged has nothing to be measured on. */
+  /** Throws where a part with a target has nothing to measure. */
   run(options: BenchOptions): Promise<BenchRow[]>;
 }
 

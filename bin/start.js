@@ -10,15 +10,40 @@ const os = require("node:os");
 const path = require("node:path");
 const { pathToFileURL } = require("node:url");
 
-/** Compiled code is kept per user, not in the shared temporary folder that is node's default. */
+/** A folder that only this user can enter and change; false where that cannot be had. */
+function makePrivate(folder) {
+  try {
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (process.platform === "win32") return true;
+    const stat = fs.lstatSync(folder);
+    if (!stat.isDirectory() || stat.uid !== process.getuid()) return false;
+    if ((stat.mode & 0o777) !== 0o700) fs.chmodSync(folder, 0o700);
+    return true;
+  } catch {
+    // Read-only, or of somebody else: nothing is cached.
+    return false;
+  }
+}
+
+/**
+ * Compiled code is kept per user, not in the shared temporary folder that is node's default, and where no other user can
+ * replace it, whatever the umask.
+ */
 function enableCompileCache() {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return;
   const base =
     process.env.XDG_CACHE_HOME ||
     (process.platform === "win32" && process.env.LOCALAPPDATA) ||
     path.join(os.homedir(), ".cache");
+  const own = path.join(base, "pagurus");
+  const folder = path.join(own, "compile-cache");
+  if (!makePrivate(own) || !makePrivate(folder)) return;
+  const umask = process.umask(0o077);
   // Reports failure as a status, and then nothing is cached.
-  module_.enableCompileCache(path.join(base, "pagurus", "compile-cache"));
+  module_.enableCompileCache(folder);
+  process.umask(umask);
+  // Its files are written at the very end.
+  process.on("exit", () => process.umask(0o077));
 }
 
 /** Early releases of Node 24 warn about type stripping and node:sqlite; every other warning stays. */

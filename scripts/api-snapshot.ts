@@ -4,7 +4,7 @@
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT, runCommand } from "./command.ts";
 import { filesUnder } from "./source-files.ts";
@@ -34,7 +34,10 @@ async function emitContract(root: string): Promise<Map<string, string>> {
     if (result.code !== 0) throw new Error(`The contract does not compile:\n${result.stdout}`);
     const folder = `${out}/`;
     return new Map(
-      filesUnder(folder, "d", ".d.ts").map((file) => [basename(file), readFileSync(join(out, file), "utf8")]),
+      filesUnder(folder, "d", ".d.ts").map((file) => [
+        file.replace(/^d\//, ""),
+        readFileSync(join(out, file), "utf8"),
+      ]),
     );
   } finally {
     rmSync(out, { recursive: true, force: true });
@@ -44,7 +47,7 @@ async function emitContract(root: string): Promise<Map<string, string>> {
 function committed(root: string): Map<string, string> {
   return new Map(
     filesUnder(root, SNAPSHOT, ".d.ts").map((file) => [
-      basename(file),
+      file.slice(SNAPSHOT.length + 1),
       readFileSync(join(root, file), "utf8"),
     ]),
   );
@@ -70,7 +73,10 @@ async function writeSnapshot(root: string): Promise<number> {
   const now = await emitContract(root);
   rmSync(join(root, SNAPSHOT), { recursive: true, force: true });
   mkdirSync(join(root, SNAPSHOT), { recursive: true });
-  for (const [name, text] of now) writeFileSync(join(root, SNAPSHOT, name), text);
+  for (const [name, text] of now) {
+    mkdirSync(dirname(join(root, SNAPSHOT, name)), { recursive: true });
+    writeFileSync(join(root, SNAPSHOT, name), text);
+  }
   return now.size;
 }
 

@@ -1,13 +1,13 @@
 /**
  * `npm run build`: `dist/`, with the JavaScript of `src/` by rolldown and its declarations by tsc.
  *
- * The modules are put together into one file for each entry and for each set of modules that several of them share
- * (`dist/chunks/`): `import "pagurus"` takes 25 ms in place of 149. It is one build, so each module, and with it each
+ * The modules are bundled into one file for each entry and for each set of modules that several of them share
+ * (`dist/chunks/`): `import "pagurus"` takes 25 ms instead of 149. It is one build, so each module, and with it each
  * class and registry, exists once, whichever entries a process loads. `import()` stays lazy; packages stay outside. Names
  * and lines stay readable in stack traces, so there are no source maps.
  *
- * A module may reach a file beside it: `import.meta.url` is, in the build too, the URL that the module would have alone
- * (`src/a/b.ts` -> `dist/a/b.js`). A module that is so reached, as a thread or for a resolution, is named in `INTERNAL`;
+ * A module may load a neighbouring file: `import.meta.url` is, in the build too, the URL that the unbundled module would have
+ * (`src/a/b.ts` -> `dist/a/b.js`). A module that is loaded this way, as a thread or a resolution hook, is listed in `INTERNAL`;
  * the build fails for one that is not.
  */
 import { existsSync, readFileSync, rmSync } from "node:fs";
@@ -25,24 +25,30 @@ import { filesUnder } from "./source-files.ts";
 
 /** What package.json exports. */
 export const PUBLIC = ["index", "contract", "plugin-sdk/index", "testkit/index"];
-/** What `bin/start.js`, a thread or a resolution hook loads by its path. */
-const INTERNAL = ["cli/main", "engines/lossless/store/worker", "plugin/compat/sdk"];
+/** Modules that `bin/start.js`, a thread or a resolution hook loads by path. */
+const INTERNAL = [
+  "cli/main",
+  "cli/engines/suite-process",
+  "engines/lossless/store/worker",
+  "plugin/compat/sdk",
+  "plugin/compat/sdk-stubs",
+];
 
-/** What a turn loads, part after part; see `startGroups`. */
+/** The modules that a turn loads, in order; see `startGroups`. */
 const START: Record<string, readonly string[]> = {
   version: ["cli/main"],
   contract: ["contract", "plugin-sdk/index", "plugin/compat/sdk"],
   store: ["engines/lossless/store/worker"],
-  command: ["cli/process"],
-  run: ["cli/run"],
+  command: ["cli/cli-process"],
+  run: ["cli/run/run-work"],
   host: ["app"],
-  lossless: ["engines/lossless/engine"],
+  lossless: ["engines/lossless/lossless-engine"],
 };
 
 const OWN_URL = "import.meta.url";
 const MARK = /__OWN_URL__\("([^"]+)"\)/g;
 
-/** Throws when a compiler fails or an entry was not made. Answers how many files of JavaScript there are. */
+/** Builds `dist/`. Returns the number of JavaScript files. Throws when a compiler fails or an entry is missing. */
 export async function build(): Promise<number> {
   rmSync(join(ROOT, "dist"), { recursive: true, force: true });
   await Promise.all([declare(), bundle(true)]);
@@ -71,7 +77,7 @@ async function declare(): Promise<void> {
   if (result.code !== 0) throw new Error(`tsc failed:\n${result.stdout}${result.stderr}`);
 }
 
-/** The files of JavaScript, also on the disk where asked. */
+/** Bundles the JavaScript files; optionally writes them to disk. */
 export async function bundle(write: boolean): Promise<OutputChunk[]> {
   const built = await rolldown({
     cwd: ROOT,
@@ -79,7 +85,7 @@ export async function bundle(write: boolean): Promise<OutputChunk[]> {
     platform: "node",
     external: /^[^./]/,
     plugins: [keepOwnUrls],
-    // An entry exports what its source does, and nothing that a chunk would like to share.
+    // An entry exports what its source does, and nothing for the chunks.
     preserveEntrySignatures: "strict",
     tsconfig: false,
     checks: { ineffectiveDynamicImport: false },
@@ -107,9 +113,9 @@ export async function bundle(write: boolean): Promise<OutputChunk[]> {
 }
 
 /**
- * What the entries and each of the many `import()`s share would be a file for each set of them. What a turn loads is cut
- * by `START` alone: one file for each set of these that needs a module. Larger sets go first, for a group takes what its
- * modules import along.
+ * Chunk groups for a turn's start. By default the entries and the many `import()`s would get one chunk for each set of them that
+ * shares a module. The modules that a turn loads are split by `START` alone: one file for each set of these that needs a module.
+ * Larger sets have priority, because a group includes what its modules import.
  */
 function startGroups(): CodeSplittingGroup[] {
   const reached = new Map<string, ReadonlySet<string>>();
@@ -131,7 +137,7 @@ function startGroups(): CodeSplittingGroup[] {
   }));
 }
 
-/** The modules that these import at once, at any depth, and they themselves. */
+/** These modules and all that they import statically, at any depth. */
 function reachable(roots: readonly string[], context: ChunkingContext): ReadonlySet<string> {
   const seen = new Set(roots.map((root) => join(ROOT, "src", `${root}.ts`)));
   for (const id of seen)
@@ -139,7 +145,7 @@ function reachable(roots: readonly string[], context: ChunkingContext): Readonly
   return seen;
 }
 
-/** Modules share files, and their own URL must not be the file's. */
+/** Keeps each module's own `import.meta.url`, which would otherwise be the URL of the shared file. */
 const keepOwnUrls: Plugin = {
   name: "own-urls",
   transform: {

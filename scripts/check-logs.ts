@@ -1,6 +1,6 @@
 /**
- * House check: a log line holds ids, counts, durations and codes, never what was said or a secret. Syntactic, over
- * `src/`: it looks at the names that a call on something called `log` or `logger` passes on.
+ * House check: a log line has ids, counts, durations and codes, never content or secrets. Syntactic, over `src/`:
+ * checks the names in the arguments of a call on something called `log` or `logger`.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ type Node = { type: string; span?: { start: number; end: number }; [key: string]
 
 const LEVELS = new Set(["trace", "debug", "info", "warn", "error", "fatal"]);
 
-/** A name whose last word is one of these stands for something said, sent or secret. */
+/** Last words of names whose values are content or secrets. */
 const FORBIDDEN = new Set(
   (
     "prompt prompts content contents text texts message messages system arguments args argv params header headers " +
@@ -26,9 +26,9 @@ const FORBIDDEN = new Set(
     "stdout stderr secret secrets password token authorization cookie cookies credential credentials apikey bearer"
   ).split(" "),
 );
-/** `key` is a secret unless the word before it says which harmless key. */
+/** Words that make a name ending in `key` harmless. */
 const HARMLESS_KEYS = new Set(["session", "config", "advancement", "idempotency", "cache"]);
-/** Calls that turn words into a number or a hash. */
+/** Calls that turn content into a number or a hash. */
 const REDUCERS =
   /(count|hash|length|size|bytes?|tokens|estimate|fingerprint|indexOf|includes|startsWith|endsWith)$/i;
 const COMPARISONS = new Set(["==", "===", "!=", "!==", "<", "<=", ">", ">=", "in", "instanceof"]);
@@ -81,7 +81,7 @@ function unwrap(node: Node | undefined): Node | undefined {
   return inner;
 }
 
-/** What of `node`'s value would reach the log and must not; each as a phrase. */
+/** Phrases for the parts of `node`'s value that must not be logged. */
 function leaks(node: Node | undefined): string[] {
   const value = unwrap(node);
   if (!value) return [];

@@ -1,6 +1,6 @@
 /**
  * `npm run package:check`: packs the package, checks its entries, installs it with its production dependencies in
- * an empty folder and runs it there: a turn, and what of the build is reached by a file's path. Fails above the size
+ * an empty folder and runs it there: a turn, and the parts of the build that are loaded by path. Fails above the size
  * limit.
  */
 import assert from "node:assert/strict";
@@ -25,7 +25,7 @@ async function must(
   return result.stdout;
 }
 
-/** Bytes of the files under a folder, as they take up the disk's blocks. */
+/** Disk usage of a folder, bytes. */
 function diskBytes(folder: string): number {
   let total = 0;
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
@@ -48,7 +48,7 @@ async function pack(into: string): Promise<string> {
   return join(into, first.filename);
 }
 
-/** Installs from the cache where it can; the network is asked for what is missing there. */
+/** Installs from npm's cache, and from the network what the cache lacks. */
 async function install(tarball: string, folder: string): Promise<void> {
   mkdirSync(folder);
   writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "installed", private: true }));
@@ -76,12 +76,16 @@ async function main(): Promise<void> {
     await install(tarball, installed);
     const launcher = join(installed, "node_modules/pagurus/bin/pagurus.js");
     const env = { ...process.env, PAGURUS_HOME: join(folder, "home"), XDG_CACHE_HOME: join(folder, "cache") };
-    const said = await must("pagurus --version", process.execPath, [launcher, "--version"], {
+    const printed = await must("pagurus --version", process.execPath, [launcher, "--version"], {
       cwd: folder,
       env,
     });
     const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string };
-    assert.equal(said.trim(), version, "The installed command line names another version than package.json.");
+    assert.equal(
+      printed.trim(),
+      version,
+      "The installed command line names another version than package.json.",
+    );
     await must("pagurus --help", process.execPath, [launcher, "--help"], { cwd: folder, env });
     await importEntries(installed);
     await useCommands(launcher, installed, env);
@@ -93,7 +97,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** The public entries load from outside, as a user's program would load them, and are parts of one program. */
+/** Checks that the public entries load as in a user's program, and share their modules. */
 async function importEntries(installed: string): Promise<void> {
   const program = `
 import assert from "node:assert/strict";
@@ -113,7 +117,7 @@ await assert.rejects(host.createPagurus({ config: { plugins: 1 } }), contract.Pa
   });
 }
 
-/** A linked plugin; its command says whether it got the host's own classes and helpers. */
+/** A linked plugin whose command checks that it got the host's own classes and helpers. */
 function writePlugin(folder: string, id: string, extra: string): string {
   mkdirSync(folder);
   const manifest = { id, configSchema: { type: "object" } };
@@ -139,7 +143,7 @@ export default definePluginEntry({
   return folder;
 }
 
-/** What reaches a file of the build by its path: the thread of the lossless store, the names of OpenClaw. */
+/** Runs what loads a file of the build by its path: the thread of the lossless store, the import names of OpenClaw. */
 async function useCommands(launcher: string, installed: string, env: NodeJS.ProcessEnv): Promise<void> {
   const home = env["PAGURUS_HOME"] ?? "";
   const paths = [

@@ -9,7 +9,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
 import { parseArgs } from "node:util";
-import { CODEX_VERSION } from "../src/runtimes/codex/version.ts";
+import { CODEX_VERSION } from "../src/runtimes/codex/codex-version.ts";
 import { codexBinary } from "../test/real/codex-binary.ts";
 import { ROOT, runCommand } from "./command.ts";
 import { filesUnder } from "./source-files.ts";

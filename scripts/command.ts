@@ -15,9 +15,9 @@ export interface CommandResult {
 export interface CommandOptions {
   cwd?: string;
   env?: NodeJS.ProcessEnv;
-  /** `inherit` shows the output as it comes and returns none. Default `capture`. */
+  /** `inherit` passes the output through and returns none. Default `capture`. */
   output?: "capture" | "inherit";
-  /** Milliseconds; then the program and its children are killed and the code is 124. */
+  /** Timeout, ms; then the program and its children are killed and the code is 124. */
   deadlineMs?: number;
 }
 
@@ -33,7 +33,7 @@ export function runCommand(
       cwd: options.cwd ?? ROOT,
       env: options.env ?? process.env,
       stdio: ["ignore", capture ? "pipe" : "inherit", capture ? "pipe" : "inherit"],
-      // A group of its own only where it may have to be killed as a whole: Ctrl-C reaches the others by itself.
+      // Own process group only with a timeout, to kill it as a whole; without one Ctrl-C reaches the child directly.
       detached: options.deadlineMs !== undefined,
     });
     const stdout: Buffer[] = [];
@@ -56,7 +56,7 @@ export function runCommand(
   });
 }
 
-/** Ends a detached child's whole group at the deadline, or when this process is told to stop. */
+/** Kills a detached child's whole group at the deadline, or when this process gets a signal to stop. */
 function guardGroup(pid: number | undefined, deadlineMs: number): { release(): void; expired(): boolean } {
   let expired = false;
   const kill = (): void => {

@@ -1,9 +1,10 @@
 /**
  * What the engine, memory and hook contracts declare, read from their source: a tree of shapes, and a row for every
- * member and field that somebody has to call, set or read.
+ * member and field that has to be called, set or read.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { filesUnder } from "./source-files.ts";
 import { parseSync } from "@swc/core";
 
 type Node = { type: string; [key: string]: unknown };
@@ -18,7 +19,7 @@ type Shape =
 
 export type Surface = "engine" | "memory" | "hooks";
 
-/** `call`: the host calls it. `answer`: an engine calls it and gets an answer. `set`, `read`: by the host. */
+/** `call`: the host calls it. `answer`: an engine calls it and gets a result. `set`, `read`: by the host. */
 export type Wanted = "call" | "answer" | "set" | "read";
 
 export interface DeclaredRow {
@@ -30,12 +31,12 @@ export interface DeclaredRow {
 
 export interface Declared {
   rows: DeclaredRow[];
-  /** The row that a recorded path stands for; undefined for what the contract does not declare. */
+  /** The row of a recorded path; undefined for what the contract does not declare. */
   locate(surface: Surface, path: string): string | undefined;
 }
 
 const FILES = ["engine", "engine-params", "engine-compaction", "runtime-context", "memory", "hooks"];
-/** Of the other files of the contract only these matter here. */
+/** The files of the contract that are read here. */
 const MORE: Record<string, readonly string[]> = { transcript: ["TranscriptCursor"], model: ["LlmComplete"] };
 /** Listed once, not at every member that has them. */
 const SHARED = new Map<string, Surface>([
@@ -77,10 +78,11 @@ class Reader {
     }
   }
 
-  /** Throws when the contract has no such type: then this script has to follow. */
+  /** Throws when the contract has no such type: then this script needs an update. */
   named(name: string): Shape {
     const declaration = this.#declared.get(name);
-    if (!declaration) throw new Error(`The contract declares no ${name}; mend scripts/contract-declared.ts.`);
+    if (!declaration)
+      throw new Error(`The contract declares no ${name}; update scripts/contract-declared.ts.`);
     return this.#declaration(declaration);
   }
 
@@ -144,7 +146,7 @@ class Reader {
     }
   }
 
-  /** Parts of a union are different answers to one question: their fields are listed together. */
+  /** Parts of a union are alternatives: their fields are listed together. */
   #together(types: readonly Node[]): Shape {
     const parts = types
       .filter((part) => !(part.type === "TsKeywordType" && NOTHING.has(String(part["kind"]))))
@@ -162,20 +164,20 @@ function merge(fields: Map<string, Shape>, shape: Shape): void {
   for (const [name, field] of shape.fields) fields.set(name, field);
 }
 
-type Direction = "given" | "answered";
+type Direction = "passed" | "answered";
 
 function flip(direction: Direction): Direction {
-  return direction === "given" ? "answered" : "given";
+  return direction === "passed" ? "answered" : "passed";
 }
 
-/** Rows of everything below a shape. `direction`: who hands it over, the host (`given`) or the engine. */
+/** Rows of everything below a shape. `direction`: who passes it, the host (`passed`) or the engine (`answered`). */
 function rowsOf(surface: Surface, id: string, shape: Shape, direction: Direction): DeclaredRow[] {
   const row = (at: string, wanted: Wanted): DeclaredRow => ({ surface, id: at, wanted });
   switch (shape.kind) {
     case "object":
       return [...shape.fields].flatMap(([name, field]) => {
         const at = fieldId(id, name);
-        const own: Wanted = direction === "given" ? "set" : "read";
+        const own: Wanted = direction === "passed" ? "set" : "read";
         const rows = rowsOf(surface, at, field, direction);
         return field.kind === "function" ? rows : [row(at, own), ...rows];
       });
@@ -185,7 +187,7 @@ function rowsOf(surface: Surface, id: string, shape: Shape, direction: Direction
       return rowsOf(surface, `${id}[]`, shape.item, direction);
     case "function":
       return [
-        row(id, direction === "given" ? "answer" : "call"),
+        row(id, direction === "passed" ? "answer" : "call"),
         ...shape.params.flatMap((param) => {
           const at = `${id}(${param.name})`;
           const own = direction === "answered" && param.shape.kind === "leaf" ? [row(at, "set")] : [];
@@ -224,7 +226,7 @@ function withFactory(shape: Shape, factory: Shape): Shape {
   return { kind: "object", fields };
 }
 
-/** The answer of a factory is the engine itself, which has rows of its own. */
+/** A factory returns the engine itself, which has its own rows. */
 function factoryOf(reader: Reader, name: string): Shape {
   const shape = reader.named(name);
   return shape.kind === "function" ? { ...shape, answer: LEAF } : shape;
@@ -232,7 +234,9 @@ function factoryOf(reader: Reader, name: string): Shape {
 
 export function declaredContract(root: string): Declared {
   const reader = new Reader();
-  const path = (name: string): string => join(root, "src/contract", `${name}.ts`);
+  const files = filesUnder(root, "src/contract", ".ts");
+  const path = (name: string): string =>
+    join(root, files.find((file) => file.endsWith(`/${name}.ts`)) ?? `src/contract/${name}.ts`);
   for (const name of FILES) reader.add(path(name));
   for (const [name, only] of Object.entries(MORE)) reader.add(path(name), only);
   const roots: Record<Surface, Shape> = {
@@ -242,7 +246,7 @@ export function declaredContract(root: string): Declared {
   };
   const surfaces: Surface[] = ["engine", "memory", "hooks"];
   const rows = surfaces.flatMap((surface) => rowsOf(surface, "", roots[surface], "answered"));
-  for (const [name, surface] of SHARED) rows.push(...rowsOf(surface, name, reader.named(name), "given"));
+  for (const [name, surface] of SHARED) rows.push(...rowsOf(surface, name, reader.named(name), "passed"));
   return {
     rows,
     locate: (surface, recorded) => locate(recorded, roots[surface], (name) => reader.named(name)),

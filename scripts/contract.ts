@@ -9,11 +9,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { ContractRecord } from "../test/testkit/recorder.ts";
-import { ROOT, runCommand } from "./command.ts";
+import { ROOT } from "./command.ts";
 import { declaredContract, type Declared, type DeclaredRow } from "./contract-declared.ts";
 import { filesUnder } from "./source-files.ts";
+import { runTestJob, type TestOutcome } from "./test-job.ts";
 
-const DEADLINE_MS = 15 * 60_000;
+/** Timeout without any test that starts or ends, ms. */
+const STALL_MS = 5 * 60_000;
 const FOLDER = "test/turn";
 
 interface Row extends DeclaredRow {
@@ -22,8 +24,8 @@ interface Row extends DeclaredRow {
 
 interface TestRun {
   records: ContractRecord[];
-  code: number;
-  output: string;
+  /** Lines about tests that failed, their names last; none where all passed. */
+  failures: string[];
 }
 
 function defaultFiles(): string[] {
@@ -34,30 +36,43 @@ async function runTests(files: readonly string[]): Promise<TestRun> {
   const folder = mkdtempSync(join(tmpdir(), "pagurus-contract-"));
   // Files that start processes share nothing with each other; the others run in one process, as in `npm test`.
   const isolated = files.some((file) => file.endsWith(".process.test.ts"));
-  const flags = isolated ? ["--test-concurrency=2"] : ["--test-isolation=none"];
+  const jobs = isolated
+    ? files.map((file) => ({ title: file, files: [file] }))
+    : [{ title: "tests of the contract", files: [...files] }];
+  const env = { ...process.env, PAGURUS_CONTRACT_RECORD: folder };
   try {
-    const { code, stdout } = await runCommand(
-      process.execPath,
-      ["--test", ...flags, "--test-reporter=dot", ...files],
-      { env: { ...process.env, PAGURUS_CONTRACT_RECORD: folder }, deadlineMs: DEADLINE_MS },
-    );
+    const outcomes: TestOutcome[] = [];
+    for (const job of jobs) {
+      const outcome = await runTestJob(job, { flags: [], env, stallMs: STALL_MS });
+      outcomes.push(outcome);
+      if (outcome.interrupted) break;
+    }
     const records = readdirSync(folder).flatMap((name) =>
       readFileSync(join(folder, name), "utf8")
         .split("\n")
         .filter((line) => line !== "")
         .map((line) => JSON.parse(line) as ContractRecord),
     );
-    return { records, code, output: stdout };
+    return { records, failures: outcomes.flatMap(failuresOf) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The failed tests of a job, each with its output above, and the reason where the job did not end well. */
+function failuresOf({ failures, problem, output }: TestOutcome): string[] {
+  const all = [
+    ...failures.map((failure) => `failed: ${failure}`),
+    ...(problem === undefined ? [] : [problem]),
+  ];
+  return all.length === 0 ? [] : [output.trim(), ...all];
 }
 
 /** Each declared row with the first record that proves it. */
 function proven(declared: Declared, records: readonly ContractRecord[]): Row[] {
   const found = new Map<string, ContractRecord[]>();
   for (const record of records) {
-    // Plugins register engines and memories too; what they record is the same surface.
+    // Engines and memories of plugins record on the same surface.
     const id = declared.locate(record.surface, record.path);
     const key = `${record.surface} ${id} ${record.event}`;
     if (id !== undefined) found.set(key, [...(found.get(key) ?? []), record]);
@@ -97,10 +112,14 @@ async function main(): Promise<void> {
   const run = await runTests(positionals.length > 0 ? positionals : defaultFiles());
   const rows = proven(declaredContract(ROOT), run.records);
   const gaps = rows.filter(({ proof }) => !proof);
-  process.exitCode = gaps.length === 0 && run.code === 0 ? 0 : 1;
+  process.exitCode = gaps.length === 0 && run.failures.length === 0 ? 0 : 1;
   if (values.json) {
     console.log(
-      JSON.stringify({ rows, gaps: gaps.map(({ id }) => id), testsPassed: run.code === 0 }, null, 2),
+      JSON.stringify(
+        { rows, gaps: gaps.map(({ id }) => id), testsPassed: run.failures.length === 0 },
+        null,
+        2,
+      ),
     );
     return;
   }
@@ -108,12 +127,12 @@ async function main(): Promise<void> {
     console.log(`\n# ${surface}`);
     printTable(rows.filter((row) => row.surface === surface));
   }
-  if (run.code !== 0) console.log(`\nThe tests ended with code ${run.code}:\n${run.output.trim()}`);
   if (gaps.length > 0) console.log("\nOnly declared:");
   for (const { surface, id, wanted } of gaps) console.log(`  ${surface}: ${id} (${wanted})`);
   console.log(
     `\n${rows.length - gaps.length} of ${rows.length} members and fields proven, ${gaps.length} only declared`,
   );
+  for (const line of run.failures) console.log(line);
 }
 
 await main();

@@ -1,20 +1,20 @@
 /**
  * `node scripts/foreign-engines.ts [folder…]`: runs installed plugins, as they are, through 50 turns with tool calls and
  * two compactions on the embedded runtime, and prints what each got and used. Without arguments: the folders that
- * `PAGURUS_FOREIGN_ENGINES` names (separated as in PATH), and the small engines of the tests. Half of the turns are in
- * one process and half in another, so that the engine meets a session with a history. Exit code 1 where one fails.
+ * `PAGURUS_FOREIGN_ENGINES` names (separated as in PATH), and the small engines of the tests. Half of the turns run in
+ * one process and half in another, so that the engine opens a session with a history. Exit code 1 where one fails.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import type { ForeignReport } from "../test/plugin/foreign-engines/session.ts";
 import { runCommand } from "./command.ts";
 
 const TURNS = 50;
 const HALF = TURNS / 2;
-/** Longest for half of the turns. */
+/** Timeout for half of the turns. */
 const DEADLINE_MS = 300_000;
 const MARK = "report: ";
 
@@ -27,7 +27,7 @@ interface HalfReport extends ForeignReport {
 
 async function runPlugin(folder: string): Promise<boolean> {
   const root = mkdtempSync(join(tmpdir(), "pagurus-foreign-"));
-  // What an engine keeps beside the host's home is temporary, too.
+  // Files that an engine keeps outside the host's home are temporary, too.
   const env = { ...process.env, HOME: root, OPENCLAW_STATE_DIR: join(root, "openclaw") };
   try {
     const halves: HalfReport[] = [];
@@ -57,8 +57,8 @@ async function runHalf(firstTurn: number, folder: string, root: string): Promise
   const { offerOpenClawImports } = await import("../src/plugin/compat/imports.ts");
   const sdk = await import("../src/plugin/compat/sdk.ts");
   const names = Object.keys(sdk);
-  // Hooks of Node run newest first: this one sees what the plugin asks for, the host's own answers it.
-  offerOpenClawImports();
+  // Hooks of Node run newest first: this one records what the plugin imports, the host's own resolves it.
+  offerOpenClawImports(pathToFileURL(folder).href);
   const imports: Record<string, string[]> = {};
   const calls = countCalls();
   registerHooks({
@@ -67,7 +67,7 @@ async function runHalf(firstTurn: number, folder: string, root: string): Promise
       if (!/^openclaw(\/|$)/.test(specifier) || context.parentURL?.startsWith("file:") !== true) return found;
       const named = namesOf(specifier, readFileSync(fileURLToPath(context.parentURL), "utf8"), names);
       imports[specifier] = [...new Set([...(imports[specifier] ?? []), ...named])];
-      // What is required is left alone: a required module has to be a file.
+      // `require()` is not counted: a required module has to be a file.
       if (context.conditions.includes("require")) return found;
       return { ...found, url: counting(found.url, names), shortCircuit: true };
     },
@@ -83,11 +83,11 @@ async function runHalf(firstTurn: number, folder: string, root: string): Promise
     compactTries: 10,
   });
   console.log(MARK + JSON.stringify({ ...report, imports, calls }));
-  // Engines leave timers and servers behind; the host has been closed.
+  // Exits although engines may still have timers and servers; the host has been closed.
   process.exit(0);
 }
 
-/** Names that a file takes of a module: from the import statement, else (`import()`, `require()`) what it reads of anything. */
+/** Names that a file uses of a module: from the import statement, else (`import()`, `require()`) every member that it reads. */
 function namesOf(specifier: string, text: string, known: readonly string[]): string[] {
   const quoted = specifier.replaceAll(/[.*+?^${}()|[\]\\/]/g, "\\$&");
   const statement = new RegExp(`import\\s*\\{([^}]*)\\}\\s*from\\s*["']${quoted}["']`).exec(text)?.[1];
@@ -96,7 +96,7 @@ function namesOf(specifier: string, text: string, known: readonly string[]): str
   return known.filter((name) => new RegExp(`\\.${name}\\b`).test(text)).map((name) => `${name}?`);
 }
 
-/** The module with each function counted, as a module of its own. */
+/** Source of a module that re-exports `url`'s functions and counts their calls. */
 function counting(url: string, names: readonly string[]): string {
   const lines = names.map((name) => `export const ${name} = counted(${JSON.stringify(name)}, real.${name});`);
   const source = `import * as real from ${JSON.stringify(url)};\nconst counted = globalThis.countedForeign;\n${lines.join("\n")}`;
@@ -168,7 +168,7 @@ function compactionText(made: ForeignReport["compactions"][number]): string {
     : `${tokensBefore} -> ${tokensAfter ?? "?"} tokens${before}`;
 }
 
-/** `member(a, b)`, the two records of the host with what was read of them. */
+/** `member(a, b)`: the host's two records with the fields that were read. */
 function paramText(params: readonly string[]): string {
   const found = new Map<string, string[]>();
   for (const param of params) {
@@ -187,7 +187,7 @@ function list(items: readonly string[], prefix = ""): string {
   return items.length === 0 ? "" : prefix + items.join(", ");
 }
 
-/** What is to be run where nothing is named. */
+/** The default: what runs without arguments. */
 function defaultFolders(): string[] {
   const named = (process.env["PAGURUS_FOREIGN_ENGINES"] ?? "").split(delimiter).filter((name) => name !== "");
   if (named.length === 0)

@@ -7,13 +7,16 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { checkApiSnapshot } from "./api-snapshot.ts";
 import { checkHouse } from "./check-house.ts";
+import { checkFigures } from "./house.ts";
 import { checkLogs } from "./check-logs.ts";
 import { ROOT, runCommand } from "./command.ts";
+import { checkConfigurationPage } from "./configuration-page.ts";
+import { checkWords } from "./plain-words.ts";
 import { checkRuntimesTable } from "./runtimes-table.ts";
 
 interface StepResult {
   ok: boolean;
-  /** What to print; may be empty when all is well. */
+  /** What to print; may be empty on success. */
   report: string;
 }
 
@@ -41,7 +44,7 @@ interface Cruise {
   };
 }
 
-/** A cruise that finds no parser for TypeScript looks at nothing and succeeds; that must fail here. */
+/** Fails a cruise of 0 modules: without a parser for TypeScript dependency-cruiser reads nothing and succeeds. */
 async function layers(root: string): Promise<StepResult> {
   const args = ["--config", ".dependency-cruiser.cjs", "--output-type", "json", "src"];
   const result = await runCommand(join(root, "node_modules/.bin/depcruise"), args, { cwd: root });
@@ -71,8 +74,11 @@ const STEPS: Record<string, Step> = {
   unused,
   logs: (root) => listed(checkLogs(root).map(({ file, line, what }) => `${file}:${line}: ${what}`)),
   house: (root) => listed(checkHouse(root)),
+  figures: async (root) => listed(await checkFigures(root)),
+  words: (root) => listed(checkWords(root)),
   api: checkApiSnapshot,
   runtimes: (root) => checkRuntimesTable(root),
+  configuration: async (root) => listed(await checkConfigurationPage(root)),
 };
 
 async function main(): Promise<void> {

@@ -1,29 +1,8 @@
-/** The claims that `npm run prove` shows in full length, and what shows them. */
+/** The claims of `npm run prove`, and the steps that prove each. */
 
-export interface ProofStep {
-  /** What it shows, for the heading. */
-  title: string;
-  /** Arguments of node, from the root. */
-  args: string[];
-}
-
-export interface Proof {
-  claim: string;
-  steps: ProofStep[];
-}
-
-/** One `npm test` run; every part of a path must match a file. */
-function tests(title: string, ...paths: string[]): ProofStep {
-  return { title, args: ["scripts/test.ts", ...paths] };
-}
-
-function bench(name: string, part?: string): ProofStep {
-  const only = part === undefined ? [] : ["--only", part];
-  return {
-    title: ["bench", name, ...only].join(" "),
-    args: ["scripts/prove-bench.ts", name, ...only],
-  };
-}
+import { bench, tests, type Proof } from "./proof.ts";
+import { HOUSE } from "./prove-house.ts";
+import { STRANGERS } from "./prove-strangers.ts";
 
 export const PROOFS: Record<string, Proof> = {
   "turn.1": {
@@ -59,12 +38,12 @@ export const PROOFS: Record<string, Proof> = {
     steps: [{ title: "npm run contract", args: ["scripts/contract.ts"] }],
   },
   "contract.2": {
-    claim: "Each compaction is handled by whom the engine's flags, the mode, the provider and the lane say.",
+    claim: "The engine's flags, the mode, the provider and the lane decide who handles a compaction.",
     steps: [tests("lanes", "test/turn/lanes/"), tests("planning", "test/compaction/")],
   },
   "contract.3": {
     claim:
-      "Whatever an interceptor or a summarizing model does wrong, the history stays and the session goes on.",
+      "Whatever an interceptor or a summarizing model does wrong, the history stays and the session continues.",
     steps: [
       tests(
         "faults",
@@ -104,7 +83,7 @@ export const PROOFS: Record<string, Proof> = {
         "test/real/codex/fragments",
         "test/real/codex/native.",
         "test/real/codex/native-tools",
-        "test/real/codex/told",
+        "test/real/codex/reports",
       ),
       tests("projection, threads, mirror", "test/runtimes/codex/"),
       tests("compaction of a runtime", "test/turn/lanes/native"),
@@ -127,7 +106,8 @@ export const PROOFS: Record<string, Proof> = {
     steps: [tests("switching", "test/real/codex/switch")],
   },
   "codex.5": {
-    claim: "Whatever happens to Codex or its endpoint, the session goes on, and no process is left behind.",
+    claim:
+      "Whatever happens to Codex or its endpoint, the session continues, and no process is left running.",
     steps: [
       tests("faults in turns", "test/real/codex/during"),
       tests("kill -9 of Codex in each phase", "test/real/codex/faults."),
@@ -165,7 +145,7 @@ export const PROOFS: Record<string, Proof> = {
       tests("agents", "test/real/acp/"),
       tests("the client's parts", "test/runtimes/acp/"),
       tests("the host as an agent, driven by acpx", "test/real/acp-agent/"),
-      tests("the host as an agent, driven by the SDK", "test/gateway/acp/"),
+      tests("the host as an agent, driven by the SDK", "test/acp-server/"),
     ],
   },
   "runtimes.3": {
@@ -182,11 +162,12 @@ export const PROOFS: Record<string, Proof> = {
     ],
   },
   "runtimes.4": {
-    claim: "A session that changes its runtime at each turn is shown every earlier word, once.",
+    claim: "A session that changes its runtime at each turn receives every earlier message, once.",
     steps: [tests("30 turns in four runtimes", "test/real/runtimes/switching.process.test.ts")],
   },
   "runtimes.5": {
-    claim: "A user's MCP server is used from every runtime, and one that misbehaves costs a sentence.",
+    claim:
+      "A user's MCP server is used from every runtime, and one that misbehaves causes one error sentence.",
     steps: [tests("real and hostile servers", "test/real/mcp/"), tests("the client's parts", "test/mcp/")],
   },
   "runtimes.6": {
@@ -195,7 +176,7 @@ export const PROOFS: Record<string, Proof> = {
   },
   "lossless.1": {
     claim:
-      "The lossless engine is fast and small at long histories: assembling, taking in, finding, adopting, waiting.",
+      "The lossless engine is fast and small at long histories: assembling, ingesting, searching, adopting, waiting.",
     steps: [bench("lossless")],
   },
   "lossless.2": {
@@ -211,7 +192,7 @@ export const PROOFS: Record<string, Proof> = {
   },
   "lossless.3": {
     claim:
-      "Whatever a summarizer does wrong, no truncated text stands for a summary, the debt is shown, and it recovers.",
+      "Whatever a summarizer does wrong, no truncated text is used as a summary, the debt is shown, and it recovers.",
     steps: [tests("honesty", "test/engines/lossless/proof/honesty")],
   },
   "lossless.4": {
@@ -232,7 +213,7 @@ export const PROOFS: Record<string, Proof> = {
   },
   "lossless.8": {
     claim:
-      "After each compaction a long job goes on: words, corrections, files, the open step, what is done.",
+      "After each compaction a long job continues: requests, corrections, files, the open step, what is done.",
     steps: [tests("the checks themselves", "test/bench/context/continuity"), bench("context", "continuity")],
   },
   "lossless.9": {
@@ -264,7 +245,7 @@ export const PROOFS: Record<string, Proof> = {
   },
   "plugins.3": {
     claim:
-      "The conformance suites pass for the engines and runtimes that come along and for the examples; engines and harnesses that are wrong in one thing are each caught.",
+      "The conformance suites pass for the bundled engines and runtimes and the examples; each engine and harness with one deliberate fault is caught.",
     steps: [
       tests("mutants of engines, one a check", "test/testkit/mutants", "test/testkit/named-mutants"),
       tests("mutants of harnesses, one a check", "test/testkit/harness/"),
@@ -289,7 +270,7 @@ export const PROOFS: Record<string, Proof> = {
       "At each request of Codex and of Claude Code the model sees the engine's context and the live turn, through compactions.",
     steps: [
       tests("200 turns of each", "test/real/wire/turns.process.test.ts"),
-      tests("splicing, dialects", "test/gateway/wire/splice/", "test/gateway/wire/dialect/"),
+      tests("splicing, dialects", "test/gateway/splice/", "test/gateway/dialect/"),
     ],
   },
   "wire.2": {
@@ -300,20 +281,20 @@ export const PROOFS: Record<string, Proof> = {
     ],
   },
   "wire.3": {
-    claim: "What is not governed passes byte for byte, at little cost.",
+    claim: "Requests that are not governed pass byte for byte, at little cost.",
     steps: [
-      tests("byte for byte", "test/gateway/wire/passthrough", "test/real/wire/passthrough"),
+      tests("byte for byte", "test/gateway/passthrough", "test/real/wire/passthrough"),
       bench("wire", "passthrough"),
     ],
   },
   "wire.4": {
-    claim: "Requests stay as they were at their beginning, and cost less than those of the harness alone.",
+    claim: "Requests keep their prefix, and cost less than those of the harness alone.",
     steps: [bench("wire", "prefix")],
   },
   "wire.5": {
     claim: "Bodies, clients, endpoints and other users that misbehave get clear errors, and nothing leaks.",
     steps: [
-      tests("faults", "test/gateway/wire/faults", "test/gateway/wire/server/", "test/gateway/wire/upstream/"),
+      tests("faults", "test/gateway/faults", "test/gateway/server/", "test/gateway/upstream/"),
       bench("wire", "memory"),
     ],
   },
@@ -322,4 +303,6 @@ export const PROOFS: Record<string, Proof> = {
       "The user's own Codex and Claude Code run in a terminal under `pagurus wire`, through a compaction.",
     steps: [tests("in tmux", "test/real/wire/interactive")],
   },
+  ...STRANGERS,
+  ...HOUSE,
 };

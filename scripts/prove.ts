@@ -20,7 +20,7 @@ async function prove(name: string): Promise<boolean> {
   }
   console.log(`== ${name}: ${proof.claim}`);
   // The proofs of harnesses run against the real programs.
-  const real = /^(codex|runtimes|wire)\.|^plugins\.3$/.test(name) ? { PAGURUS_REAL: "1" } : {};
+  const real = /^(codex|runtimes|wire|strangers)\.|^plugins\.3$/.test(name) ? { PAGURUS_REAL: "1" } : {};
   const env = { ...process.env, ...real, PAGURUS_PROVE: "1" };
   let ok = true;
   for (const { title, args } of proof.steps) {

@@ -5,19 +5,19 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { HostCapability } from "../src/contract/engine.ts";
-import type { AgentHarness } from "../src/contract/harness.ts";
-import { createAcpHarness } from "../src/runtimes/acp/harness.ts";
-import { createClaudeHarness } from "../src/runtimes/claude/harness.ts";
-import { createCodexHarness } from "../src/runtimes/codex/harness.ts";
-import { createEmbeddedHarness } from "../src/runtimes/embedded/harness.ts";
+import type { HostCapability } from "../src/contract/engine/engine.ts";
+import type { AgentHarness } from "../src/contract/harness/harness.ts";
+import { createAcpHarness } from "../src/runtimes/acp/acp-harness.ts";
+import { createClaudeHarness } from "../src/runtimes/claude/claude-harness.ts";
+import { createCodexHarness } from "../src/runtimes/codex/codex-harness.ts";
+import { createEmbeddedHarness } from "../src/runtimes/embedded/embedded-harness.ts";
 import { ROOT } from "./command.ts";
 
 const FILE = "docs/runtimes.md";
 const BEGIN = "<!-- runtimes:begin -->";
 const END = "<!-- runtimes:end -->";
 
-/** All there are, or this does not compile. */
+/** Every capability; a missing one does not compile. */
 const CAPABILITIES = Object.keys({
   bootstrap: 0,
   "assemble-before-prompt": 0,
@@ -28,7 +28,7 @@ const CAPABILITIES = Object.keys({
   "thread-bootstrap-projection": 0,
 } satisfies Record<HostCapability, 0>) as HostCapability[];
 
-/** The bundled runtimes; nothing of them is started. */
+/** The bundled runtimes, not started. */
 function harnesses(): AgentHarness[] {
   const unused = (): never => {
     throw new Error("A table runs no turn.");

@@ -28,13 +28,13 @@ function missing(): string[] {
     .map(([name, version]) => `${name} ${version}`);
 }
 
-/** Programs whose platform's part is an optional package, which npm can leave out and yet succeed. */
+/** Programs with an optional package for the platform, which npm can leave out without failing. */
 const NATIVE_PROGRAMS = [
   "node_modules/.bin/codex",
   `node_modules/@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`,
 ];
 
-/** What the installed program says of itself; undefined when it does not run. */
+/** The installed program's `--version`; undefined when it does not run. */
 async function programVersion(path: string): Promise<string | undefined> {
   const program = join(FOLDER, path);
   if (!existsSync(program)) return undefined;

@@ -1,21 +1,81 @@
-/** A reporter for `node --test` that writes the run's totals as one line of JSON, for scripts/test.ts. */
+/**
+ * A reporter for `node --test` that writes one line of JSON for each event that scripts/test-job.ts needs. The file that
+ * it writes to grows whenever a test starts or ends, which is how a stall is noticed.
+ */
+import { readFileSync } from "node:fs";
 import type { TestEvent } from "node:test/reporters";
 
-/** What `test:summary` says of a whole run. */
-export interface TestTotals {
-  passed: number;
-  failed: number;
-  cancelled: number;
-  skipped: number;
-  todo: number;
-  tests: number;
+export type TestLine = TestStarted | TestEnded | TestSummary;
+
+interface TestSummary {
+  type: "summary";
+  /** Milliseconds of CPU that the process and its ended children used, all in all. */
+  cpu: number;
 }
 
-export default async function* totals(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
-  for await (const event of source) {
-    // A summary with a file is of that file alone.
-    if (event.type === "test:summary" && event.data.file === undefined) {
-      yield `${JSON.stringify(event.data.counts)}\n`;
+export interface TestStarted {
+  type: "start";
+  name: string;
+  file: string;
+}
+
+export interface TestEnded {
+  type: "pass" | "fail" | "skip";
+  name: string;
+  file: string;
+  /** Milliseconds. */
+  ms: number;
+  /** Milliseconds of CPU that the process and its ended children had used when the test ended, all in all. */
+  cpu: number;
+  /** A `describe`, which is not counted. */
+  suite: boolean;
+}
+
+/** Milliseconds in a clock tick of `/proc`, which is a hundredth of a second on every Linux. */
+const TICK_MS = 10;
+
+/** Milliseconds of CPU of this process and of its ended children; of this process alone where there is no `/proc`. */
+function cpuMs(): number {
+  if (process.platform !== "linux") {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  }
+  const stat = readFileSync("/proc/self/stat", "utf8");
+  // utime, stime, cutime and cstime: the twelfth to fifteenth field after the name, which may contain spaces.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return fields.slice(11, 15).reduce((total, field) => total + Number(field), 0) * TICK_MS;
+}
+
+function lineOf(event: TestEvent): TestLine | undefined {
+  switch (event.type) {
+    // Sent at once, while "test:start" waits for the tests before it.
+    case "test:dequeue":
+      return { type: "start", name: event.data.name, file: event.data.file ?? "" };
+    case "test:pass":
+    case "test:fail": {
+      const { name, file, details, skip, todo } = event.data;
+      const leftOut = [skip, todo].some((value) => value !== undefined && value !== false);
+      const type = event.type === "test:fail" ? "fail" : leftOut ? "skip" : "pass";
+      return {
+        type,
+        name,
+        file: file ?? "",
+        ms: details.duration_ms,
+        cpu: cpuMs(),
+        suite: details.type === "suite",
+      };
     }
+    case "test:summary":
+      // A summary with a file is of that file alone.
+      return event.data.file === undefined ? { type: "summary", cpu: cpuMs() } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+export default async function* lines(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  for await (const event of source) {
+    const line = lineOf(event);
+    if (line !== undefined) yield `${JSON.stringify(line)}\n`;
   }
 }

@@ -1,103 +1,94 @@
 /**
- * `npm test [-- FILTER… --test-name-pattern=…]`: the unit tests in one process and, beside it, the tests that start
- * processes, each file in its own; what the unit tests say comes when they are over. A filter is a part of a test file's
- * path. Ends with `N passed, N failed`.
+ * `npm test [-- FILTER… --times --test-name-pattern=…]`: the unit tests in a process or more for each folder of `test/`, the tests that
+ * start processes in one for each file. A filter is a part of a test file's path. There is no limit for the whole, which a busy
+ * machine would exceed: a file that makes no progress is stopped and reported. Ends with `N passed, N failed`, also when a
+ * signal stops it. `--times` lists what used the most CPU.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { ROOT, runCommand } from "./command.ts";
+import { availableParallelism } from "node:os";
+import { ROOT } from "./command.ts";
 import { filesUnder } from "./source-files.ts";
-import type { TestTotals } from "./test-reporter.ts";
+import { runTestJob, type TestJob, type TestOutcome } from "./test-job.ts";
+import { testPlaces } from "./test-places.ts";
+import { printTimes } from "./test-times.ts";
 
-/** Of a run without the real programs; with them it may take twice as long. */
-const MINUTES = process.env["PAGURUS_REAL"] === "1" ? 20 : 10;
-const DEADLINE_MS = MINUTES * 60_000;
+/** Longer than the longest single test on a machine that is five times as busy. */
+const STALL_MS = 10 * 60_000;
+/** Proofs run single tests of an hour. */
+const PROVE_STALL_MS = 90 * 60_000;
+const TIMES = "--times";
 const REAL = "test/real/";
+/** Folders with fewer unit test files share one process, which costs a second to start. */
+const FEWEST_FILES = 12;
+/** Folders with more are split: one process that waits for its deadlines would be all that is left at the end. */
+const MOST_FILES = 30;
+/** One job more than cores: some of them wait for a deadline, a process or a socket most of the time. */
+const JOBS_AT_ONCE = availableParallelism() + 1;
 
-interface Part {
-  title: string;
-  files: string[];
-  flags: string[];
+/** One job, or several of about the same size; neighbours, which are alike, are in different ones. */
+function parts(title: string, files: readonly string[]): TestJob[] {
+  const count = Math.ceil(files.length / MOST_FILES);
+  return Array.from({ length: count }, (_, part) => ({
+    title: count === 1 ? title : `${title}, part ${part + 1} of ${count}`,
+    files: files.filter((_file, index) => index % count === part),
+  }));
 }
 
-interface Outcome {
-  passed: number;
-  failed: number;
-  skipped: number;
-  problem?: string;
+/** The unit tests by folder of `test/`, the largest first. */
+function unitJobs(files: readonly string[]): TestJob[] {
+  const folders = Object.groupBy(files, (file) => file.split("/")[1] ?? "");
+  const large = Object.entries(folders).filter(([, each]) => (each?.length ?? 0) >= FEWEST_FILES);
+  const names = new Set(large.map(([name]) => name));
+  const rest = files.filter((file) => !names.has(file.split("/")[1] ?? ""));
+  return [
+    ...large.flatMap(([name, each]) => parts(`unit tests of test/${name}`, each ?? [])),
+    ...parts("unit tests of the other folders", rest),
+  ].toSorted((one, other) => other.files.length - one.files.length);
 }
 
-function plan(filters: readonly string[]): Part[] {
+function plan(filters: readonly string[]): TestJob[] {
   const withReal = process.env["PAGURUS_REAL"] === "1";
   const wanted = filesUnder(ROOT, "test", ".test.ts").filter(
     (file) =>
       (withReal || !file.startsWith(REAL)) &&
       (filters.length === 0 || filters.some((filter) => file.includes(filter.replace(/^\.\//, "")))),
   );
-  const needsProcesses = (file: string): boolean => file.endsWith(".process.test.ts");
-  return [
-    {
-      title: "unit tests",
-      files: wanted.filter((file) => !needsProcesses(file)),
-      flags: ["--test-isolation=none"],
-    },
-    {
-      title: "process tests",
-      files: wanted.filter(needsProcesses),
-      flags: ["--test-concurrency=2"],
-    },
-  ].filter((part) => part.files.length > 0);
+  const units = wanted.filter((file) => !file.endsWith(".process.test.ts"));
+  // From the last one on: those of `test/turn` take the longest.
+  const processes = wanted.filter((file) => file.endsWith(".process.test.ts")).toReversed();
+  return [...unitJobs(units), ...processes.map((file) => ({ title: file, files: [file] }))];
 }
 
-function readTotals(file: string): TestTotals | undefined {
-  const line = existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").at(-1) : undefined;
-  return line ? (JSON.parse(line) as TestTotals) : undefined;
+/** One line for a job without failures, its whole output otherwise. */
+function report(outcome: TestOutcome): void {
+  const { job, passed, failed, seconds, cpuSeconds, problem, output } = outcome;
+  const bad = failed > 0 || problem !== undefined;
+  if (bad) console.log(output);
+  const files = job.files.length === 1 ? "" : ` (${job.files.length} files)`;
+  const end = problem === undefined ? "" : `  ${problem}`;
+  console.log(
+    `${bad ? "FAIL" : "ok  "} ${job.title}${files}: ${passed} passed, ${failed} failed, ${seconds.toFixed(1)} s (CPU ${cpuSeconds.toFixed(1)} s)${end}`,
+  );
 }
 
-/** `shown`: told as it goes, not when it is over. */
-async function runPart(part: Part, flags: readonly string[], shown: boolean): Promise<Outcome> {
-  const folder = mkdtempSync(join(tmpdir(), "pagurus-test-"));
-  const totalsFile = join(folder, "totals.jsonl");
-  try {
-    const title = `\n# ${part.title}: ${part.files.length} files`;
-    if (shown) console.log(title);
-    const args = [
-      "--test",
-      ...part.flags,
-      "--test-reporter=spec",
-      "--test-reporter-destination=stdout",
-      `--test-reporter=${new URL("./test-reporter.ts", import.meta.url).href}`,
-      `--test-reporter-destination=${totalsFile}`,
-      ...flags,
-      ...part.files,
-    ];
-    const output = shown ? "inherit" : "capture";
-    const { code, stdout, stderr } = await runCommand(process.execPath, args, {
-      output,
-      deadlineMs: DEADLINE_MS,
-    });
-    if (!shown) console.log(`${title}\n${stdout}${stderr}`);
-    const totals = readTotals(totalsFile);
-    const outcome: Outcome = {
-      passed: totals?.passed ?? 0,
-      failed: (totals?.failed ?? 0) + (totals?.cancelled ?? 0),
-      skipped: (totals?.skipped ?? 0) + (totals?.todo ?? 0),
-    };
-    if (code === 124) {
-      outcome.problem = `The ${part.title} were stopped: all tests together have ${MINUTES} minutes.`;
-    } else if (!totals) {
-      outcome.problem = `The ${part.title} ended with code ${code} before they could report.`;
-    } else if (code !== 0 && outcome.failed === 0) {
-      outcome.problem = `The ${part.title} ended with code ${code} although no test failed.`;
+/** Takes the jobs in order, some at once. */
+async function runAll(jobs: readonly TestJob[], flags: readonly string[]): Promise<TestOutcome[]> {
+  const stallMs = process.env["PAGURUS_PROVE"] === "1" ? PROVE_STALL_MS : STALL_MS;
+  const env = { ...process.env, ...testPlaces() };
+  const waiting = [...jobs];
+  const outcomes: TestOutcome[] = [];
+  const slot = async (): Promise<void> => {
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+      const outcome = await runTestJob(job, { flags, env, stallMs });
+      report(outcome);
+      outcomes.push(outcome);
+      if (outcome.interrupted) waiting.length = 0;
     }
-    return outcome;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  };
+  await Promise.all(Array.from({ length: JOBS_AT_ONCE }, slot));
+  return outcomes;
 }
 
-/** The tests against real harness binaries are left out without them; say so where nobody can miss it. */
+/** The tests against real harness binaries are left out without them; the last lines say so. */
 function leftOut(): string | undefined {
   if (process.env["PAGURUS_REAL"] === "1") return undefined;
   const files = filesUnder(ROOT, REAL, ".test.ts");
@@ -106,21 +97,23 @@ function leftOut(): string | undefined {
 }
 
 async function main(): Promise<void> {
-  const args = process.argv.slice(2);
-  const parts = plan(args.filter((arg) => !arg.startsWith("-")));
-  const flags = args.filter((arg) => arg.startsWith("-"));
-  const outcomes = await Promise.all(
-    parts.map((part, index) => runPart(part, flags, index === parts.length - 1)),
+  const args = process.argv.slice(2).filter((arg) => arg !== TIMES);
+  const jobs = plan(args.filter((arg) => !arg.startsWith("-")));
+  const outcomes = await runAll(
+    jobs,
+    args.filter((arg) => arg.startsWith("-")),
   );
   const sum = (field: "passed" | "failed" | "skipped"): number =>
     outcomes.reduce((total, outcome) => total + outcome[field], 0);
-  const problems = outcomes.flatMap((outcome) => outcome.problem ?? []);
-  if (parts.length === 0) problems.push(`No test file matches ${args.join(" ") || "test/**/*.test.ts"}.`);
+  const problems = outcomes.flatMap(({ problem }) => problem ?? []);
+  if (jobs.length === 0) problems.push(`No test file matches ${args.join(" ") || "test/**/*.test.ts"}.`);
   else if (sum("passed") + sum("failed") === 0) problems.push("No test ran.");
+  if (process.argv.includes(TIMES)) printTimes(outcomes);
   console.log("");
   const left = leftOut();
   if (left !== undefined) console.log(left);
   if (sum("skipped") > 0) console.log(`${sum("skipped")} skipped`);
+  for (const failure of outcomes.flatMap(({ failures }) => failures)) console.log(`failed: ${failure}`);
   for (const problem of problems) console.log(problem);
   console.log(`${sum("passed")} passed, ${sum("failed") + problems.length} failed`);
   process.exitCode = sum("failed") + problems.length === 0 ? 0 : 1;

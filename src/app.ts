@@ -1,63 +1,64 @@
 /**
- * Puts the host together: registers what it brings along (`bundled.ts`) and what the caller and the user's plugins add, and
- * hands each agent what its turns need.
+ * Assembles the host: registers the bundled parts (`bundled.ts`) and those of the caller and the user's plugins, and passes
+ * each agent what its turns need.
  */
 import { PagurusError, toPagurusError } from "./contract/errors.ts";
-import type { TurnEvent } from "./contract/events.ts";
-import type { PagurusOptions, Pagurus } from "./contract/host.ts";
-import type { RunRequest, TurnRun } from "./contract/run.ts";
+import type { TurnEvent } from "./contract/host/events.ts";
+import type { PagurusOptions, Pagurus } from "./contract/host/host.ts";
+import type { RunRequest, TurnRun } from "./contract/host/run.ts";
 import type { LlmComplete } from "./contract/model.ts";
-import type { SessionStore } from "./contract/store.ts";
+import type { SessionStore } from "./contract/session/store.ts";
 import { registerBundled } from "./bundled.ts";
-import { DEFAULT_AGENT_ID } from "./config/agent.ts";
-import { configFromValue, loadConfig, type LoadedConfig } from "./config/load.ts";
-import { resolveHome } from "./config/paths.ts";
+import { DEFAULT_AGENT_ID } from "./config/agent-settings.ts";
+import { BUNDLED_ENGINES } from "./config/bundled.ts";
+import { loadFor, type LoadedConfig } from "./config/load-config.ts";
+import { configFile, resolveHome } from "./config/config-paths.ts";
 import type { CarePlace, LosslessCare } from "./engines/lossless/command/care.ts";
-import type { McpOptions, McpServerFact, McpServers } from "./mcp/client/servers.ts";
+import type { McpOptions, McpServerFact, McpServers } from "./mcp/client/mcp-servers.ts";
 import { completeOnce } from "./model/complete.ts";
-import { defaultModel } from "./model/discover.ts";
+import { defaultModel, type DefaultModel } from "./model/default-model.ts";
 import { factsAssumed, resolveModel } from "./model/resolve.ts";
 import { orAborted, withDeadline } from "./platform/deadline.ts";
+import { sweepTemporaries } from "./platform/atomic-files.ts";
 import { IdSource } from "./platform/ids.ts";
 import { createFileLogger, type Logger } from "./platform/log.ts";
 import { offerTranscripts } from "./plugin/compat/transcripts.ts";
 import { hasPlugins } from "./plugin/listed.ts";
-import { PluginRegistry } from "./plugin/registry.ts";
-import { openReceiptLog, receiptFile } from "./session/receipts.ts";
+import { PluginRegistry, reportsOf } from "./plugin/registry.ts";
+import { unknownEntries } from "./plugin/unknown-entries.ts";
 import { createAgentHost } from "./turn/agent-host.ts";
-import { TurnChannel } from "./turn/channel.ts";
+import { TurnChannel } from "./turn/run/steering-channel.ts";
 import { deleteSession } from "./turn/delete-session.ts";
-import { runHooks } from "./turn/hooks.ts";
-import { compactManually } from "./turn/lanes/manual.ts";
-import { answerBetweenTurns } from "./turn/lanes/outer-compaction.ts";
-import { bindThread, listThreads, nativeStatus, nativeTools } from "./turn/native.ts";
+import { runHooks } from "./turn/turn-hooks.ts";
+import { compactManually } from "./turn/compaction/manual.ts";
+import { answerBetweenTurns } from "./turn/compaction/outer-compaction.ts";
+import { bindThread, listThreads, nativeStatus, nativeTools } from "./turn/native-sessions.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
-import { maintainSession } from "./turn/maintain-session.ts";
-import { transcriptSource } from "./turn/offer-transcripts.ts";
-import { NO_OUTER_TOOLS } from "./turn/outer-port.ts";
+import { maintainSession } from "./turn/settle/maintain-session.ts";
+import { transcriptSource } from "./turn/open/offer-transcripts.ts";
+import { NO_OUTER_TOOLS } from "./turn/prepare/outer-port.ts";
 import { runPluginCommand } from "./turn/plugin-command.ts";
-import { previewContext } from "./turn/preview.ts";
-import { renewSession } from "./turn/renew.ts";
-import type { AgentHost } from "./turn/scope.ts";
-import { steerRunning, stopRunning } from "./turn/running.ts";
-import { explainRuntime, listRuntimes } from "./turn/select/runtimes.ts";
-import { customCommandsAt, expandCustomCommand, skillsAt } from "./turn/skills.ts";
-import { readStatus } from "./turn/status.ts";
+import { previewContext } from "./turn/context-preview.ts";
+import { receiptsOf } from "./turn/receipts/receipts-of.ts";
+import { renewSession } from "./turn/renew-session.ts";
+import type { AgentHost } from "./turn/turn-scope.ts";
+import { steerRunning, stopRunning } from "./turn/run/running-turns.ts";
+import { explainRuntime, listRuntimes } from "./turn/admit/runtime-list.ts";
+import { claimSession } from "./turn/admit/session-claim.ts";
+import { sessionKeyOf } from "./turn/admit/session-key.ts";
+import { customCommandsAt, expandCustomCommand, skillsAt } from "./turn/prepare/turn-skills.ts";
+import { readStatus } from "./turn/session-status.ts";
 import { runTurn } from "./turn/turn.ts";
 
-/** Longest completion call of an engine or plugin that sets no signal of its own, ms. */
+/** Timeout of a completion call of an engine or plugin without a signal of its own, ms. */
 const COMPLETE_TIMEOUT_MS = 180_000;
 const DISPOSE_DEADLINE_MS = 10_000;
-/** How long `close()` waits for what runs, ms; longer than a turn waits for a runtime that ignores its abort. */
+/** How long `close()` waits for running work, ms; longer than a turn waits for a runtime that ignores its abort. */
 const CLOSE_GRACE_MS = 15_000;
-/** How long it lets maintenance behind a turn go on before it stops that too, ms. */
+/** How long `close()` lets background maintenance continue before it stops that too, ms. */
 const MAINTENANCE_GRACE_MS = 5_000;
-const BUNDLED_ENGINES = new Set(["legacy", "lossless"]);
 
-/**
- * Opens a host. Nothing is global: several may live in one process. Throws `config_invalid`,
- * `store_write_failed`.
- */
+/** Opens a host. Nothing is global: several may exist in one process. Throws `config_invalid`, `store_write_failed`. */
 export async function createPagurus(options: PagurusOptions = {}): Promise<Pagurus> {
   const host = new Host(options);
   await host.start();
@@ -67,7 +68,7 @@ export async function createPagurus(options: PagurusOptions = {}): Promise<Pagur
 export { loadProgramWraps, loadToolServer } from "./bundled.ts";
 export type { LosslessCare };
 
-/** What `pagurus lossless` does with an agent's store; the engine's code is loaded at this call. */
+/** Maintenance of an agent's store for `pagurus lossless`; the engine's code is loaded at this call. */
 export async function losslessCare(place: CarePlace): Promise<LosslessCare> {
   const care = await import("./engines/lossless/command/care.ts");
   return new care.LosslessCare(place);
@@ -75,23 +76,23 @@ export async function losslessCare(place: CarePlace): Promise<LosslessCare> {
 
 export type { McpServerFact, McpServers };
 
-/** Makes the MCP servers of a configuration, outside of any turn (`pagurus mcp`). Close them. */
+/** Creates the MCP servers of a configuration, outside of any turn (`pagurus mcp`). Close them. */
 export async function loadMcpServers(): Promise<(options: Omit<McpOptions, "logger">) => McpServers> {
-  const mcp = await import("./mcp/client/servers.ts");
+  const mcp = await import("./mcp/client/mcp-servers.ts");
   return ({ home, ...options }) => {
     const level = options.config.logging?.level ?? "info";
     return new mcp.McpServers({ ...options, home, logger: createFileLogger(home, level) });
   };
 }
 
-/** What `reload` makes anew: configuration, plugins and the agents that live on them. */
+/** Everything that `reload` creates again: configuration, plugins and the agents that use them. */
 interface Setup {
   loaded: LoadedConfig;
   registry: PluginRegistry;
   agents: Map<string, AgentHost>;
   /** Absent where none is configured. */
   mcp: McpServers | undefined;
-  model: Promise<{ ref: string; source: string }> | undefined;
+  model: Promise<DefaultModel> | undefined;
 }
 
 class Host implements Pagurus {
@@ -111,17 +112,13 @@ class Host implements Pagurus {
     this.#options = options;
     this.#env = options.env ?? process.env;
     this.#home = options.home ?? resolveHome(this.#env);
-    const loaded = this.#load();
+    const loaded = loadFor(this.#options, this.#home);
+    sweepTemporaries(configFile(this.#home));
     this.#logger = createFileLogger(this.#home, loaded.config.logging?.level ?? "info");
     const graces = { graceMs: CLOSE_GRACE_MS, drainMs: MAINTENANCE_GRACE_MS };
     this.#work = new OpenWork({ ...graces, logger: this.#logger });
     this.#setup = this.#newSetup(loaded);
     this.#withdrawTranscripts = offerTranscripts(transcriptSource(() => this.#setup.agents.values()));
-  }
-
-  #load(): LoadedConfig {
-    const { config } = this.#options;
-    return config === undefined ? loadConfig({ home: this.#home }) : configFromValue(config, this.#home);
   }
 
   #newSetup(loaded: LoadedConfig): Setup {
@@ -150,7 +147,7 @@ class Host implements Pagurus {
     const { registry, loaded } = setup;
     const { config } = loaded;
     if (Object.keys(config.mcp?.servers ?? {}).length > 0) {
-      const mcp = await import("./mcp/client/servers.ts");
+      const mcp = await import("./mcp/client/mcp-servers.ts");
       const [home, env, logger] = [this.#home, this.#env, this.#logger];
       setup.mcp = new mcp.McpServers({ config, home, env, logger });
     }
@@ -169,7 +166,7 @@ class Host implements Pagurus {
     }
     for (const [id, register] of Object.entries(plugins ?? {})) await registry.register(id, register);
     if (!hasPlugins(config, this.#home)) return;
-    const { loadPlugins } = await import("./plugin/load.ts");
+    const { loadPlugins } = await import("./plugin/load-plugins.ts");
     const agents = { run: this.run.bind(this), deleteSession: this.deleteSession };
     await loadPlugins(registry, { config, home: this.#home, agents });
   }
@@ -182,9 +179,9 @@ class Host implements Pagurus {
     return this.#reloading;
   };
 
-  /** What runs ends with the setup that it began with; what is started meanwhile waits for the new one. */
+  /** Running work ends with the setup that it began with; work started meanwhile waits for the new one. */
   async #reload(): Promise<void> {
-    const setup = this.#newSetup(this.#load());
+    const setup = this.#newSetup(loadFor(this.#options, this.#home));
     await this.#work.settled();
     await Promise.all([...this.#setup.agents.values()].map(({ subagents }) => subagents.idle()));
     const old = this.#setup;
@@ -193,7 +190,8 @@ class Host implements Pagurus {
     await this.#endAgents(old);
     await this.#endHarnesses(old);
     await old.mcp?.close();
-    this.#logger.info("configuration read again", { engine: setup.loaded.contextEngine });
+    old.registry.close();
+    this.#logger.info("configuration reloaded", { engine: setup.loaded.contextEngine });
   }
 
   run(request: RunRequest): TurnRun {
@@ -240,17 +238,13 @@ class Host implements Pagurus {
       this.#tracked("preview", request.agentId, (agent, signal) =>
         previewContext(agent, { ...request, signal }),
       ),
-    receipts: async (request) => {
-      const reader = this.#agent(request.agentId).store.openReader(request.sessionKey ?? "main");
-      try {
-        const log = openReceiptLog({ file: receiptFile(reader.record) });
-        const turnId = request.turnId ?? log.last()?.turnId;
-        return turnId === undefined ? [] : log.read(turnId);
-      } finally {
-        reader.close();
-      }
-    },
+    receipts: async (request) => receiptsOf(this.#agent(request.agentId), request),
   };
+
+  claim: Pagurus["claim"] = (request = {}) =>
+    this.#tracked("claim", request.agentId, (agent) => claimSession(agent, request));
+
+  sessionKey: Pagurus["sessionKey"] = (request = {}) => sessionKeyOf(this.#agent(request.agentId), request);
 
   compact: Pagurus["compact"] = (request) =>
     this.#tracked("compaction", request.agentId, (agent, closing) =>
@@ -275,13 +269,16 @@ class Host implements Pagurus {
     stop: (request) => this.#asked("stop", request, stopRunning),
   };
 
-  commands: Pagurus["commands"] = () =>
-    this.#setup.registry.commands.map(({ name, usage, summary }) => ({ name, usage, summary }));
+  commands: Pagurus["commands"] = () => this.#setup.registry.commands.map(({ run: _run, ...shown }) => shown);
+
+  readonly plugins = reportsOf(() => this.#setup.registry);
 
   command: Pagurus["command"] = (request) =>
     this.#tracked("command", request.agentId, (agent, closing) => {
       const { name, signal } = request;
-      const found = this.#setup.registry.commands.find((command) => command.name === name);
+      const found = this.#setup.registry.commands.find(
+        (command) => command.name === name || command.aliases?.includes(name),
+      );
       if (found) return runPluginCommand(agent, found, { ...request, signal: bothOf(closing, signal) });
       throw new PagurusError("usage_invalid", `No plugin has a command /${name}; /help lists the commands.`);
     });
@@ -314,9 +311,10 @@ class Host implements Pagurus {
 
   status: Pagurus["status"] = (request = {}) =>
     this.#tracked("status", request.agentId, async (agent) => {
-      const { file, found, warnings } = this.#setup.loaded;
+      const { config, file, found, warnings } = this.#setup.loaded;
       const report = await readStatus(agent, request);
-      const configWarnings = [...warnings, ...this.#assumed(report.model.ref)];
+      const unknown = unknownEntries(config, this.#home, Object.keys(this.#options.plugins ?? {}));
+      const configWarnings = [...warnings, ...unknown, ...this.#assumed(report.model.ref)];
       return { home: this.#home, configFile: file, configFound: found, configWarnings, ...report };
     });
 
@@ -330,13 +328,13 @@ class Host implements Pagurus {
     );
   }
 
-  /** Work of an agent that closing waits for and that waits for a reload. */
+  /** Tracks work of an agent; closing waits for it, and it waits for a reload. */
   #tracked<T>(
     kind: string,
     agentId: string | undefined,
     work: (agent: AgentHost, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    // A reload waits for what was started before it, so only what is started later may wait for the reload.
+    // A reload waits for work started before it, so only later work may wait for the reload.
     const ready = this.#reloading;
     return this.#work.track(kind, async (signal) => {
       if (ready) await orAborted(ready, signal);
@@ -351,7 +349,7 @@ class Host implements Pagurus {
     ];
   }
 
-  /** Aborts what runs, waits for it within a grace, then tells engines and plugins. */
+  /** Aborts running work, waits for it within a grace period, then shuts down engines and plugins. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -363,11 +361,12 @@ class Host implements Pagurus {
     await this.#endAgents(this.#setup, () => this.#hook("gateway_stop"));
     await this.#endHarnesses(this.#setup);
     await this.#setup.mcp?.close();
+    this.#setup.registry.close();
     this.#withdrawTranscripts();
     this.#closed = true;
   }
 
-  /** Children first, then the sessions' end, then engines and memories, at last the stores. */
+  /** Children first, then the sessions' end, then engines and memories, finally the stores. */
   async #endAgents({ agents }: Setup, between: () => Promise<void> = async () => undefined): Promise<void> {
     for (const agent of agents.values()) {
       await agent.subagents.close();
@@ -412,20 +411,21 @@ class Host implements Pagurus {
       outerTools: setup.mcp ?? NO_OUTER_TOOLS,
       env: this.#env,
       logger: this.#logger,
-      bundledEngines: BUNDLED_ENGINES,
+      bundledEngines: new Set<string>(BUNDLED_ENGINES),
       askPermission: this.#options.askPermission,
       defaultModel: () => this.#defaultModel(setup),
       complete: (ref) => this.#complete(setup, ref, id),
       newTurnId: () => this.#turnIds.next(),
-      track: (kind, work) => this.#work.behind(kind, work),
+      loadImporter: () => import("./importers/sessions/import-file.ts"),
+      track: (kind, work) => this.#work.background(kind, work),
     });
     setup.agents.set(id, made);
-    // Children that an earlier process left behind; a turn does not wait for it.
+    // Children left by an earlier process; a turn does not wait for this.
     void made.subagents.sweep();
     return made;
   }
 
-  #defaultModel(setup: Setup): Promise<{ ref: string; source: string }> {
+  #defaultModel(setup: Setup): Promise<DefaultModel> {
     setup.model ??= defaultModel(setup.loaded.config, this.#env);
     return setup.model;
   }

@@ -1,28 +1,30 @@
 /**
- * What the host brings along: engines, memories and runtimes, registered as plugins register theirs. With `app.ts` the
- * only file that knows them by name; the code behind each is loaded by the turn that uses it.
+ * The bundled engines, memories and runtimes, registered as plugins register theirs. Besides `app.ts` the only file that knows
+ * them by name; the code of each is loaded by the turn that uses it.
  */
-import { agentDir } from "./config/paths.ts";
-import type { LoadedConfig } from "./config/load.ts";
-import type { AgentHarness } from "./contract/harness.ts";
+import { agentDir } from "./config/config-paths.ts";
+import type { BundledRuntime } from "./config/bundled.ts";
+import type { LoadedConfig } from "./config/load-config.ts";
+import type { AgentHarness } from "./contract/harness/harness.ts";
 import type { ModelInfo } from "./contract/model.ts";
-import type { PluginApi } from "./contract/plugin.ts";
-import type { ModelGateway } from "./contract/wire.ts";
-import type { ProgramWrap } from "./contract/wrap.ts";
-import { createLegacyEngine } from "./engines/legacy/engine.ts";
+import type { PluginApi } from "./contract/host/plugin.ts";
+import type { ModelGateway } from "./contract/harness/wire.ts";
+import type { ProgramWrap } from "./contract/harness/wrap.ts";
+import { createLegacyEngine } from "./engines/legacy/legacy-engine.ts";
 import { registerLossless } from "./engines/lossless/register.ts";
-import { createFilesMemory } from "./memories/files/memory.ts";
+import { answerLimits } from "./model/answer-limits.ts";
+import { createFilesMemory } from "./memories/files/files-memory.ts";
 import { resolveModel, servedAt } from "./model/resolve.ts";
-import { streamModel } from "./model/stream.ts";
+import { streamModel } from "./model/model-stream.ts";
 import type { Logger } from "./platform/log.ts";
 import { buildMemorySystemPromptAddition } from "./plugin/engine-frame.ts";
 import { pluginState } from "./plugin/listed.ts";
 import type { PluginRegistry } from "./plugin/registry.ts";
-import { createAcpHarness } from "./runtimes/acp/harness.ts";
-import { readAcpSettings } from "./runtimes/acp/settings.ts";
-import { createClaudeHarness, readClaudeSettings } from "./runtimes/claude/harness.ts";
-import { createCodexHarness, readCodexSettings } from "./runtimes/codex/harness.ts";
-import { createEmbeddedHarness } from "./runtimes/embedded/harness.ts";
+import { createAcpHarness } from "./runtimes/acp/acp-harness.ts";
+import { readAcpSettings } from "./runtimes/acp/acp-settings.ts";
+import { createClaudeHarness, readClaudeSettings } from "./runtimes/claude/claude-harness.ts";
+import { createCodexHarness, readCodexSettings } from "./runtimes/codex/codex-harness.ts";
+import { createEmbeddedHarness } from "./runtimes/embedded/embedded-harness.ts";
 
 export interface BundledOptions {
   loaded: LoadedConfig;
@@ -36,7 +38,8 @@ export async function registerBundled(
   { loaded, home, env, logger }: BundledOptions,
 ): Promise<void> {
   const { config } = loaded;
-  await registry.register("pagurus", (api) => {
+  const bundled = { bundled: true };
+  const register = (api: PluginApi): void => {
     api.registerContextEngine("legacy", () => createLegacyEngine());
     registerLossless(api, {
       selected: loaded.contextEngine,
@@ -45,20 +48,25 @@ export async function registerBundled(
     });
     api.registerMemory("files", ({ workspaceDir }) => createFilesMemory({ workspaceDir }));
     api.registerAgentHarness(
-      createEmbeddedHarness((model, request) => streamModel(resolveModel(model.ref, config, env), request)),
+      createEmbeddedHarness((model, request) =>
+        streamModel(resolveModel(model.ref, config, env), { ...request, limits: answerLimits(config) }),
+      ),
     );
-  });
-  /** A user who turns a runtime's plugin off, in any of the ways to, has no runtime of that name. */
+  };
+  await registry.register("pagurus", register, bundled);
+  /** A user who disables a runtime's plugin, in any way, has no runtime of that name. */
   const runtime = async (
-    id: string,
+    id: BundledRuntime,
     make: (settings: PluginApi["pluginConfig"]) => AgentHarness,
   ): Promise<void> => {
-    await registry.register(id, (api) => {
+    const register = (api: PluginApi): void => {
       if (pluginState(config, id, "linked") === "enabled") api.registerAgentHarness(make(api.pluginConfig));
-    });
+    };
+    await registry.register(id, register, bundled);
   };
   const shared = {
     env,
+    passedOn: config.agents?.defaults?.permission?.shellEnv,
     home,
     endpoint: (model: ModelInfo) => servedAt(model, config, env),
     gateway: modelGateway({ loaded, home, env, logger }),
@@ -71,14 +79,14 @@ export async function registerBundled(
   await runtime("acp", (settings) => createAcpHarness({ ...readAcpSettings(settings), ...shared }));
 }
 
-/** One for all runtimes of a host, made when the first asks for it; its server ends with its last route. */
+/** Shared by all runtimes of a host, created at first use; its server ends with its last route. */
 function modelGateway({ loaded, home, env, logger }: BundledOptions): () => Promise<ModelGateway> {
   const { config } = loaded;
   const make = async (): Promise<ModelGateway> => {
     const [{ createModelGateway }, { CaptureLog }, { captureSettings }] = await Promise.all([
-      import("./gateway/wire/gateway.ts"),
-      import("./gateway/wire/capture/capture.ts"),
-      import("./gateway/wire/capture/settings.ts"),
+      import("./gateway/gateway.ts"),
+      import("./gateway/capture/capture.ts"),
+      import("./gateway/capture/capture-settings.ts"),
     ]);
     const kept = captureSettings(config, env);
     return createModelGateway({
@@ -91,16 +99,16 @@ function modelGateway({ loaded, home, env, logger }: BundledOptions): () => Prom
   return () => (made ??= make());
 }
 
-/** How each program that `pagurus wire` runs is pointed to the model gateway. */
+/** The wraps of `pagurus wire`: each points one program to the model gateway. */
 export async function loadProgramWraps(): Promise<readonly ProgramWrap[]> {
   const [{ codexWrap }, { claudeWrap }] = await Promise.all([
-    import("./runtimes/codex/wrap.ts"),
-    import("./runtimes/claude/wrap.ts"),
+    import("./runtimes/codex/wire/codex-wrap.ts"),
+    import("./runtimes/claude/claude-wrap.ts"),
   ]);
   return [codexWrap, claudeWrap];
 }
 
-/** Offers a set of tools over MCP; loads the library at the first connection. */
+/** Serves a set of tools over MCP; loads the library at the first connection. */
 export async function loadToolServer(): Promise<typeof import("./mcp/serve/serve-tools.ts").serveTools> {
   return (await import("./mcp/serve/serve-tools.ts")).serveTools;
 }

@@ -1,6 +1,6 @@
 /** `import { createPagurus } from "pagurus"`: the host as a library. */
-export { createPagurus } from "./app.ts";
+export { createPagurus } from "./create.ts";
 export { PagurusError } from "./contract/errors.ts";
-export type { Pagurus, PagurusOptions } from "./contract/host.ts";
-export type { RunRequest, SpawnedAgent, SpawnRequest, TurnRun } from "./contract/run.ts";
-export type { TurnEvent } from "./contract/events.ts";
+export type { Pagurus, PagurusOptions } from "./contract/host/host.ts";
+export type { RunRequest, SpawnedAgent, SpawnRequest, TurnRun } from "./contract/host/run.ts";
+export type { TurnEvent } from "./contract/host/events.ts";

@@ -1,6 +1,6 @@
 /**
- * The driver that the host is measured against: the same program, started with the same arguments, told the same, and
- * nothing else done with it.
+ * The bare driver that the host is compared with: the same program, started with the same arguments, sent the same requests,
+ * and nothing else.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { RecordedHost } from "./record.ts";
@@ -13,7 +13,7 @@ interface Message {
   error?: { message: string };
 }
 
-/** A file-like item of a thread's history, as `thread/inject_items` takes it. */
+/** An item of a thread's history, as `thread/inject_items` accepts it. */
 export type Item = Record<string, unknown>;
 
 export class BareCodex {
@@ -21,7 +21,7 @@ export class BareCodex {
   readonly #child: ChildProcess;
   readonly #recorded: RecordedHost;
   readonly #answers = new Map<number, (message: Message) => void>();
-  /** What waits for the end of a turn, by thread. */
+  /** Callbacks for the end of a turn, by thread. */
   readonly #turns = new Map<string, (status: string) => void>();
   #next = 0;
   #rest = "";
@@ -33,7 +33,7 @@ export class BareCodex {
     child.stdout?.setEncoding("utf8").on("data", (text: string) => this.#read(text));
   }
 
-  /** A child of its own, in its own group, with its own `CODEX_HOME`. */
+  /** Its own child, in its own process group, with its own `CODEX_HOME`. */
   static async start(
     binary: string,
     recorded: RecordedHost,
@@ -46,7 +46,7 @@ export class BareCodex {
     return bare;
   }
 
-  /** A thread as the host starts them, holding the items. */
+  /** Starts a thread as the host does, with the items in its history. */
   async thread(items: readonly Item[]): Promise<string> {
     const { thread } = (await this.request("thread/start", this.#recorded.threadStart)) as {
       thread: { id: string };
@@ -55,7 +55,7 @@ export class BareCodex {
     return thread.id;
   }
 
-  /** From `turn/start` to `turn/completed`. Throws where the turn does not complete. */
+  /** From `turn/start` to `turn/completed`. Throws if the turn does not complete. */
   async turn(threadId: string, text: string): Promise<void> {
     const over = new Promise<string>((resolve) => this.#turns.set(threadId, resolve));
     const input = [{ type: "text", text, text_elements: [] }];
@@ -75,12 +75,12 @@ export class BareCodex {
     return answered;
   }
 
-  /** Threads that the child holds in memory. */
+  /** Number of threads that the child has in memory. */
   async loaded(): Promise<number> {
     return ((await this.request("thread/loaded/list", {})) as { data: string[] }).data.length;
   }
 
-  /** Ends at the end of its input; what does not is killed with its group. */
+  /** Ends the child's input; what does not exit is killed with its group. */
   async end(): Promise<void> {
     const exited = new Promise<void>((resolve) => this.#child.once("exit", () => resolve()));
     const late = setTimeout(() => process.kill(-this.pid, "SIGKILL"), 3_000);

@@ -1,6 +1,6 @@
 /**
- * `bench codex`: what the host adds to the real Codex, over a bare driver of the same program in the same run that says
- * the same to it; many sessions on one child; memory. The endpoint answers at once, so that the rest is to be seen.
+ * `bench codex`: the host's overhead on the real Codex, over a bare driver of the same program in the same run that sends
+ * the same requests; many sessions on one child; memory. The endpoint answers at once, so that the overhead is visible.
  */
 import type { BenchOptions, BenchRow } from "../report.ts";
 import { changeRows, warmRows } from "./epoch.ts";

@@ -1,6 +1,6 @@
 /**
- * How long this process waits for its disk: `fsync` takes a tenth of a millisecond where nobody else writes and a hundred
- * where somebody does, so a turn's figure needs it beside it. Replaces the function for everybody in the process.
+ * Time that this process waits for its disk: `fsync` takes a tenth of a millisecond on an idle disk and a hundred on a busy
+ * one, so it is reported next to a turn's figure. Replaces the function for the whole process.
  */
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -25,7 +25,7 @@ export class DiskWaits {
     syncBuiltinESMExports();
   }
 
-  /** Since it was last asked. */
+  /** Since the last call. */
   take(): Waits {
     const taken = this.#waits;
     this.#waits = { count: 0, ms: 0 };

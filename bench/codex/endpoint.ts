@@ -1,12 +1,12 @@
 /**
- * A model endpoint that speaks the Responses API, in a process of its own, so that it shares no event loop with what is
- * measured. Under `/v1` it answers at once, under `/slow/v1` after `SLOW_MS`. `GET /stats` tells how many requests there
- * were and how many were open at once at most, and begins the count anew.
+ * A model endpoint that speaks the Responses API, in its own process, so that it shares no event loop with what is measured.
+ * Under `/v1` it answers at once, under `/slow/v1` after `SLOW_MS`. `GET /stats` returns the number of requests and the
+ * maximum that were open at once, and resets the counters.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** As long as a quick model thinks, ms. */
+/** Latency of a quick model, ms. */
 const SLOW_MS = 400;
 const WORDS = ["The ", "tide ", "is ", "in."];
 

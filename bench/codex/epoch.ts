@@ -1,7 +1,7 @@
-/** What the host adds to a turn of Codex: within an epoch, and where an epoch begins with a long history. */
+/** The host's overhead in a turn of Codex: within an epoch, and where an epoch begins with a long history. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ContextEngine } from "../../src/contract/engine.ts";
+import type { ContextEngine } from "../../src/contract/engine/engine.ts";
 import { ENGINE_CONTRACT } from "../../src/contract/version.ts";
 import { generateTranscript } from "../generate.ts";
 import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";
@@ -21,15 +21,15 @@ import { PROMPT, recordTurn, seed, SESSION } from "./record-turn.ts";
 const SEED = 7;
 /** Messages before the first of the warm turns. */
 const BEFORE = 100;
-/** Turns that do not count: what is compiled and opened at first is. */
+/** Warm-up turns, not counted: they compile and open files. */
 const WARM_UP = 10;
-/** Items that a new thread is given. */
+/** Items in the history of a new thread. */
 const ITEMS = 200;
 const WARM_LIMIT_MS = 10;
 const CHANGE_LIMIT_MS = 60;
 const PEER = "bare driver";
 
-/** Messages that are as many items of Codex's history (a call in an answer is an item of its own). */
+/** Number of messages for as many items of Codex's history (a call in an answer is an item of its own). */
 function messagesOf(items: number): number {
   const all = generateTranscript({ seed: SEED, messages: items });
   let count = 0;
@@ -44,7 +44,7 @@ function isItem({ type }: { type: string }): boolean {
   return type === "text" || type === "toolCall";
 }
 
-/** Names another epoch each turn and always the same history: all that is left is what the host does. */
+/** Names another epoch each turn and always the same history, so that only the host's work is measured. */
 function renewingEngine(): ContextEngine {
   const messages = generateTranscript({ seed: SEED, messages: messagesOf(ITEMS) });
   let epoch = 0;
@@ -106,7 +106,7 @@ export async function warmRows(endpoint: ResponsesEndpoint, options: BenchOption
     });
     return [
       ...overheadRows("warm turn", overheadOf(pairs), WARM_LIMIT_MS),
-      row("until Codex is asked", asked, "ms"),
+      row("until Codex is called", asked, "ms"),
       row("after turn.completed", after, "ms"),
       row("fsyncs of the host", waits, "calls"),
       row("in these", waited, "ms"),
@@ -125,18 +125,18 @@ interface Change {
   messages: number;
   /** Before each turn of the host. */
   before?(place: CodexPlace, index: number): void;
-  /** Items by which the history of the host grows with a turn. */
+  /** Items by which the host's history grows with a turn. */
   grows: boolean;
 }
 
-/** Each turn on a new thread that is given the history. */
+/** Each turn on a new thread with the history. */
 export async function changeRows(endpoint: ResponsesEndpoint, options: BenchOptions): Promise<BenchRow[]> {
   const changes: Change[] = [
     { what: `epoch change, ${ITEMS} items`, engine: renewingEngine(), messages: 0, grows: false },
     {
       what: `new thread with lossless, ${ITEMS} items`,
       messages: messagesOf(ITEMS),
-      // The project's instructions are the thread's developer instructions: other ones are another thread.
+      // The project's instructions are the thread's developer instructions: changed ones start another thread.
       before: ({ workspace }, index) => writeFileSync(join(workspace, "AGENTS.md"), `Edition ${index}.\n`),
       grows: true,
     },
@@ -175,7 +175,7 @@ async function changed(
           thread = await bare.thread(items);
           await bare.turn(thread, PROMPT);
         });
-        // As the host does, but outside of what is timed.
+        // As the host does, but outside of the timing.
         await bare.request("thread/archive", { threadId: thread });
         if (grows) items.push(...turnItems());
         return ms;
@@ -189,7 +189,7 @@ async function changed(
   }
 }
 
-/** What a turn of the benchmark leaves in the history. */
+/** The messages that a turn of the benchmark adds to the history. */
 function turnItems(): Item[] {
   return [
     { type: "message", role: "user", content: [{ type: "input_text", text: PROMPT }] },

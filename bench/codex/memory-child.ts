@@ -1,4 +1,4 @@
-/** A host alone in its process, told by its parent how many sessions and turns it gets; its memory goes back. */
+/** A host alone in its process; its parent sends the numbers of sessions and turns, and it returns its memory. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { keepYoungGenerationSmall } from "../../src/platform/young-generation.ts";
@@ -7,7 +7,7 @@ import { codexHost, hostTurn, type CodexPlace } from "./place.ts";
 
 export interface MemoryJob {
   baseUrl: string;
-  /** How many sessions have had a turn when memory is read, ascending. */
+  /** Numbers of sessions with a turn at which memory is read, ascending. */
   threads: number[];
   turns: number;
   epochs: number;
@@ -36,7 +36,7 @@ async function run({
   epochs,
   place,
 }: MemoryJob & { place: CodexPlace }): Promise<void> {
-  // As the command line does it.
+  // As in the command line.
   keepYoungGenerationSmall();
   const pagurus = await codexHost(place, { baseUrl });
   const turn = (session: number): Promise<unknown> => hostTurn(pagurus, place, `session-${session}`, PROMPT);
@@ -53,7 +53,7 @@ async function run({
   for (let index = 0; index < turns; index++) await turn(0);
   const afterTurns = codex();
   for (let index = 0; index < epochs; index++) {
-    // Other instructions of the project are another thread.
+    // Changed instructions of the project start another thread.
     writeFileSync(join(place.workspace, "AGENTS.md"), `Edition ${index}.\n`);
     await turn(1);
   }

@@ -1,6 +1,6 @@
 /**
- * What Codex keeps in memory for the host's sessions. A thread that was loaded stays so until it is archived, or nobody
- * has listened to it for as long as Codex waits, so that memory follows the number of sessions that had a turn.
+ * Codex's memory for the host's sessions. A loaded thread stays loaded until it is archived, or has had no subscriber for
+ * Codex's delay, so that memory depends on the number of sessions that had a turn.
  */
 import { fork } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import type { MemoryFigures, MemoryJob } from "./memory-child.ts";
 import { bareEnv, makeCodexPlace, type ResponsesEndpoint } from "./place.ts";
 import { recordTurn } from "./record-turn.ts";
 
-/** Resident memory of a process and all that it has started, MB. Linux alone tells it. */
+/** Resident memory of a process and its descendants, MB. Linux only. */
 export function residentMb(pid: number): number {
   return processTree(pid).reduce((sum, each) => sum + ownMb(each), 0);
 }
@@ -34,7 +34,7 @@ export function childrenOf(pid: number): number[] {
 
 function parentOf(pid: number): number {
   try {
-    // Behind the name, which may hold anything: state, parent.
+    // After the name, which may contain anything: state, parent.
     const [, parent] = /\) \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
     return Number(parent ?? 0);
   } catch {
@@ -76,7 +76,7 @@ function sizes({ quick }: BenchOptions): Omit<MemoryJob, "baseUrl"> {
   return quick ? { threads: [3, 6], turns: 5, epochs: 3 } : { threads: [20, 60], turns: 200, epochs: 40 };
 }
 
-/** Of the program alone: idle, and how many of its threads stay loaded once they are archived. */
+/** The program alone: idle, and how many of its threads stay loaded once they are archived. */
 async function bareRows(endpoint: ResponsesEndpoint, options: BenchOptions): Promise<BenchRow[]> {
   const count = options.quick ? 3 : 20;
   const { place, recorded } = await recordTurn(`${endpoint.origin}/v1`, 0);
@@ -106,7 +106,7 @@ async function bareRows(endpoint: ResponsesEndpoint, options: BenchOptions): Pro
   }
 }
 
-/** The host in a process of its own, so that it is its memory. */
+/** The host in its own process, so that only its memory is measured. */
 async function hostFigures(job: MemoryJob): Promise<MemoryFigures> {
   const place = makeCodexPlace();
   const { root, home, workspace, binary, env } = place;

@@ -1,4 +1,4 @@
-/** Two drivers, turn by turn in the same minute: whatever else the machine does, it does to both. */
+/** Two drivers that alternate turn by turn, so that other load on the machine affects both. */
 
 export interface Pair {
   /** ms. */
@@ -32,8 +32,8 @@ export function overheadOf(pairs: readonly Pair[]): Overhead {
 }
 
 /**
- * Runs both `count` times after `warmUp` times that do not count, one after the other, and each the first every second
- * time. What `host` and `bare` return is the time that counts, ms.
+ * Runs both `count` times after `warmUp` uncounted times, in alternation, each first every second time. `host` and `bare`
+ * return the time to count, ms.
  */
 export async function interleaved(
   count: number,
@@ -52,7 +52,7 @@ export async function interleaved(
   return pairs;
 }
 
-/** Milliseconds that the work takes. */
+/** Duration of the work, ms. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now();
   await work();

@@ -7,11 +7,11 @@ import { PROMPT, recordTurn } from "./record-turn.ts";
 
 const SESSIONS = 20;
 const TURNS = 4;
-/** The host is one process beside Codex: it must not be what the sessions wait for. */
+/** The host is one process next to Codex: it must not be the bottleneck. */
 const WALL_LIMIT = 1.5;
 const PEER = "bare driver";
 
-/** Bare and host in turn: whatever else the machine does, it does to both. */
+/** Bare and host alternate, so that other load on the machine affects both. */
 const ROUNDS = 2;
 
 interface Together {
@@ -19,11 +19,11 @@ interface Together {
   longestMs: number;
   /** Turns that completed. */
   turns: number;
-  /** Requests that were open at the endpoint at once, at most. */
+  /** Maximum of requests that were open at the endpoint at once. */
   inFlight: number;
 }
 
-/** All sessions at once, the turns of each one after the other. A turn that does not complete throws. */
+/** All sessions at once, the turns of each in sequence. A turn that does not complete throws. */
 async function together(
   endpoint: ResponsesEndpoint,
   turns: number,
@@ -51,7 +51,7 @@ function inAll(rounds: readonly Together[]): Together {
   };
 }
 
-/** Against a model that takes as long as a quick one does: so the turns overlap as they do in use. */
+/** Against a model with the latency of a quick one, so that the turns overlap as in use. */
 export async function parallelRows(endpoint: ResponsesEndpoint, options: BenchOptions): Promise<BenchRow[]> {
   const turns = options.quick ? 1 : TURNS;
   options.log(`${SESSIONS} sessions at once, ${ROUNDS} times ${turns} turns each`);
@@ -61,7 +61,7 @@ export async function parallelRows(endpoint: ResponsesEndpoint, options: BenchOp
   const bare = await BareCodex.start(place.binary, recorded, bareEnv(place, "bare"));
   const pagurus = await codexHost(own, { baseUrl });
   try {
-    // Both children run before the clock does.
+    // Both children run before the timing starts.
     await hostTurn(pagurus, own, "before", PROMPT);
     await bare.turn(await bare.thread([]), PROMPT);
     const [ours, peers]: [Together[], Together[]] = [[], []];

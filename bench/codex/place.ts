@@ -1,16 +1,16 @@
-/** Where the benchmark of Codex happens: an endpoint process, and homes whose turns Codex executes. */
+/** The setting of the Codex benchmark: an endpoint process, and homes whose turns Codex executes. */
 import { fork } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPagurus } from "../../src/app.ts";
-import type { ContextEngine } from "../../src/contract/engine.ts";
-import type { Pagurus } from "../../src/contract/host.ts";
+import type { ContextEngine } from "../../src/contract/engine/engine.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
 import { codexBinary } from "../../test/real/codex-binary.ts";
 
 export interface ResponsesEndpoint {
   origin: string;
-  /** Since the last time it was asked: requests, and how many were open at once at most. */
+  /** Since the last call: requests, and the maximum that were open at once. */
   stats(): Promise<{ requests: number; most: number }>;
   close(): void;
 }
@@ -49,7 +49,7 @@ export function makeCodexPlace(): CodexPlace {
   return { root, home, workspace, binary: codexBinary(), env, remove };
 }
 
-/** Of another driver in the same place: the same, but for where Codex keeps its own. */
+/** For another driver in the same place: the same, except for Codex's own folder. */
 export function bareEnv(place: CodexPlace, name: string): Record<string, string> {
   const codexHome = join(place.root, `codex-${name}`);
   mkdirSync(codexHome, { mode: 0o700, recursive: true });
@@ -59,7 +59,7 @@ export function bareEnv(place: CodexPlace, name: string): Record<string, string>
 export interface CodexHostOptions {
   /** With the protocol's path: `<origin>/v1`. */
   baseUrl: string;
-  /** Default: `lossless`, with room for every history of the benchmark, so that no compaction is due. */
+  /** Default: `lossless`, with a budget for every history of the benchmark, so that no compaction is due. */
   engine?: ContextEngine;
   /** Default: the real program. */
   command?: string;
@@ -75,6 +75,7 @@ export function codexHost(place: CodexPlace, options: CodexHostOptions): Promise
     env: place.env,
     ...(engine ? { engines: { [engine.info.id]: () => engine } } : {}),
     config: {
+      session: { scope: "main" },
       models: { providers: { bench: { api: "openai-responses", baseUrl, apiKey: "none", models: [model] } } },
       agents: {
         defaults: {
@@ -92,15 +93,15 @@ export function codexHost(place: CodexPlace, options: CodexHostOptions): Promise
 }
 
 export interface HostTurn {
-  /** From `run()` until Codex is told of the turn, ms. */
+  /** From `run()` until Codex gets the turn, ms. */
   askedMs: number;
   /** From `run()` to `turn.completed`, ms. */
   ms: number;
-  /** To the end of the event stream: what the host still does before the next turn may begin. */
+  /** To the end of the event stream: the host's work before the next turn may begin. */
   wholeMs: number;
 }
 
-/** Throws where the turn does not complete, or something degrades: then it is not the turn that is to be measured. */
+/** Throws if the turn does not complete, or something degrades: then it is not the turn to measure. */
 export async function hostTurn(
   pagurus: Pagurus,
   place: CodexPlace,

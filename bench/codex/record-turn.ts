@@ -1,7 +1,7 @@
-/** A recording of one turn, and sessions that are there before the first one. */
+/** A recording of one turn, and sessions that exist before the first one. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { ContextEngine } from "../../src/contract/engine.ts";
+import type { ContextEngine } from "../../src/contract/engine/engine.ts";
 import { seedSession } from "../turn/place.ts";
 import { codexHost, hostTurn, makeCodexPlace, type CodexPlace } from "./place.ts";
 import { makeRecorder, type RecordedHost } from "./record.ts";
@@ -15,7 +15,7 @@ export function seed(place: CodexPlace, messages: number): void {
   if (messages > 0) seedSession(place, SESSION, messages);
 }
 
-/** One turn after so many messages, in a home of its own, as Codex is told it. The place is the caller's to remove. */
+/** Records one turn after so many messages, in its own home, as Codex gets it. The caller removes the place. */
 export async function recordTurn(
   baseUrl: string,
   messages: number,

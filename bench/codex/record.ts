@@ -1,6 +1,6 @@
 /**
- * What the host says to Codex in one turn, read off the pipe: the bare driver then says the same. So both drive the
- * same program with the same instructions, tools and items, however the host comes to change.
+ * The host's requests to Codex in one turn, recorded from the pipe: the bare driver then sends the same. So both drive the
+ * same program with the same instructions, tools and items, however the host changes.
  */
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,19 +12,19 @@ export interface RecordedHost {
   initialize: unknown;
   threadStart: unknown;
   turnStart: Record<string, unknown>;
-  /** What went into the thread before the turn. */
+  /** Items injected into the thread before the turn. */
   items: Item[];
 }
 
-/** A program that runs Codex and writes down its arguments and all that it is told. */
+/** A program that runs Codex and records its arguments and its input. */
 export function makeRecorder(folder: string, binary: string): { command: string; read(): RecordedHost } {
-  const [command, args, told] = ["recorder.sh", "arguments", "told.jsonl"].map((name) => join(folder, name));
-  if (command === undefined || args === undefined || told === undefined) throw new Error("no recorder");
-  // Asked for its catalog it is run in the same way, and told nothing.
+  const [command, args, sent] = ["recorder.sh", "arguments", "sent.jsonl"].map((name) => join(folder, name));
+  if (command === undefined || args === undefined || sent === undefined) throw new Error("no recorder");
+  // Runs for the catalog are not recorded.
   const script = `#!/bin/sh
 for each in "$@"; do case "$each" in app-server)
   printf '%s\\n' "$@" > '${args}'
-  tee '${told}' | '${binary}' "$@"
+  tee '${sent}' | '${binary}' "$@"
   exit $?;; esac; done
 exec '${binary}' "$@"
 `;
@@ -32,13 +32,13 @@ exec '${binary}' "$@"
   chmodSync(command, 0o700);
   return {
     command,
-    read: () => recordedOf(readFileSync(args, "utf8"), readFileSync(told, "utf8")),
+    read: () => recordedOf(readFileSync(args, "utf8"), readFileSync(sent, "utf8")),
   };
 }
 
-/** `args`: one a line. `told`: the messages to Codex, one a line. */
-export function recordedOf(args: string, told: string): RecordedHost {
-  const messages = told
+/** `args`: one a line. `sent`: the messages to Codex, one a line. */
+export function recordedOf(args: string, sent: string): RecordedHost {
+  const messages = sent
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as { method?: string; params?: Record<string, unknown> });

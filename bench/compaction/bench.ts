@@ -1,6 +1,6 @@
 /**
- * `bench compaction`: long sessions in a window of 32,000 tokens, with a scripted model that checks each request: who
- * compacts how often, what it saves and takes, how stable the prefix of the requests is, and what memory does.
+ * `bench compaction`: long sessions in a window of 32,000 tokens, with a scripted model that checks each request: how often
+ * which lane compacts, what it saves and takes, how stable the prefix of the requests is, and the use of memory.
  */
 import { longRun, median, memoryGrowth, turnsBetween } from "../../test/turn/long/job.ts";
 import type { LongRunOptions, Report } from "../../test/turn/long/job.ts";
@@ -19,7 +19,7 @@ const CASES: Case[] = [
   { ...MIXED, label: "legacy, responses", engine: "legacy", protocol: "openai-responses" },
   { ...MIXED, label: "legacy, anthropic", engine: "legacy", protocol: "anthropic-messages" },
   { ...MIXED, label: "legacy, google", engine: "legacy", protocol: "google" },
-  // Half as many words again would make two of the mixed run's largest turns fill what a compaction sets free.
+  // With 50 % more text two of the mixed run's largest turns would fill what a compaction frees.
   { label: "legacy, provider counts 50 % more", engine: "legacy", shape: "between", bias: 1.5 },
 ];
 const QUICK_CASES = CASES.slice(0, 1);
@@ -88,8 +88,8 @@ function commonRows(label: string, report: Report, conversation: Conversation, t
 
 function wrong(report: Report, conversation: Conversation, turns: number): number {
   const { degraded, failedCompactions, notCompleted, repeatedCalls, inputsInTranscript } = report;
-  const said = [conversation.problems, degraded, failedCompactions, notCompleted];
-  return said.reduce((sum, list) => sum + list.length, repeatedCalls + turns - inputsInTranscript);
+  const faults = [conversation.problems, degraded, failedCompactions, notCompleted];
+  return faults.reduce((sum, list) => sum + list.length, repeatedCalls + turns - inputsInTranscript);
 }
 
 function betweenRows(label: string, report: Report): BenchRow[] {
@@ -116,11 +116,11 @@ function roundRows(label: string, { cuts }: Conversation): BenchRow[] {
   return [withTarget({ measure, value: Math.min(...between), unit: "rounds" }, ">=", 20)];
 }
 
-/** What the host keeps, and what a person sees: V8 lets its young generation grow to what the busiest moment used. */
+/** Memory after a garbage collection, and as seen from outside: V8 lets its young generation grow to the peak demand. */
 function memoryRows(label: string, report: Report, memoryFrom: number): BenchRow[] {
   const { from, growth } = memoryGrowth(report, memoryFrom);
   const settled = report.memory.filter(({ settledMiB }) => settledMiB !== undefined);
-  // The first sample around each of the two turns is from before the collector gave anything back.
+  // The first sample around each of the two turns is from before a collection.
   const fromRunning = settled[0]?.runningMiB ?? NaN;
   const toRunning = settled.find(({ turn }) => turn > memoryFrom)?.runningMiB ?? NaN;
   const row = (what: string, value: number): BenchRow => ({
@@ -129,7 +129,7 @@ function memoryRows(label: string, report: Report, memoryFrom: number): BenchRow
     unit: "MiB",
   });
   return [
-    row(`resident memory after ${memoryFrom} turns, spare pages given back`, from),
+    row(`resident memory after ${memoryFrom} turns, spare pages returned`, from),
     withTarget(row("its growth to the end", growth), "<=", 20),
     row(`resident memory after ${memoryFrom} turns as it runs`, fromRunning),
     row("its growth to the end as it runs", toRunning - fromRunning),

@@ -1,5 +1,5 @@
-/** Replays a session under a policy and measures what would have been sent (M3, M5-M8). */
-import { isValidSequence } from "../../src/compaction/pairing.ts";
+/** Replays a session under a policy and measures the requests (M3, M5-M8). */
+import { isValidSequence } from "../../src/compaction/tool-pairing.ts";
 import type { Block } from "./replay/blocks.ts";
 import type { WantedStrings } from "./replay/strings.ts";
 import { STATIC_TOKENS, type ContextPolicy, type PromptBlocks } from "./policy.ts";
@@ -8,7 +8,7 @@ import type { ModelCall, RecordedSession } from "./replay/session.ts";
 /** Prices relative to a token of input that is neither read from a cache nor written to it. */
 const READ = 0.1;
 const WRITE = 1.25;
-/** Shortest life of a provider's cache, ms. */
+/** Shortest lifetime of a provider's cache, ms. */
 const CACHE_LIFE_MS = 300_000;
 
 export interface Measured {
@@ -22,7 +22,7 @@ export interface Measured {
   cacheEfficiency: number;
   /** C / tokens sent. */
   effectiveInputCost: number;
-  /** Mean share of a prompt that the prompt before it began with. */
+  /** Mean share of a prompt that is a prefix of the one before. */
   prefixStability: number;
   /** Tokens, the static prefix included. */
   meanContext: number;
@@ -37,10 +37,10 @@ export interface Measured {
   brokenPrefixes: number;
   /** M6. */
   invalidPrompts: number;
-  /** M7: prompts that lack live input, and prompts with a message more often than it was said. */
+  /** M7: prompts that lack live input, and prompts with a message more often than it occurs in the history. */
   lackingLiveInput: number;
   duplicates: number;
-  /** M8, and the share of the limit that is left free while older history is not sent. */
+  /** M8, and the share of the limit that is free while older history is not sent. */
   overLimit: number;
   underUse: number;
 }
@@ -57,7 +57,7 @@ function sharedBlocks(before: readonly Block[], now: readonly Block[]): number {
   return Math.min(shared, now.length);
 }
 
-/** How often each block stands in a list. */
+/** How often each block occurs in a list. */
 function countsOf(blocks: readonly Block[]): Map<number, number> {
   const counts = new Map<number, number>();
   for (const { id } of blocks) counts.set(id, (counts.get(id) ?? 0) + 1);
@@ -76,9 +76,9 @@ export class Meter {
   readonly #wanted: WantedStrings;
   readonly #limit: number;
   /** Blocks of the history so far, by id. */
-  readonly #said = new Map<number, number>();
+  readonly #occurrences = new Map<number, number>();
   #saidMessages = 0;
-  /** Most often that a block has stood in one prompt: each of these was once written to the cache. */
+  /** Maximum number of occurrences of a block in one prompt: each was once written to the cache. */
   readonly #written = new Map<number, number>();
   #last: Last | undefined;
   readonly #sums = {
@@ -114,7 +114,7 @@ export class Meter {
     const messages = prompt.messages.flatMap((message) => split.of(message));
     const addition = prompt.addition ? [split.text(prompt.addition)] : [];
     const blocks = [...addition, PREFIX, ...messages];
-    this.#hear(call);
+    this.#addHistory(call);
     this.#caching(blocks, prompt.epoch, call.at);
     this.#strings(call, [...addition, ...messages]);
     this.#validity(call, prompt, messages);
@@ -130,12 +130,12 @@ export class Meter {
     }
   }
 
-  /** Takes what was said before the call into account. */
-  #hear(call: ModelCall): void {
+  /** Adds the messages before the call. */
+  #addHistory(call: ModelCall): void {
     for (; this.#saidMessages < call.end; this.#saidMessages++) {
       const message = this.#session.messages[this.#saidMessages];
       for (const { id } of message ? this.#wanted.blocks.of(message) : []) {
-        this.#said.set(id, (this.#said.get(id) ?? 0) + 1);
+        this.#occurrences.set(id, (this.#occurrences.get(id) ?? 0) + 1);
       }
     }
   }
@@ -168,7 +168,7 @@ export class Meter {
   #strings(call: ModelCall, blocks: readonly Block[]): void {
     const sums = this.#sums;
     const ids = new Set(blocks.map(({ id }) => id));
-    const made = blocks.filter(({ id }) => !this.#said.has(id));
+    const made = blocks.filter(({ id }) => !this.#occurrences.has(id));
     for (const { value, far, holders } of this.#wanted.of(call)) {
       let seen = holdsAny(ids, holders);
       seen ||= made.some(({ text }) => text.includes(value));
@@ -185,7 +185,7 @@ export class Meter {
     const sums = this.#sums;
     if (isValidSequence(prompt.messages) !== undefined) sums.invalid++;
     const counts = countsOf(blocks);
-    const twice = [...counts].some(([id, count]) => count > (this.#said.get(id) ?? Infinity));
+    const twice = [...counts].some(([id, count]) => count > (this.#occurrences.get(id) ?? Infinity));
     if (twice) sums.duplicates++;
     const lacks = liveInput(this.#session, call).some((index) => {
       const message = this.#session.messages[index];
@@ -227,7 +227,7 @@ function holdsAny(ids: ReadonlySet<number>, holders: ReadonlySet<number>): boole
   return false;
 }
 
-/** What a prompt must hold: the live turn's input, and all that came since the newest answer began. */
+/** Required content of a prompt: the live turn's input, and all that came since the newest answer began. */
 function liveInput(session: RecordedSession, call: ModelCall): number[] {
   let newest = call.end - 1;
   while (newest > call.liveStart && session.messages[newest]?.role !== "assistant") newest--;

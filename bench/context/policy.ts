@@ -2,10 +2,10 @@
 import type { AgentMessage } from "../../src/contract/message.ts";
 import type { ModelCall, RecordedSession } from "./replay/session.ts";
 
-/** What is sent after the static prefix (system prompt and tools). */
+/** Sent after the static prefix (system prompt and tools). */
 export interface PromptBlocks {
   messages: readonly AgentMessage[];
-  /** Stands in front of the system prompt, as an engine's `systemPromptAddition` does. */
+  /** Precedes the system prompt, like an engine's `systemPromptAddition`. */
   addition?: string;
   /** Within an epoch each prompt begins with all of the prompt before it. A new one counts as a compaction. */
   epoch: string;
@@ -21,10 +21,10 @@ export interface PolicyRun {
 
 export interface ContextPolicy {
   name: string;
-  /** Most tokens of a prompt, the static prefix included; Infinity where the policy knows no window. */
+  /** Maximum tokens of a prompt, the static prefix included; Infinity where the policy has no window. */
   limit: number;
   open(session: RecordedSession): PolicyRun | Promise<PolicyRun>;
 }
 
-/** Tokens of system prompt and tools, which no policy changes. Of the recorded sessions. */
+/** Tokens of system prompt and tools of the recorded sessions, which no policy changes. */
 export const STATIC_TOKENS = 26_000;

@@ -1,6 +1,6 @@
 /**
- * The simulation that was published with the metrics: five recorded sessions as one agent, 808 calls, 952,000 tokens.
- * The replay has three of these sessions, so its figures lie beside these, not on them.
+ * The simulation that was published with the metrics: five recorded sessions as one agent, 808 calls, 952,000 tokens. The
+ * replay has three of these sessions, so its figures are comparable, not equal.
  */
 export interface PublishedFigures {
   /** Million token equivalents, for 808 calls. */

@@ -1,4 +1,4 @@
-/** The replay of the recorded sessions as rows: baselines beside what was published, engines beside the baselines. */
+/** The replay of the recorded sessions as rows: baselines compared with the published figures, engines with the baselines. */
 import { type BenchOptions, type BenchRow, withPeer, withTarget } from "../report.ts";
 import { engineContextPolicy } from "./engine/policy.ts";
 import { measure, type Measured } from "./measure.ts";
@@ -32,7 +32,7 @@ function simulated(window: number): ContextPolicy[] {
   ];
 }
 
-/** What an engine of ours has to reach, by window. */
+/** Targets of our engines, by window. */
 const TARGETS: Readonly<Record<number, { efficiency: number; inputCost: number; far: number }>> = {
   200_000: { efficiency: 98, inputCost: 0.12, far: 80 },
   64_000: { efficiency: 97, inputCost: 0.175, far: 55 },
@@ -43,7 +43,7 @@ interface Result extends Measured {
   label: string;
 }
 
-/** One line for people: the whole of a policy at a glance. */
+/** One line for people: a policy's results. */
 function lineOf(result: Result): string {
   const percent = (share: number): string => `${(100 * share).toFixed(1)} %`.padStart(8);
   return [
@@ -66,7 +66,7 @@ const HEAD = [
   ...["mean", "far", "all", "comp", "bad"].map((name, index) => name.padStart([6, 8, 8, 4, 4][index] ?? 0)),
 ].join(" ");
 
-/** Prompts that must not be: M6, M7, M8, and a prefix that breaks within an epoch. */
+/** Faulty prompts: M6, M7, M8, and a prefix that breaks within an epoch. */
 function faultsOf(result: Measured): number {
   const { brokenPrefixes, invalidPrompts, lackingLiveInput, duplicates, overLimit } = result;
   return brokenPrefixes + invalidPrompts + lackingLiveInput + duplicates + overLimit;
@@ -120,7 +120,7 @@ function simulatedRows(result: Result): BenchRow[] {
   ];
 }
 
-/** The cheapest policies of a window: of all, and of those that leave a summary of what is gone. */
+/** The cheapest policies of a window: of all, and of those that summarize what they remove. */
 interface Cheapest {
   all: Result;
   summarizing: Result;
@@ -171,7 +171,7 @@ function sessionRows(session: RecordedSession, wanted: WantedStrings): BenchRow[
   ];
 }
 
-/** The judged engines on each session alone, beside the cheapest policy of the window: no setting is fit to all three. */
+/** The judged engines on each session alone, compared with the cheapest policy of the window: no setting is fit to all three. */
 async function aloneRows(
   sessions: readonly RecordedSession[],
   log: BenchOptions["log"],

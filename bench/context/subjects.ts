@@ -1,7 +1,7 @@
-/** What is measured beside the baselines: engines, each in its settings, and their recall. One line each. */
-import type { ContextEngineFactory } from "../../src/contract/engine.ts";
-import { createLegacyEngine } from "../../src/engines/legacy/engine.ts";
-import { createLosslessEngine } from "../../src/engines/lossless/engine.ts";
+/** What is measured next to the baselines: engines, each in its settings, and their recall. One line each. */
+import type { ContextEngineFactory } from "../../src/contract/engine/engine.ts";
+import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
+import { createLosslessEngine } from "../../src/engines/lossless/lossless-engine.ts";
 import type { EngineOptions } from "./engine/params.ts";
 import { losslessRecaller } from "./recall/lossless.ts";
 import type { Recaller } from "./recall/recaller.ts";
@@ -9,7 +9,7 @@ import type { Recaller } from "./recall/recaller.ts";
 export interface EngineSubject {
   name: string;
   create: ContextEngineFactory;
-  /** Held to the targets of the benchmark; others are shown only. */
+  /** Checked against the targets of the benchmark; others are only shown. */
   judged: boolean;
   /** Settings that are measured, by their names, for one window. */
   settings(window: number): Record<string, Omit<EngineOptions, "window">>;

@@ -1,12 +1,12 @@
 /**
- * One job at the engine in this process, told by its parent; the figures go back, and the process ends. It is as the
- * command line makes it: the host is loaded.
+ * Runs one job at the engine in this process, sent by its parent, and returns the figures. As in the command line, the host
+ * is loaded.
  */
 import { keepYoungGenerationSmall } from "../../src/platform/young-generation.ts";
 import type { AssembleJob } from "./assemble-jobs.ts";
 import type { Figures } from "./jobs.ts";
 
-/** Loaded when they run: the job that measures memory begins with a host that has nothing else. */
+/** Loaded on demand: the job that measures memory begins with a host that has nothing else. */
 const JOBS: Record<AssembleJob["name"], () => Promise<(job: AssembleJob) => Promise<Figures>>> = {
   fresh: async () => (await import("./assemble-jobs.ts")).fresh,
   whole: async () => (await import("./assemble-jobs.ts")).whole,

@@ -1,33 +1,33 @@
 /**
- * The host's side of one session at the engine: a transcript on the disk that grows by turns, and the parameters of
- * each call as the host makes them. Holds no more of a history than a host does: the file is read from its end.
+ * The host's side of one session at the engine: a transcript on disk that grows by turns, and the parameters of each call as
+ * the host makes them. Keeps no more of a history than a host does: the file is read from its end.
  */
 import { appendFileSync, closeSync, fstatSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { contextFromPath } from "../../src/compaction/context.ts";
+import { contextFromPath } from "../../src/compaction/compaction-context.ts";
 import { reservedTokens } from "../../src/compaction/policy.ts";
-import type { CompactResult } from "../../src/contract/engine-compaction.ts";
-import type { AssembleResult, TranscriptEntryAnchor } from "../../src/contract/engine-params.ts";
-import type { ContextEngine } from "../../src/contract/engine.ts";
+import type { CompactResult } from "../../src/contract/engine/engine-compaction.ts";
+import type { AssembleResult, TranscriptEntryAnchor } from "../../src/contract/engine/engine-params.ts";
+import type { ContextEngine } from "../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import type { LlmComplete } from "../../src/contract/model.ts";
-import type { RuntimeContext, SessionTarget } from "../../src/contract/runtime-context.ts";
-import type { TranscriptCursor, TranscriptEntry } from "../../src/contract/transcript.ts";
-import type { LosslessStore } from "../../src/engines/lossless/store/store.ts";
-import { linesBackward, linesForward } from "../../src/session/lines.ts";
+import type { RuntimeContext, SessionTarget } from "../../src/contract/engine/runtime-context.ts";
+import type { TranscriptCursor, TranscriptEntry } from "../../src/contract/session/transcript.ts";
+import type { LosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
+import { linesBackward, linesForward } from "../../src/session/transcript/transcript-lines.ts";
 import { estimateTokens } from "../../src/tokens/estimate.ts";
-import { messagesTokens, messageTokens } from "../../src/tokens/messages.ts";
+import { messagesTokens, messageTokens } from "../../src/tokens/message-tokens.ts";
 import { STATIC_TOKENS } from "../context/policy.ts";
 
 /** Entries of the stored history that the file begins with: the host's file ends with them. */
 const TAIL = 64;
 const KINDS = ["message", "custom_message", "compaction", "turn_commit"] as const;
 const MODEL = "bench/instant";
-/** Bytes that are read before other work of the process goes on, as by the host's own cursor. */
+/** Bytes that are read before other work of the process runs, as in the host's own cursor. */
 const SLICE = 256 * 1024;
 
-/** Writes the end of a session's transcript: the file that a host has ends with these lines. */
+/** Writes the end of a session's transcript: a host's file ends with these lines. */
 function writeTail(file: string, store: LosslessStore, sessionId: string): void {
   const { items } = store.walkBack(sessionId, { maxMessages: TAIL, kinds: KINDS });
   let parentId: string | null = null;
@@ -40,14 +40,14 @@ function writeTail(file: string, store: LosslessStore, sessionId: string): void 
   writeFileSync(file, lines.join(""));
 }
 
-/** A transcript that goes on where its file and the store end. */
+/** A transcript that continues where its file and the store end. */
 class GrowingTranscript implements TranscriptCursor {
   readonly file: string;
   readonly #fd: number;
   #leafId: string | null;
   #count: number;
 
-  /** `count`: entries that there are already. */
+  /** `count`: number of existing entries. */
   constructor(file: string, count: number) {
     this.file = file;
     this.#count = count;
@@ -56,7 +56,7 @@ class GrowingTranscript implements TranscriptCursor {
     this.#leafId = last ? (JSON.parse(last.bytes.toString()) as TranscriptEntry).id : null;
   }
 
-  /** Ids sort behind all that there are: `e…` of the history, `n…` of the other benchmarks' turns. */
+  /** Ids sort after all existing ones: `e…` of the history, `n…` of the other benchmarks' turns. */
   append(entry: object, time: number): TranscriptEntry {
     const id = `x${(this.#count++).toString(36).padStart(15, "0")}`;
     const timestamp = new Date(time).toISOString();
@@ -71,12 +71,12 @@ class GrowingTranscript implements TranscriptCursor {
   }
 
   async *forward(afterId?: string): AsyncIterable<TranscriptEntry> {
-    let isBehind = afterId === undefined;
+    let isAfter = afterId === undefined;
     let read = 0;
     for (const { bytes, length } of linesForward(this.#fd, 0, fstatSync(this.#fd).size)) {
       const entry = JSON.parse(bytes.toString()) as TranscriptEntry;
-      if (isBehind) yield entry;
-      isBehind ||= entry.id === afterId;
+      if (isAfter) yield entry;
+      isAfter ||= entry.id === afterId;
       read += length;
       if (read < SLICE) continue;
       read = 0;
@@ -105,7 +105,7 @@ export interface HostOptions {
   /** Tokens of the model's window. */
   window: number;
   config: unknown;
-  /** A transcript that the engine has not seen; else one is made of what its store has last. */
+  /** A transcript that the engine has not seen; otherwise one is made from the last entries of its store. */
   transcript?: string;
   /** The engine's own model calls; without it the provider is `offline`. */
   complete?: LlmComplete;
@@ -191,7 +191,7 @@ export class BenchHost {
     this.append(input);
   }
 
-  /** Something that was said in the turn. */
+  /** A message of the turn. */
   append(message: AgentMessage): void {
     const entry = this.transcript.append({ type: "message", turnId: this.#turnId, message }, this.#time++);
     this.#live.push({ ...message, entryId: entry.id });
@@ -212,7 +212,7 @@ export class BenchHost {
     });
   }
 
-  /** The turn is over: its end is written, and the engine takes it. */
+  /** Ends the turn: its end is written, and the engine ingests it. */
   async commit(): Promise<void> {
     const turnId = this.#turnId;
     const { transcript } = this;
@@ -241,7 +241,7 @@ export class BenchHost {
     this.#live = [];
   }
 
-  /** Work behind the turns, as the host lets it run. */
+  /** Background work, run as the host does. */
   async maintain(abortSignal?: AbortSignal): Promise<string> {
     const files = this.#files({ allowDeferredCompactionExecution: true });
     const signal = abortSignal ? { abortSignal } : {};
@@ -249,7 +249,7 @@ export class BenchHost {
     return reason;
   }
 
-  /** As `/compact` does it: the engine may ask its model, and the user waits. */
+  /** As for `/compact`: the engine may call its model, and the user waits. */
   async compact(): Promise<boolean> {
     return this.#take(
       await this.engine.compact({
@@ -260,14 +260,14 @@ export class BenchHost {
     );
   }
 
-  /** What the host does before it sends a context that is over the budget, or that the engine wants compacted. */
-  async makeRoom(assembled: AssembleResult): Promise<boolean> {
+  /** The host's compaction before it sends a context that is over the budget, or that the engine wants compacted. */
+  async compactForSend(assembled: AssembleResult): Promise<boolean> {
     return this.#take(
       await this.engine.compact({
         ...this.#files(),
         tokenBudget: this.tokenBudget,
         force: false,
-        currentTokenCount: assembled.estimatedTokens,
+        currentTokenCount: assembled.estimatedTokens ?? 0,
         compactionTarget: "budget",
       }),
     );
@@ -280,7 +280,7 @@ export class BenchHost {
     const entry = { type: "compaction", summary, firstKeptEntryId, ...split, tokensBefore, origin: "engine" };
     this.transcript.append(entry, this.#time++);
     if (this.#turnId === "") return true;
-    // A cut inside the live turn changes what the host gives of it.
+    // A cut inside the live turn changes the live turn that the host passes.
     const { messages, liveStart } = await contextFromPath(this.transcript, this.#turnId);
     this.#live = messages.slice(liveStart);
     return true;

@@ -1,17 +1,17 @@
-/** Assembling in a long session, as the host asks for it: each job in a process of its own, its engine warm. */
+/** Assembling in a long session, as the host calls it: each job in its own process, its engine warm. */
 import { setImmediate } from "node:timers/promises";
-import type { AssembleResult } from "../../src/contract/engine-params.ts";
+import type { AssembleResult } from "../../src/contract/engine/engine-params.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import type { LlmComplete } from "../../src/contract/model.ts";
-import { createLosslessEngine } from "../../src/engines/lossless/engine.ts";
-import type { LosslessStore } from "../../src/engines/lossless/store/store.ts";
+import { createLosslessEngine } from "../../src/engines/lossless/lossless-engine.ts";
+import type { LosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
 import { BenchHost } from "./assemble-host.ts";
 import { entries } from "./corpus.ts";
 import { SESSION, type Figures } from "./jobs.ts";
 
-/** Of what is said behind the stored history; another one than that of the history. */
+/** Seed of the messages after the stored history; another one than that of the history. */
 const SEED = 99;
-/** Turns before the first that is counted. */
+/** Warm-up turns, not counted. */
 const WARM_UP = 10;
 
 export interface AssembleJob {
@@ -22,7 +22,7 @@ export interface AssembleJob {
   turns: number;
 }
 
-/** A window of today's models; one that holds every word of 10,000 messages. */
+/** A window of today's models; one that fits all of 10,000 messages. */
 const WINDOW = 200_000;
 const WHOLE_WINDOW = 40_000_000;
 
@@ -43,7 +43,7 @@ export function* turnsOf(seed: number): Generator<AgentMessage[]> {
   }
 }
 
-/** Answers after so many milliseconds with what a model is asked for. */
+/** Answers model calls after so many milliseconds. */
 export function scriptedModel(ms: number, onAnswer: () => void = () => undefined): LlmComplete {
   const words = ["Goal", "State", "Decisions and constraints", "Open asks"]
     .map((heading) => `## ${heading}\n- The model of the benchmark says so.`)
@@ -63,7 +63,7 @@ export function scriptedModel(ms: number, onAnswer: () => void = () => undefined
 interface Opened {
   host: BenchHost;
   store: LosslessStore;
-  /** Of the engine's opening and its first look at the session. */
+  /** Of the engine's opening and its first read of the session. */
   openMs: number;
 }
 
@@ -122,7 +122,7 @@ class Samples {
     return answer;
   }
 
-  /** `Cpu` is the mean of a call, `CpuP95` what others on the machine cannot make longer. */
+  /** `Cpu` is the mean of a call, `CpuP95` a percentile that other load on the machine does not increase. */
   figures(name: string): Figures {
     const count = this.#ms.length;
     return {
@@ -136,12 +136,12 @@ class Samples {
   }
 }
 
-/** Turns through the host, each call assembled; what has to be compacted is compacted between two assembles. */
+/** Turns through the host, each call assembled; compactions are made between two assembles. */
 class Clock {
   first = new Samples();
   later = new Samples();
   all = new Samples();
-  room = new Samples();
+  compacting = new Samples();
   commit = new Samples();
   /** Of the newest context. */
   messages = 0;
@@ -157,7 +157,7 @@ class Clock {
     this.first = new Samples();
     this.later = new Samples();
     this.all = new Samples();
-    this.room = new Samples();
+    this.compacting = new Samples();
     this.commit = new Samples();
   }
 
@@ -184,11 +184,11 @@ class Clock {
       return this.all.add(call);
     };
     let answer = await assemble();
-    const isDue = answer.wantsCompaction === true || answer.estimatedTokens > host.tokenBudget;
-    if (isDue && mayCompact && this.room.add(await timed(() => host.makeRoom(answer))))
+    const isDue = answer.wantsCompaction === true || (answer.estimatedTokens ?? 0) > host.tokenBudget;
+    if (isDue && mayCompact && this.compacting.add(await timed(() => host.compactForSend(answer))))
       answer = await assemble();
     this.messages = answer.messages.length;
-    this.tokens = answer.estimatedTokens;
+    this.tokens = answer.estimatedTokens ?? 0;
     return answer;
   }
 
@@ -197,7 +197,7 @@ class Clock {
       ...this.first.figures("first"),
       ...this.later.figures("later"),
       ...this.all.figures("all"),
-      ...this.room.figures("room"),
+      ...this.compacting.figures("compacting"),
       ...this.commit.figures("commit"),
       messages: this.messages,
       tokens: this.tokens,
@@ -205,7 +205,7 @@ class Clock {
   }
 }
 
-/** Nothing is summarized, and nothing becomes so: the host makes no room, and each turn has one call. */
+/** Nothing is summarized and no compaction is made: each turn has one call. */
 export async function fresh({ folder, turns }: AssembleJob): Promise<Figures> {
   const { host, openMs } = await openHost(folder);
   const clock = new Clock(host);
@@ -228,7 +228,7 @@ export async function fresh({ folder, turns }: AssembleJob): Promise<Figures> {
   return { ...clock.figures(), coldMs };
 }
 
-/** Every word of the history is in the context. */
+/** All of the history is in the context. */
 export async function whole({ folder, turns }: AssembleJob): Promise<Figures> {
   const { host, openMs } = await openHost(folder, { window: WHOLE_WINDOW, trigger: WHOLE_WINDOW });
   return { ...(await served(host, turns)), openMs };
@@ -247,10 +247,10 @@ async function served(host: BenchHost, turns: number): Promise<Figures> {
   return clock.figures();
 }
 
-/** Most runs of work behind the turns: enough for 10,000 messages; of more a part is prepared. */
+/** Maximum of background runs: enough for 10,000 messages; of more a part is prepared. */
 const MOST_RUNS = 6;
 
-/** After summaries of all that has left the context; epochs change as the turns go on. */
+/** After summaries of all that was removed from the context; epochs change as the turns continue. */
 export async function turns({ folder, turns: count }: AssembleJob): Promise<Figures> {
   const { host } = await openHost(folder, { complete: scriptedModel(0) });
   const start = performance.now();

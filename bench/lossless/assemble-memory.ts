@@ -1,12 +1,12 @@
 /**
- * Resident memory of a process that takes over a long session and then serves its turns, over that of an idle host
+ * Resident memory of a process that adopts a long session and then serves its turns, over that of an idle host
  * (`assemble-child.ts`): no engine made, no session open.
  */
 import { setImmediate } from "node:timers/promises";
 import type { AssembleJob } from "./assemble-jobs.ts";
 import type { Figures } from "./jobs.ts";
 
-/** Turns until memory is what it stays. */
+/** Turns until memory is stable. */
 const WARM_UP = 30;
 const SEARCH_EVERY = 3;
 const MB = 1e6;
@@ -23,7 +23,7 @@ class Sampler {
     this.#peak = Math.max(this.#peak, process.memoryUsage.rss());
   }
 
-  /** Bytes since the last time it was asked. */
+  /** Bytes since the last call. */
   peak(): number {
     this.#look();
     const peak = this.#peak;
@@ -50,7 +50,7 @@ export async function memory({ folder, turns }: AssembleJob): Promise<Figures> {
     if (count === 0) sampler.peak();
     host.begin(input);
     const answer = await host.assemble();
-    if (answer.wantsCompaction && (await host.makeRoom(answer))) await host.assemble();
+    if (answer.wantsCompaction && (await host.compactForSend(answer))) await host.assemble();
     for (const message of rest) host.append(message);
     await host.assemble();
     await host.commit();

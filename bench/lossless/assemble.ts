@@ -1,6 +1,6 @@
 /**
- * The engine's rows: assembling at every size and in every state, beside a compaction, and in how much memory; the
- * incumbent's figures beside ours. Its own are of process CPU a call, so ours are shown as such too.
+ * The engine's rows: assembling at every size and in every state, during a compaction, and its memory; the incumbent's
+ * figures next to ours. Its own are process CPU per call, so ours are shown as such too.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,14 +11,14 @@ import { transcriptFile, type Figures } from "./jobs.ts";
 import { inChild, Place, row, sizeName, type Visit } from "./store.ts";
 
 const CHILD = "assemble-child.ts";
-/** Most milliseconds of an assemble (p95), and of one beside a compaction (p99: the disk has its moments). */
+/** Maximum ms of an assemble (p95), and of one during a compaction (p99: the disk has outliers). */
 const MOST_MS = 10;
 const MOST_WAIT_MS = 20;
 const MOST_MB = 200;
 
 type Peer = readonly [label: string, value: number];
 
-/** Its figures: by messages before any compaction, after one at 10,000, beside one. */
+/** Its figures: by messages before any compaction, after one at 10,000, during one. */
 const BEFORE: Readonly<Record<number, Peer>> = {
   10_000: ["10k, CPU a call", 2_161],
   100_000: ["100k, CPU a call", 20_693],
@@ -50,7 +50,7 @@ export class EngineBench {
     await this.#memory(folder, count);
   };
 
-  /** What needs a smaller session. */
+  /** Jobs that need a smaller session. */
   async small(): Promise<void> {
     const { quick, log } = this.#options;
     const root = mkdtempSync(join(tmpdir(), "pagurus-lossless-"));
@@ -86,7 +86,7 @@ export class EngineBench {
     return inChild(job, CHILD);
   }
 
-  /** `peer` where the target is held. */
+  /** `peer` where the target applies. */
   #timing(what: string, figures: Figures, peer: Peer | undefined): void {
     this.rows.push(
       row(`${what}, p50`, [figures["allP50"], "ms"]),
@@ -117,8 +117,8 @@ export class EngineBench {
     this.rows.push(
       row(`${what}: first of a turn, p95`, [figures["firstP95"], "ms"]),
       row(`${what}: later in a turn, p95`, [figures["laterP95"], "ms"]),
-      row(`compaction at ${sizeName(count)} without a model, p50`, [figures["roomP50"], "ms"]),
-      row(`compaction at ${sizeName(count)} without a model, longest`, [figures["roomMax"], "ms"]),
+      row(`compaction at ${sizeName(count)} without a model, p50`, [figures["compactingP50"], "ms"]),
+      row(`compaction at ${sizeName(count)} without a model, longest`, [figures["compactingMax"], "ms"]),
       row(`commit of a turn at ${sizeName(count)}, p50`, [figures["commitP50"], "ms"]),
     );
   }

@@ -1,4 +1,4 @@
-/** One job of the benchmark in this process, told by its parent; the figures go back, and the process ends. */
+/** Runs one job of the benchmark in this process, sent by its parent, and returns the figures. */
 import { JOBS, type Job } from "./jobs.ts";
 
 process.once("message", (job: Job) => {

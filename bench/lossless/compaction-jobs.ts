@@ -1,4 +1,4 @@
-/** Turns that go on while a compaction, and the work behind the turns, wait for a slow model. */
+/** Turns that continue while a compaction, or background work, waits for a slow model. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import type { BenchHost } from "./assemble-host.ts";
@@ -6,13 +6,13 @@ import { openHost, quantile, scriptedModel, turnsOf, type AssembleJob } from "./
 import type { Figures } from "./jobs.ts";
 
 const MODEL_MS = 3_000;
-/** Between two calls of the turns' own model. */
+/** Pause between two calls of the turns' own model. */
 const PACE_MS = 25;
-/** Of the work behind the turns, which would otherwise ask for more parts than a benchmark needs. */
+/** Bound of the background work, which would otherwise request more parts than a benchmark needs. */
 const MOST_CALLS = 3;
 /** Tokens of the context when the compaction begins; it grows little from there, so that no other one is due. */
 const FILLED = 70_000;
-/** Another history of words than that of the other jobs. */
+/** Another vocabulary than that of the other jobs. */
 const SEED = 77;
 
 /** Turns until the context is so large that summaries of several parts are due. */
@@ -22,16 +22,17 @@ async function fill(host: BenchHost): Promise<void> {
     if (!input) return;
     host.begin(input);
     let assembled = await host.assemble();
-    if (assembled.wantsCompaction && (await host.makeRoom(assembled))) assembled = await host.assemble();
+    if (assembled.wantsCompaction && (await host.compactForSend(assembled)))
+      assembled = await host.assemble();
     for (const message of rest) host.append(message);
     await host.commit();
-    if (assembled.estimatedTokens > FILLED) return;
+    if ((assembled.estimatedTokens ?? 0) > FILLED) return;
   }
 }
 
 /**
- * Short turns one after the other until `work` is over; milliseconds of each assemble that was due meanwhile, from when
- * it was due: a loop that is held up by the work makes it wait as well.
+ * Short turns in sequence until `work` is over; ms of each assemble that was due meanwhile, from when it was due: a loop
+ * that is blocked by the work delays it as well.
  */
 async function watch(host: BenchHost, work: Promise<unknown>): Promise<{ ms: number[]; before: number }> {
   const ms: number[] = [];
@@ -59,7 +60,7 @@ async function watch(host: BenchHost, work: Promise<unknown>): Promise<{ ms: num
   return { ms, before };
 }
 
-/** `kind` is what waits for the model: `/compact`, or what is prepared behind the turns. */
+/** `kind` is what waits for the model: `/compact`, or what is prepared in the background. */
 async function beside(folder: string, kind: "compact" | "maintain"): Promise<Figures> {
   let calls = 0;
   const enough = new AbortController();

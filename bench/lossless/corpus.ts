@@ -1,9 +1,9 @@
 /**
- * Histories of an agent at work, as long as wanted, made from a seed and one message at a time: words as frequent as in
- * a language (Zipf), tool calls in pairs with their results, 1.6 KB of JSON a message in the mean, rare words planted.
+ * Histories of an agent at work, of any length, made from a seed and one message at a time: word frequencies as in a
+ * language (Zipf), tool calls in pairs with their results, 1.6 KB of JSON a message on average, rare words planted.
  */
 import type { AgentMessage, AssistantMessage, ToolCallPart } from "../../src/contract/message.ts";
-import type { MessageEntry } from "../../src/contract/transcript.ts";
+import type { MessageEntry } from "../../src/contract/session/transcript.ts";
 import { mulberry32 } from "../generate.ts";
 
 export type Language = "latin" | "chinese";
@@ -18,7 +18,7 @@ const VOCABULARY = 30_000;
 const TABLE = 1 << 17;
 /** Mean sizes in bytes; with one to three tool calls a turn they make 1.6 KB a message. */
 const MEAN = { user: 500, thought: 250, answer: 900, result: 2_900 };
-/** One message in so many has a word that no other one has. */
+/** One message in so many has a unique word. */
 export const PLANT_EVERY = 100;
 
 function wordOf(language: Language, rank: number): string {
@@ -32,7 +32,7 @@ function wordOf(language: Language, rank: number): string {
   return word;
 }
 
-/** Words by how often they are to come: the k-th takes a share of 1/k. */
+/** Words by frequency: the k-th has a share of 1/k. */
 function frequencyTable(language: Language): string[] {
   const words = Array.from({ length: VOCABULARY }, (_, rank) => wordOf(language, rank));
   const weights = words.map((_, rank) => 1 / (rank + 2));
@@ -173,7 +173,7 @@ class Corpus {
   }
 }
 
-/** The word that only one message has. */
+/** The unique word of a message. */
 export function plantedWord(message: number): string {
   return `fact${message.toString(36)}x`;
 }
@@ -184,7 +184,7 @@ function* messages(seed: number, language: Language = "latin"): Generator<AgentM
   for (;;) yield* corpus.turn();
 }
 
-/** So many entries of one branch, as a transcript has them. `prefix` keeps ids of several histories apart. */
+/** So many entries of one branch, as in a transcript. `prefix` keeps ids of several histories apart. */
 export function* entries(
   seed: number,
   count: number,

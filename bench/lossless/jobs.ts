@@ -1,12 +1,16 @@
-/** What the benchmark of the store does in processes of their own: each starts with a clean heap and an idle loop. */
+/** Jobs of the store's benchmark that run in their own processes: each starts with a clean heap and an idle loop. */
 import { closeSync, createWriteStream, openSync, readSync, statSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
-import type { MessageEntry, TranscriptCursor, TranscriptEntry } from "../../src/contract/transcript.ts";
-import { isUnmerged } from "../../src/engines/lossless/store/backlog.ts";
-import { connect } from "../../src/engines/lossless/store/open.ts";
-import { openLosslessStore, type LosslessStore } from "../../src/engines/lossless/store/store.ts";
+import type {
+  MessageEntry,
+  TranscriptCursor,
+  TranscriptEntry,
+} from "../../src/contract/session/transcript.ts";
+import { isUnmerged } from "../../src/engines/lossless/store/search/backlog.ts";
+import { connect } from "../../src/engines/lossless/store/open-database.ts";
+import { openLosslessStore, type LosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
 import { mulberry32 } from "../generate.ts";
 import { entries, plantedWord, PLANT_EVERY, type Language } from "./corpus.ts";
 
@@ -14,7 +18,7 @@ const SEED = 7;
 export const SESSION = "bench";
 /** As the host's cursor reads: so many bytes, then other work. */
 const SLICE = 256 * 1024;
-/** What a large context takes: about 400 messages. */
+/** The size of a large context: about 400 messages. */
 const WALK_TOKENS = 160_000;
 
 export interface Job {
@@ -22,11 +26,11 @@ export interface Job {
   folder: string;
   count: number;
   language?: Language;
-  /** Of an adoption: whether it is over when all is stored, or when all is found. */
+  /** Of an adoption: whether it ends when all is stored, or when all is searchable. */
   index?: "now" | "later";
-  /** Folder of the transcript, where it is another one. */
+  /** Folder of the transcript, if another one. */
   from?: string;
-  /** How often what is timed is repeated. */
+  /** Number of repetitions of the timed work. */
   runs?: number;
 }
 
@@ -73,18 +77,18 @@ function fileCursor(file: string): TranscriptCursor {
       closeSync(fd);
     },
     async *backward() {
-      // Asked only for a session that is known.
+      // Called only for a session that is known.
     },
     get: async () => undefined,
   };
 }
 
-/** Bytes of the database, whose log is in it once it is closed. */
+/** Bytes of the database, which includes its log once it is closed. */
 function databaseBytes(folder: string): number {
   return statSync(`${folder}/lossless.db`).size;
 }
 
-/** Time, longest stall of the event loop and memory of taking over a transcript. */
+/** Time, longest stall of the event loop and memory of adopting a transcript. */
 async function adopt({ folder, from = folder, index = "now" }: Job): Promise<Figures> {
   const store = openLosslessStore(folder);
   await setImmediate();
@@ -105,7 +109,7 @@ async function adopt({ folder, from = folder, index = "now" }: Job): Promise<Fig
   return { ms, stallMs: delay.max / 1e6, residentMb, file: databaseBytes(folder) };
 }
 
-/** A history that is made while it is adopted; the size of its database. */
+/** A history that is generated while it is adopted; the size of its database. */
 async function fill({ folder, count, language = "latin" }: Job): Promise<Figures> {
   const store = openLosslessStore(folder);
   await store.adopt(SESSION, {
@@ -113,7 +117,7 @@ async function fill({ folder, count, language = "latin" }: Job): Promise<Figures
       yield* entries(SEED, count, { language });
     },
     async *backward() {
-      // Asked only for a session that is known.
+      // Called only for a session that is known.
     },
     get: async () => undefined,
   });
@@ -124,20 +128,20 @@ async function fill({ folder, count, language = "latin" }: Job): Promise<Figures
   return { file: databaseBytes(folder), mergeMs };
 }
 
-/** The index is merged in pauses behind the adoption; a host that goes on comes to that state by itself. */
+/** The index is merged in pauses after the adoption; a running host reaches that state too. */
 async function merged(file: string): Promise<void> {
   const db = connect(file);
   while (isUnmerged(db)) await new Promise((resolve) => setTimeout(resolve, 200));
   db.close();
 }
 
-/** The word that only one turn says. */
+/** The unique word of a turn. */
 function turnWord(turn: number): string {
   return `turn${turn.toString(36)}only`;
 }
 
-/** Turns of ten messages, each with a word of its own, at the end of a session. */
-function* turnsBehind(leafId: string | null, runs: number): Generator<MessageEntry[]> {
+/** Turns of ten messages, each with its own word, at the end of a session. */
+function* turnsAfter(leafId: string | null, runs: number): Generator<MessageEntry[]> {
   let turn: MessageEntry[] = [];
   let count = 0;
   for (const entry of entries(SEED + 1, runs * 10, { prefix: "n", parentId: leafId })) {
@@ -151,14 +155,14 @@ function* turnsBehind(leafId: string | null, runs: number): Generator<MessageEnt
   }
 }
 
-/** Turns at the end of a long session, one after the other; then each with a search for what it has just said. */
+/** Turns at the end of a long session, in sequence; then each with a search for its new word. */
 async function turns({ folder, runs = 200 }: Job): Promise<Figures> {
   const store = openLosslessStore(folder);
   const samples: number[] = [];
   const searches: number[] = [];
   let missed = 0;
   let count = 0;
-  const all = Array.from(turnsBehind(store.session(SESSION)?.leafId ?? null, 2 * runs));
+  const all = Array.from(turnsAfter(store.session(SESSION)?.leafId ?? null, 2 * runs));
   for (const turn of all) {
     const start = performance.now();
     store.ingestTurn(SESSION, turn);

@@ -1,4 +1,4 @@
-/** The store's rows: taking in, walking, finding, size, memory; the incumbent's figures beside ours. */
+/** The store's rows: ingesting, walking, searching, size, memory; the incumbent's figures next to ours. */
 import { fork } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import type { Figures, Job } from "./jobs.ts";
 
 const INCUMBENT = "lossless-claw 0.15.3";
 
-/** Runs a job in a process of its own, whose file takes it as its first message. */
+/** Runs a job in its own process, which gets it as its first message. */
 export async function inChild(job: { name: string }, file = "child.ts"): Promise<Figures> {
   const child = fork(join(import.meta.dirname, file), {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -42,7 +42,7 @@ export function sizeName(count: number): string {
   return count.toLocaleString("en-US");
 }
 
-/** One folder with what was made of `count` messages. */
+/** One folder with the files for `count` messages. */
 export class Place {
   readonly folder: string;
   readonly count: number;
@@ -58,7 +58,7 @@ export class Place {
   }
 }
 
-/** Bulk ingest is an adoption: with its words stored only, and with all of them found. */
+/** Bulk ingest is an adoption: with its texts stored only, and with all of them searchable. */
 async function adoptionRows(place: Place, root: string, bytes: number): Promise<BenchRow[]> {
   const at = sizeName(place.count);
   const perSecond = ({ ms = 1 }: Figures): number => (place.count / ms) * 1000;
@@ -133,10 +133,10 @@ async function chineseRow(root: string, count: number): Promise<BenchRow> {
   return row("database over JSON lines, Chinese", [file / bytes, "ratio"]);
 }
 
-/** Told of folders whose database is closed and stands for so many messages. */
+/** Called with folders whose closed database has so many messages. */
 export type Visit = (kind: "adopted" | "large", folder: string, count: number) => Promise<void>;
 
-/** `visit` may change what it is shown where it is `large`; what is `adopted` is used again. */
+/** `visit` may change its folder where it is `large`; an `adopted` one is used again. */
 export async function storeRows(options: BenchOptions, visit?: Visit): Promise<BenchRow[]> {
   const root = mkdtempSync(join(tmpdir(), "pagurus-lossless-"));
   const [middle, large, chinese] = options.quick ? [2_000, 5_000, 1_000] : [100_000, 1_000_000, 20_000];
@@ -154,7 +154,7 @@ export async function storeRows(options: BenchOptions, visit?: Visit): Promise<B
     options.log(`lossless: ${large} messages`);
     const big = new Place(root, "large", large);
     const { mergeMs = 0 } = await big.job("fill");
-    const what = `merging the index behind an adoption of ${sizeName(large)}, in pauses`;
+    const what = `merging the index after an adoption of ${sizeName(large)}, in pauses`;
     rows.push(row(what, [mergeMs / 1_000, "s"]));
     rows.push(...(await walkRows(big)), ...(await searchRows(big)));
     await visit?.("large", big.folder, large);

@@ -1,4 +1,4 @@
-/** Drivers that do with a program what the host makes it do in a turn, and nothing else. */
+/** Drivers that send a program the host's requests of a turn, and nothing else. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
@@ -8,7 +8,7 @@ import type { Recorded } from "./record.ts";
 
 type Message = Record<string, unknown>;
 
-/** One turn, from its first word to its end. Throws where it fails. */
+/** One turn, from its first message to its end. Throws where it fails. */
 export interface BareDriver {
   readonly pid: number | undefined;
   turn(): Promise<void>;
@@ -42,7 +42,7 @@ class Lines {
     this.#listen = listen;
   }
 
-  /** The first message that `picks`. Rejects where the program ends before. */
+  /** The first message that `picks`. Rejects if the program ends before. */
   async until(picks: (message: Message) => boolean): Promise<Message> {
     return new Promise((resolve, reject) => {
       const ended = (): void => reject(new Error("the bare program ended"));
@@ -65,7 +65,7 @@ class Lines {
   }
 }
 
-/** A state folder of its own, and no server of the host's tools, which is gone. */
+/** Its own state folder, and without the server of the host's tools, which has ended. */
 function apart(recorded: Recorded, root: string): Recorded {
   const folder = join(root, `bare-${randomUUID().slice(0, 8)}`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -79,8 +79,8 @@ export function bareClaude(program: string, recorded: Recorded, root: string): B
   const session = own.args.findIndex((each) => each === "--session-id" || each === "--resume");
   const args = own.args.with(session, "--session-id").with(session + 1, randomUUID());
   const lines = new Lines(program, args, own);
-  // What is asked before the first turn is answered in between, as in the host.
-  for (const message of recorded.told)
+  // Requests before the first turn are answered in between, as in the host.
+  for (const message of recorded.sent)
     if (message["type"] === "control_request") lines.write({ ...message, request_id: randomUUID() });
   return {
     pid: lines.pid,
@@ -107,14 +107,14 @@ export async function bareAcp(program: string, recorded: Recorded, root: string)
     if (error !== undefined) throw new Error(`${method}: ${JSON.stringify(error)}`);
     return result as Message;
   };
-  const told = (method: string): Message[] =>
-    recorded.told.filter((message) => message["method"] === method).map(({ params }) => params as Message);
+  const sent = (method: string): Message[] =>
+    recorded.sent.filter((message) => message["method"] === method).map(({ params }) => params as Message);
   for (const method of ["initialize", "authenticate", "providers/set"])
-    for (const params of told(method)) await ask(method, params);
-  const [session] = told("session/new");
+    for (const params of sent(method)) await ask(method, params);
+  const [session] = sent("session/new");
   const { sessionId } = await ask("session/new", { ...session, mcpServers: [] });
   const setUp = ["session/set_config_option", "session/set_model", "session/set_mode"];
-  for (const method of setUp) for (const params of told(method)) await ask(method, { ...params, sessionId });
+  for (const method of setUp) for (const params of sent(method)) await ask(method, { ...params, sessionId });
   const prompt = [{ type: "text", text: PROMPT }];
   return {
     pid: lines.pid,
@@ -127,13 +127,13 @@ export async function bareAcp(program: string, recorded: Recorded, root: string)
   };
 }
 
-/** The app-server, by the requests that the host made of it. */
+/** The app-server, by the requests that the host made. */
 export async function bareCodex(program: string, recorded: Recorded, root: string): Promise<BareDriver> {
   const own = apart(recorded, root);
   const lines = new Lines(program, own.args, own);
   let next = 0;
-  const told = (method: string): Message => {
-    const found = recorded.told.findLast((message) => message["method"] === method);
+  const sent = (method: string): Message => {
+    const found = recorded.sent.findLast((message) => message["method"] === method);
     if (!found) throw new Error(`The host has not sent ${method}; the recording cannot be used.`);
     return found["params"] as Message;
   };
@@ -145,11 +145,11 @@ export async function bareCodex(program: string, recorded: Recorded, root: strin
     if (error !== undefined) throw new Error(`${method}: ${JSON.stringify(error)}`);
     return result as Message;
   };
-  await ask("initialize", told("initialize"));
+  await ask("initialize", sent("initialize"));
   lines.write({ method: "initialized" });
-  const { thread } = await ask("thread/start", told("thread/start"));
+  const { thread } = await ask("thread/start", sent("thread/start"));
   const threadId = (thread as Message)["id"];
-  const { threadId: _thread, input: _input, ...turnStart } = told("turn/start");
+  const { threadId: _thread, input: _input, ...turnStart } = sent("turn/start");
   const input = [{ type: "text", text: PROMPT, text_elements: [] }];
   return {
     pid: lines.pid,
@@ -163,7 +163,7 @@ export async function bareCodex(program: string, recorded: Recorded, root: strin
   };
 }
 
-/** For our own loop: the request alone, over a connection that is kept. */
+/** For our own loop: the request alone, over a keep-alive connection. */
 export function bareRequest(url: string): BareDriver {
   const body = JSON.stringify({
     model: "model",

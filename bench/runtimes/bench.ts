@@ -1,9 +1,9 @@
 /**
- * `bench runtimes`: what the host adds to each program that it drives, over a bare driver of the same program in the same
- * run: to the first turn of a process, to a warm turn, in memory. The endpoints answer at once, so that the rest is to be
- * seen; for our own loop the bare driver is the HTTP request alone.
+ * `bench runtimes`: the host's overhead on each program that it drives, over a bare driver of the same program in the same
+ * run: in the first turn of a process, in a warm turn, in memory. The endpoints answer at once, so that the overhead is
+ * visible; for our own loop the bare driver is the HTTP request alone.
  */
-import type { Pagurus } from "../../src/contract/host.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
 import { childrenOf, residentMb } from "../codex/memory.ts";
 import { interleaved, overheadOf, quantile, timed } from "../codex/paired.ts";
 import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";
@@ -21,9 +21,9 @@ import {
 import { makeRecorder, type Recorded } from "./record.ts";
 
 const PEER = "bare driver";
-/** Turns that do not count: what is compiled and opened at first is. */
+/** Warm-up turns, not counted: they compile and open files. */
 const WARM_UP = 10;
-/** Most that the host may add to a warm turn at the median, ms; where one is promised. */
+/** Maximum of the host's overhead on a warm turn at the median, ms; where one is promised. */
 const LIMITS: Partial<Record<RuntimeName, number>> = { "claude-cli": 15, codex: 10 };
 
 export const parts: readonly string[] = Object.keys(SHELLS);
@@ -52,7 +52,7 @@ function bareOf(runtime: RuntimeName, endpoints: Endpoints): StartBare {
   };
 }
 
-/** One turn of a host of its own, as the program is told it. The place is the caller's to remove. */
+/** Records one turn of a separate host, as the program gets it. The caller removes the place. */
 async function record(
   runtime: RuntimeName,
   endpoints: Endpoints,
@@ -150,7 +150,7 @@ async function warmRows(
   }
 }
 
-/** Of the program and all that it has started, after the warm turns. Linux alone tells it. */
+/** Of the program and its descendants, after the warm turns. Linux only. */
 function memoryRows(runtime: RuntimeName, before: ReadonlySet<number>, { pid }: BareDriver): BenchRow[] {
   if (pid === undefined || process.platform !== "linux") return [];
   const children = childrenOf(process.pid).filter((each) => !before.has(each) && each !== pid);

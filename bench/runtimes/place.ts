@@ -1,10 +1,10 @@
-/** A home whose turns one runtime executes, with the endpoints behind it. */
+/** A home whose turns one runtime executes, with its endpoints. */
 import { fork } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPagurus } from "../../src/app.ts";
-import type { Pagurus } from "../../src/contract/host.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
 import { codexBinary } from "../../test/real/codex-binary.ts";
 import { claudeBinary, realProgram } from "../../test/real/programs.ts";
 
@@ -76,7 +76,7 @@ export function makePlace(): Place {
     HOME: root,
     CODEX_HOME: codex,
     CLAUDE_CONFIG_DIR: claude,
-    // Claude Code asks for it where it runs as root.
+    // Claude Code requires it when it runs as root.
     IS_SANDBOX: "1",
     PAGURUS_NO_PROBE: "1",
   };
@@ -104,6 +104,7 @@ export function openHost(
     home: place.home,
     env: place.env,
     config: {
+      session: { scope: "main" },
       models: {
         providers: {
           messages: provider("anthropic-messages", endpoints.messages, ["model", "claude-opus-5-5"]),

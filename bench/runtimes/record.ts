@@ -1,6 +1,6 @@
 /**
- * How the host starts a program and what it tells it, read off the pipe: the bare driver then starts it in the same way
- * and says the same, so that both drive the same program with the same settings, however the host comes to change.
+ * How the host starts a program and what it sends to it, recorded from the pipe: the bare driver then starts it in the same
+ * way and sends the same, so that both drive the same program with the same settings, however the host changes.
  */
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,22 +9,22 @@ export interface Recorded {
   args: string[];
   env: Record<string, string>;
   cwd: string;
-  /** What the program was told, a message a line. */
-  told: Record<string, unknown>[];
+  /** The program's input, a message a line. */
+  sent: Record<string, unknown>[];
 }
 
 export interface Recorder {
-  /** Runs the program and writes down how. */
+  /** Runs the program and records how. */
   command: string;
   read(): Recorded;
 }
 
 export function makeRecorder(folder: string, program: string): Recorder {
   const file = (name: string): string => join(folder, name);
-  const names = ["recorder.sh", "args", "env", "cwd", "told", "prompt.md"];
-  const [command, args, env, cwd, told, prompt] = names.map(file);
-  if (!command || !args || !env || !cwd || !told || !prompt) throw new Error("no recorder");
-  // One that only tells its version or its models is not written down.
+  const names = ["recorder.sh", "args", "env", "cwd", "sent", "prompt.md"];
+  const [command, args, env, cwd, sent, prompt] = names.map(file);
+  if (!command || !args || !env || !cwd || !sent || !prompt) throw new Error("no recorder");
+  // Runs for the version or the models are not recorded.
   const script = `#!/bin/sh
 for each in "$@"; do case "$each" in --version|debug) exec '${program}' "$@";; esac; done
 : > '${args}'
@@ -36,14 +36,14 @@ for each in "$@"; do
 done
 env -0 > '${env}'
 pwd > '${cwd}'
-tee '${told}' | '${program}' "$@"
+tee '${sent}' | '${program}' "$@"
 `;
   writeFileSync(command, script);
   chmodSync(command, 0o700);
   return {
     command,
     read: () => {
-      if (!existsSync(told)) throw new Error("The host has not started the program; nothing was recorded.");
+      if (!existsSync(sent)) throw new Error("The host has not started the program; nothing was recorded.");
       const parts = (path: string): string[] => readFileSync(path, "utf8").split("\0").slice(0, -1);
       const pairs = parts(env).map((pair): [string, string] => {
         const at = pair.indexOf("=");
@@ -53,7 +53,7 @@ tee '${told}' | '${program}' "$@"
         args: parts(args),
         env: Object.fromEntries(pairs),
         cwd: readFileSync(cwd, "utf8").trim(),
-        told: readFileSync(told, "utf8")
+        sent: readFileSync(sent, "utf8")
           .split("\n")
           .filter((line) => line !== "")
           .map((line) => JSON.parse(line) as Record<string, unknown>),

@@ -1,6 +1,6 @@
 /**
- * The token estimate on the half of the corpus that its weights were not fitted on: error against `o200k_base` and
- * speed, beside the exact tokenizer.
+ * The token estimate on the half of the corpus that its weights were not fitted on: error against `o200k_base` and speed,
+ * compared with the exact tokenizer.
  */
 import { estimateTokens } from "../../src/tokens/estimate.ts";
 import { countExact } from "../../src/tokens/exact.ts";
@@ -14,7 +14,7 @@ const LONGEST_RUN_MS = 50;
 const RUN_LENGTH = 100_000;
 const PEER = "gpt-tokenizer";
 
-/** Milliseconds of the fastest of several rounds: whatever else the machine does only ever slows one down. */
+/** Milliseconds of the fastest of several rounds: other load only ever slows one down. */
 function fastest(rounds: number, work: () => void): number {
   let best = Infinity;
   for (let round = 0; round < rounds; round++) {
@@ -25,7 +25,7 @@ function fastest(rounds: number, work: () => void): number {
   return best;
 }
 
-/** Large samples are measured as they are; small ones until a round takes long enough to be timed. */
+/** Large samples are measured unchanged; small ones until a round takes long enough to be timed. */
 function speed(texts: readonly string[], bytes: number, quick: boolean): number {
   const times = Math.max(1, Math.ceil((quick ? 200_000 : 1_000_000) / bytes));
   const ms = fastest(quick ? 5 : 30, () => {
@@ -44,7 +44,7 @@ async function exactSpeed(texts: readonly string[], bytes: number): Promise<numb
   return bytes / 1_000 / best;
 }
 
-/** Error of the whole, and the bound that 95 % of the pieces of 2,000 characters keep, in percent. */
+/** Error of the whole, and the bound for 95 % of the pieces of 2,000 characters, in percent. */
 async function errors(texts: readonly string[]): Promise<{ whole: number; pieces: number }> {
   let estimated = 0;
   let exact = 0;
@@ -86,7 +86,7 @@ async function rowsOf(kind: string, texts: readonly string[], quick: boolean): P
   ];
 }
 
-/** The slowest of several characters over and over. */
+/** The slowest of several characters, repeated. */
 async function runRow(): Promise<BenchRow> {
   let slowest = 0;
   let peer = 0;

@@ -40,7 +40,7 @@ const LONGEST = 60_000;
 const SHORTEST = 400;
 /** Nor may a package. Characters of a kind. */
 const PACKAGE_LONGEST = 120_000;
-/** Characters of a kind and half; more says nothing new. */
+/** Characters of a kind and half; more adds no information. */
 const ENOUGH = 1_200_000;
 
 /** FNV-1a over UTF-16 code units. */
@@ -94,7 +94,7 @@ class Collector {
   }
 }
 
-/** Minified and generated tables say nothing about code that people and models write. */
+/** Excludes minified and generated tables, which are unlike code that people and models write. */
 function isWritten(text: string): boolean {
   const lines = text.split("\n");
   return text.length / lines.length < 90 && !lines.some((line) => line.length > 1_000);
@@ -155,7 +155,7 @@ const MESSAGE_LANGUAGES: readonly (readonly [string, Kind])[] = [
   ["ko", "Korean"],
 ];
 
-/** Messages with the same key say the same in every language, so the key chooses the half. */
+/** Messages with the same key have the same meaning in every language, so the key chooses the half. */
 function addMessages(into: Collector): void {
   const [english] = globSync("node_modules/**/typescript/lib/zh-cn/diagnosticMessages.generated.json", {
     cwd: ROOT,
@@ -195,7 +195,7 @@ function addSamples(into: Collector): void {
   }
 }
 
-/** The whole corpus, in an order that depends on nothing but the installed packages. Reads 10 to 20 MB. */
+/** The whole corpus, in an order that depends on the installed packages alone. Reads 10 to 20 MB. */
 export function loadCorpus(): CorpusText[] {
   const into = new Collector();
   addSamples(into);

@@ -1,4 +1,4 @@
-/** Plain sentences out of texts that mix them with code. */
+/** Extracts plain sentences from texts that mix them with code. */
 
 /** Paragraphs of a Markdown text: no code, tables, lists, headings or lines that are mostly links. */
 export function proseOfMarkdown(text: string): string {
@@ -30,7 +30,7 @@ export function proseOfComments(text: string): string {
   return paragraphs.join("\n\n");
 }
 
-/** The string literals of a program that hold letters beyond ASCII, one a line. */
+/** The string literals of a program that contain letters beyond ASCII, one a line. */
 export function stringsBeyondAscii(code: string): string {
   const literals = code.match(/(["`])(?:(?!\1)[^\n])*\1/g) ?? [];
   return literals

@@ -1,7 +1,7 @@
 /**
- * Fits the weights of the token estimate on the "fit" half of the corpus and prints them for `src/tokens/weights.ts`:
- * `node bench/tokens/fit.ts`. Least squares over pieces of 200 characters, each promised kind with the same say,
- * the others with a part of it; weights cannot be negative and lean a little towards a guess.
+ * Fits the weights of the token estimate on the "fit" half of the corpus and prints them for `src/tokens/weights.ts`: `node
+ * bench/tokens/fit.ts`. Least squares over pieces of 200 characters, each promised kind with the same weight, the others
+ * with a part of it; weights cannot be negative and are regularized towards a guess.
  */
 import { countExact } from "../../src/tokens/exact.ts";
 import { weigh } from "../../src/tokens/estimate.ts";
@@ -10,7 +10,7 @@ import { type CorpusText, KINDS, loadCorpus, PROMISED } from "./corpus.ts";
 import { repeats } from "./repeats.ts";
 
 const PIECE = 200;
-/** How strongly a weight leans to the guess; matters for those that the corpus hardly shows. */
+/** How strongly a weight is pulled to the guess; matters for rare features. */
 const LEAN = 1e-4;
 /** The samples are short, but they are how people write; the compiler's messages are not. */
 const SAMPLE_STRESS = 12;
@@ -19,7 +19,7 @@ const ROUNDS = 3_000;
 interface Row {
   features: Float64Array;
   tokens: number;
-  /** What the square of its error counts. */
+  /** Weight of the square of its error. */
   say: number;
 }
 
@@ -61,7 +61,7 @@ async function rowsOf(texts: readonly CorpusText[], share: number): Promise<Row[
   return rows;
 }
 
-/** Pieces that are one token whatever they hold; left free, they would take on what their neighbours cost. */
+/** Pieces that are one token whatever their content; without a bound they would absorb their neighbours' cost. */
 const ONE_TOKEN: ReadonlySet<number> = new Set([
   SLOT.bareWord + 1,
   SLOT.digits,
@@ -70,7 +70,7 @@ const ONE_TOKEN: ReadonlySet<number> = new Set([
   SLOT.blank,
 ]);
 
-/** What a piece costs at a guess: one token, more where it is long. */
+/** Guessed cost of a piece: one token, more where it is long. */
 function guess(): Float64Array {
   const weights = new Float64Array(WEIGHTS.length).fill(0.5);
   for (const table of [SLOT.bareWord, SLOT.spacedWord, SLOT.signedWord]) {
@@ -85,7 +85,7 @@ function guess(): Float64Array {
   return weights;
 }
 
-/** Coordinate descent on the normal equations, each weight held at 0 or above. */
+/** Coordinate descent on the normal equations, each weight bounded below by 0. */
 function solve(rows: readonly Row[]): Float64Array {
   const size = WEIGHTS.length;
   const matrix = new Float64Array(size * size);

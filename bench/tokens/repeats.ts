@@ -1,4 +1,4 @@
-/** Texts of one character over and over: rules of tables, blank lines, padding. */
+/** Texts of one repeated character: rules of tables, blank lines, padding. */
 export function repeats(): string[] {
   const texts: string[] = [];
   for (const character of ["a", "e", "x", "A", "=", "-", "*", ".", " ", "\n", "─", "═", "…", "中", "😀"]) {

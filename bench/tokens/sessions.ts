@@ -1,4 +1,4 @@
-/** Recorded sessions of a coding agent, where a folder of them lies beside the checkout. */
+/** Recorded sessions of a coding agent, from a folder next to the checkout. */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -22,7 +22,7 @@ function textsOf(content: string | readonly RecordedPart[] | undefined): string[
   });
 }
 
-/** Every text, thought, tool call and tool result of the sessions; none where there is no such folder. */
+/** Every text, thought, tool call and tool result of the sessions; none without such a folder. */
 export function sessionTexts(): string[] {
   if (!existsSync(FOLDER)) return [];
   const texts: string[] = [];

@@ -1,9 +1,9 @@
 /**
- * `bench turn`: what the host adds to a turn over a bare client, warm and one-shot, at growing history; commits a second; and what the
- * program weighs. The incumbent's figures are those measured for openclaw 2026.9.6 on a machine of the same size.
+ * `bench turn`: the host's overhead on a turn over a bare client, warm and one-shot, at growing history; commits a second;
+ * and the program's size. The incumbent's figures are those measured for openclaw 2026.9.6 on a machine of the same size.
  */
 import { createPagurus } from "../../src/app.ts";
-import type { Pagurus } from "../../src/contract/host.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
 import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";
 import { configure, makePlace, seedSession, startEndpoint, type Endpoint, type Place } from "./place.ts";
 import { weigh } from "./weight.ts";
@@ -21,7 +21,7 @@ export async function run(options: BenchOptions): Promise<BenchRow[]> {
   try {
     const sizes = options.quick ? QUICK_SIZES : SIZES;
     const commitMs = seedAll(place, sizes, options);
-    // `legacy` hands on what it is given: what is left is the host's own.
+    // `legacy` returns its input unchanged: only the host's own work is left.
     configure(place.home, endpoint.url, "legacy");
     const own = await overheadRows(sizes, options, { endpoint, place, way: "warm" });
     configure(place.home, endpoint.url);
@@ -107,7 +107,7 @@ async function overheadRows(sizes: readonly number[], options: BenchOptions, at:
 }
 
 /**
- * Wall time of turns in one process less the model's own: what a bare client, right after each turn, takes for the same
+ * Wall time of turns in one process less the model's own: the time of a bare client, right after each turn, for the same
  * request. Ascending.
  */
 async function warmTurns({ endpoint, place }: Way, size: number, count: number): Promise<number[]> {

@@ -1,6 +1,6 @@
 /**
- * An instant model endpoint in a process of its own, so that it shares no event loop with what is measured. Answers
- * every request of the Chat Completions protocol with a few words, and counts its own time. `GET /stats` tells it.
+ * An instant model endpoint in its own process, so that it shares no event loop with what is measured. Answers every request
+ * of the Chat Completions protocol with a few words, and counts its own time, which `GET /stats` returns.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -27,7 +27,7 @@ const server = createServer((request, response) => {
     response.end(JSON.stringify({ requests, busyMs, firstAt, lastBytes }));
     return;
   }
-  // The first byte of the request, on the clock that the measuring process reads too.
+  // The first byte of the request, on a clock that the measuring process shares.
   if (firstAt === 0) firstAt = performance.timeOrigin + performance.now();
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));

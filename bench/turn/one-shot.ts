@@ -6,7 +6,7 @@ import type { Place } from "./place.ts";
 
 export interface OneShot {
   wallMs: number;
-  /** When it was started, epoch ms. */
+  /** Start time, epoch ms. */
   startedAt: number;
   userCpuS: number;
   peakMb: number;

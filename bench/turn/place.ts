@@ -1,9 +1,9 @@
-/** Where a benchmark of turns happens: an endpoint process, a home with a configuration, seeded sessions. */
+/** The setting of a benchmark of turns: an endpoint process, a home with a configuration, seeded sessions. */
 import { fork, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSessionStore } from "../../src/session/store.ts";
+import { openSessionStore } from "../../src/session/session-store.ts";
 import { generateTranscript } from "../generate.ts";
 
 export interface EndpointStats {
@@ -17,7 +17,7 @@ export interface EndpointStats {
 export interface Endpoint {
   url: string;
   stats(): Promise<EndpointStats>;
-  /** Makes the newest request once more with nothing but `fetch`; milliseconds to the end of the answer. */
+  /** Repeats the newest request with nothing but `fetch`; milliseconds to the end of the answer. */
   bareCall(): Promise<number>;
   close(): void;
 }
@@ -64,7 +64,7 @@ export function makePlace(url: string): Place {
   return { root, home, workspace, env, remove: () => rmSync(root, { recursive: true, force: true }) };
 }
 
-/** Points a home at an endpoint; its one model has a window that keeps a compaction coming now and then. */
+/** Points a home at an endpoint; its one model has a window in which a compaction happens now and then. */
 export function configure(home: string, baseUrl: string, contextEngine = "lossless"): void {
   const model = { id: "model", contextWindow: 64_000, maxTokens: 4_000 };
   const config = {

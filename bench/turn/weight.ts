@@ -1,4 +1,4 @@
-/** What the installed program weighs: cold starts, processor time, memory, size, first request. */
+/** Size of the installed program: cold starts, processor time, memory, disk, first request. */
 import { execFileSync } from "node:child_process";
 import { existsSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -101,7 +101,7 @@ async function best(count: number, work: () => Promise<OneShot>): Promise<OneSho
   return runs;
 }
 
-/** Each against an endpoint of its own, whose first byte is the one that is timed. The first run warms the caches. */
+/** Each against its own endpoint, whose first byte is timed. The first run warms the caches. */
 async function coldTurns(
   launcher: string,
   place: Place,
@@ -120,7 +120,7 @@ async function coldTurns(
   return runs;
 }
 
-/** Tokens of everything before the user's first word: the request's body without the one message. */
+/** Tokens of everything before the user's first message: the request's body without the one message. */
 async function firstRequestTokens(launcher: string, place: Place): Promise<number> {
   let body = "";
   const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** `bench wire`: what the model gateway costs and saves. */
+/** `bench wire`: costs and savings of the model gateway. */
 import type { BenchOptions, BenchRow } from "../report.ts";
 import { memoryRows } from "./memory.ts";
 import { passthroughRows } from "./passthrough.ts";

@@ -1,9 +1,9 @@
 /**
- * What a provider's prompt cache would make of the requests of a conversation. A request's bytes stand in the order in which
- * providers cache them (Anthropic up to the last mark); of each, the longest beginning that one of the requests shortly
- * before it had too is read from the cache.
+ * Simulates a provider's prompt cache for the requests of a conversation. A request's bytes are in the order in which
+ * providers cache them (Anthropic up to the last mark); of each, the longest prefix shared with one of the requests shortly
+ * before it is read from the cache.
  */
-import type { WireApi } from "../../src/contract/wire.ts";
+import type { WireApi } from "../../src/contract/harness/wire.ts";
 
 /** Price of a token of input, where one that is neither read from the cache nor written to it costs 1. */
 interface Prices {
@@ -11,22 +11,22 @@ interface Prices {
   written: number;
 }
 
-/** As the providers publish them: a tenth for what is read; Anthropic takes a quarter more for what is written. */
+/** As published by the providers: a tenth for reads; Anthropic charges a quarter more for writes. */
 const PRICES: Partial<Record<WireApi, Prices>> = {
   "anthropic-messages": { cached: 0.1, written: 1.25 },
   "openai-responses": { cached: 0.1, written: 1 },
   "openai-completions": { cached: 0.1, written: 1 },
 };
-/** Nothing is known of a cache. */
+/** No cache is known. */
 const UNCACHED: Prices = { cached: 1, written: 1 };
 const CHARS_OF_A_TOKEN = 4;
-/** So many requests back something may still be cached; a compaction is a request in between. */
+/** How many requests back something may still be cached; a compaction is a request in between. */
 const REMEMBERED = 4;
 
 export interface CacheFigures {
   requests: number;
   bytes: number;
-  /** Bytes of those that a cache has. */
+  /** Cached bytes of these. */
   cachedBytes: number;
   /** Tokens of uncached price. */
   cost: number;
@@ -52,7 +52,7 @@ function list(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [value ?? null];
 }
 
-/** The parts that a mark can stand on, in order: tools, then instructions, then the conversation. */
+/** The parts that can have a mark, in order: tools, then instructions, then the conversation. */
 function partsOf(api: WireApi, body: Fields): unknown[] {
   if (api === "openai-responses")
     return [...list(body["tools"]), body["instructions"], ...list(body["input"])];
@@ -94,11 +94,11 @@ function sharedLength(one: string, other: string): number {
   return low;
 }
 
-/** Counts the requests of one conversation as they come. */
+/** Counts the requests of one conversation in order. */
 export class CacheCounter {
   /** Of the conversation. */
   readonly main: CacheFigures = { requests: 0, bytes: 0, cachedBytes: 0, cost: 0 };
-  /** What it cost to compact it. */
+  /** The cost of its compactions. */
   readonly compaction: CacheFigures = { requests: 0, bytes: 0, cachedBytes: 0, cost: 0 };
   readonly #api: WireApi;
   #recent: string[] = [];

@@ -1,10 +1,10 @@
-/** A gateway in a process of its own, with an endpoint that answers at once: what it keeps is asked for over the channel. */
+/** A gateway in its own process, with an endpoint that answers at once; its memory is read over the channel. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import { createModelGateway } from "../../src/gateway/wire/gateway.ts";
-import type { Governor } from "../../src/gateway/wire/governor.ts";
-import { directUpstream } from "../../src/gateway/wire/upstream/direct.ts";
+import { createModelGateway } from "../../src/gateway/gateway.ts";
+import type { Governor } from "../../src/gateway/governor/governor.ts";
+import { directUpstream } from "../../src/gateway/upstream/direct.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 
 const EVENTS = [

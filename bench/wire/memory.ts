@@ -1,4 +1,4 @@
-/** `bench wire --only memory`: what a gateway keeps of the requests that it has served, well-formed and not. */
+/** `bench wire --only memory`: memory that a gateway keeps after requests, well-formed and not. */
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { Agent, request } from "node:http";
@@ -8,7 +8,7 @@ import { withTarget, type BenchOptions, type BenchRow } from "../report.ts";
 const REQUESTS = 50_000;
 const WARM_UP = 5_000;
 const AT_ONCE = 16;
-/** Most that may stay behind, MB. */
+/** Maximum growth, MB. */
 const LIMIT_MB = 8;
 
 interface Door {
@@ -37,7 +37,7 @@ const BODY = Buffer.from(
   }),
 );
 
-/** One in ten goes wrong in a way of its own. */
+/** One in ten fails, each in its own way. */
 function send({ baseUrl, headers }: Door, agent: Agent, index: number): Promise<void> {
   const fault = index % 10 === 0 ? (index / 10) % 4 : undefined;
   const given = fault === 0 ? { ...headers, "x-pagurus-token": "wrong" } : headers;
@@ -47,7 +47,7 @@ function send({ baseUrl, headers }: Door, agent: Agent, index: number): Promise<
       `${baseUrl}/chat/completions`,
       { method: "POST", agent, headers: { "content-type": "application/json", ...given } },
       (response) => {
-        // One who leaves in the middle of the answer.
+        // A client that disconnects in the middle of the answer.
         if (fault === 3) return void response.destroy();
         response.resume();
         response.on("end", resolve);
@@ -95,7 +95,7 @@ export async function memoryRows({ quick, log }: BenchOptions): Promise<BenchRow
     return [
       { measure: `memory of a gateway after ${WARM_UP} requests`, value: before, unit: "MB" },
       withTarget(
-        { measure: `memory that ${requests} requests leave behind`, value: grown, unit: "MB" },
+        { measure: `memory growth after ${requests} requests`, value: grown, unit: "MB" },
         "<=",
         LIMIT_MB,
       ),

@@ -1,10 +1,10 @@
 /**
- * The gateway in a process of its own, in front of the endpoint that its argument names: a route for each of as many harnesses as
- * its second argument says, with a governor that lets all pass.
+ * The gateway in its own process, in front of the endpoint that its argument names: a route for each of as many harnesses as
+ * its second argument, with a pass-through governor.
  */
-import { createModelGateway } from "../../src/gateway/wire/gateway.ts";
-import { directAgents, directUpstream } from "../../src/gateway/wire/upstream/direct.ts";
-import { WrapObserver } from "../../src/gateway/wire/wrap/observer.ts";
+import { createModelGateway } from "../../src/gateway/gateway.ts";
+import { directAgents, directUpstream } from "../../src/gateway/upstream/direct.ts";
+import { WrapObserver } from "../../src/gateway/wrap/observer.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { keepYoungGenerationSmall } from "../../src/platform/young-generation.ts";
 
@@ -26,7 +26,7 @@ const opened = await Promise.all(
     }),
   ),
 );
-// As the command does once the host is loaded.
+// As in the command once the host is loaded.
 keepYoungGenerationSmall();
 process.send?.({ baseUrl: opened[0]?.baseUrl, headers: opened.map(({ headers }) => headers) });
 process.on("disconnect", () => process.exit());

@@ -1,4 +1,4 @@
-/** Asks for streams in a process of its own: so many at once, each slot one after the other, on a connection that it keeps. */
+/** Requests streams in its own process: so many at once, each slot in sequence, on a keep-alive connection. */
 import { connect, type Socket } from "node:net";
 
 export interface LoadJob {
@@ -17,7 +17,7 @@ export interface LoadJob {
 }
 
 export interface LoadResult {
-  /** To the first byte of each answer, ms; of paced streams those alone that began while all slots had one. */
+  /** To the first byte of each answer, ms; of paced streams only of those that began while all slots had one. */
   firstMs: number[];
   /** To the first event of each, ms; it follows the head. */
   firstEventMs: number[];
@@ -29,26 +29,26 @@ export interface LoadResult {
 
 const END = Buffer.from("\r\n0\r\n\r\n");
 
-/** Reads land in one buffer: the load is to take as little of the machine as it can. */
+/** Reads land in one buffer: the load is to use as little of the machine as possible. */
 const READS = Buffer.allocUnsafe(2 ** 16);
 
 const WORDS = "The keeper of the quay wrote down which ships had come, and when they were to leave again. ";
 
 /** A turn of a conversation as long as `bytes`. */
 function requestBody(bytes: number): Buffer {
-  const said = (role: string, text: string): string =>
+  const message = (role: string, text: string): string =>
     `{"type":"message","role":"${role}","content":[{"type":"input_text","text":"${text}"}]}`;
-  const items = [said("developer", "Answer in one line.")];
+  const items = [message("developer", "Answer in one line.")];
   for (let turn = 0; items.join().length < bytes * 0.9; turn++)
-    items.push(said(turn % 2 === 0 ? "user" : "assistant", WORDS.repeat(8)));
-  items.push(said("user", "And now?"));
+    items.push(message(turn % 2 === 0 ? "user" : "assistant", WORDS.repeat(8)));
+  items.push(message("user", "And now?"));
   const body = `{"model":"bench","stream":true,"input":[${items.join()}],"instructions":"`;
   return Buffer.from(`${body.padEnd(bytes - 2, "x")}"}`);
 }
 
 const EVENT = Buffer.from("event: ");
 
-/** In what has just landed in `READS`. */
+/** In the newest part of `READS`. */
 function hasEvent(length: number): boolean {
   const at = READS.indexOf(EVENT);
   return at !== -1 && at < length;
@@ -59,9 +59,9 @@ class Slot {
   readonly #request: Buffer;
   readonly #job: LoadJob;
   readonly #result: LoadResult;
-  /** The newest bytes. Nothing is made anew for a read: a pause of the load's own would count for both ways. */
+  /** The newest bytes. Reads allocate nothing: a pause of the load's own would count for both ways. */
   readonly #tail = Buffer.alloc(END.length);
-  /** Of what has just landed in `READS`. */
+  /** Of the newest part of `READS`. */
   #take: (length: number) => void = () => undefined;
 
   constructor(job: LoadJob, index: number, result: LoadResult) {

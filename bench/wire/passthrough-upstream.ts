@@ -1,10 +1,10 @@
 /**
- * A model's endpoint in a process of its own. `?paced=<events>` is answered with events at a steady rate, `?full=<events>` as
- * fast as they are taken. It speaks HTTP itself, and not by `node:http`, to leave the machine to what is measured.
+ * A model's endpoint in its own process. `?paced=<events>` is answered with events at a steady rate, `?full=<events>` as
+ * fast as they are read. It implements HTTP itself instead of `node:http`, to leave the machine to what is measured.
  */
 import { createServer, type AddressInfo, type Socket } from "node:net";
 
-/** Between two events of a stream, ms. */
+/** Interval between two events of a stream, ms. */
 const EVERY_MS = 5;
 const END = Buffer.from("0\r\n\r\n");
 const HEAD = Buffer.from(

@@ -1,6 +1,6 @@
 /**
- * What the gateway adds to answers that it only hands on: many paced streams at once with it and without, in turn within one
- * run; and beside it what goes through where nobody paces. Endpoint, gateway and load are each a process.
+ * The gateway's overhead on answers that it only forwards: many paced streams at once with it and without, alternating
+ * within one run; and the throughput without pacing. Endpoint, gateway and load are each a process.
  */
 import { fork, type ChildProcess } from "node:child_process";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import type { LoadJob, LoadResult } from "./passthrough-load.ts";
 const STREAMS = 200;
 const PER_SECOND = 200;
 const PEER = "no proxy";
-/** As long as a harness's request is at the beginning of its work. */
+/** Length of a harness's request at the beginning of its work. */
 const BODY_BYTES = 64 * 1_024;
 const FIRST_P50_MS = 2;
 const FIRST_P99_MS = 10;
@@ -64,7 +64,7 @@ interface Round {
   bare: LoadResult;
 }
 
-/** Both ways in turn: whatever else the machine does, it does to both. */
+/** Both ways alternate, so that other load on the machine affects both. */
 async function rounds(
   load: Child,
   doors: { gateway: Door; bare: Door },
@@ -82,7 +82,7 @@ async function rounds(
   return done;
 }
 
-/** The middle one of the rounds: what the machine does beside in one of them decides nothing. */
+/** The median of the rounds, so that other load during one of them does not count. */
 function median(all: readonly Round[], pick: (round: Round) => number): number {
   return quantile(all.map(pick), 0.5);
 }
@@ -139,7 +139,10 @@ function fullRow(all: readonly Round[]): BenchRow {
   return withPeer({ measure: `${STREAMS} streams, unpaced`, value, unit: "MiB/s" }, PEER, bare);
 }
 
-/** `gateway`: a script that tells its parent `{baseUrl, headers}`; its arguments are the endpoint's origin and the number of routes. */
+/**
+ * `gateway`: a script that sends its parent `{baseUrl, headers}`; its arguments are the endpoint's origin and the number of
+ * routes.
+ */
 export async function passthroughRows(
   options: BenchOptions,
   gateway = join(import.meta.dirname, "passthrough-gateway.ts"),

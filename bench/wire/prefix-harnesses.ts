@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { WireApi } from "../../src/contract/wire.ts";
+import type { WireApi } from "../../src/contract/harness/wire.ts";
 import { codexBinary } from "../../test/real/codex-binary.ts";
 import { claudeBinary } from "../../test/real/programs.ts";
 import type { ModelServer, RecordedRequest } from "../../test/servers/server.ts";
@@ -49,7 +49,7 @@ export interface Arm {
   name: string;
   /** What the endpoint speaks. */
   api: WireApi;
-  /** What the harness alone speaks, where it is something else. */
+  /** The protocol of the harness alone, if another one. */
   alone?: WireApi;
   isMain(request: RecordedRequest): boolean;
   call(wish: Wish, place: Place): { name: string; arguments: Record<string, unknown> };
@@ -74,12 +74,12 @@ function start(
   more: Record<string, string>,
 ): ChildProcessWithoutNullStreams {
   const child = spawn(program, args, { cwd, env: { ...env, ...more }, stdio: ["pipe", "pipe", "pipe"] });
-  let said = "";
+  let errors = "";
   child.stderr.on("data", (chunk: Buffer) => {
-    said = (said + chunk.toString()).slice(-1_000);
+    errors = (errors + chunk.toString()).slice(-1_000);
   });
   child.on("close", (code) => {
-    if (code !== 0) process.stderr.write(`${said}\n`);
+    if (code !== 0) process.stderr.write(`${errors}\n`);
   });
   return child;
 }
@@ -89,7 +89,7 @@ async function ended(child: ChildProcessWithoutNullStreams, what: string): Promi
   if (code !== 0) throw new Error(`${what} ended with ${code}.`);
 }
 
-/** One program for all turns, told one after the other. */
+/** One process for all turns, which get their prompts in sequence. */
 const CLAUDE: Arm = {
   name: "Claude Code",
   api: "anthropic-messages",

@@ -1,8 +1,8 @@
 /**
- * `bench wire --only prefix`: 200 turns of each harness, alone with its own compaction and under `pagurus wire` with the engine,
- * in the same window: what a provider's cache would hit of the requests, and what their input would cost. Beside the bytes the
- * figures depend on when each side compacts (the row of the mean context), and on what its summaries say: Claude Code's prompt
- * wants all messages of the user listed, which is what our engine keeps of them too.
+ * `bench wire --only prefix`: 200 turns of each harness, alone with its own compaction and under `pagurus wire` with the
+ * engine, in the same window: what a provider's cache would hit of the requests, and what their input would cost. The
+ * figures also depend on when each side compacts (the row of the mean context), and on the content of its summaries: Claude
+ * Code's prompt requires a list of all messages of the user, which our engine keeps too.
  */
 import { rmSync } from "node:fs";
 import { startServer, type RecordedRequest, type ReplyStep } from "../../test/servers/server.ts";
@@ -13,7 +13,7 @@ import { fillFolder, promptOf, summaryFor, turnOf, Workload } from "./workload.t
 
 const TURNS = 200;
 const QUICK_TURNS = 12;
-/** Words of those who ask for a summary: Claude Code, Codex, and we. */
+/** Sentences in the summary requests of Claude Code, Codex, and our engine. */
 const SUMMARY_PROMPTS = [
   "CRITICAL: Respond with TEXT ONLY",
   "CONTEXT CHECKPOINT COMPACTION",
@@ -34,7 +34,7 @@ async function measure(arm: Arm, turns: number, wrapped: boolean): Promise<Cache
   const server = await startServer({
     protocol: api,
     script: (request, index): ReplyStep => {
-      // Megabytes each, and nobody looks at them again.
+      // Megabytes each, and not used again.
       const before = server.requests.at(-2);
       if (before) Object.assign(before, { body: {}, text: "" });
       const isCompaction = asksForSummary(request);
@@ -65,7 +65,7 @@ function cost({ main, compaction }: CacheCounter): number {
   return main.cost + compaction.cost;
 }
 
-/** Tokens of a request, were all of it as long as four characters each. */
+/** Tokens of a request at four characters each. */
 function mean({ bytes, requests }: CacheCounter["main"]): number {
   return requests === 0 ? 0 : bytes / 4 / requests;
 }

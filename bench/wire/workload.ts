@@ -1,6 +1,6 @@
 /**
- * A conversation for a harness and a scripted model, after three real coding sessions (of Claude Code, 513 calls): the same tools
- * as often, and texts as long. Its turns are shorter than theirs.
+ * A conversation for a harness and a scripted model, modelled on three real coding sessions (of Claude Code, 513 calls): the
+ * same tools with the same frequency, and texts as long. Its turns are shorter than theirs.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,16 +28,16 @@ const PROMPTS = [8, 21, 148, 436, 459];
 const ANSWER = 700;
 /** Requests of a turn before its last one are the turn's number modulo this. */
 const ROUNDS = 5;
-/** One round of so many has two calls. */
+/** One in so many rounds has two calls. */
 const PARALLEL = 5;
 /** Real summaries of Claude Code had 14,518, 15,743 and 12,181 characters, some 300 of them the user's few messages. */
 const CLAUDE_SUMMARY = 14_000;
 const CLAUDE_ANALYSIS = 2_000;
-/** Of Codex there is no real one at hand: a short one. */
+/** No real one of Codex is available: a short one. */
 const CODEX_SUMMARY = 2_800;
-/** With the space behind it. */
+/** With the following space. */
 const CHARS_OF_A_WORD = 5.5;
-/** A file is read once: more than one conversation asks for. */
+/** A file is read once: more than one conversation requests. */
 const SHELF = 200;
 
 const WORDS = "The keeper of the quay wrote down which ships had come, and when they were to leave again. ";
@@ -69,7 +69,7 @@ export function promptOf(turn: number): string {
   return `Request ${turn}: look after berth ${turn}. ${words(length(PROMPTS, turn))}`;
 }
 
-/** All that the user has said, in a text that shows it. */
+/** All of the user's messages, in a text that contains them. */
 function promptsIn(text: string): string[] {
   const turns = new Set([...text.matchAll(/Request (\d+): look after/g)].map(([, turn]) => Number(turn)));
   return [...turns].toSorted((a, b) => a - b).map(promptOf);
@@ -80,7 +80,7 @@ export function turnOf(text: string): number {
   return Number(/.*Request (\d+): look after/s.exec(text)?.[1] ?? 0);
 }
 
-/** What the model wants of its harness. */
+/** The model's calls to its harness. */
 export type Wish =
   | { tool: "command"; command: string }
   | { tool: "read"; path: string }
@@ -131,13 +131,13 @@ export class Workload {
 
 const HEADINGS = ["Goal", "State", "Decisions and constraints", "Open asks"];
 
-/** The answer to a request for a summary, as long as its prompt makes a model write; its words are never twice the same. */
+/** The answer to a request for a summary, of the length that its prompt causes; its text never repeats. */
 export function summaryFor(prompt: string): string {
   const newest = `As of request ${turnOf(prompt)}. `;
   if (prompt.includes("<analysis>")) {
     const analysis = `<analysis>\n${words(CLAUDE_ANALYSIS)}\n</analysis>`;
-    // Its prompt wants all messages of the user listed, and real summaries do that word for word.
-    const users = promptsIn(prompt).map((said) => `    - "${said}"`);
+    // Its prompt requires a list of all messages of the user, and real summaries quote them verbatim.
+    const users = promptsIn(prompt).map((text) => `    - "${text}"`);
     const summary = [newest + words(CLAUDE_SUMMARY), "6. All user messages:", ...users].join("\n");
     return `${analysis}\n\n<summary>\n${summary}\n</summary>`;
   }

@@ -1,6 +1,6 @@
 /**
- * A context engine that keeps nothing of its own: what the host's transcript holds is the history, and a compaction
- * replaces all but the newest turns by a summary.
+ * A context engine without its own store: the host's transcript is the history, and a compaction replaces all but the
+ * newest turns by a summary.
  */
 
 /** Entries of the path since the last compaction, oldest first, with that compaction. */
@@ -15,25 +15,16 @@ async function pathOf(transcript) {
   return { entries, previous };
 }
 
-/** Where the newest turns begin; 0 when there is nothing before them. */
+/** Start of the newest turns; 0 when there is nothing before them. */
 function cutAt(entries, keepTurns) {
   const starts = entries.flatMap(({ message }, index) => (message.role === "user" ? [index] : []));
   return starts.at(-keepTurns) ?? 0;
 }
 
-/** Without a model: the first words of every message of the user. */
+/** Fallback without a model: the beginning of every message of the user. */
 function extract(entries) {
   const asked = entries.filter(({ message }) => message.role === "user");
   return asked.map(({ message }) => `- ${JSON.stringify(message.content).slice(0, 120)}`).join("\n");
-}
-
-/** A model may not hear the signal; a compaction has to end all the same. */
-function orAborted(work, signal) {
-  if (!signal) return work;
-  const aborted = new Promise((_resolve, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
-  return Promise.race([work, aborted]);
 }
 
 async function summarize({ entries, previous, llm, focus, signal, tokens }) {
@@ -43,13 +34,12 @@ async function summarize({ entries, previous, llm, focus, signal, tokens }) {
   );
   const before = previous === undefined ? [] : [`Summary so far: ${previous.summary}`];
   try {
-    const asked = llm.complete({
-      systemPrompt: `Summarize this conversation for an agent that goes on with it. ${focus ?? ""}`,
+    const { text } = await llm.complete({
+      systemPrompt: `Summarize this conversation for an agent that continues it. ${focus ?? ""}`,
       messages: [{ role: "user", content: [...before, ...said].join("\n") }],
       maxTokens: 2_000,
       signal,
     });
-    const { text } = await orAborted(asked, signal);
     if (text.trim() !== "" && tokens(text) < limit) return { summary: text, origin: "model" };
   } catch (error) {
     if (signal?.aborted) throw error;

@@ -1,6 +1,6 @@
 /**
  * The external program of the example: a loop that calls a model over the Chat Completions API. It reads `begin` and
- * `go-on` as lines of JSON, and writes `text`, `answer` and `failed`. It knows nothing of the host.
+ * `go-on` as lines of JSON, and writes `text`, `answer` and `failed`. It does not know the host.
  */
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
@@ -25,7 +25,7 @@ function wire(message) {
   };
 }
 
-/** Words alone are a text; with images they are parts. */
+/** Content without images is a text; with images it is parts. */
 function inputOf(content) {
   if (typeof content === "string" || content.every(({ type }) => type === "text")) return wordsOf(content);
   return content.map((part) =>

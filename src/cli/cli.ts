@@ -1,38 +1,42 @@
 import { styleText } from "node:util";
-import type { Pagurus, PagurusOptions } from "../contract/host.ts";
+import type { Pagurus, PagurusOptions } from "../contract/host/host.ts";
 
 export interface OutputStream {
-  /** Calls `done` when the data is handed over, or never will be. */
+  /** Calls `done` when the data is flushed, or never will be. */
   write(data: string | Uint8Array, done?: () => void): boolean;
   isTTY?: boolean | undefined;
   columns?: number | undefined;
 }
 
-/** What a command may touch of the process; tests hand in their own. */
+/** The parts of the process that a command may use; tests pass in their own. */
 export interface Cli {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean };
   stdout: OutputStream;
   stderr: OutputStream;
   env: Record<string, string | undefined>;
   cwd: string;
-  /** Creates the host; loads it at that moment. Throws what `createPagurus` throws. */
+  /** Creates the host; loads its code at that moment. Throws what `createPagurus` throws. */
   open(options: PagurusOptions): Promise<Pagurus>;
   /** Called for each SIGINT, SIGTERM or closed standard output until the returned function is called. */
   onInterrupt(listener: () => void): () => void;
-  /** Leaves at once, without waiting for anything. */
+  /** Exits at once, without waiting for anything. */
   exit(code: number): void;
-  /** Whether standard output has failed, so that nobody sees what is written to it. */
+  /** Whether standard output has failed, so that its output reaches no reader. */
   outputLost(): boolean;
 }
 
-/** Runs what the chosen command does and keeps its exit code. */
+/** Runs the action of the chosen command and keeps its exit code. */
 export type Act = (work: () => Promise<number>) => Promise<void>;
 
 export type Style = (format: "bold" | "dim" | "red" | "yellow" | "green" | "cyan", text: string) => string;
 
-/** Colours for a stream: only on a terminal, and without NO_COLOR. */
+/** Whether to use colours: only on a terminal, and without NO_COLOR. */
+export function hasColours(stream: OutputStream, env: Cli["env"]): boolean {
+  return stream.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+}
+
 export function styleFor(stream: OutputStream, env: Cli["env"]): Style {
-  const colours = stream.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+  const colours = hasColours(stream, env);
   return (format, text) => (colours ? styleText(format, text, { validateStream: false }) : text);
 }
 
@@ -54,7 +58,7 @@ export async function withPagurus<T>(
   return result;
 }
 
-/** The work is done and recorded by then, so a failing close is told and does not change its outcome. */
+/** Closes the host. The work is done and recorded by then, so a failing close is only reported. */
 async function close(cli: Cli, pagurus: Pagurus): Promise<void> {
   try {
     await pagurus.close();
@@ -66,7 +70,7 @@ async function close(cli: Cli, pagurus: Pagurus): Promise<void> {
   }
 }
 
-/** Writes and waits until it is handed over, so that a slow reader slows us down instead of filling memory. */
+/** Writes and waits for the flush, so that a slow reader slows us down instead of filling memory. */
 export function written(stream: OutputStream, data: string | Uint8Array): Promise<void> {
   return new Promise((resolve) => void stream.write(data, resolve));
 }
@@ -79,12 +83,14 @@ export function printJson(cli: Cli, value: unknown): void {
   printLine(cli.stdout, JSON.stringify(value, null, 2));
 }
 
-/** The session and agent that most commands take. */
+/** Session and agent options of most commands. */
 export interface SessionOptions {
   session?: string;
   agent?: string;
 }
 
-export function sessionOf(options: SessionOptions): { sessionKey: string; agentId: string } {
-  return { sessionKey: options.session ?? "main", agentId: options.agent ?? "main" };
+/** Session and agent of the options. Without a key the host uses that of the folder. */
+export function sessionOf(options: SessionOptions): { sessionKey?: string; agentId: string } {
+  const { session, agent = "main" } = options;
+  return { agentId: agent, ...(session === undefined ? {} : { sessionKey: session }) };
 }

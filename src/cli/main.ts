@@ -1,8 +1,8 @@
 /**
- * Entry of the command line. `--version` is answered before anything else is loaded, so this file imports nothing
- * heavier than the reading of package.json.
+ * Entry of the command line. `--version` is answered before anything else is loaded, so this file imports only the package.json
+ * reader.
  */
-import { packageVersion } from "./version.ts";
+import { packageVersion } from "./cli-version.ts";
 
 const argv = process.argv.slice(2);
 if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
@@ -13,6 +13,6 @@ if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
   });
   process.stdout.write(`${packageVersion()}\n`);
 } else {
-  const { runProcess } = await import("./process.ts");
+  const { runProcess } = await import("./cli-process.ts");
   await runProcess(argv);
 }

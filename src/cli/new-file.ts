@@ -1,9 +1,9 @@
 import { closeSync, fsyncSync, linkSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { getSystemErrorMessage } from "node:util";
-import { PagurusError } from "../contract/errors.ts";
-import { fsyncDir, writeAll } from "../platform/files.ts";
-import { usageError } from "./failure.ts";
+import { isPagurusError, PagurusError } from "../contract/errors.ts";
+import { fsyncDir, writeAll } from "../platform/atomic-files.ts";
+import { usageError } from "./cli-failure.ts";
 
 function cause(error: unknown): string {
   const { errno, message } = error as NodeJS.ErrnoException;
@@ -14,7 +14,7 @@ function existsError(name: string): PagurusError {
   return usageError(`The file "${name}" exists already; remove it or choose another name.`);
 }
 
-/** Creates a file that must not exist. Throws `usage_invalid` where the folder does not take one. */
+/** Creates a file that must not exist. Throws `usage_invalid` where the folder refuses it. */
 function create(path: string, name: string): number {
   try {
     return openSync(path, "wx", 0o600);
@@ -24,13 +24,13 @@ function create(path: string, name: string): number {
   }
 }
 
-/** Gives a complete file its name without ever replacing another. */
+/** Renames a complete file to its name without ever replacing another. */
 function publish(temporary: string, path: string, name: string): void {
   try {
     linkSync(temporary, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") throw existsError(name);
-    // A file system without hard links.
+    // The file system has no hard links.
     renameSync(temporary, path);
     return;
   }
@@ -38,9 +38,9 @@ function publish(temporary: string, path: string, name: string): void {
 }
 
 /**
- * Writes a new private file that appears under its name only when all of it is on the disk. Answers its size in
- * bytes. Throws `usage_invalid` when it exists or cannot be made, `store_write_failed` when it cannot be written;
- * no part of it stays then.
+ * Writes a new private file that appears under its name only when it is completely on the disk. Returns its size in bytes.
+ * Throws `usage_invalid` when it exists or cannot be created, `store_write_failed` when it cannot be written; then no part of
+ * it remains.
  */
 export async function writeNewFile(
   cwd: string,
@@ -65,8 +65,8 @@ export async function writeNewFile(
     publish(temporary, path, name);
   } catch (error) {
     rmSync(temporary, { force: true });
-    if (error instanceof PagurusError) throw error;
-    const what = `The file "${name}" cannot be written (${cause(error)}), so nothing of it was kept; make room or choose another place.`;
+    if (isPagurusError(error)) throw error;
+    const what = `The file "${name}" cannot be written (${cause(error)}), so no part of it was kept; free disk space or choose another place.`;
     throw new PagurusError("store_write_failed", what, { cause: error });
   }
   fsyncDir(dirname(path));

@@ -1,17 +1,17 @@
 import { fstatSync } from "node:fs";
 import { isatty } from "node:tty";
-import { writeAll } from "../platform/files.ts";
+import { writeAll } from "../platform/atomic-files.ts";
 import type { OutputStream } from "./cli.ts";
 
 const STDOUT = 1;
 
-/** A file or a device: written directly, because Node's stream for them does not notice a write cut short. */
+/** Whether it is a file or a device: written directly, because Node's stream for them does not detect a partial write. */
 function isPlain(fd: number): boolean {
   const stat = fstatSync(fd, { throwIfNoEntry: false });
   return stat !== undefined && (stat.isFile() || (stat.isCharacterDevice() && !isatty(fd)));
 }
 
-/** Standard output of this process. The first failure is told to `failed`; what is written after it is dropped. */
+/** Standard output of this process. The first failure is reported to `failed`; later output is dropped. */
 export class ProcessOutput implements OutputStream {
   readonly isTTY: boolean;
   readonly #failed: (error: NodeJS.ErrnoException) => void;
@@ -26,7 +26,7 @@ export class ProcessOutput implements OutputStream {
     this.#stream?.on("error", (error: NodeJS.ErrnoException) => this.#fail(error));
   }
 
-  /** The terminal itself where it is one, because a line editor needs all of it; its failures are told the same way. */
+  /** The terminal itself, if it is one, because a line editor needs it; its failures are reported the same way. */
   get terminal(): NodeJS.WriteStream | undefined {
     return this.isTTY ? this.#stream : undefined;
   }
@@ -59,7 +59,7 @@ export class ProcessOutput implements OutputStream {
     return !this.#lost;
   }
 
-  /** When everything written so far is handed over. */
+  /** Resolves when everything written so far is flushed. */
   flush(): Promise<void> {
     return new Promise((resolve) => void this.write("", resolve));
   }

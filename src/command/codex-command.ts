@@ -1,7 +1,7 @@
 import { oneLine } from "./layout.ts";
 import { bindText, nativeStatusText, threadsText } from "./native-text.ts";
-import { sessionOfThread } from "./native-threads.ts";
-import { say, type CommandContext, type CommandResult, type SlashCommand } from "./types.ts";
+import { sessionOfThread } from "./thread-command.ts";
+import { say, type CommandContext, type CommandResult, type SlashCommand } from "./command-types.ts";
 
 const RUNTIME = "codex";
 const USAGE = "Say /codex threads, bind <thread>, resume [thread], steer <text>, stop or status.";
@@ -51,36 +51,36 @@ const resume: Sub = async (args, context) => {
     ...(args === "" ? {} : { thread: args }),
     ...(signal ? { signal } : {}),
   });
-  const text = [...told, `This chat goes on with the session ${sessionKey}.`].join("\n");
+  const text = [...told, `This chat continues with the session ${sessionKey}.`].join("\n");
   return say(text, { type: "session", sessionKey });
 };
 
 const steer: Sub = async (args, context) => {
-  if (args === "") return say("Say what the running turn should know: /codex steer <text>.");
+  if (args === "") return say("Add the text to send to the running turn: /codex steer <text>.");
   if (context.turn?.steer(args) !== true) {
     await context.pagurus.running.steer({ ...placeOf(context), text: args });
   }
-  return say(`The running turn was told: "${oneLine(args, 60)}".`);
+  return say(`Sent to the running turn: "${oneLine(args, 60)}".`);
 };
 
 const stop: Sub = async (_args, context) => {
   if (context.turn) context.turn.abort();
   else await context.pagurus.running.stop(placeOf(context));
-  return say("The running turn was told to stop.");
+  return say("The running turn is being stopped.");
 };
 
 const status: Sub = async (_args, context) =>
   say(nativeStatusText(await context.pagurus.native.status({ ...placeOf(context), runtime: RUNTIME })));
 
 const SUBS = new Map<string, Sub>(Object.entries({ threads, bind, resume, steer, stop, status }));
-/** What makes sense while a turn runs. */
+/** Subcommands that may run during a turn. */
 const AT_ONCE = /^(?:steer|stop|status|threads)(?:\s|$)/;
 
-/** Threads of the runtime `codex`, and the turn that runs. */
+/** The command /codex: threads of the runtime `codex`, and its running turn. */
 export const codexCommand: SlashCommand = {
   name: "codex",
   usage: "threads|bind|resume|steer|stop|status",
-  summary: "Codex's own threads: list, take one over, go on with one; reach into the running turn.",
+  summary: "Codex's own threads: list, take one over, continue one; steer or stop the running turn.",
   atOnce: (args) => AT_ONCE.test(args),
   run: (args, context) => {
     const [, name = "", rest = ""] = /^(\S*)\s*([\s\S]*)$/.exec(args) ?? [];

@@ -20,8 +20,8 @@ export function table(
   );
 }
 
-/** Terminal columns of a text, near enough: wide East Asian characters and emoji count twice. */
-function textWidth(text: string): number {
+/** Approximate terminal columns of a text: wide East Asian characters and emoji count twice. */
+export function textWidth(text: string): number {
   let width = 0;
   for (const char of text) {
     const code = char.codePointAt(0) ?? 0;
@@ -36,6 +36,53 @@ function textWidth(text: string): number {
     width += wide ? 2 : 1;
   }
   return width;
+}
+
+/** Maximum columns of the left cells, and minimum of the right ones. */
+const WIDEST_LEFT = 34;
+const NARROWEST_RIGHT = 30;
+
+/** Lines of short names and their descriptions, wrapped between words; a name that is too long has its own line. */
+export function twoColumns(rows: readonly { left: string; right: string }[], columns = Infinity): string[] {
+  const width = Math.min(WIDEST_LEFT, Math.max(...rows.map(({ left }) => textWidth(left))));
+  const indent = " ".repeat(Math.max(4, Math.min(width + 2, columns - NARROWEST_RIGHT)));
+  return rows.flatMap(({ left, right }) => {
+    const [first = "", ...rest] = wrapWords(right, Math.max(1, columns - indent.length));
+    const gap = indent.length - textWidth(left);
+    const top = gap >= 2 ? [left + " ".repeat(gap) + first] : [...wrapWords(left, columns), indent + first];
+    return [...top, ...rest.map((line) => indent + line)];
+  });
+}
+
+/** Wraps a text into lines of at most `columns`; a longer word has a line of its own, cut by characters. */
+function wrapWords(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/).filter((part) => part !== "")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (textWidth(longer) <= columns) {
+      line = longer;
+      continue;
+    }
+    if (line !== "") lines.push(line);
+    line = word;
+    while (textWidth(line) > columns) {
+      const head = firstColumns(line, columns);
+      lines.push(head);
+      line = line.slice(head.length);
+    }
+  }
+  return line === "" && lines.length > 0 ? lines : [...lines, line];
+}
+
+/** The beginning of a text that fits into `columns`; at least one character. */
+function firstColumns(text: string, columns: number): string {
+  let head = "";
+  for (const char of text) {
+    if (head !== "" && textWidth(head + char) > columns) break;
+    head += char;
+  }
+  return head;
 }
 
 /** `12345` as `12,345`; the same in every locale. */
@@ -57,7 +104,7 @@ export function bytes(value: number): string {
   return `${(value / 1024 ** 3).toFixed(1)} GB`;
 }
 
-/** US dollars with the digits that matter for small sums. */
+/** US dollars; small sums keep their significant digits. */
 export function dollars(value: number): string {
   if (value === 0 || value >= 1) return `$${value.toFixed(2)}`;
   return value >= 0.01 ? `$${value.toFixed(3).replace(/0$/, "")}` : `$${value.toFixed(5)}`;
@@ -66,6 +113,15 @@ export function dollars(value: number): string {
 /** `2026-11-21T22:02:18.123Z` as `2026-11-21 22:02:18`, in UTC like the transcript. */
 export function time(iso: string): string {
   return iso.slice(0, 19).replace("T", " ");
+}
+
+/** How long ago a time was: `just now`, `5 minutes ago`, `3 days ago`. */
+export function ago(iso: string, now: number): string {
+  const minutes = Math.floor((now - Date.parse(iso)) / 60_000);
+  if (!(minutes >= 1)) return "just now";
+  if (minutes < 60) return `${plural(minutes, "minute")} ago`;
+  if (minutes < 48 * 60) return `${plural(Math.floor(minutes / 60), "hour")} ago`;
+  return `${plural(Math.floor(minutes / (24 * 60)), "day")} ago`;
 }
 
 /** One line of at most `limit` characters; control characters become spaces. */
@@ -80,7 +136,7 @@ export function oneLine(text: string, limit: number): string {
 }
 
 /**
- * A text for a person to decide on: what could move the cursor, hide or reorder characters is written out as
+ * A text that a person has to decide on: characters that could move the cursor, hide or reorder text are written out as
  * `\\u001b`; newlines and tabs stay.
  */
 export function terminalVisible(text: string): string {
@@ -92,8 +148,8 @@ export function terminalVisible(text: string): string {
 }
 
 /**
- * Text from a model or a tool for a terminal: keeps newlines and tabs, drops what could move the cursor, recolour
- * or retitle the terminal.
+ * Text from a model or a tool for a terminal: keeps newlines and tabs, drops control characters that could move the cursor,
+ * recolour or retitle the terminal.
  */
 export function terminalSafe(text: string): string {
   // eslint-disable-next-line no-control-regex

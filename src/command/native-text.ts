@@ -1,5 +1,5 @@
-/** Native threads and what was done with them, as every channel tells it. */
-import type { BindReport, ListedThread, NativeStatus } from "../contract/native.ts";
+/** Texts about native threads and bindings, for every channel. */
+import type { BindReport, ListedThread, NativeStatus } from "../contract/harness/native.ts";
 import { oneLine, table, time } from "./layout.ts";
 
 const PREVIEW_COLUMNS = 60;
@@ -24,9 +24,9 @@ export function threadsText(threads: readonly ListedThread[], where: { cwd?: str
 export function bindText({ session, goesOn, told }: BindReport, runtime: string): string {
   const next =
     goesOn === "thread"
-      ? `The next turn on ${runtime} goes on natively: in the thread, or a fork of it where it is served otherwise.`
-      : `The next turn goes on from the context engine's view of it; the thread stays as it is.`;
-  const how = `pagurus ${runtime} resume, or --session ${session.sessionKey}, goes on with it.`;
+      ? `The next turn on ${runtime} continues natively: in the thread, or in a fork of it if it is served elsewhere.`
+      : `The next turn continues from the context engine's view of it; the thread is unchanged.`;
+  const how = `pagurus ${runtime} resume, or --session ${session.sessionKey}, continues it.`;
   return [...told, `${next} ${how}`].join("\n");
 }
 

@@ -1,7 +1,7 @@
-import type { PlanStep } from "../contract/events.ts";
+import type { PlanStep } from "../contract/host/events.ts";
 import { oneLine, plural } from "./layout.ts";
 
-/** What every channel shows of a plan. */
+/** The parts of a plan that every channel shows. */
 interface ShownPlan {
   explanation?: string;
   steps: readonly PlanStep[];
@@ -9,7 +9,7 @@ interface ShownPlan {
 
 const MARKS = { pending: "[ ]", inProgress: "[>]", completed: "[x]" } as const;
 
-/** The explanation, where there is one, and a line for each step. */
+/** The explanation, if any, and a line per step. */
 export function planLines({ explanation, steps }: ShownPlan): string[] {
   return [
     ...(explanation === undefined ? [] : [oneLine(explanation, Infinity)]),

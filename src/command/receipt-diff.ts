@@ -1,6 +1,6 @@
 import { PagurusError } from "../contract/errors.ts";
-import type { Pagurus } from "../contract/host.ts";
-import type { Receipt, ReceiptPart } from "../contract/receipt.ts";
+import type { Pagurus } from "../contract/host/host.ts";
+import type { Receipt, ReceiptPart } from "../contract/session/receipt.ts";
 import { count, plural } from "./layout.ts";
 
 interface ReceiptPair {
@@ -10,7 +10,7 @@ interface ReceiptPair {
 
 interface PartChange {
   change: "added" | "removed" | "changed";
-  /** As in the later request; for `removed` as in the earlier one. */
+  /** The later request's part; for `removed` the earlier one's. */
   part: ReceiptPart;
   /** Only for `changed`: the part in the earlier request. */
   before?: ReceiptPart;
@@ -27,7 +27,7 @@ interface ReceiptDiff {
   changes: PartChange[];
 }
 
-/** What makes a part "the same one" across requests: its entry or file, else its source and place in it. */
+/** Keys that identify a part across requests: its entry or file, else its source and place in it. */
 function withKeys(parts: readonly ReceiptPart[]): Map<string, ReceiptPart> {
   const seen = new Map<string, number>();
   const keyed = new Map<string, ReceiptPart>();
@@ -109,7 +109,7 @@ async function namedReceipt(pagurus: Pagurus, where: Where, name: string): Promi
   return found;
 }
 
-/** The request before the newest turn: the last one of the nearest earlier turn on the path that made one. */
+/** The last request of the nearest earlier turn on the path that made one. */
 async function lastOfEarlierTurn(
   pagurus: Pagurus,
   where: Where,

@@ -1,4 +1,4 @@
-import type { Receipt, ReceiptPart } from "../contract/receipt.ts";
+import type { Receipt, ReceiptPart } from "../contract/session/receipt.ts";
 import { bytes, count, dollars, plural, table, time } from "./layout.ts";
 
 /** Consecutive parts of one source, as one row of the table. */
@@ -8,7 +8,7 @@ interface PartGroup {
   tokens: number;
 }
 
-/** Groups the parts in order; a project file is a group of its own, named. */
+/** Groups the parts in order; each project file is a named group of its own. */
 export function groupParts(parts: readonly ReceiptPart[]): PartGroup[] {
   const groups: PartGroup[] = [];
   for (const part of parts) {
@@ -49,7 +49,7 @@ function usageLine(receipt: Receipt): string {
   return `  usage: ${parts.join(", ")}${cost}`;
 }
 
-/** What every request of the session starts with; the budget is for what comes on top of it. */
+/** Sources that every request of the session starts with; the budget covers the rest. */
 const FIXED: ReadonlySet<ReceiptPart["source"]> = new Set(["system", "instructions", "tools"]);
 
 function sizes({ parts, tokens, tokenBudget }: Receipt): string {
@@ -57,7 +57,7 @@ function sizes({ parts, tokens, tokenBudget }: Receipt): string {
   return `system and tools ${count(fixed)}; conversation ${count(tokens - fixed)} of ${count(tokenBudget)}`;
 }
 
-/** One request: who made it, the groups of parts in order, what it shares with the one before, what was trimmed. */
+/** One request: its model, runtime and engine, the groups of parts in order, the shared prefix, and what was trimmed. */
 export function receiptText(receipt: Receipt): string {
   const { parts } = receipt;
   let index = 0;

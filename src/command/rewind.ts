@@ -1,9 +1,9 @@
 import type { AgentMessage } from "../contract/message.ts";
-import type { SessionStore } from "../contract/store.ts";
-import type { TranscriptCursor, TranscriptEntry } from "../contract/transcript.ts";
+import type { SessionStore } from "../contract/session/store.ts";
+import type { TranscriptCursor, TranscriptEntry } from "../contract/session/transcript.ts";
 import { PagurusError } from "../contract/errors.ts";
 
-/** One user input on the active path, and where the conversation stood before it. */
+/** One user input on the active path, and the leaf before it. */
 interface UserInput {
   entryId: string;
   text: string;
@@ -26,8 +26,8 @@ function isUserInput(
 }
 
 /**
- * The newest user inputs of the path, newest first, one for a turn: what was typed while a turn ran belongs to
- * that turn. Reads no further back than it needs.
+ * The newest user inputs of the path, newest first, one per turn: text typed during a turn belongs to that turn. Reads no
+ * further back than it needs.
  */
 export async function recentInputs(cursor: TranscriptCursor, limit: number): Promise<UserInput[]> {
   const inputs: UserInput[] = [];
@@ -43,7 +43,7 @@ export async function recentInputs(cursor: TranscriptCursor, limit: number): Pro
       if (isUserInput(entry)) Object.assign(open, { entryId: entry.id, text: messageText(entry.message) });
       continue;
     }
-    // A message of another turn ends the search for the start of this one; other entries may lie between.
+    // A message of another turn ends the search for this turn's start; other entries may be in between.
     if (open && (entry.type === "message" || entry.type === "turn_commit")) finish();
     if (inputs.length >= limit) return inputs;
     if (!isUserInput(entry)) continue;
@@ -73,7 +73,7 @@ export function rewindSession(
   }
 }
 
-/** Rewinds to before the newest turn of the user. Throws `entry_not_found` when nothing was said yet. */
+/** Rewinds to before the newest turn of the user. Throws `entry_not_found` when there is none. */
 export async function undoLastTurn(store: SessionStore, sessionKey: string, cwd: string): Promise<UserInput> {
   const reader = store.openReader(sessionKey);
   let last: UserInput | undefined;

@@ -1,11 +1,11 @@
 import { PagurusError } from "../contract/errors.ts";
-import type { CompactionReport } from "../contract/host.ts";
-import { saving } from "./gauge.ts";
-import { count, oneLine } from "./layout.ts";
+import type { CompactionReport } from "../contract/host/reports.ts";
+import { compactionSizes } from "./context-gauge.ts";
+import { oneLine } from "./layout.ts";
 import { recentInputs, rewindSession, undoLastTurn } from "./rewind.ts";
-import { say, type CommandContext, type CommandResult, type SlashCommand } from "./types.ts";
+import { say, type CommandContext, type CommandResult, type SlashCommand } from "./command-types.ts";
 
-const FILES_STAY = "Files are as they are now: only the conversation went back.";
+const FILES_STAY = "Files are unchanged: only the conversation was rewound.";
 
 async function renew(context: CommandContext, reason: "new" | "reset"): Promise<CommandResult> {
   const { pagurus, sessionKey, agentId, cwd } = context;
@@ -14,7 +14,7 @@ async function renew(context: CommandContext, reason: "new" | "reset"): Promise<
   return say(text, { type: "renewed", sessionId: record.sessionId });
 }
 
-/** What `/compact` and `pagurus compact` answer. */
+/** Text of the result of `/compact` and `pagurus compact`. */
 export function compactionText(result: CompactionReport): string {
   if (!result.compacted)
     return `Not compacted: ${result.reason ?? "the engine gave no reason"}.`.replace(/\.\.$/, ".");
@@ -26,12 +26,9 @@ export function compactionText(result: CompactionReport): string {
 
 function savedText(result: CompactionReport): string {
   const { tokensBefore: before, tokensAfter: after } = result;
-  if (before === undefined) return "Compacted. The words stay, searchable, in the transcript.";
-  const sizes =
-    after === undefined
-      ? `${count(before)} tokens before`
-      : `${count(before)} → ${count(after)} tokens${saving(before, after)}`;
-  return `Compacted: ${sizes}. The words stay, searchable, in the transcript.`;
+  if (before === undefined && after === undefined)
+    return "Compacted. The transcript keeps the full text, searchable.";
+  return `Compacted: ${compactionSizes(before ?? 0, after ?? 0)}. The transcript keeps the full text, searchable.`;
 }
 
 async function compact(focus: string, context: CommandContext): Promise<CommandResult> {
@@ -91,11 +88,16 @@ export const sessionCommands: readonly SlashCommand[] = [
     summary: "Summarize the older part of the context now.",
     run: compact,
   },
-  { name: "undo", usage: "", summary: "Go back to before your last message; files stay.", run: undo },
+  {
+    name: "undo",
+    usage: "",
+    summary: "Go back to before your last message; files are unchanged.",
+    run: undo,
+  },
   {
     name: "rewind",
     usage: "[entry]",
-    summary: "Go back to an entry; without one, list where to.",
+    summary: "Go back to an entry; without one, list the choices.",
     run: rewind,
   },
 ];

@@ -1,14 +1,16 @@
-import type { EngineStatus } from "../contract/engine-params.ts";
-import type { CompactionFact, StatusReport, SubagentFact } from "../contract/status.ts";
-import { costFigures, costLimits, gaugeBar, LANE_WORDS, nextCompaction } from "./gauge.ts";
+import type { EngineStatus } from "../contract/engine/engine-params.ts";
+import type { CompactionFact, StatusReport, SubagentFact } from "../contract/host/status.ts";
+import { costFigures, costLimits, gaugeBar, LANE_WORDS, nextCompaction } from "./context-gauge.ts";
 import { bytes, count, oneLine, plural, time } from "./layout.ts";
 import { planSummary } from "./plan-text.ts";
 
-/** A line of `pagurus status`: a label and its value; an empty label continues the line before. */
+/** A line of `pagurus status`: a label and its value; an empty label continues the previous line. */
 type StatusRow = [label: string, value: string];
 
-/** Compactions that are listed; `--json` has more. */
+/** Number of compactions listed; `--json` has more. */
 const LISTED_COMPACTIONS = 5;
+/** Value for a wrapped session, where the host decides nothing. */
+const OWN = "the program's own";
 
 function sessionLine(report: StatusReport): string {
   const { session } = report;
@@ -35,7 +37,7 @@ function runtimeLine({ Runtime: { id, rule } }: StatusReport): string {
   return rule === "" ? id : `${id} (${rule})`;
 }
 
-/** `thread, bound to 0199-…`, and what the newest request was, where there is one. */
+/** `thread, bound to 0199-…`, and the newest request, if any. */
 function seamRows({ seam, lastRequest }: StatusReport): StatusRow[] {
   const bound = seam?.boundTo === undefined ? "" : `, bound to thread ${oneLine(seam.boundTo, 60)}`;
   const rows: StatusRow[] = seam === undefined ? [] : [["Seam", `${seam.usual}${bound}`]];
@@ -57,14 +59,14 @@ function engineLine({ engine }: StatusReport): string {
   return `${engine.selected}${effective} (${about.join("; ")})`;
 }
 
-/** Epoch, trigger and debts, as far as the engine says; nothing for an engine that says nothing. */
+/** Epoch, trigger and debts from the engine's report; empty without one. */
 function engineRows({ engine }: StatusReport): StatusRow[] {
   const { state, stateProblem } = engine;
   if (stateProblem !== undefined) return [["", oneLine(stateProblem, 300)]];
   if (!state) return [];
   const { epoch, trigger, debts, notes = [] } = state;
   const about = epoch
-    ? `epoch ${oneLine(epoch.id, 40)}: ${count(epoch.tokens)} tokens stand before entry ${epoch.firstKeptEntryId}`
+    ? `epoch ${oneLine(epoch.id, 40)}: ${count(epoch.tokens)} tokens before entry ${epoch.firstKeptEntryId}`
     : "nothing is compacted";
   const at = trigger === undefined ? "" : `; its trigger is ${count(trigger)} tokens`;
   return [
@@ -83,18 +85,18 @@ export function debtLine(debts: NonNullable<EngineStatus["debts"]>): string {
   return [plural(debts.count, "summary", "summaries"), ...tried, ...failure, ...next].join(", ");
 }
 
-/** `inside a turn, threshold, by legacy: 182,000 → 41,000 tokens`; what is not recorded is left out. */
+/** `inside a turn, threshold, by legacy: 182,000 → 41,000 tokens`; unknown parts are left out. */
 function compactionLine(fact: CompactionFact): string {
   const { lane, trigger, handledBy, tokensBefore, tokensAfter } = fact;
   const words = lane === undefined ? undefined : ((LANE_WORDS as Record<string, string>)[lane] ?? lane);
   const by = handledBy === undefined ? undefined : `by ${oneLine(handledBy, 60)}`;
   const how = [words, trigger, by].filter((text) => text !== undefined).join(", ");
-  const sizes =
-    tokensAfter === undefined ? count(tokensBefore) : `${count(tokensBefore)} → ${count(tokensAfter)}`;
-  return `${time(fact.timestamp)}  ${how === "" ? "" : `${how}: `}${sizes} tokens`;
+  const known = [tokensBefore, tokensAfter ?? 0].filter((tokens) => tokens > 0).map(count);
+  const sizes = known.length === 0 ? "tokens not counted" : `${known.join(" → ")} tokens`;
+  return `${time(fact.timestamp)}  ${how === "" ? "" : `${how}: `}${sizes}`;
 }
 
-/** ` (5 between turns by lossless, 2 by the runtime by codex)`; nothing where all are of one kind. */
+/** ` (5 between turns by lossless, 2 by the runtime by codex)`; empty where all are of one kind. */
 function countedBy({ compactionsBy = [] }: StatusReport): string {
   if (compactionsBy.length < 2) return "";
   const groups = compactionsBy.map(({ lane, handledBy, count: times }) => {
@@ -110,7 +112,7 @@ function countedBy({ compactionsBy = [] }: StatusReport): string {
 
 function compactionRows(report: StatusReport): StatusRow[] {
   const { context, compactions, recentCompactions, engine } = report;
-  // An engine with a trigger of its own does not wait for the budget to be used up.
+  // An engine with its own trigger does not wait until the budget is used up.
   const budget = Math.min(context.budget, engine.state?.trigger ?? Infinity);
   const next =
     report.seam?.keepsContext === true
@@ -129,7 +131,7 @@ function compactionRows(report: StatusReport): StatusRow[] {
 const SUBAGENT_STATES: Readonly<Record<SubagentFact["state"], string>> = {
   running: "running",
   ended: "ended, its result waits for the next turn",
-  swept: "ended at the end of its time, its result waits for the next turn",
+  swept: "ended at its time limit, its result waits for the next turn",
 };
 
 function subagentRows({ subagents }: StatusReport): StatusRow[] {
@@ -152,16 +154,58 @@ function errorRows({ lastErrors = [] }: StatusReport): StatusRow[] {
   ]);
 }
 
+/** Rows for where the session's turns run: in the wrapped program, else as the host would run them. */
+function placeRows(report: StatusReport): StatusRow[] {
+  const { wrapped, Runtime } = report;
+  if (wrapped)
+    return [
+      ["Program", `${wrapped.program}, the user's own, under pagurus wire`],
+      [
+        "Model",
+        `${wrapped.model} (the program's; ${count(wrapped.tokenBudget)} tokens for the conversation)`,
+      ],
+      ["Runtime", wrapped.runtime],
+    ];
+  return [
+    ["Model", modelLine(report.model)],
+    ["Execution", report.Execution],
+    ["Runtime", runtimeLine(report)],
+    ...(Runtime.why === undefined ? [] : [["", oneLine(Runtime.why, 300)] satisfies StatusRow]),
+  ];
+}
+
 function memoryLine({ selected, effective }: StatusReport["memory"]): string {
   return effective === selected ? selected : `${selected}, effective: ${effective}`;
 }
 
-/** What the session and the day have cost, and the limits in force. */
+/** Costs of the session and the day, and the limits in force. */
 export function costRows({ cost }: StatusReport): StatusRow[] {
   if (cost === undefined) return [];
   const limits = costLimits(cost);
-  const figures = costFigures(cost) ?? "unknown, because the model's prices are not known";
+  const figures = costFigures(cost) ?? "unknown, because the model's prices are unknown";
   return [["Cost", figures], ...(limits === undefined ? [] : [["Cost limits", limits] satisfies StatusRow])];
+}
+
+/** Registrations of plugins that nothing here uses. */
+function pluginRows({ plugins = [] }: StatusReport): StatusRow[] {
+  return plugins
+    .filter(({ notUsed }) => notUsed.length > 0)
+    .map(({ id, notUsed }, index): StatusRow => [
+      index === 0 ? "Plugins" : "",
+      `${oneLine(id, 60)}: not used here: ${oneLine(notUsed.join(", "), 200)}`,
+    ]);
+}
+
+function pluginConcerns({ plugins = [] }: StatusReport): string[] {
+  return plugins.flatMap(({ id, failure, needed, errors }) => [
+    // A plugin that refuses runs is among the problems.
+    ...(failure === undefined || needed !== undefined
+      ? []
+      : [`Plugin ${oneLine(id, 60)} is not loaded: ${oneLine(failure, 300)}`]),
+    ...errors.map(
+      (error) => `Plugin ${oneLine(id, 60)} has an error that nothing in it handles: ${oneLine(error, 300)}`,
+    ),
+  ]);
 }
 
 /** Rows of `pagurus status`, in order. */
@@ -171,10 +215,7 @@ export function statusRows(report: StatusReport): StatusRow[] {
     ["Config", `${report.configFile}${report.configFound ? "" : " (not there; defaults in use)"}`],
     ["Agent", report.agentId],
     ["Session", sessionLine(report)],
-    ["Model", modelLine(report.model)],
-    ["Execution", report.Execution],
-    ["Runtime", runtimeLine(report)],
-    ...(report.Runtime.why === undefined ? [] : [["", oneLine(report.Runtime.why, 300)] satisfies StatusRow]),
+    ...placeRows(report),
     ...seamRows(report),
     ["Engine", engineLine(report)],
     ...engineRows(report),
@@ -183,10 +224,11 @@ export function statusRows(report: StatusReport): StatusRow[] {
     ...compactionRows(report),
     ...subagentRows(report),
     ...(report.plan === undefined ? [] : [["Plan", planSummary(report.plan)] satisfies StatusRow]),
-    ["Permission", report.permission],
-    ["Sandbox", report.sandbox],
+    ["Permission", report.wrapped ? OWN : report.permission],
+    ["Sandbox", report.wrapped ? OWN : report.sandbox],
     ...costRows(report),
   ];
+  rows.push(...pluginRows(report));
   if (report.runningIn)
     rows.push(["Running", `in process ${report.runningIn.pid} since ${time(report.runningIn.since)}`]);
   if (report.lastTurn) rows.push(["Last turn", lastTurnLine(report.lastTurn)]);
@@ -199,12 +241,16 @@ export function statusLabel([label]: StatusRow): string {
   return (label === "" ? "" : `${label}:`).padEnd(13);
 }
 
-/** Lines that ask for attention: what refuses a run, interrupted turns, degradations, configuration warnings. Empty when all is well. */
+/**
+ * Lines that need attention: what refuses a run, interrupted turns, degradations, configuration warnings. Empty when all is
+ * well.
+ */
 export function statusConcerns(report: StatusReport): string[] {
   return [
     ...report.problems.map(
       ({ code, message }) => `A run would be refused: ${oneLine(message, Infinity)} [${code}]`,
     ),
+    ...pluginConcerns(report),
     ...report.interruptedTurns.map((turn) => `Interrupted turn: ${turn} (kept; it has no answer)`),
     ...report.degraded.map(
       (item) =>

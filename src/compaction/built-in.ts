@@ -1,22 +1,22 @@
-/** The built-in compaction as an engine's `compact()`: from the session's path and configuration. */
-import type { CompactParams, CompactResult } from "../contract/engine-compaction.ts";
+/** The built-in compaction as an engine's `compact()`, with options read from the session's path and configuration. */
+import type { CompactParams, CompactResult } from "../contract/engine/engine-compaction.ts";
 import type { AgentMessage } from "../contract/message.ts";
-import type { RuntimeContext } from "../contract/runtime-context.ts";
-import { contextFromPath } from "./context.ts";
+import type { RuntimeContext } from "../contract/engine/runtime-context.ts";
+import { contextFromPath } from "./compaction-context.ts";
 import { Pace } from "../platform/pace.ts";
 import { compactByRuntime, type SummaryOptions } from "./runtime-compaction.ts";
-import { compactionSettings } from "./settings.ts";
+import { compactionSettings } from "./compaction-settings.ts";
 
 /** A context smaller than this is not worth a forced compaction. Tokens. */
 const SMALLEST_FORCED = 1_000;
-/** The host ends a compaction at its deadline; the rest of that time is for the extract when the model hangs. */
+/** The model's share of the compaction deadline; the rest is reserved for the extract when the model hangs. */
 const MODEL_SHARE_OF_DEADLINE = 0.9;
-/** Window of a summarizing model that is not the session's: nothing is known of it, and few have less. Tokens. */
+/** Assumed window of a summarizing model that is not the session's; few models have less. Tokens. */
 const UNKNOWN_WINDOW = 32_000;
-/** A host's own count that exceeds the estimate by more than this factor is of something else. */
+/** Limit on the correction by the host's count: a larger factor means that it counts something else. */
 const MOST_CORRECTION = 3;
 
-/** What `summarizePlan` needs, from the configuration: model and its window, mode, policy, instructions, deadline. */
+/** Options of `summarizePlan` from the configuration: model and its window, mode, policy, instructions, deadline. */
 export function summaryOptions(
   context: RuntimeContext,
   asked: { customInstructions?: string | undefined; signal?: AbortSignal | undefined },
@@ -40,10 +40,10 @@ export function summaryOptions(
 }
 
 /**
- * Compacts the session behind `context.transcript`: what engine `legacy` does, and what `delegateCompactionToRuntime`
- * runs for other engines. `currentTokenCount` corrects the estimate upwards. A compaction that is not forced and has
- * the budget as its target is not made while that count is below the budget. Throws `turn_aborted` when
- * `params.abortSignal` fires, and what the transcript cursor throws.
+ * Compacts the session of `context.transcript`, for engine `legacy` and for engines that use
+ * `delegateCompactionToRuntime`. `currentTokenCount` corrects the estimate upwards. Skips a compaction that is not
+ * forced and has the budget as its target while that count is below the budget. Throws `turn_aborted` when
+ * `params.abortSignal` fires, and any error of the transcript cursor.
  */
 export async function builtInCompaction(
   params: CompactParams,
@@ -52,7 +52,7 @@ export async function builtInCompaction(
   const { currentTokenCount: current, compactionTarget, abortSignal: signal } = params;
   const { keepRecentTokens } = compactionSettings(context.config);
   const { messages, liveStart, fragments } = await contextFromPath(context.transcript, context.turnId);
-  // Counts are remembered by message, so that what is counted at once below costs next to nothing.
+  // Counts are cached by message, so the synchronous count below costs next to nothing.
   await new Pace(signal).each(messages, (message) => context.tokens(message));
   const estimate = context.tokens(messages);
   const tokenBudget = params.tokenBudget ?? context.tokenBudget;
@@ -63,7 +63,7 @@ export async function builtInCompaction(
     return { ok: true, compacted: false, reason };
   }
   const factor = estimate > 0 ? Math.min(MOST_CORRECTION, total / estimate) : 1;
-  // Who asks for a compaction wants one, also where all of the context would fit in what stays verbatim.
+  // A forced compaction runs even when the whole context would fit in the kept tail.
   const forced = force && total >= SMALLEST_FORCED;
   const most = forced ? Math.floor(total / 2) : keepRecentTokens;
   return await compactByRuntime({
@@ -71,6 +71,7 @@ export async function builtInCompaction(
     liveStart,
     fragments,
     keepRecentTokens: Math.min(keepRecentTokens, most),
+    splitsAbove: keepRecentTokens,
     tokenBudget,
     tokens: (message: AgentMessage) => Math.ceil(context.tokens(message) * factor),
     ...summaryOptions(context, { customInstructions: params.customInstructions, signal }),

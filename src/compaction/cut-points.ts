@@ -1,19 +1,19 @@
-/** Where a context may be cut at all: what each compaction, whoever plans it, has to respect. Pure. */
+/** The places where a context may be cut: rules for every compaction, whoever plans it. Pure. */
 import type { AgentMessage } from "../contract/message.ts";
-import { readSummary } from "../contract/summary.ts";
+import { readSummary } from "../contract/engine/summary.ts";
 import { callsOf, textOf } from "./message-text.ts";
 
 export interface ContextShape {
   messages: readonly AgentMessage[];
-  /** Index of the live turn's input; `messages.length` where there is none. */
+  /** Index of the live turn's input; `messages.length` when there is none. */
   liveStart: number;
-  /** Index of the summary message; -1 where there is none. */
+  /** Index of the summary message; -1 when there is none. */
   summaryIndex: number;
   /** True where a cut right before the message is allowed. */
   cuttable: boolean[];
-  /** True where a turn begins that the context holds from its input on. */
+  /** True where a turn begins whose input is in the context. */
   turnStart: boolean[];
-  /** Index of the assistant message that made the call of each result, by the result's index; -1 elsewhere. */
+  /** For the index of each result, the index of the assistant message with its call; -1 elsewhere. */
   callOf: Int32Array;
 }
 
@@ -24,7 +24,7 @@ interface ShapeParams {
   fragments?: ReadonlySet<string> | undefined;
 }
 
-/** A summary stands first, or right behind the input of a turn that was split. */
+/** Index of the summary: the first message, or the one right after the input of a split turn. */
 function findSummary(messages: readonly AgentMessage[], liveStart: number): number {
   for (const index of [0, 1]) {
     const message = messages[index];
@@ -34,7 +34,7 @@ function findSummary(messages: readonly AgentMessage[], liveStart: number): numb
   return -1;
 }
 
-/** The newest call before it when an id repeats. */
+/** Fills `callOf`; when an id repeats, a result belongs to the newest call before it. */
 function callIndexes(messages: readonly AgentMessage[]): Int32Array {
   const made = new Map<string, number>();
   const indexes = new Int32Array(messages.length).fill(-1);
@@ -46,13 +46,13 @@ function callIndexes(messages: readonly AgentMessage[]): Int32Array {
   return indexes;
 }
 
-/** A cut stands before an entry the store knows, never at a result, never between a call and its result. */
+/** Cuts are allowed before an entry of the store, never at a result, never between a call and its result. */
 function cutPoints(messages: readonly AgentMessage[], summaryIndex: number, callOf: Int32Array): boolean[] {
   const cuttable = messages.map(
     (message, index) =>
       index > summaryIndex && message.entryId !== undefined && message.role !== "toolResult",
   );
-  // From the end: `reach` is the earliest call that a result at or after this place belongs to.
+  // From the end: `reach` is the earliest call of any result at or after this index.
   let reach = messages.length;
   for (let index = messages.length - 1; index >= 0; index -= 1) {
     const call = callOf[index] ?? -1;
@@ -67,7 +67,7 @@ export function shapeOf(params: ShapeParams): ContextShape {
   const summaryIndex = findSummary(messages, liveStart);
   const callOf = callIndexes(messages);
   const turnStart = messages.map((message, index) => {
-    // What the user says while the live turn runs belongs to it.
+    // User messages during the live turn belong to it.
     if (index >= liveStart) return index === liveStart;
     return message.role === "user" && index !== summaryIndex && !fragments?.has(message.entryId ?? "");
   });
@@ -81,7 +81,7 @@ export function shapeOf(params: ShapeParams): ContextShape {
   };
 }
 
-/** The newest place where the live turn may be cut: before its newest closed round, so before its open calls too. */
+/** The last index where the live turn may be cut: before its newest closed round, and so before its open calls. */
 export function lastSplit(shape: ContextShape): number | undefined {
   const { messages, liveStart, callOf, cuttable } = shape;
   const answers = new Map<number, string[]>();
@@ -108,8 +108,8 @@ export function lastSplit(shape: ContextShape): number | undefined {
 }
 
 /**
- * The turn that a cut at `index` would split: where its messages begin, and its input where the context has it (it
- * may stand before the summary). Undefined when the cut lies between turns.
+ * The turn that a cut at `index` would split: the index of its first message, and of its input when the context has
+ * it (maybe before the summary). Undefined when the cut is between turns.
  */
 export function turnSplitAt(
   shape: ContextShape,
@@ -121,4 +121,16 @@ export function turnSplitAt(
   if (index === summaryIndex + 1 && summaryIndex !== 1) return undefined;
   const known = summaryIndex === 1 && messages[0]?.entryId !== undefined;
   return { start: summaryIndex + 1, ...(known ? { input: 0 } : {}) };
+}
+
+/**
+ * Returns the cut, or moves it before the input of a turn of which it would summarize nothing: the summary would
+ * otherwise follow a newer message. Fragments count as nothing.
+ */
+export function cutOutside(shape: ContextShape, index: number, fragments: ReadonlySet<string>): number {
+  const { messages, cuttable } = shape;
+  const split = turnSplitAt(shape, index);
+  if (split?.input === undefined || split.input !== split.start || !cuttable[split.start]) return index;
+  const between = messages.slice(split.start + 1, index);
+  return between.every(({ entryId }) => fragments.has(entryId ?? "")) ? split.start : index;
 }

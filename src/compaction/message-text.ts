@@ -1,7 +1,8 @@
-/** The words of a message, without images, reasoning and tool calls. */
+/** Text and tool calls of a message. */
 import type { AgentMessage, AssistantMessage, ToolCallPart } from "../contract/message.ts";
+import { isObjectOrList } from "../data/record-fields.ts";
 
-/** Text parts of a message, joined by newlines. */
+/** Text parts of a message, joined by newlines; without images, reasoning and tool calls. */
 export function textOf(message: AgentMessage): string {
   if (typeof message.content === "string") return message.content;
   let text = "";
@@ -15,10 +16,5 @@ export function textOf(message: AgentMessage): string {
 export function callsOf(message: AssistantMessage): ToolCallPart[] {
   return message.content
     .filter((part) => part.type === "toolCall")
-    .map((call) => (isObject(call.arguments) ? call : { ...call, arguments: {} }));
-}
-
-/** A transcript of another program may have a call without arguments. */
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null;
+    .map((call) => (isObjectOrList(call.arguments) ? call : { ...call, arguments: {} }));
 }

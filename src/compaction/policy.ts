@@ -1,13 +1,13 @@
 /**
- * Who compacts, and when: what is kept free of a window, and whether the in-attempt lane is on. Pure. Source:
+ * Who compacts, and when: the reserve of a window, and whether the in-attempt lane is on. Pure. Source:
  * interceptCompaction specification (headroom, the carve-out that keeps the event alive); context-engine page,
  * `ownsCompaction`.
  */
 
-/** What is kept free for the answer where nothing is configured, tokens. */
+/** Default reserve for the answer, tokens. */
 const DEFAULT_RESERVE_TOKENS = 16_384;
 const DEFAULT_RESERVE_FLOOR = 20_000;
-/** At most this share of a window is kept free, so that a small one still holds a conversation. */
+/** Limit on the reserve as a share of the window, so that a small window still fits a conversation. */
 const MOST_RESERVED = 0.25;
 
 /** The flags of an engine that decide who compacts. */
@@ -21,7 +21,7 @@ export interface ReserveSettings {
   reserveTokensFloor?: number;
 }
 
-/** Tokens of a window that stay free. The floor is 0 for an engine that owns or intercepts; the cap comes last. */
+/** Reserved tokens of a window. The floor is 0 for an engine that owns or intercepts; the cap is applied last. */
 export function reservedTokens(
   window: number,
   settings: ReserveSettings | undefined,
@@ -34,9 +34,9 @@ export function reservedTokens(
 }
 
 /**
- * Whether the run's own threshold check starts compactions. Not for a provider that truncates silently, whatever the
- * engine says; else always for an engine that intercepts, whose handler would be dead code; else not for an engine
- * that owns compaction, nor in safeguard mode.
+ * Whether the run's own threshold check starts compactions. Never for a provider that truncates silently, whatever the
+ * engine declares; else always for an engine that intercepts, whose handler would be dead code otherwise; else not for
+ * an engine that owns compaction, nor in safeguard mode.
  */
 export function inAttemptEnabled(
   flags: CompactionFlags,

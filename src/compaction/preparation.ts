@@ -1,14 +1,14 @@
-/** A plan as the `session_before_compact` event tells it. Source: the event of pi, `preparation`. */
-import type { SessionBeforeCompact } from "../contract/hooks.ts";
-import { callRecords } from "./calls.ts";
-import { filesTouched } from "./files.ts";
+/** Converts a plan to the payload of the `session_before_compact` event. Source: pi's event, `preparation`. */
+import type { SessionBeforeCompact } from "../contract/host/hooks.ts";
+import { callRecords } from "./summary/calls.ts";
+import { filesTouched } from "./summary/touched-files.ts";
 import type { RuntimePlan } from "./runtime-plan.ts";
 
 type Preparation = SessionBeforeCompact["preparation"];
 
 /**
- * The payload's `preparation`. Where a turn is split, `turnPrefixMessages` holds what is summarized of that turn
- * (its input stays, so it is in neither list) and `messagesToSummarize` what lies before it. `fileOps` covers both.
+ * The payload's `preparation`. When a turn is split, `turnPrefixMessages` has its summarized messages (its input stays,
+ * so it is in neither list) and `messagesToSummarize` those before it. `fileOps` covers both.
  */
 export function prepareCompaction(
   plan: RuntimePlan,

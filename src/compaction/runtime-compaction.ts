@@ -1,32 +1,32 @@
-/** The built-in compaction: a plan, then one summary of what is older. */
-import type { CompactResult } from "../contract/engine-compaction.ts";
+/** The built-in compaction: plans the cut, then summarizes the older messages. */
+import type { CompactResult } from "../contract/engine/engine-compaction.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { AgentMessage } from "../contract/message.ts";
 import type { LlmComplete } from "../contract/model.ts";
-import { renderSummary } from "../contract/summary.ts";
+import { renderSummary } from "../contract/engine/summary.ts";
 import { withDeadline } from "../platform/deadline.ts";
-import { messageTokens } from "../tokens/messages.ts";
-import { summarizeExtractively } from "./extract.ts";
-import { readCalls } from "./calls.ts";
-import { filesTouched } from "./files.ts";
-import { summarizeWithModel, wholeSummary, type Progress } from "./model-summary.ts";
+import { messageTokens } from "../tokens/message-tokens.ts";
+import { summarizeExtractively } from "./summary/extract.ts";
+import { readCalls } from "./summary/calls.ts";
+import { filesTouched } from "./summary/touched-files.ts";
+import { summarizeWithModel, wholeSummary, type Progress } from "./summary/model-summary.ts";
 import { Pace } from "../platform/pace.ts";
 import {
   leastGain,
   planRuntimeCompaction,
-  summaryRoom,
+  summaryLimit,
   tokensWith,
   type RuntimePlan,
   type RuntimePlanParams,
 } from "./runtime-plan.ts";
 
-/** A summary that is larger costs more in each request than its words bring back. */
+/** Limit on a summary; a larger one costs more in each request than it is worth. */
 const MOST_SUMMARY_TOKENS = 4_000;
 const SUMMARY_SHARE_OF_BUDGET = 0.2;
 const DEFAULT_TIMEOUT_MS = 180_000;
 
 export interface SummaryOptions {
-  /** Absent: the summary is extractive. */
+  /** The summary is extractive when absent. */
   llm?: LlmComplete;
   /** Window of the summarizing model. */
   windowTokens: number;
@@ -34,10 +34,10 @@ export interface SummaryOptions {
   mode?: "default" | "safeguard";
   /** Default `strict`. */
   identifierPolicy?: "strict" | "off";
-  /** What the summary should dwell on. */
+  /** What the summary should focus on. */
   customInstructions?: string;
   signal?: AbortSignal;
-  /** For all calls of the model together. Default 180 s. */
+  /** Timeout of all model calls together. Default 180 s. */
   timeoutMs?: number;
 }
 
@@ -45,7 +45,7 @@ interface Summary {
   text: string;
   origin: "model" | "extractive";
   modelError?: string;
-  /** How many of the messages a model had summarized before it failed. */
+  /** Messages that the model had summarized before it failed. */
   messagesByModel?: number;
 }
 
@@ -54,7 +54,7 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
   throw new PagurusError("turn_aborted", "The compaction was aborted.", { cause: signal.reason });
 }
 
-/** Tokens of the summary: so few that a compaction gains, whatever it summarizes. In plain estimates. */
+/** Limit on the summary, so that the compaction always gains. In uncalibrated tokens. */
 async function summaryTokens(plan: RuntimePlan, pace: Pace): Promise<number> {
   const { tokens, toSummarize, previousSummary = "" } = plan;
   let summarized = 0;
@@ -69,7 +69,7 @@ async function summaryTokens(plan: RuntimePlan, pace: Pace): Promise<number> {
     MOST_SUMMARY_TOKENS,
     plan.tokenBudget * SUMMARY_SHARE_OF_BUDGET,
     before + summarized / 2,
-    summaryRoom(plan),
+    summaryLimit(plan),
   );
   const correction = Math.min(3, Math.max(0.5, plain === 0 ? 1 : summarized / plain));
   return Math.max(1, Math.floor(most / correction));
@@ -91,7 +91,7 @@ async function taskOf(plan: RuntimePlan, options: SummaryOptions): Promise<Summa
   };
 }
 
-/** The model's summary. Throws `compaction_failed` for one that gains too little, and what the model throws. */
+/** The model's summary. Throws `compaction_failed` when it gains too little, and the model's errors. */
 async function askModel(
   plan: RuntimePlan,
   options: SummaryOptions & { llm: LlmComplete },
@@ -116,7 +116,7 @@ async function askModel(
   throw new PagurusError("compaction_failed", "The model's summary would not make the context smaller.");
 }
 
-/** An extract; of what a model has summarized already it carries on the model's words. */
+/** An extract; messages that a model has summarized already keep the model's text. */
 async function extract(task: SummaryTask, options: SummaryOptions, progress?: Progress): Promise<string> {
   const { customInstructions: focus, signal } = options;
   const rest = progress && {
@@ -165,9 +165,9 @@ async function summarize(plan: RuntimePlan, options: SummaryOptions): Promise<Su
 }
 
 /**
- * Summarizes what a plan says. The summary is the model's where `llm` is given, else (or when the model fails, which
- * `details.modelError` then tells) an extract; in safeguard mode the model's or none. `compacted: false` means that
- * too little would be gained, or that a safeguard refused. Throws `turn_aborted` when `signal` fires, nothing else.
+ * Summarizes the messages of a plan. The model writes the summary when `llm` is set; without it, or when the model
+ * fails (see `details.modelError`), it is an extract. Safeguard mode has no such fallback. `compacted: false` means that
+ * the gain was too small or that safeguard mode refused. Throws `turn_aborted` when `signal` fires, nothing else.
  */
 export async function summarizePlan(plan: RuntimePlan, options: SummaryOptions): Promise<CompactResult> {
   throwIfAborted(options.signal);
@@ -211,8 +211,8 @@ export async function summarizePlan(plan: RuntimePlan, options: SummaryOptions):
 }
 
 /**
- * Both steps in one. `compacted: false` with `ok` means that there was nothing to do; without it, that nothing would
- * be gained. Throws as `summarizePlan`.
+ * Plans and summarizes. `compacted: false` with `ok: true` means that there was nothing to do; with `ok: false`, that
+ * nothing would be gained. Throws as `summarizePlan`.
  */
 export async function compactByRuntime(params: RuntimePlanParams & SummaryOptions): Promise<CompactResult> {
   throwIfAborted(params.signal);

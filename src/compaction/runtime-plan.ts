@@ -1,42 +1,44 @@
-/** The first half of the built-in compaction: what a plan is for, and whether it is worth making. */
+/** Plans the built-in compaction, and skips it when the gain would be too small. */
 import type { AgentMessage } from "../contract/message.ts";
-import { renderSummary } from "../contract/summary.ts";
-import { messageTokens } from "../tokens/messages.ts";
+import { renderSummary } from "../contract/engine/summary.ts";
+import { messageTokens } from "../tokens/message-tokens.ts";
 import { shapeOf } from "./cut-points.ts";
 import { Pace } from "../platform/pace.ts";
-import { planCompaction, type CompactionPlan } from "./plan.ts";
+import { planCompaction, type CompactionPlan } from "./compaction-plan.ts";
 
 export interface RuntimePlanParams {
-  /** A context as the store gives it; see `planCompaction`. */
+  /** A context as the store returns it; see `planCompaction`. */
   messages: readonly AgentMessage[];
   liveStart: number;
-  /** Counts as half of `tokenBudget` where it is more. */
+  /** At most half of `tokenBudget`. */
   keepRecentTokens: number;
+  /** See `planCompaction`; at most half of `tokenBudget`. */
+  splitsAbove?: number;
   tokenBudget: number;
-  /** Calibrated count of a message; the plain estimate where absent. */
+  /** Calibrated count of a message. Default: the uncalibrated estimate. */
   tokens?: (message: AgentMessage) => number;
-  /** Entry ids of messages that no user wrote (fragments, notices); a summary never holds their words. */
+  /** Entry ids of messages that no user wrote (fragments, notices); a summary never contains their text. */
   fragments?: ReadonlySet<string>;
 }
 
-/** A plan with what its summary is measured by. */
+/** A plan with the limits for its summary. */
 export interface RuntimePlan extends CompactionPlan {
   messages: readonly AgentMessage[];
-  /** As it was applied. */
+  /** The applied value. */
   keepRecentTokens: number;
   tokenBudget: number;
   tokens: (message: AgentMessage) => number;
 }
 
 /**
- * What a compaction has to gain: 5 % of the context, in a window of 32k about a turn with a tool call; at least 500
- * tokens, but of a context under 2,000 tokens no more than a quarter. Less would be gone in a request or two, and
- * each compaction costs a model call and the provider's cache.
+ * Minimum gain of a compaction: 5 % of the context (in a window of 32k about one turn with a tool call) and at least
+ * 500 tokens, but no more than a quarter of a context under 2,000 tokens. A smaller gain would be used up in a request
+ * or two, and each compaction costs a model call and the provider's cache.
  */
 const LEAST_GAIN_SHARE = 0.05;
 const LEAST_GAIN_TOKENS = 500;
 const MOST_GAIN_ASKED = 0.25;
-/** No summary says anything in fewer tokens. */
+/** Minimum useful size of a summary, tokens. */
 const SMALLEST_SUMMARY = 50;
 
 export function leastGain(tokensBefore: number): number {
@@ -50,7 +52,7 @@ function sumTokens(messages: readonly AgentMessage[], tokens: (message: AgentMes
   return messages.reduce((total, message) => total + tokens(message), 0);
 }
 
-/** Estimated size of the context once the summary stands in it. */
+/** Estimated tokens of the context with the summary in place. */
 export function tokensWith(plan: RuntimePlan, summary: string): number {
   const { messages, tokens, splitTurnInputId, firstKeptIndex } = plan;
   const input =
@@ -59,14 +61,14 @@ export function tokensWith(plan: RuntimePlan, summary: string): number {
   return sumTokens([...input.slice(0, 1), head, ...messages.slice(firstKeptIndex)], tokens);
 }
 
-/** Tokens that a summary may have for the compaction to gain its least. */
-export function summaryRoom(plan: RuntimePlan): number {
+/** Largest summary with which the compaction still reaches its minimum gain, tokens. */
+export function summaryLimit(plan: RuntimePlan): number {
   return plan.tokensBefore - tokensWith(plan, "") - leastGain(plan.tokensBefore);
 }
 
 /**
- * Plans a compaction. `reason` says why there is nothing to do: all of the context is to stay, or what is older is
- * too little to be worth a summary. Counts each message once, in slices; throws `turn_aborted` when `signal` fires.
+ * Plans a compaction. `reason` says why there is nothing to do: the whole context is kept, or the older messages are
+ * too few to be worth a summary. Counts each message once, in slices; throws `turn_aborted` when `signal` fires.
  */
 export async function planRuntimeCompaction(
   params: RuntimePlanParams & { signal?: AbortSignal },
@@ -87,6 +89,7 @@ export async function planRuntimeCompaction(
     messages,
     liveStart,
     keepRecentTokens,
+    splitsAbove: Math.min(params.splitsAbove ?? keepRecentTokens, Math.floor(tokenBudget / 2)),
     tokens,
     shape,
     ...(fragments ? { fragments } : {}),
@@ -94,7 +97,7 @@ export async function planRuntimeCompaction(
   if ("reason" in plan) return plan;
   await pace.rest();
   const planned: RuntimePlan = { ...plan, messages, keepRecentTokens, tokenBudget, tokens };
-  if (summaryRoom(planned) < SMALLEST_SUMMARY) {
+  if (summaryLimit(planned) < SMALLEST_SUMMARY) {
     const most = Math.floor(plan.tokensBefore - tokensWith(planned, ""));
     return {
       reason:

@@ -1,14 +1,14 @@
-/** Trimming of large tool results, the same for every engine: head and tail stay, the rest is named. */
+/** Trims large tool results, for every engine alike: head and tail stay, a marker replaces the middle. */
 import type { ToolResultMessage } from "../contract/message.ts";
 
-/** A cut moves to a line end that is at most this many characters away. */
+/** Distance within which a cut moves to a line end. Characters. */
 const LINE_REACH = 200;
-/** Share of the characters kept that the head gets; ends of outputs (errors, totals) matter almost as much. */
+/** The head's share of the kept characters; ends of outputs (errors, totals) matter almost as much. */
 const HEAD_SHARE = 0.6;
-/** Smaller limits count as this one: the marker has to fit, or trimming again would change the text again. */
+/** Minimum limit: the marker has to fit, or trimming twice would change the text twice. */
 const SMALLEST_LIMIT = 200;
 
-/** Where the whole of a trimmed result is found: its entry, and the tool that gives an entry's words, if there is one. */
+/** Where the untrimmed result is: its entry, and the tool that returns an entry's text, if there is one. */
 interface Source {
   entryId?: string | undefined;
   tool?: string | undefined;
@@ -36,21 +36,20 @@ function tailStart(text: string, wanted: number): number {
   return splitsPair(text, wanted) ? wanted + 1 : wanted;
 }
 
-/** A text of at most `maxChars` characters (200 where less is asked for): head, a line naming the gap, tail. */
+/** Trims a text to `maxChars` characters, at least 200: head, a marker line, tail. */
 export function trimText(text: string, maxChars: number, source: Source = {}): string {
   const limit = Math.max(maxChars, SMALLEST_LIMIT);
   if (text.length <= limit) return text;
-  const room = Math.max(0, limit - marker(text.length, source).length);
-  const head = headEnd(text, Math.floor(room * HEAD_SHARE));
-  const tail = tailStart(text, text.length - (room - Math.floor(room * HEAD_SHARE)));
+  const kept = Math.max(0, limit - marker(text.length, source).length);
+  const head = headEnd(text, Math.floor(kept * HEAD_SHARE));
+  const tail = tailStart(text, text.length - (kept - Math.floor(kept * HEAD_SHARE)));
   return text.slice(0, head) + marker(tail - head, source) + text.slice(tail);
 }
 
 /**
- * Leaves out the middle of a tool result whose text parts together exceed `maxChars` characters; images stay.
- * The text becomes one part in the place of the first. A limit under 200 counts as 200. `tool` names the tool that
- * gives an entry's words, where the model has one. Bytes are those of the text. Returns the same object when it is
- * short enough.
+ * Cuts the middle of a tool result whose text parts together exceed `maxChars` characters; images stay. The text
+ * becomes one part in the position of the first. A limit under 200 counts as 200. `tool` names the tool that returns an
+ * entry's text, if the model has one. Byte counts are of the text. Returns the same object when it is short enough.
  */
 export function trimToolResult(
   message: ToolResultMessage,

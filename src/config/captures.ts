@@ -1,9 +1,9 @@
-/** Where captured model requests lie, for those who write, read and delete them. */
+/** Folders of captured model requests. */
 import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
-import { writeReason } from "../platform/files.ts";
+import { writeReason } from "../platform/atomic-files.ts";
 
 export function capturesDir(home: string): string {
   return join(home, "captures");

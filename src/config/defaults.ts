@@ -1,35 +1,48 @@
-import type { PagurusConfig } from "./types.ts";
+import type { PagurusConfig, RetryConfig } from "./config-types.ts";
 
-/** Most model calls of one turn, where nothing is configured. */
+/** Default limit of model calls per turn. */
 export const DEFAULT_MAX_STEPS = 200;
-/** Longest turn in seconds, where nothing is configured. */
+/** Default timeout of a turn, seconds. */
 export const DEFAULT_TIMEOUT_SECONDS = 3_600;
-/** Characters of one tool result that are sent, where nothing is configured. */
+/** Default limit of the characters sent of one tool result. */
 export const DEFAULT_TOOL_RESULT_MAX_CHARS = 48_000;
-/** The engine of a configuration that names none: nobody's context changes under them. */
-export const DEFAULT_CONTEXT_ENGINE = "legacy";
-/** The engine of a home without a configuration file, and of a file that Pagurus makes. */
-const GENERATED_CONTEXT_ENGINE = "lossless";
+/** Default time limit of a model call's retries, seconds: interactive, and in a one-shot run. */
+const DEFAULT_RETRY_SECONDS = 1_800;
+const DEFAULT_ONE_SHOT_RETRY_SECONDS = 300;
+/** Default engine, with or without a configuration file: docs/decisions/009-default-engine.md. */
+export const DEFAULT_CONTEXT_ENGINE = "lossless";
+/** The pass-through engine, written into the slot when a plugin's engine leaves it. */
+export const PLAIN_CONTEXT_ENGINE = "legacy";
 
-/** Where the slot's engine comes from: the configuration, or a default with or without a configuration file. */
+/** The retries of a turn's model calls, ms. */
+export function retryOptions(
+  { maxElapsedSeconds, maxDelaySeconds }: RetryConfig = {},
+  oneShot: boolean,
+): { maxElapsedMs: number; maxMs?: number } {
+  const elapsed = maxElapsedSeconds ?? (oneShot ? DEFAULT_ONE_SHOT_RETRY_SECONDS : DEFAULT_RETRY_SECONDS);
+  return {
+    maxElapsedMs: elapsed * 1_000,
+    ...(maxDelaySeconds === undefined ? {} : { maxMs: maxDelaySeconds * 1_000 }),
+  };
+}
+
+/** Origin of the slot's engine: the configuration, or a default with or without a configuration file. */
 export type SlotSource = "config" | "unset" | "no-file";
 
-/** Which engine is in the slot, and why. Source: the design's "Where things live for a user". */
+/** The engine in the slot, and why. Source: the design's "Where things live for a user". */
 export function chosenEngine(
   config: PagurusConfig,
   hasFile: boolean,
 ): { contextEngine: string; slotSource: SlotSource } {
-  if (!hasFile) return { contextEngine: GENERATED_CONTEXT_ENGINE, slotSource: "no-file" };
   const named = config.plugins?.slots?.contextEngine;
-  return named === undefined
-    ? { contextEngine: DEFAULT_CONTEXT_ENGINE, slotSource: "unset" }
-    : { contextEngine: named, slotSource: "config" };
+  if (hasFile && named !== undefined) return { contextEngine: named, slotSource: "config" };
+  return { contextEngine: DEFAULT_CONTEXT_ENGINE, slotSource: hasFile ? "unset" : "no-file" };
 }
 
-/** The source in words. */
+/** Text for each origin. */
 export const SLOT_REASONS: Readonly<Record<SlotSource, string>> = {
   config: "plugins.slots.contextEngine",
-  unset: "default of a configuration that names none",
+  unset: "default of a configuration without one",
   "no-file": "default without a configuration file",
 };
 
@@ -43,6 +56,6 @@ export function defaultConfig(): PagurusConfig {
         toolResultMaxChars: DEFAULT_TOOL_RESULT_MAX_CHARS,
       },
     },
-    plugins: { slots: { contextEngine: GENERATED_CONTEXT_ENGINE } },
+    plugins: { slots: { contextEngine: DEFAULT_CONTEXT_ENGINE } },
   };
 }

@@ -1,36 +1,36 @@
-/** Changes the configuration file; comments and formatting stay. */
+/** Edits the configuration file; comments and formatting are kept. */
 import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { PagurusError } from "../contract/errors.ts";
-import { ensurePrivateDir, writeFileAtomic } from "../platform/files.ts";
-import { checkConfig } from "./check.ts";
+import { ensurePrivateDir, sweepTemporaries, writeFileAtomic } from "../platform/atomic-files.ts";
+import { checkConfig, type CheckResult } from "./config-problems.ts";
 import { chosenEngine } from "./defaults.ts";
 import { normalizeText, parseJson5 } from "./json5.ts";
 import { formatKeyPath, valueAt, type KeyPath } from "./key-path.ts";
-import { readConfigText } from "./load.ts";
+import { readConfigText } from "./load-config.ts";
 import { unsetInText } from "./revision.ts";
-import { setInText } from "./splice.ts";
-import type { PermissionRule } from "./types.ts";
+import { writeVerdict } from "./marker.ts";
+import { setInText } from "./text-splice.ts";
+import type { PermissionRule } from "./config-types.ts";
 
-/** Rounds of reading anew when another process writes the file meanwhile. */
+/** Read attempts while another process writes the file. */
 const ATTEMPTS = 5;
 
-/** A value as typed by a user: JSON5, and where it is none, the text itself. */
+/** A value as typed by a user: JSON5, or else the text itself. */
 export function parseValueText(text: string): unknown {
   if (text.trim() === "") return text;
   try {
     return parseJson5(text, "The value");
   } catch {
-    // Words like openai/gpt-5.5 are not JSON5 and are meant as they stand.
+    // Text like openai/gpt-5.5 is not JSON5 and is taken literally.
     return text;
   }
 }
 
 /**
- * Sets the value at `path`, making the file (mode 0600) and the objects on the way where they are missing. What
- * makes the configuration worse than it was is refused. Returns warnings about the new configuration. Throws
- * `config_invalid`, `usage_invalid`.
+ * Sets the value at `path`, creating the file (mode 0600) and missing parent objects. Refuses a change that adds a problem to
+ * the configuration. Returns warnings about the new configuration. Throws `config_invalid`, `usage_invalid`.
  */
 export function setConfigValue(file: string, path: KeyPath, value: unknown): { warnings: string[] } {
   return editFile(file, (text) => {
@@ -47,7 +47,7 @@ export function unsetConfigValue(file: string, path: KeyPath): { warnings: strin
     if (after === undefined) {
       throw new PagurusError(
         "config_key_unknown",
-        `${file} holds no ${formatKeyPath(path)}, so there is nothing to remove; "pagurus config get" shows what it holds.`,
+        `${file} holds no ${formatKeyPath(path)}, so there is nothing to remove; "pagurus config get" shows its keys.`,
         { details: { path: formatKeyPath(path) } },
       );
     }
@@ -55,7 +55,7 @@ export function unsetConfigValue(file: string, path: KeyPath): { warnings: strin
   });
 }
 
-/** Adds a rule to `agents.defaults.permission.allow` for all later runs; false when it is there already. */
+/** Adds a rule to `agents.defaults.permission.allow` for all later runs; false when it exists already. */
 export function rememberPermission(file: string, rule: PermissionRule): boolean {
   const path: KeyPath = ["agents", "defaults", "permission", "allow"];
   let added = false;
@@ -75,45 +75,48 @@ function editFile(file: string, change: (text: string) => string): { warnings: s
     const stored = readConfigText(file);
     const before = stored === undefined ? newFileText(file) : normalizeText(stored);
     const after = change(before);
-    const warnings = checkNotWorse(before, after, file);
+    const { warnings, problems, ignored } = checkNotWorse(before, after, file);
     if (after === before && stored !== undefined) return { warnings };
     ensurePrivateDir(dirname(file));
     if (readConfigText(file) !== stored) continue;
-    // A file kept elsewhere and linked here stays there.
-    writeFileAtomic(stored === undefined ? file : realpathSync(file), after);
+    // A symbolic link is kept; its target is written.
+    const target = stored === undefined ? file : realpathSync(file);
+    sweepTemporaries(target);
+    writeFileAtomic(target, after);
+    if (problems.length === 0) writeVerdict(dirname(file), after, { warnings, ignored });
     return { warnings };
   }
   throw new PagurusError(
     "config_invalid",
-    `${file} is being written by another program all the time; try again when it has ended.`,
+    `${file} is constantly written by another program; try again when that has ended.`,
     { details: { file } },
   );
 }
 
-/** A file that is made names the engine that was in use without it: no setting changes another one's value. */
+/** A new file names the engine that was in use without it, so that no setting changes another one's value. */
 function newFileText(file: string): string {
   const { contextEngine } = chosenEngine({}, false);
   return setInText(normalizeText(""), file, ["plugins", "slots", "contextEngine"], contextEngine);
 }
 
-/** Problems that were there before must not keep a user from mending them one by one. */
-function checkNotWorse(before: string, after: string, file: string): string[] {
+/** Refuses only new problems, so that a user can fix existing ones one by one. */
+function checkNotWorse(before: string, after: string, file: string): CheckResult {
   const old = new Set(checkConfig(parseJson5(before, file)).problems);
-  const { problems, warnings } = checkConfig(parseJson5(after, file));
-  const fresh = problems.filter((problem) => !old.has(problem));
+  const result = checkConfig(parseJson5(after, file));
+  const fresh = result.problems.filter((problem) => !old.has(problem));
   const [first] = fresh;
-  if (first === undefined) return warnings;
-  throw new PagurusError("config_invalid", `${first.replace(/\.$/, "")}; ${file} was left as it is.`, {
+  if (first === undefined) return result;
+  throw new PagurusError("config_invalid", `${first.replace(/\.$/, "")}; ${file} is unchanged.`, {
     details: { file, problems: fresh },
   });
 }
 
-/** A key that stands twice in one object would keep its other value. */
+/** A duplicate key in one object would keep its other value. */
 function verifyEdit(text: string, file: string, path: KeyPath, value: unknown): void {
   if (isDeepStrictEqual(valueAt(parseJson5(text, file), path), value)) return;
   throw new PagurusError(
     "config_invalid",
-    `A key of ${formatKeyPath(path)} stands twice in ${file}; remove one of the two and try again.`,
+    `A key of ${formatKeyPath(path)} occurs twice in ${file}; remove one of the two and try again.`,
     { details: { file, path: formatKeyPath(path) } },
   );
 }

@@ -1,9 +1,9 @@
-/** Reading JSON5. The parser is loaded when a text is not plain JSON (9 ms). */
+/** Reads JSON5. The parser is loaded only for a text that is not plain JSON (9 ms). */
 import { createRequire } from "node:module";
 import type { JsonValueNode } from "@croct/json5-parser";
 import { PagurusError } from "../contract/errors.ts";
 
-/** Words that the parser does not take as bare keys. */
+/** Reserved words, which the parser refuses as bare keys. */
 export const RESERVED_WORD =
   /^(?:break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export|extends|false|finally|for|function|if|implements|import|in|instanceof|interface|let|new|null|package|private|protected|public|return|static|super|switch|this|throw|true|try|typeof|var|void|while|with|yield)$/;
 
@@ -16,7 +16,7 @@ export function json5Library(): Json5Library {
   return library;
 }
 
-/** The text of a configuration file without what editors put around it. An empty file is an empty object. */
+/** Strips what editors add to a configuration file. An empty file is an empty object. */
 export function normalizeText(text: string): string {
   const bare = text.startsWith("\uFEFF") ? text.slice(1) : text;
   return bare.trim() === "" ? "{}\n" : bare;
@@ -28,22 +28,22 @@ export function parseJson5(text: string, file: string): unknown {
   try {
     return JSON.parse(source) as unknown;
   } catch {
-    // Not plain JSON; JSON5 it may be.
+    // Not plain JSON, but maybe JSON5.
     return parseJson5Tree(source, file).root.toJSON();
   }
 }
 
 export interface Json5Tree {
   root: JsonValueNode;
-  /** The text that the positions of the tree count in, in code points. */
+  /** The text that the tree's positions refer to, in code points. */
   source: string;
-  /** A position of `source` in the text that was parsed. */
+  /** Maps a position of `source` to the parsed text. */
   original(position: number): number;
 }
 
 /**
- * The document with its comments and spaces. The parser refuses bare keys that are reserved words (`default`), which
- * JSON5 allows, so `source` has them in quotes. Throws as `parseJson5`.
+ * The document with its comments and spaces. The parser refuses bare keys that are reserved words (`default`), which JSON5
+ * allows, so `source` has them in quotes. Throws as `parseJson5`.
  */
 export function parseJson5Tree(text: string, file: string): Json5Tree {
   const { JsonLexer, JsonParser, JsonParseError } = json5Library();
@@ -79,6 +79,6 @@ function describeParseError(error: unknown): string {
   if (error instanceof RangeError) return "nested too deeply";
   if (!(error instanceof json5Library().JsonParseError)) return "a number or word that JSON5 does not have";
   const message = error.message.replace(/ at \d+:\d+.*$/s, "");
-  // What the parser quotes may be a value, and a value may be a key of a provider.
+  // The parser's quote may be a value, and a value may be a provider's key.
   return message.replace(/'[^']{13,}'$/, "text");
 }

@@ -27,7 +27,7 @@ function segmentValue(match: RegExpExecArray): string | number | undefined {
   const [, plain, index, quoted] = match;
   if (index !== undefined) return Number(index);
   const key = plain ?? unquote(quoted ?? "");
-  // A key that would reach an object's prototype is nobody's setting.
+  // A key that would reach an object's prototype is not a setting.
   return key === "__proto__" ? undefined : key;
 }
 

@@ -1,12 +1,12 @@
 /**
- * Remembers that a file was found valid, so that the next start need not load the schema library (70 ms).
- * Holds a hash and key paths, no values.
+ * Caches that a file was found valid, so that the next start need not load the schema library (70 ms). Contains a hash and key
+ * paths, no values.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { writeFileAtomic } from "../platform/files.ts";
-import { SCHEMA_FINGERPRINT } from "./schema.ts";
+import { writeFileAtomic } from "../platform/atomic-files.ts";
+import { SCHEMA_FINGERPRINT } from "./config-schema.ts";
 
 export interface Verdict {
   warnings: string[];
@@ -21,12 +21,12 @@ function markerFile(home: string): string {
   return join(home, ".config-validated.json");
 }
 
-/** Both the file's bytes and the schema count: a new schema judges an old file anew. */
+/** The hash covers the file's bytes and the schema: a new schema checks an old file again. */
 function hashOf(text: string): string {
   return createHash("sha256").update(SCHEMA_FINGERPRINT).update("\0").update(text).digest("hex");
 }
 
-/** What the check of exactly this text found; undefined when it has to be made. */
+/** The cached result for exactly this text; undefined when the check must run. */
 export function readVerdict(home: string, text: string): Verdict | undefined {
   try {
     const marker = JSON.parse(readFileSync(markerFile(home), "utf8")) as Partial<Marker>;
@@ -34,7 +34,7 @@ export function readVerdict(home: string, text: string): Verdict | undefined {
     if (!Array.isArray(marker.warnings) || !Array.isArray(marker.ignored)) return undefined;
     return { warnings: marker.warnings, ignored: marker.ignored };
   } catch {
-    // No marker, or one that is not ours: the check is made.
+    // No marker, or not one of ours: the check runs.
     return undefined;
   }
 }
@@ -44,7 +44,7 @@ export function writeVerdict(home: string, text: string, verdict: Verdict): void
   try {
     writeFileAtomic(markerFile(home), `${JSON.stringify(marker)}\n`);
   } catch {
-    // A home that cannot be written costs the next start the check, nothing else.
+    // In a read-only home the next start repeats the check, nothing else.
     return;
   }
 }

@@ -1,15 +1,15 @@
-/** Where a key stands in the text of a configuration file. */
+/** Positions of keys in the text of a configuration file. */
 import type { JsonPropertyNode, JsonValueNode } from "@croct/json5-parser";
 import { json5Library, normalizeText, parseJson5Tree, type Json5Tree } from "./json5.ts";
 import { formatKeyPath, parseKeyPath, type KeyPath } from "./key-path.ts";
 
 export interface Position {
-  /** Both from 1 on. */
+  /** Both are 1-based. */
   line: number;
   column: number;
 }
 
-/** Finds places in one text, which has to be JSON5. Loads the parser (9 ms). */
+/** Finds positions in one JSON5 text. Loads the parser (9 ms). */
 export class TextPositions {
   readonly #text: readonly string[];
   readonly #tree: Json5Tree;
@@ -21,14 +21,14 @@ export class TextPositions {
     this.#tree = parseJson5Tree(normal, file);
   }
 
-  /** Of the key, or of what is nearest above it; undefined where not even its first part is there. */
+  /** Position of the key, or of its nearest existing parent; undefined where not even the first part exists. */
   of(path: KeyPath): Position | undefined {
     const { JsonArrayNode, JsonObjectNode } = json5Library();
     let at: number | undefined;
     let value: JsonValueNode | undefined = this.#tree.root;
     for (const key of path) {
       if (value instanceof JsonObjectNode) {
-        // Where a key stands twice the last one counts.
+        // Of a duplicate key the last one counts.
         const property: JsonPropertyNode | undefined = value.properties.findLast(
           (each) => each.key.toJSON() === String(key),
         );
@@ -50,14 +50,14 @@ export class TextPositions {
     return { line, column: index - before.lastIndexOf("\n") };
   }
 
-  /** Of the key path that a sentence of the check begins with. */
+  /** Position of the key path at the start of a check's sentence. */
   ofSentence(sentence: string): Position | undefined {
     const [path = ""] = /^(?:[^\s"]|"(?:[^"\\]|\\.)*")+/.exec(sentence) ?? [];
     try {
       const keys = parseKeyPath(path.replace(/:$/, ""));
       return formatKeyPath(keys) === path ? this.of(keys) : undefined;
     } catch {
-      // The sentence is about the file as a whole.
+      // The sentence is about the whole file.
       return undefined;
     }
   }

@@ -1,4 +1,4 @@
-/** Writes values in the style of the JSON5 text around them. */
+/** Prints values in the style of the surrounding JSON5 text. */
 import type { JsonObjectNode } from "@croct/json5-parser";
 import { json5Library, RESERVED_WORD } from "./json5.ts";
 
@@ -8,13 +8,13 @@ export interface Style {
   unit: string;
   /** Whether an empty object is filled over several lines. */
   broken: boolean;
-  /** Whether a space stands after colons and commas. */
+  /** Whether a space follows colons and commas. */
   spaced: boolean;
-  /** Whether keys go without quotes where they can. */
+  /** Whether keys are unquoted where possible. */
   bareKeys: boolean;
 }
 
-/** Bare keys that every JSON5 reader takes, reserved words apart. */
+/** Bare keys that every JSON5 reader accepts, apart from reserved words. */
 const BARE_KEY = /^(?!(?:Infinity|NaN)$)[A-Za-z_$][\w$]*$/;
 export function detectStyle(source: string, root: JsonObjectNode): Style {
   const first = root.properties[0];
@@ -30,15 +30,20 @@ export function detectStyle(source: string, root: JsonObjectNode): Style {
   };
 }
 
-export function printKey(key: string, style: Style): string {
-  const bare = style.bareKeys && BARE_KEY.test(key) && !RESERVED_WORD.test(key);
-  return (bare ? key : JSON.stringify(key)) + (style.spaced ? ": " : ":");
+/** JSON whose line separators are escaped: the parser of files with comments refuses them in a string. */
+export function printScalar(value: unknown): string {
+  return JSON.stringify(value).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 }
 
-/** `indent` is that of the line the value begins in; without one the value stays on its line. */
+export function printKey(key: string, style: Style): string {
+  const bare = style.bareKeys && BARE_KEY.test(key) && !RESERVED_WORD.test(key);
+  return (bare ? key : printScalar(key)) + (style.spaced ? ": " : ":");
+}
+
+/** `indent` is that of the line where the value begins; without it the value stays on its line. */
 export function printValue(value: unknown, style: Style, indent: string | undefined): string {
   if (typeof value === "number") return Object.is(value, -0) ? "0" : String(value);
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (typeof value !== "object" || value === null) return printScalar(value);
   const inner = indent === undefined ? undefined : indent + style.unit;
   const parts = Array.isArray(value)
     ? value.map((element: unknown) => printValue(element, style, inner))

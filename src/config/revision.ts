@@ -1,10 +1,11 @@
 /**
- * Changes values of a JSON5 text, one after the other, by removing or replacing just their characters: the text is parsed
- * once, and each change sees what the ones before it left. Positions are code points, as the parser counts.
+ * Changes values of a JSON5 text, one after the other, by removing or replacing only their characters: the text is parsed once,
+ * and each change sees the result of the previous ones. Positions are code points, as the parser counts.
  */
 import type { JsonNode } from "@croct/json5-parser";
 import { json5Library } from "./json5.ts";
 import type { KeyPath } from "./key-path.ts";
+import { printScalar } from "./print.ts";
 import {
   commaAfter,
   containerOf,
@@ -19,7 +20,7 @@ import {
   type Reading,
   type RootTree,
   type Token,
-} from "./tree.ts";
+} from "./config-tree.ts";
 
 /** The text without the value at `path`; undefined when there is none. Throws `config_invalid`, `usage_invalid`. */
 export function unsetInText(written: string, file: string, path: KeyPath): string | undefined {
@@ -36,7 +37,7 @@ export function renameInText(written: string, file: string, path: KeyPath, key: 
   return revision.rename(path, key) ? revision.text : undefined;
 }
 
-/** What a container still holds. */
+/** The remaining items of a container. */
 interface Held {
   items: Item[];
   commas: Token[];
@@ -68,7 +69,7 @@ export class Revision {
     this.#rest = new Rest(this.#tree.source);
   }
 
-  /** Whether an object of the text names a key twice: without one of the two its value is the other's. */
+  /** Whether an object of the text has a duplicate key: without one of the two its value is the other's. */
   get hasTwins(): boolean {
     const twinned = (container: Container): boolean => {
       const items = itemsOf(container);
@@ -82,34 +83,34 @@ export class Revision {
     return twinned(this.#tree.root);
   }
 
-  /** False where there is no value at the path. Throws `usage_invalid`. */
+  /** Removes a value; false where there is none at the path. Throws `usage_invalid`. */
   remove(path: KeyPath): boolean {
     const found = this.#find(path);
     if (found) this.#cut(this.#in(found.container), found.item);
     return found !== undefined;
   }
 
-  /** Another key for a value, whose comments stay. False where there is none at the path. Throws `usage_invalid`. */
+  /** Renames the key of a value, whose comments are kept. False where there is none at the path. Throws `usage_invalid`. */
   rename(path: KeyPath, key: string): boolean {
     const item = this.#find(path)?.item;
     if (!(item instanceof json5Library().JsonPropertyNode)) return false;
     const span = spanOf(item.key);
     const single = this.#rest.startsWith(span.start, "'") && !/['\\]/.test(key);
-    this.#rest.replace(span, single ? `'${key}'` : JSON.stringify(key));
+    this.#rest.replace(span, single ? `'${key}'` : printScalar(key));
     this.#renamed.set(item, key);
     return true;
   }
 
-  /** Another value in the place of one. False where there is none at the path. Throws `usage_invalid`. */
+  /** Replaces a value. False where there is none at the path. Throws `usage_invalid`. */
   replace(path: KeyPath, value: string | number | boolean): boolean {
     const item = this.#find(path)?.item;
     if (!item) return false;
-    this.#rest.replace(spanOf(valueOf(item)), JSON.stringify(value));
+    this.#rest.replace(spanOf(valueOf(item)), printScalar(value));
     this.#replaced.add(item);
     return true;
   }
 
-  /** The text as it was written, with what was changed. */
+  /** The written text with the changes. */
   get text(): string {
     const chars = [...this.#written];
     const { original } = this.#tree;
@@ -139,7 +140,7 @@ export class Revision {
     const rest = this.#rest;
     const own = commaAfter(commas, items, item);
     const previous = items[items.indexOf(item) - 1];
-    // The last of a list without a trailing comma: the one before it becomes the last.
+    // The last of a list without a trailing comma: the previous one becomes the last.
     const before = own || !previous ? undefined : commaAfter(commas, items, previous);
     const cut = spanOf(item);
     if (own && rest.skipBlanks(cut.end) === own.location.start.index) cut.end = own.location.end.index;
@@ -163,7 +164,7 @@ function spanOf({ location: { start, end } }: JsonNode): Span {
   return { start: start.index, end: end.index };
 }
 
-/** The characters of a text that are left of it. What stands for others counts as the first of them. */
+/** The remaining characters of a text. A replacement counts as the first character it replaces. */
 class Rest {
   readonly #chars: string[];
   readonly #gone: Uint8Array;
@@ -189,7 +190,7 @@ class Rest {
     return this.#chars[position]?.startsWith(beginning) === true;
   }
 
-  /** What is left, in order, and what stands for others in the words of its own. */
+  /** The remaining spans in order, and the replacement texts. */
   parts(): (Span | string)[] {
     const parts: (Span | string)[] = [];
     const { length } = this.#chars;
@@ -226,20 +227,20 @@ class Rest {
     return at;
   }
 
-  /** The position after the line end that stands here; undefined when none does. */
+  /** The position after the line end at this position; undefined where there is none. */
   afterLineEnd(position: number): number | undefined {
     const first = this.#at(position);
     const at = this.#chars[first] === "\r" ? this.#at(first + 1) : first;
     return this.#chars[at] === "\n" ? at + 1 : undefined;
   }
 
-  /** The first that is left, from a position on. */
+  /** The first remaining position from here on. */
   #at(position: number): number {
     const at = this.#gone.indexOf(0, position);
     return at < 0 ? this.#chars.length : at;
   }
 
-  /** The last that is left before a position; -1 where there is none. */
+  /** The last remaining position before this one; -1 where there is none. */
   #before(position: number): number {
     return position === 0 ? -1 : this.#gone.lastIndexOf(0, position - 1);
   }

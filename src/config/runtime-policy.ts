@@ -1,10 +1,13 @@
-/** Where a configuration may name a runtime for a model, in the order that decides. Source: agent runtimes, "Runtime selection". */
+/**
+ * Places where a configuration may name a runtime for a model, in order of precedence. Source: agent runtimes, "Runtime
+ * selection".
+ */
 import type { ModelInfo } from "../contract/model.ts";
-import type { RuntimeRule } from "../contract/runtimes.ts";
+import type { RuntimeRule } from "../contract/harness/runtimes.ts";
 import { readLegacyRef } from "./legacy/refs.ts";
-import type { AgentModelConfig, PagurusConfig, RuntimePolicy } from "./types.ts";
+import type { AgentModelConfig, PagurusConfig, RuntimePolicy } from "./config-types.ts";
 
-/** A place that a rule looks at, and what stands there. */
+/** A place that a rule reads, with its value. */
 export interface PolicyPlace {
   rule: RuntimeRule;
   source: string;
@@ -15,16 +18,16 @@ export interface PolicyQuestion {
   config: PagurusConfig;
   agentId: string;
   model: Pick<ModelInfo, "ref" | "writtenAs" | "provider" | "id">;
-  /** The run's own, for this run only. */
+  /** The run's own policy, for this run only. */
   requested?: string | undefined;
 }
 
-/** Whether a policy leaves the choice to the claims; names are read as those of runtimes are, in any case. */
+/** Whether a policy leaves the choice to the claims; case-insensitive, like runtime names. */
 export function isAuto(id: string | undefined): boolean {
   return id === undefined || id.trim().toLowerCase() === "auto";
 }
 
-/** A policy that names neither a runtime nor what to do without a claim says nothing. */
+/** The policy; undefined if it names neither a runtime nor a fallback. */
 function stated(policy: RuntimePolicy | undefined): RuntimePolicy | undefined {
   return policy?.id === undefined && policy?.fallback === undefined ? undefined : policy;
 }
@@ -39,7 +42,7 @@ function inModels(
   return { rule, source: `${scope}[${JSON.stringify(key)}].agentRuntime`, policy: stated(policy) };
 }
 
-/** Every place for a model, the deciding one first: the first that holds a policy wins. */
+/** Every place for a model in order of precedence: the first policy wins. */
 export function policyPlaces({ config, agentId, model, requested }: PolicyQuestion): PolicyPlace[] {
   const { defaults, list = [] } = config.agents ?? {};
   const index = list.findIndex(({ id }) => id.toLowerCase() === agentId.toLowerCase());

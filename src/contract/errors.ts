@@ -1,26 +1,26 @@
 /**
- * Every error a user can meet, by code. `docs/errors.md` lists the same codes; a test compares both ways.
+ * Error catalogue: every error a user can meet, by code. `docs/errors.md` lists the same codes; a test compares both ways.
  * A message is one sentence: what failed, with which input, and what to do.
  */
 export const ERROR_CODES = {
   usage_invalid: "The command line or the request is not valid.",
   config_invalid: "The configuration file cannot be read or a value in it is wrong.",
-  config_key_unknown: "A configuration key that was asked for does not exist.",
+  config_key_unknown: "A configuration key that was requested does not exist.",
   credential_missing: "A provider needs a key and none was found.",
   model_unknown: "The model ref names no known provider or model.",
   model_auth: "The provider refused the credentials.",
-  model_rate_limited: "The provider kept answering 429 until the retries ran out.",
-  model_unavailable: "The endpoint cannot be reached, or kept failing until the retries ran out.",
-  model_stream_cut: "The answer broke off and the retries ran out.",
+  model_rate_limited: "The provider still answered 429 after the last retry.",
+  model_unavailable: "The endpoint cannot be reached, or still failed after the last retry.",
+  model_stream_cut: "The answer was cut off, also in the last retry.",
   model_bad_request: "The provider refused the request as malformed.",
-  model_bad_response: "The provider answered what its protocol does not allow.",
+  model_bad_response: "The provider sent an answer that its protocol does not allow.",
   model_refused: "The provider's safety filter ended the answer.",
   context_overflow: "The context does not fit the model's window, also after a compaction.",
   live_turn_too_large: "The current turn alone exceeds the model's window.",
   runtime_unknown: "No agent runtime has this id.",
   runtime_unsupported: "The chosen runtime cannot run this model.",
   thread_unknown: "The runtime has no native thread with this id.",
-  runtime_failed: "The agent runtime failed in a way it does not explain.",
+  runtime_failed: "The agent runtime failed without an explanation.",
   engine_unknown: "The engine in the slot is not registered.",
   engine_failed: "The engine in the slot could not be created.",
   engine_contract: "The engine or harness was written for another contract, or lacks a required member.",
@@ -31,19 +31,20 @@ export const ERROR_CODES = {
   plugin_invalid: "A plugin's manifest or files cannot be used.",
   plugin_install_failed: "A plugin could not be installed, updated or removed.",
   gateway_failed: "The model gateway could not be started or does not serve this harness.",
-  mcp_failed: "An MCP server could not be reached, or did not say which tools it has.",
+  mcp_failed: "An MCP server could not be reached, or did not list its tools.",
   prompt_blocked: "A hook blocked the input.",
   cost_limit: "The next request would exceed a cost limit, or its cost cannot be known.",
+  repeat_limit: "The model repeated a failing tool call until the limit.",
   subagent_limit: "No further subagent may be started: too deep, or too many at once.",
   turn_aborted: "The turn was aborted.",
-  turn_not_running: "No turn is running in the session that could take it, or its process did not answer.",
+  turn_not_running: "No turn that could take it is running in the session, or its process did not answer.",
   turn_deadline: "The turn took longer than its deadline.",
   deadline_exceeded: "An operation took longer than its deadline.",
   session_not_found: "No session has this key.",
   session_exists: "A session with this key exists already.",
   session_locked: "Another process is writing to the session.",
   session_key_invalid: "The session key has characters that are not allowed.",
-  lock_lost: "Another process took the session over; nothing more is written.",
+  lock_lost: "Another process took over the session; nothing more is written.",
   entry_not_found: "No entry of the session has this id.",
   store_write_failed: "The transcript cannot be written (full disk, read-only folder).",
   store_read_failed: "The transcript or its index cannot be read.",
@@ -51,34 +52,50 @@ export const ERROR_CODES = {
   compaction_failed: "The context could not be compacted.",
   nothing_to_compact: "There is nothing to summarize yet.",
   tool_unknown: "The model called a tool that does not exist.",
-  attachment_invalid: "A file given with the prompt cannot be read or has an unsupported type.",
+  attachment_invalid: "A file attached to the prompt cannot be read or has an unsupported type.",
   node_too_old: "This Node.js is older than 24 and none newer was found.",
   internal: "A defect of Pagurus.",
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;
 
+/** One symbol for every copy of the package in a process: a plugin may bring its own copy. */
+const BRAND = Symbol.for("pagurus.error");
+
 export class PagurusError extends Error {
+  /** True also for an error of another copy of the package. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (this !== PagurusError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return isPagurusError(value);
+  }
+
   override readonly name = "PagurusError";
   readonly code: ErrorCode;
-  /** Facts for machines: ids, counts, paths, HTTP status. Never prompts or secrets. */
+  /** Structured facts: ids, counts, paths, HTTP status. Never prompts or secrets. */
   readonly details: Record<string, unknown>;
 
+  /** `cause`: the error that led to this one; absent where this one is the first. */
   constructor(
     code: ErrorCode,
     message: string,
     options: { cause?: unknown; details?: Record<string, unknown> } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    Object.defineProperty(this, BRAND, { value: true });
     this.code = code;
     this.details = options.details ?? {};
   }
 }
 
-/** Any thrown value as a `PagurusError`; what is not one already becomes `fallback` (default `internal`). */
+/** True for a `PagurusError`, also for one that another copy of the package made. */
+export function isPagurusError(value: unknown): value is PagurusError {
+  return typeof value === "object" && value !== null && BRAND in value && "code" in value;
+}
+
+/** Converts any thrown value to a `PagurusError`; a foreign one gets the code `fallback` (default `internal`). */
 export function toPagurusError(error: unknown, fallback: ErrorCode = "internal"): PagurusError {
-  if (error instanceof PagurusError) return error;
-  // An object need not have words: one without a prototype cannot be made a string.
+  if (isPagurusError(error)) return error;
+  // An object without a prototype cannot be converted to a string.
   const message =
     error instanceof Error
       ? error.message

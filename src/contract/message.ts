@@ -4,6 +4,11 @@
 export interface TextPart {
   type: "text";
   text: string;
+  /**
+   * Origin of an input's text when it is data and not the person's own (+): `file src/a.ts`, `standard input`. Kept in the
+   * transcript, never sent to a model.
+   */
+  source?: string;
 }
 
 export interface ImagePart {
@@ -33,7 +38,7 @@ export interface ToolCallPart {
 
 /** Tokens and cost of one model call, as the provider reported them. */
 export interface Usage {
-  /** Tokens of input that were not read from a cache. */
+  /** Input tokens that were not read from a cache. */
   input: number;
   output: number;
   cacheRead?: number;
@@ -58,8 +63,8 @@ export interface UserMessage extends MessageBase {
   role: "user";
   content: string | (TextPart | ImagePart)[];
   /**
-   * Set by the host on a fragment of additional context (+): no user's words, and for `application` the developer's.
-   * Only in assembled contexts; no entry and no engine has it.
+   * Set by the host on a fragment of additional context (+): not the user's text, and for `application` the developer's. Only
+   * in assembled contexts, never in entries or engines.
    */
   fragment?: { key: string; kind: "untrusted" | "application" };
 }

@@ -1,14 +1,14 @@
-/** Locks of sessions whose owner has ended: which they are, and taking them away. */
+/** Finds and removes session locks whose owner has ended. */
 import { readFileSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { toPagurusError } from "../contract/errors.ts";
 import { processIsAlive, processStartTicks } from "../platform/process-group.ts";
 import { withMutex } from "../session/mutex.ts";
-import { openSessionStore } from "../session/store.ts";
+import { openSessionStore } from "../session/session-store.ts";
 import type { Finding } from "./finding.ts";
 
-/** The owner of a lock when it is of this machine and has ended; undefined when it may be alive. */
+/** Owner pid of a lock of this machine whose process has ended; undefined when it may be alive. */
 export function deadOwner(file: string): number | undefined {
   try {
     const owner = JSON.parse(readFileSync(file, "utf8")) as {
@@ -22,12 +22,12 @@ export function deadOwner(file: string): number | undefined {
     const reused = ticks !== undefined && owner.startTicks !== undefined && ticks !== owner.startTicks;
     return reused ? owner.pid : undefined;
   } catch {
-    // Released at this moment, or empty after a power cut: opening the session settles it.
+    // Just released, or empty after a power cut: opening the session handles it.
     return undefined;
   }
 }
 
-/** Names the dead ones among an agent's locks; with `fix`, takes them away where its index is sound. */
+/** Reports the dead ones among an agent's locks; with `fix`, removes them if its index is sound. */
 export function checkLocks(
   agent: { id: string; folder: string; isIndexSound: boolean },
   files: readonly string[],
@@ -40,8 +40,8 @@ export function checkLocks(
 }
 
 /**
- * The writer that ended may have begun a session and not told the index. Whoever takes its lock over looks for that; so
- * does whoever takes it away. Answers why it cannot be looked for.
+ * The ended writer may have started a session without indexing it. Taking over its lock indexes it, so removing the lock must
+ * as well. Returns why that is impossible.
  */
 function indexProblem({ id, folder, isIndexSound }: Parameters<typeof checkLocks>[0]): string | undefined {
   if (!isIndexSound) return "it is damaged";
@@ -60,7 +60,7 @@ function indexProblem({ id, folder, isIndexSound }: Parameters<typeof checkLocks
 
 function lockFinding(file: string, fix: boolean, problem: string | undefined): Finding[] {
   const pid = deadOwner(file);
-  // Somebody has taken it over meanwhile.
+  // Another process has taken it over meanwhile.
   if (pid === undefined) return [];
   const left = `${file} is left from process ${pid}, which has ended`;
   if (!fix) {
@@ -77,8 +77,8 @@ function lockFinding(file: string, fix: boolean, problem: string | undefined): F
 }
 
 /**
- * Removes a lock whose owner is certain to have ended. Every take-over of a stale lock happens in the same mutex, so what
- * is dead here is not another's before it is gone. False: a live process has it now, or nobody.
+ * Removes a lock whose owner has certainly ended. Every take-over of a stale lock holds the same mutex, so a dead lock cannot
+ * change owner before it is removed. False: a live process holds it now, or none.
  */
 export function removeDeadLock(file: string): boolean {
   return withMutex(dirname(file), () => {

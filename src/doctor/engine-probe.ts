@@ -1,27 +1,26 @@
 /**
- * Tries the compaction of an engine that leaves compaction to the host. Source: context-engine page, "ownsCompaction":
- * a no-op `compact()` is unsafe for an active engine that does not own compaction, because `/compact` and the
- * recovery from an overflow go to it.
+ * Tests the compaction of an engine that leaves compaction to the host. Source: context-engine page, "ownsCompaction": a no-op
+ * `compact()` is unsafe for an active engine that does not own compaction, because `/compact` and overflow recovery call it.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ContextEngine, ContextEngineFactory } from "../contract/engine.ts";
-import type { CompactResult } from "../contract/engine-compaction.ts";
-import type { FileParams, SessionParams } from "../contract/engine-params.ts";
+import type { ContextEngine, ContextEngineFactory } from "../contract/engine/engine.ts";
+import type { CompactResult } from "../contract/engine/engine-compaction.ts";
+import type { FileParams, SessionParams } from "../contract/engine/engine-params.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import { IdSource } from "../platform/ids.ts";
 import { runInEngineFrame } from "../plugin/engine-frame.ts";
 import { makeProbeSession, PROBE_KEY, type ProbeSession } from "./probe-session.ts";
 
-/** How long each call of the engine may take, ms. */
+/** Timeout of each call of the engine, ms. */
 const CALL_DEADLINE_MS = 15_000;
 
 export interface EngineVerdict {
-  /** `unavailable`: it cannot be created. `skipped`: its `compact()` is its own affair. */
+  /** `unavailable`: it cannot be created. `skipped`: it owns its compaction. */
   compact: "works" | "no-op" | "fails" | "skipped" | "unavailable";
-  /** Why, where there is something to say; one sentence without a full stop. */
+  /** Reason, if any; one sentence without a full stop. */
   reason?: string;
   /** It declares `interceptsCompaction` and has no `interceptCompaction()`. */
   interceptsWithoutMember: boolean;
@@ -33,7 +32,7 @@ export interface ProbeOptions {
   deadlineMs?: number;
 }
 
-/** Creates the engine in a folder of its own, tries it, disposes of it and removes the folder. Never throws. */
+/** Creates the engine in a folder of its own, tests it, disposes of it and removes the folder. Never throws. */
 export async function probeEngine(
   id: string,
   factory: ContextEngineFactory,
@@ -59,7 +58,7 @@ export async function probeEngine(
 }
 
 async function judge(engine: ContextEngine, session: ProbeSession, ms: number): Promise<EngineVerdict> {
-  // What a plugin returns may be anything.
+  // A plugin may return any value.
   const { info } = engine as Partial<ContextEngine>;
   if (typeof info !== "object" || typeof engine.compact !== "function")
     throw new PagurusError("engine_contract", "it has no info, or no compact().");
@@ -119,7 +118,7 @@ function callBase(session: ProbeSession): FileParams {
   };
 }
 
-/** Gives the engine the conversation as a host does; one that cannot take it may compact all the same. */
+/** Passes the conversation to the engine as a host does; one that cannot take it may still compact. */
 async function handOver(engine: ContextEngine, session: ProbeSession, ms: number): Promise<void> {
   const base = callBase(session);
   const { messages, sessionId, runtimeContext } = session;
@@ -133,12 +132,12 @@ async function handOver(engine: ContextEngine, session: ProbeSession, ms: number
   try {
     await withDeadline(work, { ms, label: "Taking the conversation" });
   } catch {
-    // A run goes on without it as well; what compact() does then is the answer.
+    // A run continues without it as well; the result of compact() decides.
     return;
   }
 }
 
-/** What the built-in compaction would answer: the newest turn stays. */
+/** The built-in compaction's answer: the newest turn is kept. */
 function builtIn({ entries, tokens, runtimeContext }: ProbeSession): CompactResult {
   const last = entries.findLast((entry) => entry.type === "message" && entry.message.role === "user");
   const summary = "The modules were gone through one by one.";
@@ -159,7 +158,7 @@ async function dispose(engine: ContextEngine | undefined, id: string, ms: number
   try {
     await withDeadline(() => engine?.dispose?.(), { ms, label: `Disposing of the engine ${id}` });
   } catch {
-    // The engine was made for this look only; its folder goes in any case.
+    // The engine was created for this check only; its folder is removed in any case.
     return;
   }
 }

@@ -9,36 +9,38 @@ import {
   type Stats,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { writeReason } from "../platform/files.ts";
+import { writeReason } from "../platform/atomic-files.ts";
 import type { Finding } from "./finding.ts";
 
-/** Levels of folders below the home folder that hold files of ours: agents/<id>/sessions. */
+/** Folder levels below the home folder that hold our files: agents/<id>/sessions. */
 const DEPTH = 3;
 const OTHERS = 0o077;
 
-/** Below this a turn or two can fill the disk. */
+/** Free bytes below which a turn or two can fill the disk. */
 const FREE_MIN_BYTES = 10_000_000;
 
-/** Whether the home folder can be written, and is the user's alone. With `fix`, makes it private. */
+/** Checks that the home folder is writable and private. With `fix`, makes it private. */
 export function checkHome(home: string, fix: boolean): Finding[] {
   const stats = lstatSync(home, { throwIfNoEntry: false });
-  const room = checkRoom(home, measureRoom(home));
+  const disk = checkDisk(home, measureDisk(home));
   if (!stats) {
-    if (room.length > 0) return room;
-    return [{ level: "info", check: "home", detail: `${home} does not exist yet; the first run makes it.` }];
+    if (disk.length > 0) return disk;
+    return [
+      { level: "info", check: "home", detail: `${home} does not exist yet; the first run creates it.` },
+    ];
   }
-  return [...room, ...checkPrivacy(home, fix)];
+  return [...disk, ...checkPrivacy(home, fix)];
 }
 
-/** What the file system under a folder allows, at the folder itself or the nearest one above it that is there. */
-export interface Room {
+/** Write access and free space of a folder, or of its nearest existing parent. */
+export interface DiskState {
   folder: string;
-  /** Why it cannot be written, if so. */
+  /** Why it is not writable, if so. */
   refusal?: string;
   freeBytes: number;
 }
 
-function measureRoom(path: string): Room {
+function measureDisk(path: string): DiskState {
   let folder = resolve(path);
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
   const { bavail, bsize } = statfsSync(folder);
@@ -51,11 +53,11 @@ function measureRoom(path: string): Room {
   }
 }
 
-/** Nothing when there is nothing to say. */
-export function checkRoom(home: string, { folder, refusal, freeBytes }: Room): Finding[] {
-  const missing = folder === resolve(home) ? "" : ` (${home} is not there yet)`;
+/** Findings about a file system; empty where all is well. */
+export function checkDisk(home: string, { folder, refusal, freeBytes }: DiskState): Finding[] {
+  const missing = folder === resolve(home) ? "" : ` (${home} does not exist yet)`;
   if (refusal !== undefined) {
-    const detail = `${folder} cannot be written${missing}, so no session can go on: ${refusal}.`;
+    const detail = `${folder} cannot be written${missing}, so no session can continue: ${refusal}.`;
     return [{ level: "error", check: "home", detail, fix: "Make it writable, or set PAGURUS_HOME." }];
   }
   if (freeBytes >= FREE_MIN_BYTES) return [];
@@ -65,7 +67,7 @@ export function checkRoom(home: string, { folder, refusal, freeBytes }: Room): F
 }
 
 function checkPrivacy(home: string, fix: boolean): Finding[] {
-  // Windows keeps access in lists that file modes do not show.
+  // Windows keeps access rights in lists that file modes do not show.
   if (process.platform === "win32") return [{ level: "ok", check: "home", detail: `${home} exists.` }];
   const files = [...walk(home, 0)];
   const open = files.filter((file) => (file.stats.mode & OTHERS) !== 0);
@@ -78,7 +80,7 @@ function checkPrivacy(home: string, fix: boolean): Finding[] {
     findings.push({
       level: "warn",
       check: "home",
-      detail: `${foreign.length} files or folders belong to another user, ${stranger.path} among them.`,
+      detail: `In the home ${counted(foreign.length)} ${foreign.length === 1 ? "belongs" : "belong"} to another user, ${stranger.path}${amongThem(foreign.length)}.`,
       fix: `Make them yours: chown -R "$(id -un)" ${home}`,
     });
   }
@@ -92,7 +94,7 @@ interface Found {
 }
 
 function openFinding(example: string, open: readonly Found[], fix: boolean): Finding {
-  const detail = `Other users of this machine may reach ${open.length} files or folders, ${example} among them`;
+  const detail = `Other users of this machine may reach ${counted(open.length)}, ${example}${amongThem(open.length)}`;
   if (!fix) {
     return {
       level: "warn",
@@ -111,22 +113,30 @@ function openFinding(example: string, open: readonly Found[], fix: boolean): Fin
   };
 }
 
+function counted(count: number): string {
+  return count === 1 ? "one file or folder" : `${count} files or folders`;
+}
+
+function amongThem(count: number): string {
+  return count === 1 ? "" : " among them";
+}
+
 function close(path: string, stats: Stats): boolean {
   try {
     chmodSync(path, stats.mode & 0o700);
     return true;
   } catch {
-    // Somebody else's file: the finding says that it stays open.
+    // Another user's file: the finding reports that it stays open.
     return false;
   }
 }
 
-/** Files and folders of ours. Links are not followed: what they lead to is not ours to judge. */
+/** Our files and folders. Links are not followed: their targets are not checked. */
 function* walk(path: string, depth: number): Generator<Found> {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (!stats || stats.isSymbolicLink()) return;
   yield { path, stats };
-  // Plugins are packages with files of their own.
+  // Plugins are packages with their own files.
   if (!stats.isDirectory() || depth > DEPTH || path.endsWith("/plugins")) return;
   for (const name of readdirSync(path).toSorted()) yield* walk(join(path, name), depth + 1);
 }

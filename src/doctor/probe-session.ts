@@ -1,9 +1,9 @@
-/** A made-up conversation on which the doctor tries an engine; nothing of it lies in the user's store. */
+/** A synthetic conversation on which the doctor tests an engine; stored outside the user's store. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentMessage } from "../contract/message.ts";
-import type { RuntimeContext } from "../contract/runtime-context.ts";
-import type { SessionHeader, TranscriptCursor, TranscriptEntry } from "../contract/transcript.ts";
+import type { RuntimeContext } from "../contract/engine/runtime-context.ts";
+import type { SessionHeader, TranscriptCursor, TranscriptEntry } from "../contract/session/transcript.ts";
 
 export const PROBE_KEY = "pagurus-doctor";
 
@@ -27,7 +27,7 @@ export interface ProbeSession {
   runtimeContext: RuntimeContext;
 }
 
-/** Writes the conversation as a transcript into `folder`. The model behind `llm` is a canned answer. */
+/** Writes the conversation as a transcript into `folder`. `llm` returns a canned answer. */
 export function makeProbeSession(folder: string, sessionId: string, config: unknown): ProbeSession {
   const file = join(folder, `${sessionId}.jsonl`);
   const entries = probeEntries();
@@ -81,7 +81,7 @@ function probeEntries(): TranscriptEntry[] {
   return entries;
 }
 
-/** Good enough for a made-up text; a run has a calibrated estimate. */
+/** Precise enough for a synthetic text; a run has a calibrated estimate. */
 function roughTokens(value: string | AgentMessage | readonly AgentMessage[]): number {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return Math.ceil(text.length / CHARS_PER_TOKEN);

@@ -1,6 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
-import { PagurusError } from "../contract/errors.ts";
+import { isPagurusError, PagurusError } from "../contract/errors.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import { killGroup, spawnGroup } from "../platform/process-group.ts";
 import type { Finding } from "./finding.ts";
@@ -8,22 +8,22 @@ import type { Finding } from "./finding.ts";
 const DEADLINE_MS = 5_000;
 const OUTPUT_MAX_CHARS = 4_096;
 
-/** Programs that are used where they are installed, and what happens without them. */
+/** Optional programs, and the effect of their absence. */
 const PROGRAMS: readonly {
   name: string;
   without: string;
   only?: NodeJS.Platform;
-  /** The runtime that it is behind, where that has another id. */
+  /** Id of the runtime that drives it, where that differs. */
   runtime?: string;
 }[] = [
   { name: "rg", without: "the search tool uses its own, slower search" },
   { name: "bwrap", without: "shell commands run without a sandbox", only: "linux" },
-  { name: "git", without: "nothing of Pagurus needs it, but agents often do" },
+  { name: "git", without: "Pagurus does not need it, but agents often do" },
   { name: "codex", without: "the codex runtime cannot be used" },
   { name: "claude", runtime: "claude-cli", without: "the claude-cli runtime cannot be used" },
 ];
 
-/** Asks each program for its version, all at once; `known` are runtimes that tell of theirs by themselves. */
+/** Queries the version of each program, all at once; `known` are runtimes that report their own. */
 export async function checkPrograms(
   env: Record<string, string | undefined>,
   deadlineMs = DEADLINE_MS,
@@ -43,11 +43,23 @@ export async function checkPrograms(
         const version = await versionOf(file, env, deadlineMs);
         return { level: "ok", check: "programs", detail: `${name}: ${version} (${file}).` };
       } catch (error) {
-        const detail = `${file} does not tell its version: ${error instanceof Error ? error.message : String(error)}`;
-        return { level: "warn", check: "programs", detail, fix: `Without it, ${without}; install it anew.` };
+        if (isPagurusError(error) && error.code === "deadline_exceeded") return lateFinding(file, deadlineMs);
+        const detail = `${file} does not print its version: ${error instanceof Error ? error.message : String(error)}`;
+        return { level: "warn", check: "programs", detail, fix: `Without it, ${without}; reinstall it.` };
       }
     }),
   );
+}
+
+/** A timeout on a busy machine is not the program's fault. */
+function lateFinding(file: string, deadlineMs: number): Finding {
+  const detail = `${file} did not answer within ${deadlineMs / 1_000} s, so its version is not known.`;
+  return {
+    level: "info",
+    check: "programs",
+    detail,
+    fix: "Run pagurus doctor again when the machine is idle.",
+  };
 }
 
 function findOnPath(name: string, path: string | undefined): string | undefined {
@@ -60,12 +72,12 @@ function isExecutable(file: string): boolean {
     accessSync(file, constants.X_OK);
     return true;
   } catch {
-    // Absent or not for us: the next folder may have it.
+    // Missing or not executable: the next folder may have it.
     return false;
   }
 }
 
-/** First line that `--version` prints. The whole process group ends at the deadline. */
+/** First line of the output of `--version`. The whole process group ends at the deadline. */
 function versionOf(
   file: string,
   env: Record<string, string | undefined>,
@@ -87,6 +99,6 @@ function versionOf(
           else reject(new PagurusError("internal", `it ended with code ${code} and no answer.`));
         });
       }),
-    { ms: deadlineMs, label: "Asking for it" },
+    { ms: deadlineMs, label: "The query" },
   );
 }

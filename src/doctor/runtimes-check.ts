@@ -1,6 +1,6 @@
-import type { RuntimeFact } from "../contract/runtimes.ts";
+import type { RuntimeFact } from "../contract/harness/runtimes.ts";
 import { formatKeyPath } from "../config/key-path.ts";
-import { namedRuntimes } from "../config/legacy/findings.ts";
+import { namedRuntimes } from "../importers/old-keys/findings.ts";
 import type { Finding } from "./finding.ts";
 
 /** The agent runtimes, as the host knows them. */
@@ -9,17 +9,17 @@ export interface RuntimesSeen {
   facts: readonly RuntimeFact[];
   /** The configuration in use. */
   config: unknown;
-  /** Why the model of a run is not in the runtime that it is meant for. */
+  /** Why the model of a run is not in its intended runtime. */
   why?: string | undefined;
 }
 
-/** Programs, versions and logins of the runtimes that have a program, and why a model runs elsewhere than one may think. */
+/** Programs, versions and logins of the runtimes that have a program, and why a model runs in an unexpected one. */
 export function checkRuntimes(seen: RuntimesSeen | undefined): Finding[] {
   if (!seen) return [];
   const programs = seen.facts.flatMap(({ id, program }): Finding[] => {
     if (!program) return [];
     if ("problem" in program) {
-      // Whoever wants it is told as an error by the run that is refused.
+      // A run that needs it is refused with an error.
       return [{ level: "info", check: "runtimes", detail: `${id} cannot be used: ${program.problem}` }];
     }
     const { program: path, version, login, drift } = program;
@@ -30,11 +30,14 @@ export function checkRuntimes(seen: RuntimesSeen | undefined): Finding[] {
   programs.push(...unknownNames(seen));
   if (seen.why === undefined) return programs;
   const detail = `The model of a run is executed by embedded: ${seen.why}`;
-  const fix = "pagurus runtimes explain tells more.";
+  const fix = "pagurus runtimes explain has the details.";
   return [...programs, { level: "info", check: "runtimes", detail, fix }];
 }
 
-/** Policies of models and agents other than those of the next run are seen by nobody before they refuse one. */
+/**
+ * Unregistered names in policies of other models and agents than the next run's, which would otherwise show only when a run is
+ * refused.
+ */
 function unknownNames({ facts, config }: RuntimesSeen): Finding[] {
   const known = new Set(facts.flatMap(({ id, aliases }) => [id, ...aliases]));
   return namedRuntimes(config)

@@ -1,17 +1,17 @@
 /**
- * Runtime pins in session lists of OpenClaw that lie in this home (`agents/<id>/sessions/sessions.json`). Nothing reads
- * them: a runtime is chosen for each model. Source: agent runtimes, "Runtime selection".
+ * Runtime pins in OpenClaw's session lists in this home (`agents/<id>/sessions/sessions.json`). Nothing reads them: a runtime
+ * is chosen per model. Source: agent runtimes, "Runtime selection".
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { PIN_KEYS } from "../config/legacy/pins.ts";
-import { isRecord } from "../config/record.ts";
-import { replaceConfig } from "./config-repair.ts";
+import { PIN_KEYS } from "../config/legacy/legacy-pins.ts";
+import { replaceWithBackup } from "../config/replace-with-backup.ts";
 import type { Finding } from "./finding.ts";
+import { isRecord } from "../data/record-fields.ts";
 
 const LIST = "sessions.json";
 
-/** With `fix`, takes the pins out; the list as it was stays beside it. */
+/** With `fix`, removes the pins; a backup of the list is kept beside it. */
 export function checkSessionPins(home: string, fix: boolean): Finding[] {
   const agents = join(home, "agents");
   if (!existsSync(agents)) return [];
@@ -28,7 +28,7 @@ function checkList(file: string, fix: boolean): Finding[] {
   try {
     list = JSON.parse(text);
   } catch {
-    // Not the list that it is named after: none of our business.
+    // Not such a list despite its name: ignored.
     return [];
   }
   if (typeof list !== "object" || list === null) return [];
@@ -39,10 +39,10 @@ function checkList(file: string, fix: boolean): Finding[] {
   if (pinned.length === 0) return [];
   const detail = `${file} pins ${pinned.length} sessions to a runtime, which is ignored`;
   if (!fix) {
-    const how = "Run pagurus doctor --fix to take the pins out.";
+    const how = "Run pagurus doctor --fix to remove the pins.";
     return [{ level: "warn", check: "store", detail: `${detail}.`, fix: how }];
   }
   for (const session of pinned) for (const key of PIN_KEYS) Reflect.deleteProperty(session, key);
-  const backup = replaceConfig(file, text, `${JSON.stringify(list, null, 2)}\n`, new Date());
-  return [{ level: "ok", check: "store", detail: `${detail}; they are out, the old list is ${backup}.` }];
+  const backup = replaceWithBackup(file, text, `${JSON.stringify(list, null, 2)}\n`, new Date());
+  return [{ level: "ok", check: "store", detail: `${detail}; they are removed, the old list is ${backup}.` }];
 }

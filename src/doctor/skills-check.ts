@@ -1,13 +1,13 @@
-import type { CustomCommandReport, SkillReport } from "../contract/skill.ts";
+import type { CustomCommandReport, SkillReport } from "../contract/host/skill.ts";
 import type { Finding } from "./finding.ts";
 
-/** Skills and command files of the folder that the doctor is asked in. */
+/** Skills and command files of the doctor's folder. */
 export interface SkillsSeen {
   skills: SkillReport;
   commands: CustomCommandReport;
 }
 
-/** What a person meant to be there and is not; none of it refuses a run. */
+/** Skills and commands that are not usable; none of it refuses a run. */
 export function checkSkills(seen: SkillsSeen | undefined): Finding[] {
   if (!seen) return [];
   const { skills, commands } = seen;
@@ -17,12 +17,12 @@ export function checkSkills(seen: SkillsSeen | undefined): Finding[] {
   const unlisted = skills.skills.filter(({ state }) => state === "unlisted").length;
   if (unlisted > 0)
     findings.push({
-      ...warned(`${unlisted} of the skills are not named to the model, for want of room.`),
+      ...warned(`${unlisted} of the skills are not listed to the model, since the list is full.`),
       fix: "Turn off what is not needed: skills.entries.<name>.enabled. pagurus skills list shows them.",
     });
   const offered = skills.skills.filter(({ state }) => state === "offered").length;
   if (offered > 0 && findings.length === 0)
-    findings.push({ level: "ok", check: "skills", detail: `${offered} named to the model.` });
+    findings.push({ level: "ok", check: "skills", detail: `${offered} listed to the model.` });
   return findings;
 }
 

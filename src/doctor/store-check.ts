@@ -1,19 +1,23 @@
 import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { openSqlite } from "../platform/sqlite.ts";
-import { foreignHeader, parseHeader } from "../session/entry.ts";
-import { indexRemedy } from "../session/index-db.ts";
+import { openSqlite } from "../data/sqlite.ts";
+import { foreignHeader, parseHeader } from "../session/transcript/transcript-entry.ts";
+import { setAsideIndex } from "../session/index/index-aside.ts";
+import { indexRemedy } from "../session/index/index-db.ts";
 import { readKey } from "../session/key-file.ts";
 import { isOwnId, isSessionId, recoveredKey } from "../session/keys.ts";
-import { readAt } from "../session/lines.ts";
-import { sessionPaths, TRANSCRIPT_SUFFIX } from "../session/paths.ts";
+import { readAt } from "../session/transcript/transcript-lines.ts";
+import { sessionPaths, TRANSCRIPT_SUFFIX } from "../session/session-paths.ts";
 import { checkLocks, deadOwner } from "./dead-locks.ts";
 import type { Finding } from "./finding.ts";
 
-/** Longest first line that is read; a header is a few hundred bytes. */
+/** Maximum length of a first line; a header is a few hundred bytes. */
 const HEADER_MAX_BYTES = 64 * 1024;
 
-/** The transcripts and the index of each agent. Reads heads of files only; with `fix`, a damaged index is set aside and dead locks go. */
+/**
+ * Checks the transcripts and the index of each agent. Reads only the heads of files; with `fix`, sets a damaged index aside and
+ * removes dead locks.
+ */
 export function checkStore(home: string, fix: boolean): Finding[] {
   const agents = join(home, "agents");
   if (!existsSync(agents)) return [{ level: "info", check: "store", detail: "There are no sessions yet." }];
@@ -32,11 +36,12 @@ function checkAgent(agentId: string, folder: string, fix: boolean): Finding[] {
   const broken = transcripts.flatMap((name) => checkTranscript(sessions, name, index));
   const setAside = names.flatMap((name) => checkSetAside(agentId, join(sessions, name), name));
   const lockFiles = names.filter((name) => name.endsWith(".lock")).map((name) => join(sessions, name));
-  // Whoever holds a lock may be writing to the index.
+  // The owner of a live lock may be writing to the index.
   const mayFix = fix && lockFiles.every((file) => deadOwner(file) !== undefined);
   const sound = checkIndex(agentId, index, mayFix);
+  const engine = checkLossless(agentId, join(folder, "lossless.db"), mayFix);
   const isIndexSound = sound.every(({ level }) => level !== "warn");
-  // Their removal reads the index, which is made anew where it was damaged.
+  // Their removal reads the index, which is rebuilt where it was damaged.
   const locks = checkLocks({ id: agentId, folder, isIndexSound }, lockFiles, fix);
   const detail = `Agent ${agentId}: ${transcripts.length - broken.length} of ${transcripts.length} transcripts have a good header.`;
   return [
@@ -45,10 +50,11 @@ function checkAgent(agentId: string, folder: string, fix: boolean): Finding[] {
     ...setAside,
     ...locks,
     ...sound,
+    ...engine,
   ];
 }
 
-/** What lies beside a transcript: receipts, an engine's copy, costs. */
+/** Files beside a transcript: receipts, an engine's copy, costs. */
 const COMPANION = /\.(receipts|mirror|spend)\.jsonl$/;
 
 function isTranscript(name: string): boolean {
@@ -81,22 +87,22 @@ function checkTranscript(sessions: string, name: string, index: string): Finding
     return finding("error", detail, "Update Pagurus.");
   }
   const key = knownKey(sessions, id, index);
-  const fix = "Put the file back from a backup, or go on without what is lost.";
+  const fix = "Put the file back from a backup, or continue without the lost part.";
   if (line.length === 0 && statSync(file, { throwIfNoEntry: false })?.size === 0) {
-    return finding("error", `${file} is empty: what was said under the key ${key} is gone.`, fix);
+    return finding("error", `${file} is empty: the conversation under the key ${key} is lost.`, fix);
   }
-  const detail = `${file} has no readable header; its session goes on without it, under the key ${key}.`;
+  const detail = `${file} has no readable header; its session continues without it, under the key ${key}.`;
   return finding("warn", detail, fix);
 }
 
-/** A name that was not made here belongs to a session where the file or the one with its key says so. */
+/** Whether a file with a foreign name is a session: by its first line, or by its key file. */
 function isSession(sessions: string, id: string, line: Buffer | undefined): boolean {
   if (!isSessionId(id)) return false;
   if (isOwnId(id) || existsSync(sessionPaths(sessions, id).key)) return true;
   return line !== undefined && parseHeader(line)?.storedAs === id;
 }
 
-/** The bytes before the first newline, none where a header cannot end so late; undefined when it cannot be read. */
+/** The bytes before the first newline, empty if a header cannot end so late; undefined when it cannot be read. */
 function readFirstLine(file: string): Buffer | undefined {
   try {
     const fd = openSync(file, "r");
@@ -107,30 +113,30 @@ function readFirstLine(file: string): Buffer | undefined {
       closeSync(fd);
     }
   } catch {
-    // The finding says so.
+    // The finding reports it.
     return undefined;
   }
 }
 
-/** The key under which a session without a header opens: that of its key file, else what the index remembers. */
+/** The key under which a session without a header opens: from its key file, else from the index. */
 function knownKey(sessions: string, id: string, index: string): string {
   const written = readKey(sessionPaths(sessions, id).key);
   if (written !== undefined) return written;
   try {
     const db = openSqlite(index, { readOnly: true });
     try {
-      const row = db.prepare("SELECT key FROM sessions WHERE id = ?").get(id);
-      return String(row?.["key"] ?? recoveredKey(id));
+      const row = db.get<{ key: string }>("SELECT key FROM sessions WHERE id = ?", id);
+      return String(row?.key ?? recoveredKey(id));
     } finally {
       db.close();
     }
   } catch {
-    // Without an index nothing else knows it.
+    // Without an index there is no other source.
     return recoveredKey(id);
   }
 }
 
-/** Pieces of transcripts that could not be read and were kept for a person to look at. */
+/** Unreadable parts of transcripts, kept for inspection. */
 function checkSetAside(agentId: string, file: string, name: string): Finding[] {
   const torn = name.endsWith(".torn");
   if (!torn && !name.endsWith(".quarantine")) return [];
@@ -159,36 +165,51 @@ function checkIndex(agentId: string, file: string, mayFix: boolean): Finding[] {
   }
   const detail = `${file} is damaged (${problem})`;
   if (mayFix) {
-    const aside = setAside(file);
-    const told = `${detail}; it is ${aside} now, and is made again from the transcripts.`;
-    return [{ level: "ok", check: "store", detail: told }];
+    const aside = setAsideIndex(file);
+    const moved = `${detail}; it is ${aside} now, and is rebuilt from the transcripts.`;
+    return [{ level: "ok", check: "store", detail: moved }];
   }
   const how =
-    "Run pagurus doctor --fix while no turn runs: it is made again from the transcripts, which hold everything.";
+    "Run pagurus doctor --fix while no turn runs: it is rebuilt from the transcripts, which hold everything.";
   return [{ level, check: "store", detail: `${detail}.`, fix: how }];
 }
 
-/** Gives the damaged index another name, with what belongs to it, and answers that name. */
-function setAside(file: string): string {
-  let aside = `${file}.damaged`;
-  for (let copy = 2; existsSync(aside); copy += 1) aside = `${file}.damaged-${copy}`;
+/** Checks the database of the engine `lossless`. */
+function checkLossless(agentId: string, file: string, mayFix: boolean): Finding[] {
+  if (!existsSync(file)) return [];
+  const { level, problem } = integrity(file);
+  if (level === "ok")
+    return [{ level, check: "store", detail: `Agent ${agentId}: the database of lossless is sound.` }];
+  if (level === "info")
+    return [{ level, check: "store", detail: `${file} cannot be checked here (${problem}).` }];
+  const detail = `${file} is damaged (${problem})`;
+  if (!mayFix) {
+    const fix =
+      "The next turn sets it aside and rebuilds it from the transcripts; so does pagurus doctor --fix.";
+    return [{ level, check: "store", detail: `${detail}.`, fix }];
+  }
+  const aside = `${file}.damaged-${Date.now()}`;
+  if (existsSync(`${file}-wal`)) renameSync(`${file}-wal`, `${aside}-wal`);
   renameSync(file, aside);
-  for (const part of ["-wal", "-shm"]) rmSync(file + part, { force: true });
-  return aside;
+  rmSync(`${file}-shm`, { force: true });
+  const done = `${detail}; it is ${aside} now, and is rebuilt from the transcripts.`;
+  return [{ level: "ok", check: "store", detail: done }];
 }
 
 function integrity(file: string): { level: "ok" | "info" | "warn"; problem: string } {
   try {
     const db = openSqlite(file, { readOnly: true });
     try {
-      const row = db.prepare("PRAGMA integrity_check(1)").get();
-      const problem = String(row?.["integrity_check"] ?? "no answer");
+      // A view of the file refers to it; its result is unused.
+      db.raw.function("pairs", { deterministic: true }, (text) => text);
+      const row = db.get<{ integrity_check: string }>("PRAGMA integrity_check(1)");
+      const problem = String(row?.integrity_check ?? "no answer").replaceAll("\n", " ");
       return { level: problem === "ok" ? "ok" : "warn", problem };
     } finally {
       db.close();
     }
   } catch (error) {
-    // A database in WAL mode cannot be opened in a folder that cannot be written: that is no damage.
+    // A database in WAL mode cannot be opened in a read-only folder: that is no damage.
     const level = indexRemedy(error) === "memory" ? "info" : "warn";
     return { level, problem: error instanceof Error ? error.message : String(error) };
   }

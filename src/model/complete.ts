@@ -1,6 +1,7 @@
+import { PagurusError } from "../contract/errors.ts";
 import type { AgentMessage, StopReason, Usage } from "../contract/message.ts";
-import { streamModel } from "./stream.ts";
-import type { ResolvedModel, ThinkingLevel } from "./types.ts";
+import { streamModel } from "./model-stream.ts";
+import type { ResolvedModel, ThinkingLevel } from "./provider-types.ts";
 
 export interface CompletionRequest {
   messages: readonly { role: "user" | "assistant"; content: string }[];
@@ -17,12 +18,12 @@ export interface Completion {
   stopReason: StopReason;
 }
 
-/** Nobody asks the same again: to write it to a provider's cache would cost more, and be read by none. */
+/** The model without cache marks: the prompt is not repeated, so a cache write would cost more and never be read. */
 function uncached(model: ResolvedModel): ResolvedModel {
   return { ...model, info: { ...model.info, promptCache: "none" } };
 }
 
-/** One answer as a whole, without tools: what summaries and plugins ask for. Throws what `streamModel` throws. */
+/** One complete answer without tools, for summaries and plugins. Throws what `streamModel` throws. */
 export async function completeOnce(model: ResolvedModel, request: CompletionRequest): Promise<Completion> {
   const messages = request.messages.map(({ role, content }): AgentMessage =>
     role === "user" ? { role, content } : { role, content: [{ type: "text", text: content }] },
@@ -42,5 +43,5 @@ export async function completeOnce(model: ResolvedModel, request: CompletionRequ
     const text = content.map((piece) => (piece.type === "text" ? piece.text : "")).join("");
     return { text, stopReason: stopReason ?? "stop", ...(usage ? { usage } : {}) };
   }
-  throw new Error("a model's stream ended without its finish part");
+  throw new PagurusError("internal", "a model's stream ended without its finish part");
 }

@@ -2,21 +2,21 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
-import type { ProviderConfig } from "../config/types.ts";
-import type { KnownProvider } from "./catalog.ts";
+import type { ProviderConfig } from "../config/config-types.ts";
+import type { KnownProvider } from "./model-catalog.ts";
 import { Secret } from "./secret.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
 interface FoundKey {
   secret: Secret<string>;
-  /** The environment variable or configuration key that gave it. */
+  /** Its environment variable or configuration key. */
   source: string;
 }
 
 /**
- * The key of a provider: the configuration's, else the environment's. Undefined where none is needed: a local or
- * custom endpoint, or one that authenticates by a configured header. Throws `credential_missing`.
+ * A provider's key: from the configuration, else from the environment. Undefined where none is needed: a local or custom
+ * endpoint, or one that authenticates by a configured header. Throws `credential_missing`.
  */
 export function resolveKey(
   provider: string,
@@ -48,7 +48,7 @@ export function resolveKey(
   );
 }
 
-/** The configured headers, `${ENV}` references resolved. Kept secret as a whole: any of them may carry a key. */
+/** The configured headers, with `${ENV}` references resolved. All are treated as secret: any may contain a key. */
 export function resolveHeaders(
   provider: string,
   configured: ProviderConfig | undefined,
@@ -61,7 +61,7 @@ export function resolveHeaders(
   return new Secret(headers);
 }
 
-/** Replaces `${NAME}`; a variable that is not set is an error, never an empty key. */
+/** Replaces `${NAME}`; an unset variable is an error, never an empty key. */
 function expand(value: string, configKey: string, env: Env): string {
   return value.replace(/\$\{([A-Za-z_]\w*)\}/g, (_whole, name: string) => {
     const found = env[name];

@@ -1,12 +1,13 @@
 /**
- * `offline/extract`: what answers when no model is configured. It quotes the passages of the context that fit the
- * input best, with their entry ids or paths, and says what it is. Deterministic; calls no tools; costs nothing.
+ * `offline/extract`: the built-in model without configuration. Quotes the passages of the context that match the input best,
+ * with their entry ids or paths, and identifies itself. Deterministic; calls no tools; costs nothing.
  */
 import { PagurusError } from "../contract/errors.ts";
+import { inputWords } from "../contract/input-data.ts";
 import type { AgentMessage } from "../contract/message.ts";
 import type { ModelInfo } from "../contract/model.ts";
-import { rankPassages } from "../compaction/passages.ts";
-import type { ModelPart, ModelRequest } from "./types.ts";
+import { rankPassages } from "../compaction/summary/ranked-passages.ts";
+import type { ModelPart, ModelRequest } from "./provider-types.ts";
 
 export const OFFLINE_REF = "offline/extract";
 
@@ -25,10 +26,10 @@ export const OFFLINE_MODEL: ModelInfo = {
 };
 
 const MAX_PASSAGES = 5;
-/** Of the input itself, where there are others. */
+/** Maximum from the input itself, if there are others. */
 const MAX_OWN_PASSAGES = 2;
 const MAX_PASSAGE_CHARS = 400;
-/** An input up to this long is looked for as a whole. */
+/** An input up to this length is searched as a whole. */
 const MOST_QUERY_CHARS = 500;
 
 const WHAT_I_AM =
@@ -46,7 +47,7 @@ const NOTHING_FOUND =
 /** Streams the answer to the newest user message. Throws `turn_aborted`. */
 export function* streamOffline(info: ModelInfo, request: ModelRequest): Generator<ModelPart> {
   const text = answerOffline(request);
-  // In pieces of a paragraph, so that a caller's streaming path is the same as with a real model.
+  // In chunks of a paragraph, so that a caller's streaming path is the same as with a real model.
   for (const delta of text.split(/(?<=\n\n)/)) {
     if (request.signal.aborted) {
       throw new PagurusError("turn_aborted", "The model call was aborted.", { cause: request.signal.reason });
@@ -67,7 +68,7 @@ export function* streamOffline(info: ModelInfo, request: ModelRequest): Generato
   };
 }
 
-/** A passage with the words for where it stands. */
+/** A passage with the label of its place. */
 interface Quote {
   text: string;
   source: string;
@@ -86,7 +87,7 @@ function answerOffline({ system, messages }: ModelRequest): string {
 function quotesFor(input: Input, system: string, earlier: readonly AgentMessage[]): Quote[] {
   if (input.text.trim() === "") return [];
   const { question, rest } = splitQuestion(input.text);
-  // A text of some length holds notes, whose words would drown those of the question.
+  // A long text contains notes, whose words would outweigh the question's.
   const query = withoutMentions(input.text.length > MOST_QUERY_CHARS ? question : input.text);
   const files = [...input.files, ...instructionFiles(system)];
   const sources = new Map(files.map(({ path }, index) => [fileKey(index), path]));
@@ -109,41 +110,33 @@ function quotesFor(input: Input, system: string, earlier: readonly AgentMessage[
   return [...quoted.map(({ text }) => ({ text, source: "your input" })), ...around].slice(0, MAX_PASSAGES);
 }
 
-/** A mention attaches a file; its name is nothing to look for in it. */
+/** Removes mentions, which attach files and are not search terms. */
 function withoutMentions(text: string): string {
   return text.replaceAll(/(^|\s)@(?:"[^"]*"|\S+)/g, "$1");
 }
 
-/** No id of an entry looks like this. */
+/** A key that differs from every entry id. */
 function fileKey(index: number): string {
   return `file ${index}`;
 }
 
 interface Input {
-  /** What the user wrote. */
+  /** The user's text. */
   text: string;
   files: { path: string; text: string }[];
 }
 
-/** The input's own words and the files attached to it (`<file path="…">`). */
+/** The input's own text and its attachments. */
 function readInput(message: AgentMessage | undefined): Input {
   if (message?.role !== "user") return { text: "", files: [] };
-  const parts =
-    typeof message.content === "string"
-      ? [{ type: "text", text: message.content } as const]
-      : message.content;
-  const texts: string[] = [];
-  const files: Input["files"] = [];
-  for (const part of parts) {
-    if (part.type !== "text") continue;
-    const file = /^<file path="([^"]*)">\n([\s\S]*)<\/file>$/.exec(part.text);
-    if (file) files.push({ path: unescaped(file[1] ?? ""), text: file[2] ?? "" });
-    else texts.push(part.text);
-  }
-  return { text: texts.join("\n"), files };
+  const { typed, attached } = inputWords(message);
+  return {
+    text: typed,
+    files: attached.map(({ source, text }) => ({ path: source.replace(/^file /, ""), text })),
+  };
 }
 
-/** The instruction files that the host put into the system prompt. */
+/** The instruction files in the system prompt. */
 function instructionFiles(system: string): Input["files"] {
   const blocks = system.matchAll(
     /<project_instructions path="([^"]*)">\n([\s\S]*?)\n<\/project_instructions>/g,
@@ -151,13 +144,9 @@ function instructionFiles(system: string): Input["files"] {
   return Array.from(blocks, ([, path = "", text = ""]) => ({ path, text }));
 }
 
-function unescaped(name: string): string {
-  return name.replaceAll("&lt;", "<").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
-}
-
 /**
- * What an input asks, and the rest of it. The question is the last sentence where that ends with a question mark,
- * else the first such sentence, else the first line.
+ * Splits an input into its question and the rest. The question is the last sentence if that ends with a question mark, else the
+ * first such sentence, else the first line.
  */
 function splitQuestion(text: string): { question: string; rest: string } {
   const sentences = text.split(/(?<=[?？])(?=\s)|(?<=[.!。！])(?=\s)|(?=\n)/);
@@ -171,22 +160,22 @@ function splitQuestion(text: string): { question: string; rest: string } {
     );
   return {
     question: (sentences[at] ?? "").trim(),
-    // What stood before the question and what stood after it are different passages.
+    // The texts before and after the question are separate passages.
     rest: [sentences.slice(0, at), sentences.slice(at + 1)].map((part) => part.join("").trim()).join("\n\n"),
   };
 }
 
-/** Only `@path` words, as they are often put behind a question. */
+/** Only `@path` words, which are often put after a question. */
 function isMentions(sentence: string): boolean {
   return /^(?:\s*@(?:"[^"]*"|\S+))+\s*$/.test(sentence);
 }
 
-/** A question that was asked before answers nothing. */
+/** An earlier copy of the question is not an answer. */
 function asksTheSame(message: AgentMessage, text: string): boolean {
   return message.role === "user" && readInput(message).text.trim() === text.trim();
 }
 
-/** Earlier answers of this model only repeat what others said. */
+/** Earlier answers of this model only repeat others. */
 function isOwn(message: AgentMessage): boolean {
   return message.role === "assistant" && message.provider === OFFLINE_MODEL.provider;
 }

@@ -1,7 +1,7 @@
-import { PagurusError } from "../contract/errors.ts";
+import { isPagurusError, PagurusError } from "../contract/errors.ts";
 import type { ModelInfo } from "../contract/model.ts";
 import { readLegacyRef } from "../config/legacy/refs.ts";
-import type { ModelEntryConfig, PagurusConfig, ProviderConfig } from "../config/types.ts";
+import type { ModelEntryConfig, PagurusConfig, ProviderConfig } from "../config/config-types.ts";
 import {
   catalogEntry,
   catalogIds,
@@ -9,17 +9,18 @@ import {
   UNKNOWN_MODEL,
   type KnownProvider,
   type ModelDefaults,
-} from "./catalog.ts";
+} from "./model-catalog.ts";
 import { resolveHeaders, resolveKey, type Env } from "./credentials.ts";
-import { baseUrlOf } from "./endpoint.ts";
-import { nearest } from "./nearest.ts";
+import { baseUrlOf } from "./model-endpoint.ts";
+import { nearest } from "../platform/nearest.ts";
 import { OFFLINE_MODEL, OFFLINE_REF } from "./offline.ts";
+import { quirksOf } from "./quirks/quirk-table.ts";
 import { Secret } from "./secret.ts";
-import type { ResolvedModel } from "./types.ts";
+import type { ResolvedModel } from "./provider-types.ts";
 
 /**
- * A model ref (`provider/model`; the model's id may hold slashes) with endpoint, key and facts. Reads no network.
- * Throws `model_unknown`, `credential_missing`, `config_invalid`.
+ * Resolves a model ref (`provider/model`; the model's id may contain slashes) with endpoint, key and metadata. No network
+ * access. Throws `model_unknown`, `credential_missing`, `config_invalid`.
  */
 export function resolveModel(ref: string, config: PagurusConfig, env: Env): ResolvedModel {
   const info = describeModel(ref, config);
@@ -36,7 +37,7 @@ export function resolveModel(ref: string, config: PagurusConfig, env: Env): Reso
   };
 }
 
-/** What is known of a model, whether or not it can be reached. Throws `model_unknown`, `config_invalid`. */
+/** Metadata of a model, whether or not it can be reached. Throws `model_unknown`, `config_invalid`. */
 export function describeModel(ref: string, config: PagurusConfig): ModelInfo {
   if (ref === OFFLINE_REF) return OFFLINE_MODEL;
   const legacy = readLegacyRef(ref, config);
@@ -63,13 +64,13 @@ function providerOf(
 export interface ServedAt {
   baseUrl: string;
   headers: Record<string, string>;
-  /** The key that `headers` have, for a program that sends it in its own way. */
+  /** The key that is also in `headers`, for a program that sends it in its own way. */
   apiKey?: string;
 }
 
 /**
- * Undefined where a runtime's own login is to be used: the host has no key, and the model is at its provider's own
- * address. Throws as `resolveModel`.
+ * Undefined where a runtime's own login is to be used: the host has no key, and the model is at its provider's own address.
+ * Throws as `resolveModel`.
  */
 export function servedAt(info: ModelInfo, config: PagurusConfig, env: Env): ServedAt | undefined {
   try {
@@ -82,7 +83,7 @@ export function servedAt(info: ModelInfo, config: PagurusConfig, env: Env): Serv
     };
   } catch (error) {
     const { configured, known } = providerOf(info.provider, config);
-    const missing = error instanceof PagurusError && error.code === "credential_missing";
+    const missing = isPagurusError(error) && error.code === "credential_missing";
     const elsewhere = configured?.apiKey !== undefined || configured?.headers !== undefined;
     if (!missing || elsewhere || !known) throw error;
     if (baseUrlOf(info, known, configured, env) === baseUrlOf(info, known, undefined, {})) return undefined;
@@ -91,8 +92,8 @@ export function servedAt(info: ModelInfo, config: PagurusConfig, env: Env): Serv
 }
 
 /**
- * True where nothing is known about the size of a model's window: it is in no catalog and no configuration gives its
- * `contextWindow`, so that it runs with modest facts of its provider. A mistyped id is such a model too.
+ * True where the size of a model's window is unknown: it is in no catalog and no configuration sets its `contextWindow`, so
+ * that it runs with conservative defaults of its provider. A mistyped id is such a model too.
  */
 export function factsAssumed(ref: string, config: PagurusConfig): boolean {
   if (ref === OFFLINE_REF) return false;
@@ -107,7 +108,7 @@ function knownIds(provider: string, configured: ProviderConfig | undefined): str
   return [...new Set([...(configured?.models ?? []).map(({ id }) => id), ...catalogIds(provider)])];
 }
 
-/** The refs that are known by name: the catalog's, the configuration's and the offline model. */
+/** All known refs: the catalog's, the configuration's and the offline model. */
 function knownRefs(config: PagurusConfig): string[] {
   const refs: string[] = [];
   for (const provider of Object.keys(KNOWN_PROVIDERS)) {
@@ -149,10 +150,9 @@ function modelInfo(
     );
   }
   const entry = configured?.models?.find((model) => model.id === id);
-  const cache: Partial<ModelDefaults> = api === "anthropic-messages" ? { promptCache: "marks" } : {};
   return {
     ...UNKNOWN_MODEL,
-    ...cache,
+    ...(quirksOf({ api, provider, id }).cacheMarks ? { promptCache: "marks" } : {}),
     ...known?.defaults,
     ...catalogEntry(provider, id),
     ...overrides(entry),

@@ -1,6 +1,9 @@
-import { MalformedAnswer, StreamCut } from "./failure.ts";
+import { AnswerBytes } from "./answer-limits.ts";
+import { LONGEST_TIMER_MS } from "../platform/deadline.ts";
+import { MalformedAnswer, RedirectRefused, StreamCut } from "./model-failure.ts";
+import type { AnswerLimits } from "./provider-types.ts";
 
-/** A local server may compute long before its first byte. With the default this is the runtime's own limit, 300 s. */
+/** A local server may compute long before its first byte. With the default this equals the runtime's own limit, 300 s. */
 const FIRST_BYTE_FACTOR = 2.5;
 
 /** After its last event a server should close; a connection is reused only if it does so in time. */
@@ -8,50 +11,74 @@ const CLOSE_GRACE_MS = 500;
 
 export interface WatchedFetch {
   fetch: typeof globalThis.fetch;
-  /** Set once the watch has ended the request because nothing came. */
-  cut(): StreamCut | undefined;
-  /** The last event was read: the server has a moment to close, after that we do. */
+  /** Why the watch ended the request: a timeout, or a size limit. */
+  stopped(): Error | undefined;
+  /** New content arrived: restarts the content timeout. */
+  progress(): void;
+  /** The last event was read: the server has a moment to close, then we do. */
   finishing(): void;
-  /** Stops the clock and closes the connection if it is still open. */
+  /** Stops the timers and closes the connection if it is still open. */
   end(): void;
 }
 
 /**
- * A `fetch` whose connection is closed when no byte arrives for `idleMs`, or when `signal` fires. The byte stream is
- * watched, not the parsed events: a server that sends keep-alive comments while its model thinks is alive.
+ * A `fetch` for one model call. Its connection is closed when `signal` aborts, when no byte arrives for `silenceMs`, when no
+ * content arrives for `idleMs` (keep-alive comments are bytes but no content), and when an answer or an event exceeds its
+ * limit. It follows no redirect: headers and body contain credentials and the conversation, and are for the configured endpoint
+ * alone.
  */
-export function watchedFetch(signal: AbortSignal, idleMs: number): WatchedFetch {
+export function watchedFetch(signal: AbortSignal, limits: AnswerLimits): WatchedFetch {
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(signal.reason);
   if (signal.aborted) onAbort();
   else signal.addEventListener("abort", onAbort, { once: true });
-  let timer: NodeJS.Timeout | undefined;
-  let cut: StreamCut | undefined;
-  const arm = (ms: number): void => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      cut = new StreamCut(`nothing came from the server for ${Math.round(ms / 1_000)} s`, { idle: true });
-      controller.abort(cut);
-    }, ms);
+  let silence: NodeJS.Timeout | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  let stopped: Error | undefined;
+  const stop = (why: Error): void => {
+    stopped ??= why;
+    controller.abort(stopped);
   };
-  const stop = (): void => {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
+  const cutAfter = (what: string, ms: number): NodeJS.Timeout =>
+    setTimeout(
+      () => stop(new StreamCut(`${what} for ${Math.round(ms / 1_000)} s`, { idle: true })),
+      Math.min(ms, LONGEST_TIMER_MS),
+    );
+  const armSilence = (ms: number): void => {
+    clearTimeout(silence);
+    silence = cutAfter("nothing came from the server", ms);
+  };
+  const armIdle = (): void => {
+    clearTimeout(idle);
+    idle = cutAfter("nothing but keep-alive came from the server", limits.idleMs);
   };
   return {
     async fetch(input, init) {
-      arm(idleMs * FIRST_BYTE_FACTOR);
-      const response = await globalThis.fetch(input, { ...init, signal: controller.signal });
+      armSilence(limits.silenceMs * FIRST_BYTE_FACTOR);
+      armIdle();
+      const response = await globalThis.fetch(input, {
+        ...init,
+        redirect: "manual",
+        signal: controller.signal,
+      });
+      refuseRedirect(response, input);
       if (response.ok && response.headers.get("content-type")?.startsWith("text/html")) {
         throw new MalformedAnswer("the server answered with a web page");
       }
       if (!response.body) return response;
+      const bytes = new AnswerBytes(limits);
       const watch = new TransformStream<Uint8Array, Uint8Array>({
         transform(chunk, out) {
-          arm(idleMs);
+          armSilence(limits.silenceMs);
+          try {
+            bytes.take(chunk);
+          } catch (error) {
+            stop(error as Error);
+            throw error;
+          }
           out.enqueue(chunk);
         },
-        flush: () => clearTimeout(timer),
+        flush: () => clearTimeout(silence),
       });
       return new Response(response.body.pipeThrough(watch), {
         status: response.status,
@@ -59,11 +86,24 @@ export function watchedFetch(signal: AbortSignal, idleMs: number): WatchedFetch 
         headers: response.headers,
       });
     },
-    cut: () => cut,
-    finishing: () => arm(Math.min(CLOSE_GRACE_MS, idleMs)),
+    stopped: () => stopped,
+    progress: armIdle,
+    finishing: () => armSilence(Math.min(CLOSE_GRACE_MS, limits.silenceMs)),
     end() {
-      stop();
+      clearTimeout(silence);
+      clearTimeout(idle);
+      signal.removeEventListener("abort", onAbort);
       controller.abort();
     },
   };
+}
+
+/** A redirect error names only the target's origin; path and query may contain secrets. */
+function refuseRedirect({ status, headers }: Response, input: string | URL | Request): void {
+  if (status < 300 || status > 399) return;
+  const base = input instanceof Request ? input.url : String(input);
+  const location = headers.get("location");
+  const target =
+    location !== null && URL.canParse(location, base) ? new URL(location, base).origin : undefined;
+  throw new RedirectRefused(status, target);
 }

@@ -1,6 +1,6 @@
 /**
- * What a native thread holds of the assembled context, for every runtime that authors one: within an epoch a thread only
- * grows, so a count and a hash tell whether it can go on. Source: the design, "Codex", seam `thread`.
+ * Tracks how much of the assembled context a native thread holds, for every runtime that authors threads. Within an epoch a
+ * thread only grows, so a count and a hash decide whether it can continue. Source: the design, "Codex", seam `thread`.
  */
 import { hash } from "node:crypto";
 import type { AgentMessage } from "../contract/message.ts";
@@ -9,7 +9,7 @@ export function hashOf(text: string): string {
   return hash("sha256", text);
 }
 
-/** What a message is, for a thread: its words and calls, not how the host keeps it. A result is its call's. */
+/** Identity of a message in a thread: its text and calls, not how the host stores it. A result is keyed by its call. */
 function keyOf(message: AgentMessage): string {
   if (message.role === "toolResult") return `result ${message.toolCallId}`;
   if (typeof message.content === "string") return `${message.role} ${message.content.trim()}`;
@@ -22,7 +22,7 @@ function keyOf(message: AgentMessage): string {
   return `${message.role} ${parts.join("\n").trim()}`;
 }
 
-/** How many messages a thread holds of the assembled context, and their hash in order, which later ones extend. */
+/** Number of messages of the assembled context in a thread, and their hash in order, which later ones extend. */
 export interface Held {
   count: number;
   hash: string;
@@ -33,7 +33,7 @@ export const NOTHING_HELD: Held = { count: 0, hash: "" };
 export function extended({ count, hash: known }: Held, messages: readonly AgentMessage[]): Held {
   return {
     count: count + messages.length,
-    // What stands before is of one length, so that the two cannot be taken apart in another way.
+    // The hash before has a fixed length, so the two parts cannot be split in another way.
     hash: messages.reduce((before, message) => hashOf(`${before}\n${keyOf(message)}`), known),
   };
 }

@@ -1,28 +1,29 @@
-/** A turn of the host as the gateway asks it while a program runs it that tells of its answers by a way of its own. */
+/** The turn of the host as the gateway calls it, while a program runs it that reports its answers over its own channel. */
 import { toPagurusError, type PagurusError } from "../contract/errors.ts";
-import type { AssembledContext, HarnessTurn } from "../contract/harness.ts";
-import type { WireTurn } from "../contract/wire.ts";
+import type { AssembledContext, HarnessTurn } from "../contract/harness/harness.ts";
+import type { WireTurn } from "../contract/harness/wire.ts";
+import { textAround } from "./around.ts";
 
-/** What the program has told of the turn. */
-export interface Heard {
-  /** Answers of the model, as far as they show. */
+/** What the program has reported of the turn. */
+export interface TurnProgress {
+  /** Number of answers of the model reported so far. */
   readonly answers: number;
-  /** Resolves when so many are told, and the results of their calls; false where that is not in time. */
-  heard(answers: number, ms: number): Promise<boolean>;
-  /** What was told so far is written down. */
+  /** Resolves when that many answers and the results of their calls are reported; false on timeout. */
+  reported(answers: number, ms: number): Promise<boolean>;
+  /** Resolves when all reported messages are written. */
   written?(): Promise<void>;
 }
 
 export interface ServedOptions {
-  /** How long a request waits for what the program told before it, ms: both come by ways of their own. */
-  heardMs: number;
-  /** The base instructions, where the program's system prompt holds them. */
+  /** How long a request waits for the reports before it, ms: requests and reports arrive over different channels. */
+  reportMs: number;
+  /** The base instructions, when the program's system prompt contains them. */
   instructions?: string;
-  /** Tokens of those instructions where it does not, and they are said with the context. */
-  saidTokens?: number;
+  /** Tokens of those instructions when it does not, and they are sent with the context. */
+  addedTokens?: number;
 }
 
-/** The turn as the gateway asks it, with what a runtime does of that in its own way. */
+/** The turn as the gateway calls it, with the runtime's own parts. */
 export function wireTurnOf(
   turn: HarnessTurn,
   own: Partial<Pick<WireTurn, "assemble" | "answerCompaction" | "receipt">>,
@@ -38,39 +39,43 @@ export function wireTurnOf(
     model,
     engine,
     signal,
-    assemble: (request) => turn.assemble(request),
-    said: () => turn.said(),
-    answerCompaction: (question) => turn.answerCompaction(question),
-    receipt: (request) => turn.receipt(request),
-    degrade: (stage, reason) => turn.degrade(stage, reason),
-    emit: (event) => turn.emit(event),
+    assemble: (request) => turn.context.assemble(request),
+    messages: () => turn.context.messages(),
+    answerCompaction: (question) => turn.context.answerCompaction(question),
+    receipt: (request) => turn.context.receipt(request),
+    degrade: (stage, reason) => turn.io.degrade(stage, reason),
+    emit: (event) => turn.io.emit(event),
     ...own,
   };
 }
 
 export class ServedTurn {
   readonly turn: WireTurn;
-  /** Resolves where the turn cannot go on, which the program would ask again and again. */
+  /** Resolves when the turn cannot continue, since the program would retry forever. */
   readonly refused: Promise<"unserved">;
   failure: PagurusError | undefined;
-  readonly #told: Heard;
-  readonly #heardMs: number;
+  readonly #progress: TurnProgress;
+  readonly #reportMs: number;
   /** Answers of the model that the gateway has counted. */
   #answers = 0;
   #onAnswer: (() => void) | undefined;
 
-  constructor(turn: HarnessTurn, told: Heard, { heardMs, instructions, saidTokens = 0 }: ServedOptions) {
-    this.#told = told;
-    this.#heardMs = heardMs;
+  constructor(
+    turn: HarnessTurn,
+    progress: TurnProgress,
+    { reportMs, instructions, addedTokens = 0 }: ServedOptions,
+  ) {
+    this.#progress = progress;
+    this.#reportMs = reportMs;
     const refused = Promise.withResolvers<"unserved">();
     this.refused = refused.promise;
     const { signal } = turn;
     this.turn = wireTurnOf(turn, {
       assemble: async (request) => {
-        await this.#heard();
+        await this.#allReported();
         try {
-          const whole = withSaid(request, saidTokens);
-          const { systemPromptAddition: _addition, ...context } = await turn.assemble(whole);
+          const whole = withAddedTokens(request, addedTokens);
+          const { systemPromptAddition: _addition, ...context } = await turn.context.assemble(whole);
           return saying(context, instructions);
         } catch (error) {
           if (!signal.aborted && request?.forCompaction !== true) {
@@ -81,21 +86,21 @@ export class ServedTurn {
         }
       },
       receipt: (request) => {
-        // A provider that counts nothing says zero.
+        // A provider without usage reports zero.
         if (request.usage?.totalTokens === 0) return;
-        turn.receipt(request);
+        turn.context.receipt(request);
         if (request.usage) this.#counted();
       },
     });
   }
 
-  /** The gateway has counted what the program has told. */
+  /** Resolves when the gateway has counted the reported answers. */
   async settled(): Promise<void> {
-    if (this.#answers >= this.#told.answers) return;
+    if (this.#answers >= this.#progress.answers) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, this.#heardMs);
+      const timer = setTimeout(resolve, this.#reportMs);
       this.#onAnswer = () => {
-        if (this.#answers < this.#told.answers) return;
+        if (this.#answers < this.#progress.answers) return;
         clearTimeout(timer);
         resolve();
       };
@@ -107,25 +112,23 @@ export class ServedTurn {
     this.#onAnswer?.();
   }
 
-  /** The engine is asked when the transcript has all that the request holds, as far as the program tells it. */
-  async #heard(): Promise<void> {
-    // An answer that broke off is none that it tells.
-    if (!(await this.#told.heard(this.#answers, this.#heardMs))) this.#answers = this.#told.answers;
-    await this.#told.written?.();
+  /** Waits until the transcript has all that the request holds, as far as the program reports it, before the engine is called. */
+  async #allReported(): Promise<void> {
+    // An answer that broke off is not reported.
+    if (!(await this.#progress.reported(this.#answers, this.#reportMs)))
+      this.#answers = this.#progress.answers;
+    await this.#progress.written?.();
   }
 }
 
-/** What is said with the context and stands in no request of the program's takes room, too. */
-function withSaid(request: Parameters<WireTurn["assemble"]>[0], saidTokens: number): typeof request {
+/** Counts the tokens of text that is sent with the context and is in no request of the program. */
+function withAddedTokens(request: Parameters<WireTurn["assemble"]>[0], addedTokens: number): typeof request {
   if (request?.fixedTokens === undefined) return request;
-  return { ...request, fixedTokens: request.fixedTokens + saidTokens };
+  return { ...request, fixedTokens: request.fixedTokens + addedTokens };
 }
 
-/** With all that the program's system prompt lacks, for the gateway to say: the engine's addition, texts of hooks. */
+/** Adds the text that the program's system prompt lacks, for the gateway to send: the engine's addition, texts of hooks. */
 function saying(context: AssembledContext, instructions: string | undefined): AssembledContext {
-  const { system } = context;
-  const at = instructions === undefined ? -1 : system.indexOf(instructions);
-  const around = at === -1 ? [system] : [system.slice(0, at), system.slice(at + (instructions?.length ?? 0))];
-  const words = around.map((part) => part.replaceAll(/^\n+|\n+$/g, "")).filter((part) => part !== "");
-  return words.length === 0 ? context : { ...context, systemPromptAddition: words.join("\n\n") };
+  const words = textAround(context.system, instructions);
+  return words === "" ? context : { ...context, systemPromptAddition: words };
 }

@@ -1,20 +1,21 @@
 import { PagurusError, type ErrorCode } from "../contract/errors.ts";
+import { durationText } from "./duration.ts";
 
-/** Timers take no more; a longer one would fire at once. */
+/** Longest delay that timers accept; a longer one would fire at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface Deadline {
   /** Milliseconds. */
   ms: number;
-  /** What runs, for the error's sentence. */
+  /** Name of the work, for the error's sentence. */
   label: string;
   signal?: AbortSignal | undefined;
   code?: ErrorCode;
 }
 
 /**
- * Runs `work` with a signal that fires at the deadline or with the caller's signal. Settles at that moment even
- * when `work` never does. Throws `deadline_exceeded` (or `code`), `turn_aborted`.
+ * Runs `work` with a signal that aborts at the deadline or with the caller's signal. Settles at that moment even when `work`
+ * never does. Throws `deadline_exceeded` (or `code`), `turn_aborted`.
  */
 export async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T> | T,
@@ -33,7 +34,12 @@ export async function withDeadline<T>(
       controller.abort(error);
     };
     timer = setTimeout(() => {
-      stop(new PagurusError(deadline.code ?? "deadline_exceeded", `${label} took longer than ${ms} ms.`));
+      stop(
+        new PagurusError(
+          deadline.code ?? "deadline_exceeded",
+          `${label} took longer than ${durationText(ms)}.`,
+        ),
+      );
     }, ms);
     onAbort = () =>
       stop(new PagurusError("turn_aborted", `${label} was aborted.`, { cause: signal?.reason }));
@@ -48,14 +54,14 @@ export async function withDeadline<T>(
   }
 }
 
-/** The promise's outcome, or `turn_aborted` as soon as the signal fires; the work itself goes on. */
+/** The promise's outcome, or `turn_aborted` as soon as the signal aborts; the work itself continues. */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  // Nobody waits for it any more where the signal has fired; its failure is nobody's then.
+  // Nothing awaits it once the signal has aborted, so its rejection is swallowed.
   work.catch(() => undefined);
   return withDeadline(() => work, { ms: LONGEST_TIMER_MS, label: "The turn", signal });
 }
 
-/** Resolves after `ms`, or rejects with `turn_aborted` when the signal fires first. */
+/** Resolves after `ms`, or rejects with `turn_aborted` when the signal aborts first. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => {

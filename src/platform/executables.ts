@@ -1,8 +1,8 @@
-/** Programs of others: where they are. Starts nothing. */
+/** Locates executables of other programs. Starts nothing. */
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** The path, where a file is there that may be run. */
+/** The path, if it is an executable file. */
 export function executable(path: string): string | undefined {
   try {
     accessSync(path, constants.X_OK);
@@ -12,7 +12,7 @@ export function executable(path: string): string | undefined {
   }
 }
 
-/** The first program of that name in the folders of `path`, as the variable of the environment lists them. */
+/** The first program of that name in the folders of `path`, formatted as the PATH variable. */
 export function onPath(name: string, path: string | undefined): string | undefined {
   const names = process.platform === "win32" ? [`${name}.exe`, `${name}.cmd`, name] : [name];
   for (const folder of (path ?? "").split(delimiter)) {

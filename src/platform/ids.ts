@@ -7,7 +7,7 @@ function base36(value: number, width: number): string {
   return value.toString(36).padStart(width, "0");
 }
 
-/** Random bytes are fetched for many ids at once: to ask for four takes as long as to ask for all of these. */
+/** Pool of random bytes: fetching four takes as long as fetching all of these. */
 const pool = { bytes: Buffer.alloc(0), used: 0 };
 const POOL_BYTES = 4_096;
 
@@ -23,8 +23,8 @@ function randomText(length: number): string {
 }
 
 /**
- * Makes ids of 16 base-36 characters that sort in the order of making: 9 of time (ms), 3 of sequence, 4 random.
- * `floor` is the greatest id that exists already; a clock that went back never makes a smaller one.
+ * Creates ids of 16 base-36 characters that sort in order of creation: 9 of time (ms), 3 of sequence, 4 random. `floor` is the
+ * greatest existing id; a clock set back never produces a smaller one.
  */
 export class IdSource {
   #time = 0;

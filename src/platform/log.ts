@@ -1,8 +1,8 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Logger as PinoLogger, pino as makePino } from "pino";
-import type { PluginLogger } from "../contract/plugin.ts";
-import { ensurePrivateDir } from "./files.ts";
+import type { PluginLogger } from "../contract/host/plugin.ts";
+import { ensurePrivateDir } from "./atomic-files.ts";
 
 /** Structured fields of a log line: ids, counts, durations, codes. Never prompts, contents or secrets. */
 export type LogFields = Record<string, string | number | boolean | undefined>;
@@ -18,7 +18,7 @@ interface Sink {
   write(level: Exclude<Level, "silent">, fields: Record<string, unknown>, message: string): void;
 }
 
-/** Opens the log file at the first line that is written, so that a quiet run never loads the log library. */
+/** Opens the log file at the first written line, so that a quiet run never loads the log library. */
 function fileSink(file: () => string, level: Level): Sink {
   let pino: PinoLogger | undefined;
   return {
@@ -52,7 +52,7 @@ function logger(sink: Sink, level: Level, bound: LogFields): Logger {
   };
 }
 
-/** A logger that appends JSON lines to `<home>/logs/pagurus.log`. A log that cannot be written is given up quietly. */
+/** A logger that appends JSON lines to `<home>/logs/pagurus.log`. Write errors disable it silently. */
 export function createFileLogger(home: string, level: Level = "info"): Logger {
   const folder = join(home, "logs");
   const sink = fileSink(() => {

@@ -1,13 +1,15 @@
-/** Long work in slices, between which timers, aborts and other turns of the process have their say. */
+/** Splits long work into slices, between which the event loop runs timers, aborts and other turns. */
 import { setImmediate } from "node:timers/promises";
 import { PagurusError } from "../contract/errors.ts";
 
-/** A slice ends at the first item behind this time. */
+/** Length of a slice: it ends at the first item after this time, ms. */
 const SLICE_MS = 5;
-/** Items that are sorted at once; longer lists are merged from such runs. */
+/** Items sorted at once; longer lists are merged from such runs. */
 const RUN = 1_024;
 
-/** The clock of one piece of work. Its methods throw `turn_aborted` at the end of a slice once the signal fired. */
+/**
+ * Slice timer of one piece of work. Its methods throw `turn_aborted` at the end of a slice once the signal has aborted.
+ */
 export class Pace {
   readonly #signal: AbortSignal | undefined;
   #until = performance.now() + SLICE_MS;
@@ -16,12 +18,12 @@ export class Pace {
     this.#signal = signal;
   }
 
-  /** The slice is over: `rest` is to be awaited. */
+  /** The slice is over: await `rest`. */
   get due(): boolean {
     return performance.now() >= this.#until;
   }
 
-  /** Throws `turn_aborted` once the signal fired. */
+  /** Throws `turn_aborted` once the signal has aborted. */
   check(): void {
     if (this.#signal?.aborted) {
       throw new PagurusError("turn_aborted", "The work was aborted.", { cause: this.#signal.reason });
@@ -73,7 +75,7 @@ export class Pace {
       merged.push(item);
       if (this.due) await this.rest();
     }
-    // Not by spread: a list may be longer than a call has room for arguments.
+    // Not by spread: a list may exceed the maximum number of arguments.
     return second.length === next ? merged : merged.concat(second.slice(next));
   }
 }

@@ -10,7 +10,7 @@ export function spawnGroup(
   return spawn(command, [...args], { ...options, detached: true });
 }
 
-/** Sends a signal to a child's whole group; a group that is gone already is fine. */
+/** Sends a signal to a child's whole group; ignored if the group has already ended. */
 export function killGroup(child: ChildProcess, signal: NodeJS.Signals = "SIGTERM"): void {
   if (child.pid === undefined) return;
   try {
@@ -21,8 +21,8 @@ export function killGroup(child: ChildProcess, signal: NodeJS.Signals = "SIGTERM
 }
 
 /**
- * When a process started, in clock ticks since boot, so that a reused pid is not taken for its former owner.
- * Undefined where the platform does not tell.
+ * Start time of a process, in clock ticks since boot, so that a reused pid is not mistaken for its former owner. Undefined
+ * where the platform has no such figure.
  */
 export function processStartTicks(pid: number): string | undefined {
   return processStat(pid)?.[19];
@@ -49,7 +49,7 @@ export function processIsAlive(pid: number): boolean {
   }
 }
 
-/** Ids of all processes; none where there is no `/proc` to tell. */
+/** Ids of all processes; none without `/proc`. */
 export function processIds(): number[] {
   try {
     return readdirSync("/proc")
@@ -60,7 +60,7 @@ export function processIds(): number[] {
   }
 }
 
-/** Dead processes stay in their group until their parent looks at them; where /proc tells, they do not count. */
+/** Zombies stay in their group until their parent reaps them; where /proc shows them, they do not count. */
 function onlyZombies(group: number): boolean {
   if (process.platform !== "linux") return false;
   const pids = processIds();
@@ -71,7 +71,7 @@ function onlyZombies(group: number): boolean {
   });
 }
 
-/** Whether a process of a child's group is left that does or holds anything. */
+/** Whether a live process of a child's group is left. */
 export function groupIsAlive({ pid }: ChildProcess): boolean {
   if (pid === undefined) return false;
   try {

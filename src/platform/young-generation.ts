@@ -1,13 +1,13 @@
-/** How much memory short-lived objects may take in a process that is Pagurus and nothing else. */
+/** Limits the memory of short-lived objects in a process that runs only Pagurus. */
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 
-/** Bytes; V8 begins with less, and a smaller one moves what dies soon to the old generation. */
+/** Bytes; V8 starts with less, and a smaller one promotes short-lived objects to the old generation. */
 const LEAST = 8 * 1024 * 1024;
 
 /**
- * Keeps the young generation as large as it is once the host is loaded (8 MB measured). By itself V8 doubles it under
- * load, up to 128 MB, and keeps them: half of what a host with 100,000 messages had resident. Not for a library: the
- * flag holds for the whole process.
+ * Keeps the young generation at its size once the host is loaded (8 MB measured). By default V8 doubles it under load, up to
+ * 128 MB, and keeps that: half of the resident memory of a host with 100,000 messages. Not for a library: the flag applies to
+ * the whole process.
  */
 export function keepYoungGenerationSmall(): void {
   const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space");

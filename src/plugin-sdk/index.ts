@@ -1,20 +1,26 @@
 /** `pagurus/plugin-sdk`: what the author of an engine, harness, memory, tool or hook needs. */
 export { ENGINE_CONTRACT, HARNESS_CONTRACT } from "../contract/version.ts";
 export { PagurusError, type ErrorCode } from "../contract/errors.ts";
-export { HOOK_RULES } from "../contract/hooks.ts";
-export { readSummary, renderSummary } from "../contract/summary.ts";
-export type * from "../contract/engine.ts";
-export type * from "../contract/engine-params.ts";
-export type * from "../contract/engine-compaction.ts";
-export type * from "../contract/runtime-context.ts";
-export type * from "../contract/runtimes.ts";
-export type * from "../contract/harness.ts";
-export type { HookContext, HookHandler, HookMap, HookName, SessionBeforeCompact } from "../contract/hooks.ts";
-export type * from "../contract/memory.ts";
+export { HOOK_RULES } from "../contract/host/hooks.ts";
+export { readSummary, renderSummary } from "../contract/engine/summary.ts";
+export type * from "../contract/engine/engine.ts";
+export type * from "../contract/engine/engine-params.ts";
+export type * from "../contract/engine/engine-compaction.ts";
+export type * from "../contract/engine/runtime-context.ts";
+export type * from "../contract/harness/runtimes.ts";
+export type * from "../contract/harness/harness.ts";
+export type {
+  HookContext,
+  HookHandler,
+  HookMap,
+  HookName,
+  SessionBeforeCompact,
+} from "../contract/host/hooks.ts";
+export type * from "../contract/engine/memory.ts";
 export type * from "../contract/message.ts";
-export type * from "../contract/plugin.ts";
-export type * from "../contract/tool.ts";
-export type * from "../contract/transcript.ts";
+export type * from "../contract/host/plugin.ts";
+export type * from "../contract/harness/tool.ts";
+export type * from "../contract/session/transcript.ts";
 export {
   buildActiveMemoryPromptSection,
   buildMemorySystemPromptAddition,

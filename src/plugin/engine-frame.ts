@@ -1,24 +1,24 @@
 /**
- * Where things of the host reach the helpers of `plugin-sdk` that an engine calls without naming the host:
- * `buildMemorySystemPromptAddition({availableTools})` does not say of which turn. The host runs each call of an
- * engine in a frame; the helpers read the frame of the call they were made in. This is the only such place.
+ * Passes host data to the `plugin-sdk` helpers that an engine calls without naming the host:
+ * `buildMemorySystemPromptAddition({availableTools})` does not name its turn. The host runs each engine call in a frame; the
+ * helpers read the frame of their call. The only such place.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { CompactParams, CompactResult } from "../contract/engine-compaction.ts";
-import type { CitationsMode } from "../contract/memory.ts";
+import type { CompactParams, CompactResult } from "../contract/engine/engine-compaction.ts";
+import type { CitationsMode } from "../contract/engine/memory.ts";
 
 export interface EngineFrame {
-  /** What the slot's memory said for this turn, with all of the turn's tools. */
+  /** The slot memory's section for this turn, with all of the turn's tools. */
   memorySections: readonly string[];
-  /** Runs the built-in compaction; absent where there is none to run. */
+  /** Runs the built-in compaction; absent where there is none. */
   delegateCompaction?: ((params: CompactParams) => Promise<CompactResult>) | undefined;
 }
 
-/** Name of the tool that asks the slot's memory. */
+/** Name of the tool that queries the slot's memory. */
 export const MEMORY_SEARCH = "memory_search";
 
-// On the process and not in this module: a plugin often brings its own copy of the package, whose helpers must
-// find the frame that the host's copy has opened.
+// Stored on the process instead of this module: a plugin often has its own copy of the package, whose helpers must find the
+// frame of the host's copy.
 const KEY = Symbol.for("pagurus.engine-frame/1");
 
 function storage(): AsyncLocalStorage<EngineFrame> {
@@ -26,23 +26,23 @@ function storage(): AsyncLocalStorage<EngineFrame> {
   return (holder[KEY] ??= new AsyncLocalStorage<EngineFrame>());
 }
 
-/** Runs `work` in a frame, with all that it awaits; frames nest, the inner one counts. */
+/** Runs `work` in a frame, with everything it awaits; of nested frames the inner one applies. */
 export function runInEngineFrame<T>(frame: EngineFrame, work: () => T): T {
   return storage().run(frame, work);
 }
 
-/** What `assemble` was given; the tools decide which lines apply. */
+/** Input of `assemble`; the tools decide which lines apply. */
 export interface MemoryPromptParams {
   /** Absent means none. */
   availableTools?: ReadonlySet<string> | undefined;
-  /** Accepted for engines that pass it on; the host asked the memory with the configured mode already. */
+  /** Accepted for engines that pass it on; the host has already queried the memory with the configured mode. */
   citationsMode?: CitationsMode | undefined;
 }
 
 /**
- * The active memory's lines for the system prompt of this turn, as the memory gave them; empty outside a turn and
- * where there is no memory. A line that speaks of `memory_search` is left out for a turn without that tool (a
- * section of several lines is quoted text and stays). Never throws.
+ * The active memory's lines for the system prompt of this turn, as the memory returned them; empty outside a turn and without a
+ * memory. A line about `memory_search` is left out for a turn without that tool (a section of several lines is quoted text and
+ * stays). Never throws.
  */
 export function buildActiveMemoryPromptSection(params: MemoryPromptParams = {}): string[] {
   const sections = storage().getStore()?.memorySections ?? [];
@@ -57,8 +57,8 @@ export function buildMemorySystemPromptAddition(params: MemoryPromptParams = {})
 }
 
 /**
- * Lets the host's built-in compaction do what an engine's `compact` was asked. Where the host cannot, the result
- * says so. Throws what the compaction throws.
+ * Delegates an engine's `compact` to the host's built-in compaction. Where the host cannot, the result has a reason. Throws the
+ * compaction's errors.
  */
 export async function delegateCompactionToRuntime(params: CompactParams): Promise<CompactResult> {
   const frame = storage().getStore();

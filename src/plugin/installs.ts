@@ -1,22 +1,22 @@
-/** `<home>/plugins/installs.json`: which plugins are installed, from where, and what exactly. */
+/** `<home>/plugins/installs.json`: the installed plugins, their sources and exact versions. */
 import { readFileSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
-import { writeFileAtomic } from "../platform/files.ts";
+import { writeFileAtomic } from "../platform/atomic-files.ts";
 import { isPluginId } from "./manifest.ts";
 import { isInside } from "./safe-path.ts";
 
 export interface InstallRecord {
   id: string;
   source: "npm" | "tarball" | "folder";
-  /** What an update installs again: the npm spec, or an absolute path. */
+  /** Source for updates: the npm spec, or an absolute path. */
   spec: string;
   /** Name and version of the package. */
   package: string;
   version: string;
-  /** Of the package's tarball: `sha512-…`, as npm writes it. */
+  /** Of the package's tarball: `sha512-…`, in npm's format. */
   integrity: string;
-  /** Folder of this installation, from `<home>/plugins` on. */
+  /** Folder of this installation, relative to `<home>/plugins`. */
   folder: string;
   /** Whether install scripts were allowed to run. */
   scripts: boolean;
@@ -42,7 +42,7 @@ export function packageFolder(home: string, record: InstallRecord): string {
   return join(installFolder(home, record), "node_modules", record.package);
 }
 
-/** The installed plugins in the order of their ids; none where the file is missing. Throws `plugin_install_failed`. */
+/** The installed plugins, ordered by id; none where the file is missing. Throws `plugin_install_failed`. */
 export function readInstalls(home: string): InstallRecord[] {
   const file = installsFile(home);
   let text: string;
@@ -54,7 +54,8 @@ export function readInstalls(home: string): InstallRecord[] {
   }
   try {
     const { plugins } = JSON.parse(text) as { plugins?: unknown };
-    if (typeof plugins !== "object" || plugins === null) throw new Error("no list of plugins");
+    if (typeof plugins !== "object" || plugins === null)
+      throw new PagurusError("plugin_install_failed", "no list of plugins");
     const records = Object.entries(plugins).map(([id, value]) => checkedRecord(home, id, value));
     return records.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   } catch (error) {
@@ -62,7 +63,7 @@ export function readInstalls(home: string): InstallRecord[] {
   }
 }
 
-/** Replaces the file as a whole. This is the moment at which an installation counts. */
+/** Replaces the file as a whole. From this moment an installation counts. */
 export function writeInstalls(home: string, records: readonly InstallRecord[]): void {
   const plugins = Object.fromEntries(records.map(({ id, ...rest }) => [id, rest]));
   writeFileAtomic(installsFile(home), `${JSON.stringify({ version: 1, plugins }, null, 2)}\n`);
@@ -76,13 +77,19 @@ function checkedRecord(home: string, id: string, value: unknown): InstallRecord 
   const texts = TEXTS.every((key) => typeof fields[key] === "string" && fields[key] !== "");
   const known = source === "npm" || source === "tarball" || source === "folder";
   if (!isPluginId(id) || !texts || !known || typeof scripts !== "boolean")
-    throw new Error(`the entry of ${JSON.stringify(id.slice(0, 80))} is not whole`);
+    throw new PagurusError(
+      "plugin_install_failed",
+      `the entry of ${JSON.stringify(id.slice(0, 80))} is not complete`,
+    );
   const record = fields as InstallRecord;
   const root = resolve(pluginsFolder(home));
   const places = [record.folder, record.package].every((path) => !isAbsolute(path));
   const folder = installFolder(home, record);
   if (!places || folder === root || !isInside(root, folder) || !isInside(folder, packageFolder(home, record)))
-    throw new Error(`the entry of ${JSON.stringify(id)} names a folder elsewhere`);
+    throw new PagurusError(
+      "plugin_install_failed",
+      `the entry of ${JSON.stringify(id)} names a folder elsewhere`,
+    );
   return record;
 }
 

@@ -1,11 +1,11 @@
 /**
- * Watches the objects that all code of the process shares while a plugin is imported and registers. What a plugin
- * writes there would change every other part of the host; it is undone and the plugin refused. What it does later
- * is not watched: plugins are trusted code. Plugins are loaded one after another, so that a change has one author.
+ * Guards the globals that all code of the process shares while a plugin is imported and registers. A change there would affect
+ * every other part of the host; it is undone and the plugin refused. Later changes are not detected: plugins are trusted code.
+ * Plugins are loaded one after another, so that a change has one author.
  */
 import { PagurusError } from "../contract/errors.ts";
 
-/** Prototypes that plugins have no business with; what polyfills and loggers are known to extend is not among them. */
+/** Prototypes that plugins must not change; those that polyfills and loggers extend are left out. */
 const WATCHED: readonly (readonly [name: string, object: object])[] = [
   ["Object.prototype", Object.prototype],
   ["Array.prototype", Array.prototype],
@@ -15,8 +15,8 @@ const WATCHED: readonly (readonly [name: string, object: object])[] = [
 type Properties = ReadonlyMap<PropertyKey, PropertyDescriptor>;
 
 /**
- * Runs `work` and undoes what it changed in the watched objects. Throws `plugin_invalid` naming the plugin and the
- * property when there was a change, else what `work` throws.
+ * Runs `work` and undoes its changes of the watched objects. Throws `plugin_invalid` naming the plugin and the property when
+ * there was a change, else the error of `work`.
  */
 export async function withIntactIntrinsics<T>(plugin: string, work: () => Promise<T>): Promise<T> {
   const before = WATCHED.map(([, object]) => propertiesOf(object));
@@ -26,7 +26,7 @@ export async function withIntactIntrinsics<T>(plugin: string, work: () => Promis
   } catch (error) {
     outcome = { error };
   }
-  // No method of the watched objects until they are as they were: any of them may be the plugin's.
+  // No method of the watched objects is called until they are restored: any may be the plugin's.
   const changes: Change[] = [];
   for (let index = 0; index < WATCHED.length; index += 1) {
     const watched = WATCHED[index];
@@ -49,7 +49,7 @@ function propertiesOf(object: object): Properties {
 }
 
 interface Change {
-  /** As code would name it. */
+  /** Name of the property in code. */
   property: string;
   undone: boolean;
 }
@@ -62,20 +62,20 @@ function restore(name: string, object: object, before: Properties, changes: Chan
       changes.length,
       bare({ value: change, writable: true, enumerable: true, configurable: true }),
     );
-  const mend = (key: PropertyKey): void => {
+  const restoreKey = (key: PropertyKey): void => {
     const old = before.get(key);
     if (sameProperty(old, now.get(key))) return;
     const undone = old ? Reflect.defineProperty(object, key, bare(old)) : Reflect.deleteProperty(object, key);
     note({ property: `${name}${member(key)}`, undone });
   };
-  before.forEach((_, key) => mend(key));
+  before.forEach((_, key) => restoreKey(key));
   now.forEach((_, key) => {
-    if (!before.has(key)) mend(key);
+    if (!before.has(key)) restoreKey(key);
   });
   if (!Reflect.isExtensible(object)) note({ property: name, undone: false });
 }
 
-/** Without a prototype, so that a property named `get` or `value` put on Object.prototype is not taken for one of it. */
+/** Without a prototype, so that a property named `get` or `value` on Object.prototype is not mistaken for one of it. */
 function bare(descriptor: PropertyDescriptor): PropertyDescriptor {
   return Object.assign(Object.create(null) as object, descriptor);
 }
@@ -112,6 +112,12 @@ function changed(plugin: string, changes: readonly Change[]): PagurusError {
   return new PagurusError(
     "plugin_invalid",
     `The plugin ${plugin} changed ${first?.property ?? "a shared object"}${more}, which all code shares; ${end}.`,
-    { details: { plugin, changed: changes.map(({ property }) => property) } },
+    {
+      details: {
+        plugin,
+        changed: changes.map(({ property }) => property),
+        undone: stays.length === 0,
+      },
+    },
   );
 }

@@ -1,15 +1,15 @@
-/** Which plugins there are to load: the installed ones and those of `plugins.load.paths`, and which are switched on. */
+/** Lists the plugins to load: the installed ones and those of `plugins.load.paths`, and whether each is enabled. */
 import { existsSync } from "node:fs";
 import { PagurusError } from "../contract/errors.ts";
-import { expandPath } from "../config/paths.ts";
-import type { PagurusConfig } from "../config/types.ts";
-import { fallbackPluginId, findPluginEntry, type PluginEntry } from "./entry.ts";
+import { expandPath } from "../config/config-paths.ts";
+import type { PagurusConfig } from "../config/config-types.ts";
+import { fallbackPluginId, findPluginEntry, type PluginEntry } from "./plugin-entry.ts";
 import { installsFile, packageFolder, readInstalls, type InstallRecord } from "./installs.ts";
 
-/** Where a plugin comes from: `pagurus plugins install`, or a path in the configuration. */
+/** Origin of a plugin: `pagurus plugins install`, or a path in the configuration. */
 export type PluginOrigin = "installed" | "linked";
 
-/** Whether a plugin is loaded, and what keeps it from being. */
+/** Whether a plugin is loaded, or what prevents it. */
 export type PluginState = "enabled" | "disabled" | "denied" | "not allowed";
 
 export interface ListedPlugin {
@@ -20,7 +20,7 @@ export interface ListedPlugin {
   record?: InstallRecord;
 }
 
-/** A listed plugin that was looked at: its entry, or why that cannot be read. */
+/** A listed plugin with its entry, or the reason why that cannot be read. */
 export interface ReadPlugin extends ListedPlugin {
   id: string;
   entry?: PluginEntry;
@@ -28,8 +28,8 @@ export interface ReadPlugin extends ListedPlugin {
 }
 
 /**
- * Reads the entry of one of the plugins listed. A link that cannot be read has the name of its folder or file for an
- * id, or its path where another one has that name: what switches it off must switch nothing else off. Never throws.
+ * Reads the entry of a listed plugin. The id of an unreadable link is the name of its folder or file, or its path if that name
+ * is taken: disabling it must not disable another. Never throws.
  */
 export function readListed(plugin: ListedPlugin, all: readonly ListedPlugin[]): ReadPlugin {
   const { record, path } = plugin;
@@ -52,7 +52,7 @@ function nameOf({ record, path }: ListedPlugin): string {
   }
 }
 
-/** In the order of loading: installed ones by id, then the paths. Throws `plugin_install_failed` for a broken list. */
+/** In loading order: installed ones by id, then the paths. Throws `plugin_install_failed` for a broken list. */
 export function listPlugins(config: PagurusConfig, home: string): ListedPlugin[] {
   const installed = readInstalls(home).map((record): ListedPlugin => ({
     path: packageFolder(home, record),
@@ -62,7 +62,7 @@ export function listPlugins(config: PagurusConfig, home: string): ListedPlugin[]
   return [...installed, ...linkedPlugins(config, home)];
 }
 
-/** Whether there is anything to load or to fail over: a host without plugins loads nothing of what loads them. */
+/** Whether any plugin is to be loaded: a host without plugins does not load the plugin loader. */
 export function hasPlugins(config: PagurusConfig, home: string): boolean {
   return (config.plugins?.load?.paths ?? []).length > 0 || existsSync(installsFile(home));
 }
@@ -74,8 +74,8 @@ export function linkedPlugins(config: PagurusConfig, home: string): ListedPlugin
 }
 
 /**
- * Whether a plugin is loaded. What the user installed waits for `enabled: true`; what they wrote into the paths is
- * meant to be loaded. `deny` wins over all, then `allow`.
+ * Whether a plugin is loaded. Installed ones need `enabled: true`; those in the paths are enabled by default. `deny` overrides
+ * all, then `allow`.
  */
 export function pluginState(config: PagurusConfig, id: string, origin: PluginOrigin): PluginState {
   const { allow, deny } = config.plugins ?? {};
@@ -85,7 +85,7 @@ export function pluginState(config: PagurusConfig, id: string, origin: PluginOri
   return enabled ? "enabled" : "disabled";
 }
 
-/** The state of one that was looked at. `allow` says nothing of a link that cannot be read: its id is not known. */
+/** The state of a plugin that was read. `allow` does not apply to an unreadable link: its id is unknown. */
 export function stateOf(config: PagurusConfig, { id, origin, record, entry }: ReadPlugin): PluginState {
   if (entry ?? record) return pluginState(config, id, origin);
   if (config.plugins?.deny?.includes(id)) return "denied";
@@ -96,17 +96,17 @@ export function stateOf(config: PagurusConfig, { id, origin, record, entry }: Re
 export function entryOf(
   config: PagurusConfig,
   id: string,
-): { enabled?: boolean; config?: unknown } | undefined {
+): { enabled?: boolean; required?: boolean; config?: unknown } | undefined {
   const entries = config.plugins?.entries;
   return entries && Object.hasOwn(entries, id) ? entries[id] : undefined;
 }
 
-/** What the manifest says must be what was installed: nobody's settings go to another plugin. Throws `plugin_invalid`. */
+/** The manifest's id must be the installed one, so that settings never go to another plugin. Throws `plugin_invalid`. */
 export function assertSameId(record: InstallRecord | undefined, id: string): void {
   if (!record || record.id === id) return;
   throw new PagurusError(
     "plugin_invalid",
-    `The plugin ${record.id} calls itself ${JSON.stringify(id)} now; install it again.`,
+    `The plugin ${record.id} now has the id ${JSON.stringify(id)}; install it again.`,
     { details: { plugin: record.id, id } },
   );
 }

@@ -1,20 +1,20 @@
 /**
- * What a plugin says of itself without being run: `pagurus.plugin.json` or `openclaw.plugin.json`, and the fields of
- * its package.json. Written by others, so that nothing of it is taken unchecked.
+ * Reads a plugin's description without running it: `pagurus.plugin.json` or `openclaw.plugin.json`, and fields of its
+ * package.json. Untrusted input: everything is checked.
  */
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join } from "node:path";
 import type * as zod from "zod";
-import { tellIssues } from "../config/check.ts";
-import { isRecord, recordOf } from "../config/record.ts";
+import { addIssues } from "../config/config-problems.ts";
 import { PagurusError } from "../contract/errors.ts";
 import { fileInside } from "./safe-path.ts";
+import { filledString, isRecord, listOf, recordOf } from "../data/record-fields.ts";
 
-/** JSON Schema as it was written. */
+/** JSON Schema as written. */
 type JsonSchema = Record<string, unknown> | boolean;
 
-/** Ranges of versions, as npm writes them. */
+/** Version ranges, in npm's syntax. */
 export interface PluginNeeds {
   /** `peerDependencies.pagurus`, else `engines.pagurus`. */
   pagurus?: string;
@@ -27,16 +27,18 @@ export interface PluginManifest {
   name?: string;
   version?: string;
   description?: string;
-  /** As declared: `context-engine`, `memory`, `harness`, or what other hosts know besides. */
+  /** As declared: `context-engine`, `memory`, `harness`, or kinds of other hosts. */
   kinds: readonly string[];
   /** JSON Schema of `plugins.entries.<id>.config`. */
   configSchema?: JsonSchema;
-  /** Whether it says of itself that it is a plugin, rather than being taken for one. */
+  /** Whether it declares itself a plugin, rather than being assumed to be one. */
   declared: boolean;
-  /** Modules that it names, best first. */
+  /** Candidate modules, best first. */
   modules: readonly string[];
-  /** Versions that its package.json asks for. */
+  /** Version ranges of its package.json. */
   needs: PluginNeeds;
+  /** Aliases of its commands (`commandAliases`), by the command's name. */
+  commandAliases: Readonly<Record<string, readonly string[]>>;
   /** One sentence each; they never refuse a plugin. */
   warnings: readonly string[];
 }
@@ -47,24 +49,24 @@ type Zod = typeof zod;
 /** A name, with or without the scope of a package. */
 const PLUGIN_ID = /^(?:@[A-Za-z0-9][\w.-]{0,63}\/)?[A-Za-z0-9][\w.-]{0,127}$/;
 const FILES = ["pagurus.plugin.json", "openclaw.plugin.json"];
-/** Keys of package.json that hold the same, ours first. */
+/** Equivalent keys of package.json, ours first. */
 const PACKAGE_KEYS = ["pagurus", "openclaw"];
-/** Larger ones are no manifests. */
+/** Maximum size of a manifest. */
 const MAX_BYTES = 1_000_000;
 const KINDS = new Set(["context-engine", "memory", "harness"]);
-/** What manifests hold for other hosts, their settings pages and shops; of no use here and no mistake. */
+/** Manifest keys for other hosts, their settings pages and shops; unused here and not a mistake. */
 const FOREIGN_KEYS = new Set(
   "$schema activation author backupResources categories channels cliCommands commandAliases config configGroups contracts doctorContract enabledByDefault homepage keywords legacyPluginIds license mcpServers providers repository setup skills slots uiHints".split(
     " ",
   ),
 );
 
-/** Whether a text can be a plugin's id. Names that every object has are none: they would be found in any table. */
+/** Whether a text can be a plugin's id. Excludes names that every object inherits, since any table would contain them. */
 export function isPluginId(id: string): boolean {
   return PLUGIN_ID.test(id) && !(id in {});
 }
 
-/** Reads the manifest of a folder; without one, what package.json and the folder's name say. Throws `plugin_invalid`. */
+/** Reads the manifest of a folder; without one, package.json and the folder's name are used. Throws `plugin_invalid`. */
 export function readPluginManifest(folder: string): PluginManifest {
   const pkg = readJson(folder, "package.json") ?? {};
   const named = FILES.find((name) => lstatSync(join(folder, name), { throwIfNoEntry: false }));
@@ -84,22 +86,43 @@ export function readPluginManifest(folder: string): PluginManifest {
     declared: source !== undefined || PACKAGE_KEYS.some((name) => Object.hasOwn(pkg, name)),
     modules: namedModules(pkg, checked.entry),
     needs: needsOf(pkg),
+    commandAliases: aliasesOf(fields["commandAliases"]),
     warnings,
     ...(name !== undefined && { name }),
-    ...valueOf("version", version ?? textOf(pkg["version"])),
-    ...valueOf("description", description ?? textOf(pkg["description"])),
+    ...valueOf("version", version ?? filledString(pkg["version"])),
+    ...valueOf("description", description ?? filledString(pkg["description"])),
     ...(configSchema !== undefined && { configSchema }),
   };
 }
 
 function needsOf(pkg: Fields): PluginNeeds {
   const engines = recordOf(pkg["engines"]);
-  const pagurus = textOf(recordOf(pkg["peerDependencies"])["pagurus"]) ?? textOf(engines["pagurus"]);
-  return { ...valueOf("pagurus", pagurus), ...valueOf("node", textOf(engines["node"])) };
+  const pagurus =
+    filledString(recordOf(pkg["peerDependencies"])["pagurus"]) ?? filledString(engines["pagurus"]);
+  return { ...valueOf("pagurus", pagurus), ...valueOf("node", filledString(engines["node"])) };
+}
+
+/**
+ * Parses `{alias: command}`, `{command: [alias]}` or a list of `{name, command}`. OpenClaw aliases of its command line
+ * (`cliCommand`) have no counterpart here.
+ */
+function aliasesOf(given: unknown): Record<string, string[]> {
+  const pairs: [command: string, alias: string][] = [];
+  for (const [key, value] of Object.entries(recordOf(given))) {
+    if (typeof value === "string") pairs.push([value, key]);
+    else for (const alias of listOf(value)) if (typeof alias === "string") pairs.push([key, alias]);
+  }
+  for (const each of listOf(given)) {
+    const { name, alias, command } = recordOf(each);
+    const further = filledString(alias) ?? filledString(name);
+    if (further !== undefined && typeof command === "string") pairs.push([command, further]);
+  }
+  const grouped = Map.groupBy(pairs, ([command]) => command.replace(/^\//, ""));
+  return Object.fromEntries([...grouped].map(([command, all]) => [command, all.map(([, alias]) => alias)]));
 }
 
 function packageId(pkg: Fields): string | undefined {
-  const name = textOf(pkg["name"]);
+  const name = filledString(pkg["name"]);
   return name !== undefined && isPluginId(name) ? name : undefined;
 }
 
@@ -122,15 +145,15 @@ function manifestSchema(z: Zod) {
 
 type Checked = zod.infer<ReturnType<typeof manifestSchema>>;
 
-/** The fields that are right. One that is wrong is left out with a warning; a wrong id refuses the plugin. */
+/** The valid fields. An invalid one is dropped with a warning; an invalid id refuses the plugin. */
 function checkFields(file: string, fields: Fields, warnings: string[]): Checked {
-  // Loaded where there is a manifest: it takes 70 ms.
+  // Loaded only for a manifest: it takes 70 ms.
   const z = createRequire(import.meta.url)("zod") as Zod;
   const schema = manifestSchema(z);
   const own = Object.fromEntries(Object.entries(fields).filter(([key]) => key in schema.shape));
   const first = schema.safeParse(own, { reportInput: false });
   const wrong = new Set(first.error?.issues.map((issue) => String(issue.path[0])));
-  const problems = tellIssues(own, first.error?.issues ?? [], []).problems;
+  const problems = addIssues(own, first.error?.issues ?? [], []).problems;
   if (wrong.has("id"))
     throw invalid(file, problems.find((problem) => problem.startsWith("id")) ?? "id must be a string");
   for (const problem of problems) warnings.push(problem.replace(/\.$/, "; it is not used."));
@@ -153,21 +176,21 @@ function warnUnknown(file: string, fields: Fields, warnings: string[]): void {
   }
 }
 
-/** What a package names as its plugin module, best first: the hosts' keys, the manifest, the package's own entry. */
+/** Plugin modules that a package names, best first: the hosts' keys, the manifest, the package's own entry. */
 function namedModules(pkg: Fields, entry: string | undefined): string[] {
   const lists = PACKAGE_KEYS.map((key) => recordOf(pkg[key])).flatMap((host) => [
     ...listOf(host["runtimeExtensions"]),
     ...listOf(host["extensions"]),
   ]);
-  return [...lists, entry, exportTarget(pkg["exports"], 0), textOf(pkg["main"])].filter(
+  return [...lists, entry, exportTarget(pkg["exports"], 0), filledString(pkg["main"])].filter(
     (name) => typeof name === "string",
   );
 }
 
-/** Conditions may lie in each other, a hostile package has no end of them. */
+/** Maximum nesting of conditions, since a hostile package may nest them endlessly. */
 const MAX_CONDITIONS = 10;
 
-/** The target of `.` in an exports map, by the conditions that a plain import takes. */
+/** The target of `.` in an exports map, by the conditions of a plain import. */
 function exportTarget(exports: unknown, depth: number): string | undefined {
   if (typeof exports === "string") return exports;
   if (depth > MAX_CONDITIONS) return undefined;
@@ -182,7 +205,7 @@ function exportTarget(exports: unknown, depth: number): string | undefined {
   return undefined;
 }
 
-/** An object, read from a file of the folder; undefined where there is none. Throws `plugin_invalid`. */
+/** An object from a file of the folder; undefined where there is none. Throws `plugin_invalid`. */
 function readJson(folder: string, name: string): Fields | undefined {
   const file = join(folder, name);
   if (!lstatSync(file, { throwIfNoEntry: false })) return undefined;
@@ -208,14 +231,6 @@ function readText(file: string): string {
     throw invalid(file, `it cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`);
   }
   throw invalid(file, `it is larger than ${MAX_BYTES} bytes`);
-}
-
-function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 function invalid(file: string, what: string): PagurusError {

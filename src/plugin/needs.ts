@@ -1,4 +1,4 @@
-/** Whether a plugin was written for this host: what its package.json asks for, told before anything of it runs. */
+/** Checks whether a plugin was written for this host, by its package.json, before any of its code runs. */
 import { createRequire } from "node:module";
 import type * as semver from "semver";
 import { PagurusError } from "../contract/errors.ts";
@@ -6,19 +6,23 @@ import type { PluginManifest } from "./manifest.ts";
 
 const require = createRequire(import.meta.url);
 
-/** One sentence for each range that does not fit or cannot be read; those of `pagurus` are refusals. */
+/** Version of this package. */
+export function hostVersion(): string {
+  return (require("../../package.json") as { version: string }).version;
+}
+
+/** One sentence for each range that does not fit or cannot be parsed; those of `pagurus` are refusals. */
 export function unmetNeeds({ id, needs }: PluginManifest): { problems: string[]; warnings: string[] } {
   const found: { problems: string[]; warnings: string[] } = { problems: [], warnings: [] };
   if (needs.pagurus !== undefined) {
-    const { version } = require("../../package.json") as { version: string };
-    const said = verdict(id, "Pagurus", needs.pagurus, version);
-    if (said?.unmet === true) found.problems.push(said.text);
-    else if (said) found.warnings.push(said.text);
+    const result = verdict(id, "Pagurus", needs.pagurus, hostVersion());
+    if (result?.unmet === true) found.problems.push(result.text);
+    else if (result) found.warnings.push(result.text);
   }
   if (needs.node !== undefined) {
-    // As npm has it: a plugin that was not tried with this Node.js may well work with it.
-    const said = verdict(id, "Node.js", needs.node, process.versions.node);
-    if (said) found.warnings.push(said.text);
+    // A warning as in npm: a plugin that was not tested with this Node.js may still work.
+    const result = verdict(id, "Node.js", needs.node, process.versions.node);
+    if (result) found.warnings.push(result.text);
   }
   return found;
 }
@@ -33,7 +37,7 @@ function verdict(
   const shown = JSON.stringify(range.slice(0, 80));
   if (validRange(range) === null)
     return {
-      text: `The plugin ${id} asks for ${what} ${shown}, which is no range of versions.`,
+      text: `The plugin ${id} requires ${what} ${shown}, which is not a version range.`,
       unmet: false,
     };
   if (satisfies(version, range, { includePrerelease: true })) return undefined;

@@ -1,13 +1,23 @@
-/** One plugin's registration: the api it is handed, and what it has registered through it so far. */
-import type { ContextEngineFactory } from "../contract/engine.ts";
+/** One plugin's registration: the api passed to it, and its registrations so far. */
+import type { ContextEngineFactory } from "../contract/engine/engine.ts";
 import { PagurusError } from "../contract/errors.ts";
-import type { AgentHarness } from "../contract/harness.ts";
-import { HOOK_RULES, type HookHandler, type HookName } from "../contract/hooks.ts";
-import type { MemoryFactory } from "../contract/memory.ts";
+import type { AgentHarness } from "../contract/harness/harness.ts";
+import { HOOK_RULES, type HookHandler, type HookName } from "../contract/host/hooks.ts";
+import type { MemoryFactory } from "../contract/engine/memory.ts";
 import type { LlmComplete } from "../contract/model.ts";
-import type { PluginApi, PluginCommand, PluginLogger, PluginTool } from "../contract/plugin.ts";
+import type {
+  PluginApi,
+  PluginCli,
+  PluginCommand,
+  PluginLogger,
+  PluginTool,
+} from "../contract/host/plugin.ts";
 import { HARNESS_CONTRACT } from "../contract/version.ts";
-import { expandPath } from "../config/paths.ts";
+import { fromContract1, HARNESS_CONTRACT_1 } from "./compat/harness-contract-1.ts";
+import { isBundledTool } from "../config/bundled.ts";
+import { expandPath } from "../config/config-paths.ts";
+import { isIdleGate } from "./compat/hook-names.ts";
+import { asPlugin } from "./containment.ts";
 
 export type Kind = "engine" | "harness" | "memory" | "tool" | "command";
 
@@ -20,8 +30,19 @@ export interface Staged {
   tools: PluginTool[];
   commands: PluginCommand[];
   hooks: { name: HookName; handler: HookHandler<HookName> }[];
-  /** Hooks that it watches and that do not exist. */
-  unheard: string[];
+  clis: PluginCli[];
+  /** Registrations that nothing here uses. */
+  notUsed: string[];
+  /** Those of them that could have blocked something. */
+  idleGates: string[];
+}
+
+/** Extra functions of a registration for the host's own code. */
+export interface RegistrationHost {
+  /** Records a registration or later request that nothing here uses. */
+  notUsed(what: string, idleGate?: boolean): void;
+  /** Records an unhandled error of the plugin's code. */
+  noteError(error: unknown): void;
 }
 
 export interface RegistrationOptions {
@@ -31,7 +52,7 @@ export interface RegistrationOptions {
   logger: PluginLogger;
   llmComplete: LlmComplete;
   baseDir: string;
-  /** Id of the plugin that has taken a name; undefined while it is free. */
+  /** Id of the plugin that owns a name; undefined while it is free. */
   ownerOf(kind: Kind, name: string): string | undefined;
 }
 
@@ -45,12 +66,17 @@ export function takenError(kind: Kind, name: string, owner: string, plugin: stri
   );
 }
 
-/** Names that model providers take for tools. */
-const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
-const COMMAND_NAME = /^[a-z][a-z0-9-]{0,63}$/;
+/** Maximum number of records per plugin. */
+const MOST_NOT_USED = 200;
 
-function nothing(): Staged {
-  return {
+/** Tool names that model providers accept. */
+const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+const COMMAND_NAME = /^(?=.{1,64}$)[a-z][a-z0-9_-]*(?::[a-z0-9_-]+)*$/;
+
+export class Registration {
+  readonly api: PluginApi;
+  readonly #options: RegistrationOptions;
+  readonly #staged: Staged = {
     names: [],
     engines: [],
     harnesses: [],
@@ -58,14 +84,10 @@ function nothing(): Staged {
     tools: [],
     commands: [],
     hooks: [],
-    unheard: [],
+    clis: [],
+    notUsed: [],
+    idleGates: [],
   };
-}
-
-export class Registration {
-  readonly api: PluginApi;
-  readonly #options: RegistrationOptions;
-  readonly #staged: Staged = nothing();
   #open = true;
 
   constructor(options: RegistrationOptions) {
@@ -77,50 +99,68 @@ export class Registration {
       pluginConfig,
       logger,
       resolvePath: (path) => expandPath(path, baseDir),
-      registerContextEngine: (name, factory) => this.#engine(name, factory),
-      registerAgentHarness: (harness) => this.#harness(harness),
-      registerMemory: (name, factory) => this.#memory(name, factory),
-      registerTool: (tool) => this.#tool(tool),
-      registerCommand: (command) => this.#command(command),
-      on: (hook, handler) => this.#hook(hook, handler),
+      registerContextEngine: this.#engine,
+      registerAgentHarness: this.#harness,
+      registerMemory: this.#memory,
+      registerTool: this.#tool,
+      registerCommand: this.#command,
+      registerCli: this.#cli,
+      on: this.#hook,
       runtime: { llm: { complete: llmComplete } },
     };
   }
 
-  /** Ends the registration; the plugin cannot register anything from now on. */
+  /** Records a registration or later request that nothing here uses; the rest of the plugin works. */
+  notUsed(what: string, idleGate = false): void {
+    const { notUsed, idleGates } = this.#staged;
+    if (notUsed.includes(what) || notUsed.length >= MOST_NOT_USED) return;
+    notUsed.push(what);
+    if (idleGate) idleGates.push(what);
+    this.#options.logger.info("A plugin registered something that is not used here.", { what });
+  }
+
+  /** Ends the registration; later registrations throw. */
   close(): Staged {
     this.#open = false;
     return this.#staged;
   }
 
-  #engine(name: string, factory: ContextEngineFactory): void {
+  readonly #engine = (name: string, factory: ContextEngineFactory): void => {
     this.#take("engine", name);
     this.#mustBeFunction(factory, `the factory of the engine ${name}`);
     this.#staged.engines.push([name, factory]);
-  }
+  };
 
-  #memory(name: string, factory: MemoryFactory): void {
+  readonly #memory = (name: string, factory: MemoryFactory): void => {
     this.#take("memory", name);
     this.#mustBeFunction(factory, `the factory of the memory ${name}`);
     this.#staged.memories.push([name, factory]);
-  }
+  };
 
-  #harness(harness: AgentHarness): void {
-    if (harness.contract !== HARNESS_CONTRACT) {
+  readonly #harness = (harness: AgentHarness): void => {
+    if (harness.contract === HARNESS_CONTRACT_1) {
+      this.#mustBeFunction(
+        (harness as { runTurn?: unknown }).runTurn,
+        `runTurn of the harness ${harness.id}`,
+      );
+      fromContract1(harness);
+    } else if (harness.contract !== HARNESS_CONTRACT) {
       throw new PagurusError(
         "engine_contract",
         `The harness ${harness.id} was written for the contract ${JSON.stringify(harness.contract)}; this is ${HARNESS_CONTRACT}, so install a version made for it.`,
         { details: { id: harness.id, contract: harness.contract } },
       );
     }
-    this.#mustBeFunction(harness.runTurn, `runTurn of the harness ${harness.id}`);
+    this.#mustBeFunction(harness.start, `start of the harness ${harness.id}`);
     this.#mustBeFunction(harness.supports, `supports of the harness ${harness.id}`);
     this.#take("harness", harness.id);
     for (const alias of harness.aliases ?? []) this.#take("harness", alias);
+    // Harnesses of earlier versions name the seam of a host-built model call `native`.
+    if ((harness.seam as string) === "native") Object.defineProperty(harness, "seam", { value: "embedded" });
     this.#staged.harnesses.push(harness);
-  }
+  };
 
-  #tool(tool: PluginTool): void {
+  readonly #tool = (tool: PluginTool): void => {
     if (typeof tool.name !== "string" || !TOOL_NAME.test(tool.name)) {
       throw new PagurusError(
         "engine_contract",
@@ -128,36 +168,67 @@ export class Registration {
       );
     }
     this.#mustBeFunction(tool.execute, `execute of the tool ${tool.name}`);
+    if (isBundledTool(tool.name) && this.#options.id !== "pagurus")
+      throw takenError("tool", tool.name, "pagurus", this.#options.id);
     this.#take("tool", tool.name);
-    this.#staged.tools.push(tool);
-  }
+    const { id } = this.#options;
+    const execute: PluginTool["execute"] = (params, context) =>
+      asPlugin(id, () => tool.execute(params, context));
+    const { name, description, parameters } = tool;
+    this.#staged.tools.push({ ...tool, name, description, parameters, execute });
+  };
 
-  #command(command: PluginCommand): void {
+  readonly #command = (command: PluginCommand): void => {
     if (typeof command.name !== "string" || !COMMAND_NAME.test(command.name)) {
       throw new PagurusError(
         "engine_contract",
-        `The command name ${JSON.stringify(command.name)} is not valid; use lower case letters, digits and "-".`,
+        `The command name ${JSON.stringify(command.name)} is not valid; use lower case letters, digits, "-" and "_", with ":" between parts.`,
       );
     }
     this.#mustBeFunction(command.run, `run of the command ${command.name}`);
     this.#take("command", command.name);
-    this.#staged.commands.push(command);
+    const aliases = this.#aliases(command);
+    const { id } = this.#options;
+    const { name, usage, summary } = command;
+    const run: PluginCommand["run"] = (args, context) => asPlugin(id, () => command.run(args, context));
+    this.#staged.commands.push({ name, usage, summary, run, ...(aliases.length > 0 && { aliases }) });
+  };
+
+  /** An alias that is invalid or taken is skipped: the command has its own name. */
+  #aliases({ name, aliases = [] }: PluginCommand): string[] {
+    return aliases.filter((alias) => {
+      const free = this.#options.ownerOf("command", alias) === undefined;
+      const twice = this.#staged.names.some((taken) => taken.kind === "command" && taken.name === alias);
+      if (twice || alias === name) return false;
+      if (!COMMAND_NAME.test(alias) || !free) {
+        this.notUsed(`command alias /${alias}`);
+        return false;
+      }
+      this.#take("command", alias);
+      return true;
+    });
   }
 
-  #hook<K extends HookName>(name: K, handler: HookHandler<K>): void {
+  readonly #cli = (register: PluginCli): void => {
+    this.#mustBeOpen();
+    this.#mustBeFunction(register, "its command line");
+    const { id } = this.#options;
+    this.#staged.clis.push((context) => asPlugin(id, () => register(context)));
+  };
+
+  readonly #hook = <K extends HookName>(name: K, handler: HookHandler<K>): void => {
     this.#mustBeOpen();
     if (!Object.hasOwn(HOOK_RULES, name)) {
-      // Plugins written for other hosts watch more than there is here; the rest of such a plugin works.
-      this.#options.logger.warn("A plugin watches a hook that does not exist; its handler never runs.", {
-        hook: String(name),
-      });
-      if (!this.#staged.unheard.includes(String(name))) this.#staged.unheard.push(String(name));
+      // Plugins written for other hosts register further hooks; the rest of such a plugin works.
+      this.notUsed(`hook ${String(name)}`, isIdleGate(String(name)));
       return;
     }
     this.#mustBeFunction(handler, `the handler of the hook ${name}`);
-    // The registry hands a handler back under the name it was stored with.
-    this.#staged.hooks.push({ name, handler: handler as unknown as HookHandler<HookName> });
-  }
+    // The registry returns a handler under the name it was stored with.
+    const { id } = this.#options;
+    const own: HookHandler<K> = (payload, context) => asPlugin(id, () => handler(payload, context));
+    this.#staged.hooks.push({ name, handler: own as unknown as HookHandler<HookName> });
+  };
 
   #take(kind: Kind, name: string): void {
     this.#mustBeOpen();
@@ -185,7 +256,7 @@ export class Registration {
     if (typeof value === "function") return;
     throw new PagurusError(
       "engine_contract",
-      `The plugin ${this.#options.id} gives no function for ${what}; it may be written for another contract.`,
+      `The plugin ${this.#options.id} has no function for ${what}; it may be written for another contract.`,
     );
   }
 }

@@ -1,21 +1,35 @@
-/** What plugins have registered: engines, harnesses, memories, tools, commands and hooks, each under one id. */
-import type { ContextEngineFactory } from "../contract/engine.ts";
+/** Registry of plugins: engines, harnesses, memories, tools, commands and hooks, each under one id. */
+import type { ContextEngineFactory } from "../contract/engine/engine.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
-import type { AgentHarness } from "../contract/harness.ts";
-import type { HookHandler, HookName } from "../contract/hooks.ts";
-import type { MemoryFactory } from "../contract/memory.ts";
+import type { AgentHarness } from "../contract/harness/harness.ts";
+import type { Pagurus } from "../contract/host/host.ts";
+import type { HookHandler, HookName } from "../contract/host/hooks.ts";
+import type { MemoryFactory } from "../contract/engine/memory.ts";
 import type { LlmComplete } from "../contract/model.ts";
-import type { PluginCommand, PluginRegister, PluginTool } from "../contract/plugin.ts";
-import type { PagurusConfig } from "../config/types.ts";
+import type {
+  PluginCli,
+  PluginCommand,
+  PluginFact,
+  PluginRegister,
+  PluginTool,
+} from "../contract/host/plugin.ts";
+import type { PagurusConfig } from "../config/config-types.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import type { Logger } from "../platform/log.ts";
 import { withIntactIntrinsics } from "./intrinsics.ts";
-import { Registration, takenError, type Kind, type Staged } from "./registration.ts";
+import { join } from "node:path";
+import { PluginState } from "./compat/keyed-store.ts";
+import { SystemEvents } from "./system-events.ts";
+import { asPlugin } from "./containment.ts";
+import { isGateHook } from "./plugin-gate.ts";
+import { Registration, takenError, type Kind, type RegistrationHost, type Staged } from "./registration.ts";
 
-/** How long a plugin may take to register, ms. */
+/** Timeout of a plugin's registration, ms. */
 export const REGISTER_DEADLINE_MS = 10_000;
 
 const REASON_MAX_CHARS = 500;
+/** Why runs need an unknown plugin. */
+const NEEDED = "cannot be read and may be a gate";
 
 export interface PluginFailure {
   pluginId: string;
@@ -23,7 +37,12 @@ export interface PluginFailure {
   path?: string;
   /** One sentence. */
   reason: string;
+  /** Why no run starts without it, as the rest of a sentence that begins with "it"; absent where runs continue without it. */
+  needed?: string;
 }
+
+/** Maximum number of recorded errors per plugin. */
+const MOST_ERRORS = 5;
 
 export interface RegistryOptions {
   config: PagurusConfig;
@@ -39,9 +58,13 @@ export interface RegisterOptions {
   baseDir?: string;
   path?: string;
   deadlineMs?: number;
+  /** Code of this package, which needs no deadline and no guard of shared objects. */
+  bundled?: boolean;
+  /** Called at a failure with what is known; absent: every run needs it. */
+  whyNeeded?(failure: { error: unknown; registered: readonly string[] }): string | undefined;
 }
 
-/** Where a registered thing comes from. */
+/** A registered value and its plugin. */
 interface Owned<T> {
   pluginId: string;
   value: T;
@@ -52,7 +75,7 @@ export interface RegisteredHook<K extends HookName> {
   handler: HookHandler<K>;
 }
 
-/** The first line of what was thrown, which may be anything. */
+/** The first line of a thrown value of any type. */
 function reasonOf(error: unknown): string {
   try {
     const [line = ""] = toPagurusError(error).message.trim().split("\n");
@@ -71,9 +94,17 @@ export class PluginRegistry {
   readonly #memories = new Map<string, Owned<MemoryFactory>>();
   readonly #tools = new Map<string, Owned<PluginTool>>();
   readonly #commands = new Map<string, Owned<PluginCommand>>();
+  readonly #commandNames = new Map<string, string>();
   readonly #hooks = new Map<HookName, RegisteredHook<HookName>[]>();
-  readonly #unheard = new Map<string, readonly string[]>();
+  readonly #clis = new Map<string, readonly PluginCli[]>();
+  readonly #notUsed = new Map<string, Pick<PluginFact, "notUsed" | "idleGates">>();
+  readonly #errors = new Map<string, string[]>();
+  /** Errors not yet reported by a run. */
+  #unreported: string[] = [];
   readonly #failures: PluginFailure[] = [];
+  readonly #states = new Map<string, PluginState>();
+  /** Plugin texts for the next turns of sessions. */
+  readonly systemEvents = new SystemEvents();
   /** Why each is not loaded, by id. */
   readonly #leftOut = new Map<string, string>();
 
@@ -82,12 +113,12 @@ export class PluginRegistry {
   }
 
   /**
-   * Lets a plugin register. All or nothing: when it throws, misses its deadline or takes an id that is taken,
-   * nothing of it is registered and the failure is kept and returned. Never throws.
+   * Registers a plugin. All or nothing: when it throws, misses its deadline or uses a taken id, nothing of it is registered and
+   * the failure is recorded and returned. Never throws.
    */
   async register(
     id: string,
-    register: PluginRegister,
+    register: (...given: [...Parameters<PluginRegister>, host: RegistrationHost]) => void | Promise<void>,
     options: RegisterOptions = {},
   ): Promise<PluginFailure | undefined> {
     const { config, logger, llmComplete, baseDir } = this.#options;
@@ -99,37 +130,59 @@ export class PluginRegistry {
       logger: logger.child({ plugin: id }),
       llmComplete,
       baseDir: options.baseDir ?? baseDir,
-      ownerOf: (kind, name) => this.#ownerOf(kind, name),
+      ownerOf: this.#ownerOf,
     });
+    const host: RegistrationHost = {
+      notUsed: (what, idleGate) => registration.notUsed(what, idleGate),
+      noteError: (error) => this.noteError(id, error),
+    };
     try {
       this.#checkPluginId(id);
-      const ms = options.deadlineMs ?? REGISTER_DEADLINE_MS;
-      await withIntactIntrinsics(id, () =>
-        withDeadline(() => register(registration.api), { ms, label: `Registering the plugin ${id}` }),
-      );
+      if (options.bundled === true) await register(registration.api, host);
+      else {
+        const ms = options.deadlineMs ?? REGISTER_DEADLINE_MS;
+        await withIntactIntrinsics(id, () =>
+          withDeadline(() => asPlugin(id, () => register(registration.api, host)), {
+            ms,
+            label: `Registering the plugin ${id}`,
+          }),
+        );
+      }
       this.#commit(id, registration.close());
       return undefined;
     } catch (error) {
-      registration.close();
-      return this.fail(id, error, options.path);
+      const { hooks } = registration.close();
+      const registered = hooks.map(({ name }) => name).filter(isGateHook);
+      const { whyNeeded } = options;
+      const needed = whyNeeded ? whyNeeded({ error, registered }) : NEEDED;
+      return this.fail(id, error, { path: options.path, needed });
     }
   }
 
-  /** Keeps that a plugin could not be loaded. */
-  fail(pluginId: string, error: unknown, path?: string): PluginFailure {
+  /** Records that a plugin could not be loaded. By default every run needs it, since nothing is known of it. */
+  fail(
+    pluginId: string,
+    error: unknown,
+    { path, needed }: { path?: string | undefined; needed?: string | undefined } = { needed: NEEDED },
+  ): PluginFailure {
     const reason = reasonOf(error);
-    const failure: PluginFailure = { pluginId, reason, ...(path !== undefined && { path }) };
+    const failure: PluginFailure = {
+      pluginId,
+      reason,
+      ...(path !== undefined && { path }),
+      ...(needed !== undefined && { needed }),
+    };
     this.#failures.push(failure);
     this.#options.logger.error("A plugin could not be registered.", { plugin: pluginId });
     return failure;
   }
 
-  /** Keeps that a plugin is there and not loaded, for who asks for something of it. */
+  /** Records that a plugin exists and is not loaded, for errors about its parts. */
   leaveOut(pluginId: string, state: string): void {
     this.#leftOut.set(pluginId, state);
   }
 
-  /** One sentence when a plugin of this id is there and not loaded. */
+  /** One sentence if a plugin of this id exists and is not loaded. */
   whyLeftOut(id: string): string[] {
     const state = this.#leftOut.get(id);
     if (state === undefined) return [];
@@ -137,9 +190,66 @@ export class PluginRegistry {
     return [`The plugin ${id} is ${state}: ${how}.`];
   }
 
-  /** Hooks that plugins watch and that do not exist, by plugin: their handlers never run. */
-  get unheardHooks(): { pluginId: string; hooks: readonly string[] }[] {
-    return [...this.#unheard].map(([pluginId, hooks]) => ({ pluginId, hooks }));
+  /** Records an unhandled error of a plugin's code. Never throws. */
+  noteError(pluginId: string, error: unknown): void {
+    const line = reasonOf(error);
+    const kept = this.#errors.get(pluginId) ?? [];
+    this.#errors.set(pluginId, [...kept, line].slice(-MOST_ERRORS));
+    this.#unreported = [
+      ...this.#unreported,
+      `The plugin ${pluginId} has an error that nothing in it handles: ${line}`,
+    ].slice(-MOST_ERRORS);
+    this.#options.logger.error("A plugin has an error that nothing in it handles.", { plugin: pluginId });
+  }
+
+  /** One sentence for each error since the last call. */
+  takeErrors(): string[] {
+    const taken = this.#unreported;
+    this.#unreported = [];
+    return taken;
+  }
+
+  /** The user's plugins that have something to report. */
+  get facts(): PluginFact[] {
+    const failed = new Map(this.#failures.map((failure) => [failure.pluginId, failure]));
+    const idle = [...this.#notUsed].flatMap(([id, { notUsed }]) => (notUsed.length > 0 ? id : []));
+    const ids = new Set([...failed.keys(), ...idle, ...this.#errors.keys()]);
+    return [...ids].map((id) => {
+      const { reason, needed } = failed.get(id) ?? {};
+      const { notUsed = [], idleGates = [] } = this.#notUsed.get(id) ?? {};
+      return {
+        id,
+        ...(reason !== undefined && { failure: reason }),
+        ...(needed !== undefined && { needed }),
+        notUsed,
+        idleGates,
+        errors: this.#errors.get(id) ?? [],
+      };
+    });
+  }
+
+  /** Functions that add commands to `pagurus plugin <id>`. */
+  cli(id: string): readonly PluginCli[] {
+    return this.#clis.get(id) ?? [];
+  }
+
+  /** A plugin's key-value state, under the home. One per plugin of a registry. */
+  stateOf(id: string, home: string): PluginState {
+    const known = this.#states.get(id);
+    if (known) return known;
+    const made = new PluginState(join(home, "plugin-state", id.replaceAll("/", "+")));
+    this.#states.set(id, made);
+    return made;
+  }
+
+  /** Closes the plugins' state. It may be opened again. */
+  close(): void {
+    for (const state of this.#states.values()) state.close();
+  }
+
+  /** Ids of the plugins that have such commands. */
+  get withCli(): string[] {
+    return [...this.#clis.keys()];
   }
 
   get failures(): readonly PluginFailure[] {
@@ -158,7 +268,7 @@ export class PluginRegistry {
     return [...this.#tools.values()].map(({ value }) => value);
   }
 
-  /** Names of the tools of the plugin that has brought the engine along. */
+  /** Names of the tools of the plugin that registered the engine. */
   engineTools(engineId: string): string[] {
     const owner = this.#engines.get(engineId)?.pluginId;
     return [...this.#tools].flatMap(([name, { pluginId }]) => (pluginId === owner ? [name] : []));
@@ -168,7 +278,7 @@ export class PluginRegistry {
     return [...this.#commands.values()].map(({ value }) => value);
   }
 
-  /** The engine's factory. Throws `engine_unknown` with the plugins that failed, one of which may have it. */
+  /** The engine's factory. Throws `engine_unknown` with the failed plugins, one of which may have it. */
   engine(id: string): ContextEngineFactory {
     const found = this.#engines.get(id);
     if (found) return found.value;
@@ -177,7 +287,7 @@ export class PluginRegistry {
     const off = this.whyLeftOut(id).map((why) => ` ${why}`);
     throw new PagurusError(
       "engine_unknown",
-      `No context engine ${JSON.stringify(id)} is registered (there are: ${known.join(", ") || "none"}); name one of these in plugins.slots.contextEngine, or mend its plugin.${off.join("")}${failed.join("")}`,
+      `No context engine ${JSON.stringify(id)} is registered (there are: ${known.join(", ") || "none"}); name one of these in plugins.slots.contextEngine, or fix its plugin.${off.join("")}${failed.join("")}`,
       { details: { id, known, failures: this.#failures.map(({ pluginId }) => pluginId) } },
     );
   }
@@ -189,12 +299,12 @@ export class PluginRegistry {
 
   /** Handlers of a hook in the order of registration. */
   hooks<K extends HookName>(name: K): readonly RegisteredHook<K>[] {
-    // Stored under its own name, a handler is of that name's type.
+    // Stored under its own name, a handler has that name's type.
     return (this.#hooks.get(name) ?? []) as unknown as readonly RegisteredHook<K>[];
   }
 
   /** Id of the plugin that has taken a name. */
-  #ownerOf(kind: Kind, name: string): string | undefined {
+  readonly #ownerOf = (kind: Kind, name: string): string | undefined => {
     switch (kind) {
       case "engine":
         return this.#engines.get(name)?.pluginId;
@@ -205,9 +315,9 @@ export class PluginRegistry {
       case "tool":
         return this.#tools.get(name)?.pluginId;
       case "command":
-        return this.#commands.get(name)?.pluginId;
+        return this.#commands.get(this.#commandNames.get(name) ?? name)?.pluginId;
     }
-  }
+  };
 
   #checkPluginId(id: string): void {
     if (!this.#plugins.has(id)) return;
@@ -218,7 +328,7 @@ export class PluginRegistry {
     );
   }
 
-  /** Checks all before it stores anything: another plugin may have registered while this one was at it. */
+  /** Checks everything before storing: another plugin may have registered in the meantime. */
   #commit(id: string, staged: Staged): void {
     this.#checkPluginId(id);
     for (const { kind, name } of staged.names) {
@@ -226,11 +336,17 @@ export class PluginRegistry {
       if (owner !== undefined) throw takenError(kind, name, owner, id);
     }
     this.#plugins.add(id);
-    if (staged.unheard.length > 0) this.#unheard.set(id, staged.unheard);
+    const { notUsed, idleGates, clis } = staged;
+    // The lists grow when the plugin requests more later.
+    this.#notUsed.set(id, { notUsed, idleGates });
+    if (clis.length > 0) this.#clis.set(id, clis);
     for (const [name, value] of staged.engines) this.#engines.set(name, { pluginId: id, value });
     for (const [name, value] of staged.memories) this.#memories.set(name, { pluginId: id, value });
     for (const value of staged.tools) this.#tools.set(value.name, { pluginId: id, value });
-    for (const value of staged.commands) this.#commands.set(value.name, { pluginId: id, value });
+    for (const value of staged.commands) {
+      this.#commands.set(value.name, { pluginId: id, value });
+      for (const alias of value.aliases ?? []) this.#commandNames.set(alias, value.name);
+    }
     for (const value of staged.harnesses) {
       this.#harnesses.set(value.id, { pluginId: id, value });
       for (const alias of value.aliases ?? []) this.#harnessNames.set(alias, value.id);
@@ -241,4 +357,13 @@ export class PluginRegistry {
       this.#hooks.set(name, list);
     }
   }
+}
+
+/** A host's reports of its plugins; `registry` returns the one in use. */
+export function reportsOf(registry: () => PluginRegistry): Pagurus["plugins"] {
+  return {
+    facts: () => registry().facts,
+    cli: (id) => registry().cli(id),
+    withCli: () => registry().withCli,
+  };
 }

@@ -5,8 +5,8 @@ interface Waiting {
 }
 
 /**
- * Lines on their way out, in order. While the other side does not read, they wait here and not in the stream, so that
- * one that nobody wants any more never leaves.
+ * Queue of outgoing lines, in order. While the other side does not read, they wait here and not in the stream, so that a
+ * cancelled one is never sent.
  */
 export class Outbox {
   readonly #output: Writable;
@@ -19,12 +19,12 @@ export class Outbox {
     output.on("drain", this.#drained);
   }
 
-  /** Lines that the other side has not made room for yet. */
+  /** Lines that wait because the other side's buffer is full. */
   get length(): number {
     return this.#waiting.length;
   }
 
-  /** The returned function takes the line back; false when it has left already. */
+  /** The returned function removes the line from the queue; false when it was sent already. */
   send(message: object): () => boolean {
     if (this.#closed) return () => false;
     const entry = { line: JSON.stringify(message) + "\n" };

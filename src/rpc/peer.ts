@@ -1,41 +1,42 @@
 /**
- * JSON-RPC over a pair of streams, one JSON object a line. The `jsonrpc` field is neither sent nor asked for: Codex
- * leaves it out, and who sends it is understood all the same.
+ * JSON-RPC over a pair of streams, one JSON object a line. The `jsonrpc` field is neither sent nor required: Codex leaves it
+ * out, and peers that send it work as well.
  */
 import type { Readable, Writable } from "node:stream";
-import { PagurusError } from "../contract/errors.ts";
+import { isPagurusError, PagurusError } from "../contract/errors.ts";
 import { LONGEST_TIMER_MS } from "../platform/deadline.ts";
-import { LineSplitter } from "./lines.ts";
+import { LineSplitter } from "./rpc-lines.ts";
 import { Outbox } from "./outbox.ts";
+import { durationText } from "../platform/duration.ts";
 
 /** Error codes of JSON-RPC 2.0, section 5.1. */
 export const METHOD_NOT_FOUND = -32601;
 const INTERNAL_ERROR = -32603;
 
-/** A line longer than this is no message of a harness; what holds it would run out of memory. */
+/** Longer lines are not a harness's messages, and buffering them would exhaust memory. */
 const MOST_LINE_BYTES = 256 * 1024 * 1024;
 
 type RequestId = string | number;
 
 export interface RpcHandlers {
   notification(method: string, params: unknown): void;
-  /** Answers a request of the other side; what it throws is answered as a JSON-RPC error. */
+  /** Handles a request of the other side; a thrown error is answered as a JSON-RPC error. */
   request(method: string, params: unknown): Promise<unknown>;
-  /** Why the connection ended, where the owner of the streams knows more; asked once, before anything is rejected. */
+  /** Why the connection ended, where the owner of the streams knows more; called once, before anything is rejected. */
   ended?(): Promise<PagurusError>;
-  /** A notification handler threw; the connection goes on. */
+  /** A notification handler threw; the connection continues. */
   problem?(error: unknown): void;
-  /** A line was no JSON object; told with how many there were until now. */
+  /** A line was not a JSON object; `count` is the total so far. */
   skipped?(count: number): void;
 }
 
 export interface RpcRequestOptions {
   signal?: AbortSignal | undefined;
-  /** Milliseconds; none waits as long as the connection lives. */
+  /** Timeout, ms; by default a request waits as long as the connection lives. */
   deadlineMs?: number | undefined;
 }
 
-/** What the other side answered in place of a result; thrown by a handler, what we answer. */
+/** Error response of the other side; thrown by a handler, our error response. */
 export class RpcError extends Error {
   override readonly name = "RpcError";
   readonly code: number;
@@ -56,9 +57,9 @@ interface Pending {
 
 type Message = Record<string, unknown>;
 
-/** One side of a connection. It reads from its creation on, and never ends or destroys the streams. */
+/** One side of a connection. Reads from its creation on, and never ends or destroys the streams. */
 export class RpcPeer {
-  /** Resolves with the reason when the connection is over, whoever ended it. */
+  /** Resolves with the reason when the connection is over, whichever side ended it. */
   readonly closed: Promise<PagurusError>;
   readonly #input: Readable;
   readonly #handlers: RpcHandlers;
@@ -66,7 +67,7 @@ export class RpcPeer {
   readonly #splitter: LineSplitter;
   readonly #pending = new Map<RequestId, Pending>();
   #lines: string[] = [];
-  /** The first of `#lines` that was not handled yet. */
+  /** Index of the first unhandled line in `#lines`. */
   #nextLine = 0;
   #nextId = 1;
   #skipped = 0;
@@ -97,14 +98,14 @@ export class RpcPeer {
     );
   }
 
-  /** Lines that were no JSON object and were skipped. */
+  /** Number of skipped lines, which were not JSON objects. */
   get skippedLines(): number {
     return this.#skipped;
   }
 
   /**
-   * Rejects with RpcError, with PagurusError `runtime_failed` when the connection ends or the deadline passes,
-   * `turn_aborted` on the signal. The other side is not told of an abort: protocols differ in how.
+   * Rejects with RpcError, with PagurusError `runtime_failed` when the connection ends or the deadline passes, `turn_aborted`
+   * on the signal. An abort is not sent to the other side: protocols differ in how.
    */
   request(method: string, params: unknown, options: RpcRequestOptions = {}): Promise<unknown> {
     const { signal, deadlineMs } = options;
@@ -139,26 +140,29 @@ export class RpcPeer {
       signal?.addEventListener("abort", onAbort, { once: true });
       if (deadlineMs !== undefined) {
         const ms = Math.min(deadlineMs, LONGEST_TIMER_MS);
-        timer = setTimeout(() => giveUp(failed(`\`${method}\` was not answered within ${ms} ms.`)), ms);
+        timer = setTimeout(
+          () => giveUp(failed(`\`${method}\` was not answered within ${durationText(ms)}.`)),
+          ms,
+        );
       }
       takeBack = this.#outbox.send({ id, method, ...(params === undefined ? {} : { params }) });
     });
   }
 
-  /** Without effect after the end of the connection. */
+  /** No-op after the end of the connection. */
   notify(method: string, params?: unknown): void {
     this.#outbox.send({ method, ...(params === undefined ? {} : { params }) });
   }
 
-  /** Rejects all that is open with the reason. Lines that come later are read and dropped. */
+  /** Rejects all open requests with the reason. Later lines are read and dropped. */
   close(reason: Error): void {
     if (this.#reason) return;
-    const error = reason instanceof PagurusError ? reason : failed(reason.message, reason);
+    const error = isPagurusError(reason) ? reason : failed(reason.message, reason);
     this.#reason = error;
     this.#lines = [];
     this.#outbox.close();
     this.#input.off("data", this.#onData);
-    // Nobody listens any more, but a full pipe would keep the other side from ending.
+    // Drains the stream, since a full pipe would keep the other side from ending.
     this.#input.resume();
     for (const pending of this.#pending.values()) pending.reject(error);
     this.#resolveClosed(error);
@@ -177,8 +181,8 @@ export class RpcPeer {
   };
 
   /**
-   * Handles the lines that are there. After an answer it lets the one who asked go on first: what follows the answer
-   * on the wire (events of the thread that was started, say) must find a listener.
+   * Handles the lines that are there. After an answer it yields to the caller: what follows the answer on the wire (events of
+   * the started thread, say) must find a listener.
    */
   #read(): void {
     this.#reading = false;
@@ -225,7 +229,7 @@ export class RpcPeer {
       return false;
     }
     const pending = isId(id) ? this.#pending.get(id) : undefined;
-    // Nobody waits for it any more: aborted, or past its deadline.
+    // No caller waits for it any more: aborted, or past its deadline.
     if (!pending) return false;
     if ("error" in message) pending.reject(errorOf(message["error"], pending.method));
     else pending.resolve(message["result"]);

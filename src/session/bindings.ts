@@ -1,17 +1,16 @@
 /**
- * Which native thread of each runtime a session goes on in: a line of JSON and its sum in a small file beside the
- * transcript.
- * A new generation of the session (`/new`, `/reset`, a rotation) and a fork begin without one, since the file is named by
- * the session's id; deleting the session removes it. Source: harness port, "9. Session reset and binding behavior".
+ * Bindings: the native thread of each runtime for a session, as a line of JSON with a checksum in a small file next to the transcript. A
+ * new generation of the session (`/new`, `/reset`, a rotation) and a fork begin without one, since the file is named by the session's id;
+ * deleting the session removes it. Source: harness port, "9. Session reset and binding behavior".
  */
 import { hash } from "node:crypto";
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import type { HarnessBinding } from "../contract/harness.ts";
-import type { SessionRecord } from "../contract/writer.ts";
-import { writeAll, writeFileAtomic } from "../platform/files.ts";
+import type { HarnessBinding } from "../contract/harness/harness.ts";
+import type { SessionRecord } from "../contract/session/writer.ts";
+import { writeAll, writeFileAtomic } from "../platform/atomic-files.ts";
 import { systemCode, writeFailure } from "./failures.ts";
-import { sessionPaths, TRANSCRIPT_SUFFIX } from "./paths.ts";
+import { sessionPaths, TRANSCRIPT_SUFFIX } from "./session-paths.ts";
 
 type Bindings = Record<string, HarnessBinding>;
 
@@ -25,14 +24,14 @@ function isBinding(value: unknown): value is HarnessBinding {
   return typeof nativeId === "string" && typeof state === "object" && state !== null;
 }
 
-/** A reader that meets a write looks again; ms of a write are fewer than of a look. */
+/** Read attempts: a reader that meets a write retries; a write takes less time than a read. */
 const LOOKS = 3;
 
 function sumOf(line: string): string {
   return `sha256:${hash("sha256", line)}`;
 }
 
-/** Undefined where it is not whole. Files of earlier versions have no sum. */
+/** Undefined when the file is incomplete. Files of earlier versions have no checksum. */
 function parse(text: string): Bindings | undefined {
   const [line = "", sum = ""] = text.split("\n", 2);
   if (sum !== "" && sum !== sumOf(line)) return undefined;
@@ -47,7 +46,7 @@ function parse(text: string): Bindings | undefined {
   }
 }
 
-/** A file that is not whole is as none: the runtime begins a thread anew, from the transcript. */
+/** An incomplete file counts as none: the runtime starts a new thread, from the transcript. */
 function read(file: string): Bindings {
   try {
     for (let look = 0; look < LOOKS; look += 1) {
@@ -61,14 +60,14 @@ function read(file: string): Bindings {
   }
 }
 
-/** By runtime id. */
+/** Reads the binding of a runtime, by its id. */
 export function readBinding(record: SessionRecord, runtime: string): HarnessBinding | undefined {
   return read(fileOf(record))[runtime];
 }
 
 /**
- * Undefined forgets it. Every process sees it when it returns. It is not synced by itself (a turn writes it twice): what a
- * power cut takes back goes with the end of the turn, whose commit is synced after it. Throws `store_write_failed`.
+ * Writes a binding; undefined removes it. Every process sees it when it returns. Not synced by itself (a turn writes it twice): a power cut
+ * loses it together with the end of the turn, whose commit is synced later. Throws `store_write_failed`.
  */
 export function writeBinding(
   record: SessionRecord,
@@ -107,7 +106,7 @@ function openExisting(file: string): number | undefined {
   }
 }
 
-/** In its place: a new file beside it and a rename take ten times as long, and the sum tells whether all is there. */
+/** Overwrites in place: a new file and a rename take ten times as long, and the checksum detects an incomplete write. */
 function overwrite(fd: number, text: string): void {
   const bytes = Buffer.from(text, "utf8");
   const { size } = fstatSync(fd);

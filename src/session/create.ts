@@ -1,18 +1,19 @@
-/** New session files: empty ones, further generations, forks. */
+/** Creation of session files: empty ones, further generations, forks. */
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
-import { ensurePrivateDir, fsyncDir, writeAll } from "../platform/files.ts";
-import type { Catalog } from "./catalog.ts";
-import { entryNotFound } from "./cursor.ts";
-import { formatLine, type StoredHeader } from "./entry.ts";
+import { ensurePrivateDir, fsyncDir, writeAll } from "../platform/atomic-files.ts";
+import type { Catalog } from "./index/session-catalog.ts";
+import { entryNotFound } from "./transcript/cursor.ts";
+import { formatLine, type StoredHeader } from "./transcript/transcript-entry.ts";
 import { systemCode, writeFailure } from "./failures.ts";
-import { nextStanding, sessionRow, type SessionRow } from "./index-rows.ts";
+import { folderOfKey } from "./hold.ts";
+import { nextKeyPosition, sessionRow, type SessionRow } from "./index/index-rows.ts";
 import { assertSessionId, assertSessionKey, isOwnId } from "./keys.ts";
-import { readAt } from "./lines.ts";
+import { readAt } from "./transcript/transcript-lines.ts";
 import { withMutex } from "./mutex.ts";
-import { assertKnownVersion } from "./version.ts";
-import { SessionView } from "./view.ts";
+import { assertKnownVersion } from "./transcript-version.ts";
+import { SessionView } from "./transcript/session-view.ts";
 
 const CHUNK = 1024 * 1024;
 
@@ -23,9 +24,9 @@ export function sessionExists(what: string): PagurusError {
   );
 }
 
-/** A file whose session is here already: another key is no way out, because ids name files. */
+/** Error for a file whose session exists already: another key does not help, because ids name files. */
 export function idExists(catalog: Catalog, sessionId: string): PagurusError {
-  const row = catalog.index.use((db) => sessionRow(db, sessionId));
+  const row = catalog.index.use(sessionRow, sessionId);
   if (!row) return sessionExists(`The session ${sessionId}`);
   const advice = catalog.isCurrent(row)
     ? `is here already under the key ${row.key}; use \`pagurus sessions fork ${row.key} NEW\` for a copy, or delete it first`
@@ -36,26 +37,27 @@ export function idExists(catalog: Catalog, sessionId: string): PagurusError {
 }
 
 /**
- * A new empty session. Where the key has one already: `take` returns that, `refuse` throws `session_exists`, `renew`
- * makes a further generation.
+ * Creates an empty session. When the key has one already: `take` returns it, `refuse` throws `session_exists`, `renew` creates a further
+ * generation.
  */
 export function createSession(
   catalog: Catalog,
   key: string,
-  options: { cwd: string; present: "take" | "refuse" | "renew"; sessionId?: string },
+  options: { cwd: string; present: "take" | "refuse" | "renew"; sessionId?: string; folder?: string },
 ): SessionRow {
-  const { cwd, present, sessionId } = options;
+  const { cwd, present, sessionId, folder } = options;
   if (sessionId !== undefined) assertSessionId(sessionId);
   return exclusively(catalog, key, () => {
     const current = present === "renew" ? undefined : catalog.current(key);
     if (current && present === "take") return current;
     if (current) throw sessionExists(`A session with the key ${key}`);
     const header = newHeader(catalog, key, cwd, sessionId);
+    if (folder !== undefined) header.folder = folder;
     return install(catalog, header.id, [formatLine(header)]);
   });
 }
 
-/** A new session with the lines of another's path, byte for byte. Throws `session_exists`, `entry_not_found`. */
+/** Creates a session with the lines of another's path, byte for byte. Throws `session_exists`, `entry_not_found`. */
 export function forkSession(
   catalog: Catalog,
   source: SessionRow,
@@ -69,7 +71,7 @@ export function forkSession(
     const row = catalog.index.ensure(source.id)?.row ?? source;
     assertKnownVersion(catalog, row);
     const view = new SessionView(catalog.index, row, catalog.paths(row.id).transcript, (session) =>
-      catalog.standing(session),
+      catalog.keyPosition(session),
     );
     view.open("r");
     try {
@@ -98,7 +100,7 @@ export function exclusively<T>(catalog: Catalog, key: string, work: () => T): T 
   assertSessionKey(key);
   ensurePrivateDir(catalog.folder);
   return withMutex(catalog.folder, () => {
-    // Also what another process just created.
+    // Includes what another process just created.
     catalog.index.sync();
     return work();
   });
@@ -106,18 +108,20 @@ export function exclusively<T>(catalog: Catalog, key: string, work: () => T): T 
 
 /** The header of the next generation of a key. */
 export function newHeader(catalog: Catalog, key: string, cwd: string, sessionId?: string): StoredHeader {
-  const { generation, precedence } = catalog.index.use((db) => nextStanding(db, key));
+  const { generation, precedence } = catalog.index.use(nextKeyPosition, key);
   const id = sessionId ?? catalog.nextId();
   const timestamp = new Date(catalog.now()).toISOString();
   const order = precedence === generation ? {} : { precedence };
   const name = isOwnId(id) ? {} : { storedAs: id };
-  return { type: "session", version: 3, id, timestamp, cwd, key, generation, ...order, ...name };
+  const owner = folderOfKey(catalog, key);
+  const folder = owner === undefined ? {} : { folder: owner };
+  return { type: "session", version: 3, id, timestamp, cwd, key, generation, ...order, ...name, ...folder };
 }
 
 /**
- * Writes a transcript beside its place, durably, then puts it there in one step: it is seen whole or not at all, and
- * after a failure it is not there. With `replace` it takes the place of a file that has the name. Throws
- * `session_exists` when the id is taken, `store_write_failed`.
+ * Writes a transcript to a temporary file, durably, then moves it into place in one step: readers see all of it or nothing, and after a
+ * failure it does not exist. With `replace` it replaces a file of that name. Throws `session_exists` when the id is taken,
+ * `store_write_failed`.
  */
 export function install(
   catalog: Catalog,
@@ -149,12 +153,12 @@ export function install(
     }
     catalog.index.ensure(sessionId);
   });
-  const row = catalog.index.use((db) => sessionRow(db, sessionId));
+  const row = catalog.index.use(sessionRow, sessionId);
   if (row) return row;
   throw new PagurusError("internal", `The session ${sessionId} was created and is not in the index.`);
 }
 
-/** Links a file; when that did not get onto the disk the link is taken back. */
+/** Links a file; removes the link again when it could not be synced. */
 function link(temporary: string, file: string): void {
   linkSync(temporary, file);
   try {

@@ -1,5 +1,5 @@
-import { PagurusError } from "../contract/errors.ts";
-import { writeReason } from "../platform/files.ts";
+import { isPagurusError, PagurusError } from "../contract/errors.ts";
+import { writeReason } from "../platform/atomic-files.ts";
 
 /** The system's code of an error (`ENOSPC`), or undefined. */
 export function systemCode(error: unknown): string | undefined {
@@ -13,18 +13,18 @@ export function sqliteCode(error: unknown): number | undefined {
   return typeof code === "number" ? code : undefined;
 }
 
-/** `store_write_failed` with a sentence that names the file and what to do; our own errors pass as they are. */
+/** `store_write_failed` with a sentence that names the file and the remedy; our own errors are returned as they are. */
 export function writeFailure(error: unknown, file: string): PagurusError {
-  if (error instanceof PagurusError) return error;
+  if (isPagurusError(error)) return error;
   return new PagurusError("store_write_failed", `Cannot write ${file}: ${writeReason(error)}.`, {
     cause: error,
     details: { file, code: systemCode(error) },
   });
 }
 
-/** `store_read_failed` likewise. */
+/** The same as `store_read_failed`. */
 export function readFailure(error: unknown, file: string): PagurusError {
-  if (error instanceof PagurusError) return error;
+  if (isPagurusError(error)) return error;
   const message = error instanceof Error ? error.message : String(error);
   return new PagurusError(
     "store_read_failed",

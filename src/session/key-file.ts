@@ -1,18 +1,15 @@
-/**
- * The key of a session where its header does not say it, and what else a lost header said: beside the transcript, so
- * that it outlives the index.
- */
+/** Key file of a session whose header has no key, with the rest of a lost header: next to the transcript, so that it outlives the index. */
 import { readFileSync } from "node:fs";
-import { writeFileAtomic } from "../platform/files.ts";
+import { writeFileAtomic } from "../platform/atomic-files.ts";
 import { readFailure, systemCode } from "./failures.ts";
 
 export interface KeyFile {
   key: string;
-  /** Where the session stands among those of its key, when no header says it any more. */
+  /** The session's position among those of its key, when it has no header any more. */
   order?: { generation: number; precedence: number };
 }
 
-/** Undefined where there is no such file. Throws `store_read_failed`. */
+/** Undefined without such a file. Throws `store_read_failed`. */
 export function readKeyFile(file: string): KeyFile | undefined {
   let text: string;
   try {
@@ -32,7 +29,7 @@ export function readKey(file: string): string | undefined {
   return readKeyFile(file)?.key;
 }
 
-/** Throws what the system throws. */
+/** Throws the system's errors. */
 export function writeKeyFile(file: string, { key, order }: KeyFile): void {
   const second = order ? `generation ${order.generation} ${order.precedence}\n` : "";
   writeFileAtomic(file, `${key}\n${second}`);

@@ -1,6 +1,6 @@
 /**
- * One writer for a session: `<sessionId>.lock` names the owner. A dead owner's lock is taken over at once; a live
- * one is waited for, then named in the error. The epoch rises with every take-over and goes into each entry.
+ * Write lock of a session: `<sessionId>.lock` names the owner. A dead owner's lock is taken over at once; a live one is waited for, then
+ * named in the error. The epoch rises with every take-over and goes into each entry.
  */
 import {
   linkSync,
@@ -19,17 +19,19 @@ import { processIsAlive, processStartTicks } from "../platform/process-group.ts"
 import { systemCode, writeFailure } from "./failures.ts";
 import { withMutex } from "./mutex.ts";
 
-interface LockOwner {
+export interface LockOwner {
   pid: number;
-  /** Start of the owner in ticks since boot, so that a reused pid is not taken for it. */
+  /** Start time of the owner in ticks since boot, so that a reused pid does not match. */
   startTicks?: string;
   host: string;
   epoch: number;
   /** ISO 8601. */
   acquiredAt: string;
+  /** Workspace of the held session; of holds alone. */
+  folder?: string;
 }
 
-/** An owner on another host cannot be looked up: its lock is stale when it was not touched for this long, ms. */
+/** The process of an owner on another host cannot be checked: its lock is stale when it was not touched for this long, ms. */
 const FOREIGN_STALE_MS = 5 * 60_000;
 const TOUCH_MS = 30_000;
 const RETRY_MS = 20;
@@ -41,6 +43,7 @@ export interface LockRequest {
   epoch: number;
   deadlineMs: number;
   now: () => number;
+  folder?: string | undefined;
 }
 
 export class SessionLock {
@@ -66,7 +69,7 @@ export class SessionLock {
     for (;;) {
       const got = tryAcquire(request);
       if (got.won) return new SessionLock(request.file, got.owner, got.content, got.takenFrom);
-      // Waiting blocks this thread, so an owner in this process could never let go.
+      // Waiting blocks this thread, so an owner in this process could never release it.
       if (isThisProcess(got.owner) || performance.now() >= giveUpAt)
         throw lockedError(request.sessionKey, got.owner);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
@@ -89,7 +92,7 @@ export class SessionLock {
     try {
       if (readLock(this.#file) === this.#content) unlinkSync(this.#file);
     } catch {
-      // A lock that cannot be removed is stale as soon as this process ends, and is taken over then.
+      // A lock that cannot be removed is stale as soon as this process ends, and is then taken over.
       return;
     }
   }
@@ -98,7 +101,7 @@ export class SessionLock {
     try {
       if (readLock(this.#file) === this.#content) utimesSync(this.#file, new Date(), new Date());
     } catch {
-      // The next append reports what is wrong with the folder.
+      // The next append reports the folder's problem.
       return;
     }
   }
@@ -128,7 +131,7 @@ function tryAcquire(request: LockRequest): Attempt {
   });
 }
 
-/** Of this process; it does not change. */
+/** Start time of this process; it does not change. */
 let ownStart: string | undefined;
 
 function newOwner(request: LockRequest, epoch: number): { owner: LockOwner; content: string } {
@@ -139,13 +142,14 @@ function newOwner(request: LockRequest, epoch: number): { owner: LockOwner; cont
     host: hostname(),
     epoch: epoch + 1,
     acquiredAt: new Date(request.now()).toISOString(),
+    ...(request.folder === undefined ? {} : { folder: request.folder }),
   };
-  // The nonce tells two locks of one process apart.
+  // The nonce distinguishes two locks of one process.
   const nonce = `${process.pid}-${process.hrtime.bigint()}`;
   return { owner, content: JSON.stringify({ ...owner, nonce }) };
 }
 
-/** Writes the lock beside its place and moves it there, so that it is never seen empty. False: the place is taken. */
+/** Writes the lock to a temporary file and moves it into place, so that it is never seen empty. False: the place is taken. */
 function place(file: string, mine: { content: string }, move: (temporary: string) => void): boolean {
   const temporary = `${file}.${process.pid}.tmp`;
   try {
@@ -159,7 +163,7 @@ function place(file: string, mine: { content: string }, move: (temporary: string
   }
 }
 
-/** Fails where a lock is there already, as a rename would not. */
+/** Fails if a lock exists already, unlike a rename. */
 function moveByLink(from: string, to: string): void {
   linkSync(from, to);
   unlinkSync(from);
@@ -206,28 +210,46 @@ function describe(owner: LockOwner): string {
   return `process ${owner.pid} on ${owner.host}, since ${owner.acquiredAt}`;
 }
 
-function isThisProcess(owner: LockOwner | undefined): boolean {
+export function isThisProcess(owner: LockOwner | undefined): boolean {
   return owner?.pid === process.pid && owner.host === hostname();
 }
 
-/** The live owner of a lock, for readers; undefined when there is none, or when nobody can tell. */
+/** The owner of a lock; undefined without a lock, or without a live owner. Throws `store_write_failed`. */
+export function liveLock(file: string): LockOwner | undefined {
+  const owner = parseOwner(readLock(file));
+  return owner && isLive(owner, file) ? owner : undefined;
+}
+
+/** The live owner of a lock, for readers; undefined without one, or when it cannot be determined. */
 export function liveOwner(file: string): { pid: number; since: string } | undefined {
   try {
     const owner = parseOwner(readLock(file));
     return owner && isLive(owner, file) ? { pid: owner.pid, since: owner.acquiredAt } : undefined;
   } catch {
-    // Reading goes on where a lock file cannot be read; only a writer has to know.
+    // Reading works without a readable lock file; only a writer needs it.
     return undefined;
   }
 }
 
 /** Throws `session_locked` where a live process holds the lock. */
 export function assertUnlocked(file: string, sessionKey: string): void {
-  const owner = parseOwner(readLock(file));
-  if (owner && isLive(owner, file)) throw lockedError(sessionKey, owner);
+  const owner = liveLock(file);
+  if (owner) throw lockedError(sessionKey, owner);
 }
 
-function lockedError(sessionKey: string, owner: LockOwner | undefined): PagurusError {
+/** Another program or turn follows the session. */
+export function heldError(sessionKey: string, owner: LockOwner | undefined): PagurusError {
+  if (isThisProcess(owner)) return lockedError(sessionKey, owner);
+  const who = owner ? describe(owner) : "another process";
+  const named = owner ? { pid: owner.pid, host: owner.host, since: owner.acquiredAt } : {};
+  return new PagurusError(
+    "session_locked",
+    `The session ${sessionKey} is in use by ${who}; end that one first, or take another session.`,
+    { details: { sessionKey, ...named } },
+  );
+}
+
+export function lockedError(sessionKey: string, owner: LockOwner | undefined): PagurusError {
   const message = isThisProcess(owner)
     ? `A turn of this session is already running in this process; wait for it or steer it.`
     : `The session ${sessionKey} is being written by ${owner ? describe(owner) : "another process"}; wait for it, or end it, and try again.`;

@@ -7,9 +7,9 @@ import { writeFailure } from "./failures.ts";
 const WAIT_MS = 10_000;
 
 /**
- * Runs `work` while no other process does the same in this folder. The kernel lock behind an empty SQLite file is
- * let go when a process dies, which a lock file is not; it is held for microseconds, never across a turn. Throws
- * `store_write_failed` where the folder cannot be written.
+ * Runs `work` while no other process does the same in this folder. It uses the kernel lock of an empty SQLite file, which is released when
+ * a process dies, unlike a lock file; it is held for microseconds, never across a turn. Throws `store_write_failed` when the folder cannot
+ * be written.
  */
 export function withMutex<T>(folder: string, work: () => T): T {
   const file = join(folder, ".mutex");

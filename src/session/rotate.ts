@@ -1,22 +1,27 @@
-/** A rotating compaction: another transcript becomes the current generation of a key. */
+/** Rotation: a compaction makes another transcript the current generation of a key. */
 import { closeSync, fstatSync, linkSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
-import type { Successor } from "../contract/store.ts";
-import type { NewEntry } from "../contract/transcript.ts";
-import type { SessionWriter } from "../contract/writer.ts";
-import type { Catalog } from "./catalog.ts";
+import type { Successor } from "../contract/session/store.ts";
+import type { NewEntry } from "../contract/session/transcript.ts";
+import type { SessionWriter } from "../contract/session/writer.ts";
+import type { Catalog } from "./index/session-catalog.ts";
 import { exclusively, idExists, install, newHeader } from "./create.ts";
-import { formatLine, type StoredHeader } from "./entry.ts";
+import { formatLine, type StoredHeader } from "./transcript/transcript-entry.ts";
 import { readFailure, systemCode, writeFailure } from "./failures.ts";
-import { openTurns, nextStanding, sessionRow, type SessionRow } from "./index-rows.ts";
-import { ROTATED_CODE, readHeader } from "./indexer.ts";
+import { openTurns, nextKeyPosition, sessionRow, type SessionRow } from "./index/index-rows.ts";
+import { ROTATED_CODE, readHeader } from "./index/indexer.ts";
 import { isSessionId } from "./keys.ts";
 import { SessionLock } from "./lock.ts";
-import { acquire, startWriter, type LockedSession, type WarmSessions } from "./open.ts";
-import { storedSource, successorBytes, writtenSource, type SuccessorSource } from "./successor.ts";
-import type { SessionView } from "./view.ts";
-import { TranscriptWriter } from "./writer.ts";
+import { acquire, startWriter, type LockedSession, type WarmSessions } from "./open-session.ts";
+import {
+  storedSource,
+  successorBytes,
+  writtenSource,
+  type SuccessorSource,
+} from "./transcript/successor-transcript.ts";
+import type { SessionView } from "./transcript/session-view.ts";
+import { TranscriptWriter } from "./transcript/transcript-writer.ts";
 
 interface Rotation {
   catalog: Catalog;
@@ -30,9 +35,9 @@ interface Rotation {
 }
 
 /**
- * The new transcript is written aside as a whole, the engine's lines and the live turn's, and then put into the
- * folder: its header says that it is the current generation, so that is the one step which counts. Its lock is held
- * before. The live turn is closed in the old transcript afterwards; nobody writes there again.
+ * Writes the new transcript, the engine's lines and the live turn's, to a temporary file, and then moves it into the folder: its header
+ * says that it is the current generation, so that one step is decisive. Its lock is acquired before. The live turn is closed in the old
+ * transcript afterwards, which is then read-only.
  */
 export function rotateSession(
   catalog: Catalog,
@@ -63,7 +68,7 @@ function refused(sessionId: string, why: string): PagurusError {
   });
 }
 
-/** To a transcript that an engine wrote. */
+/** Rotates to a transcript that an engine wrote. */
 function toFile(rotation: Rotation, file: string): SessionWriter {
   const { catalog, warm, writer, view, key, successor } = rotation;
   const { sessionId } = successor;
@@ -84,18 +89,18 @@ function toFile(rotation: Rotation, file: string): SessionWriter {
     try {
       const row = exclusively(catalog, key, () => {
         assertCurrent(catalog, view);
-        if (catalog.index.use((db) => sessionRow(db, sessionId))) throw idExists(catalog, sessionId);
+        if (catalog.index.use(sessionRow, sessionId)) throw idExists(catalog, sessionId);
         const { timestamp, cwd } = source.header;
         const header = newHeader(catalog, key, cwd ?? writer.record.cwd, sessionId);
         if (timestamp !== undefined) header.timestamp = timestamp;
-        // An engine may have written it where the session is to be.
+        // An engine may have written it at the session's own path.
         const replace = isSame(stat, paths.transcript);
         return install(catalog, sessionId, contentOf(rotation, source, header, lock), { replace });
       });
       try {
         return startWriter(catalog, warm, { lock, row, notices: [] }).writer;
       } catch (error) {
-        // The key goes back to the old generation, which is whole.
+        // The key returns to the old generation, which is complete.
         rmSync(paths.transcript, { force: true });
         catalog.index.ensure(sessionId);
         throw error;
@@ -109,12 +114,12 @@ function toFile(rotation: Rotation, file: string): SessionWriter {
   }
 }
 
-/** Back to a generation that the key has already. */
+/** Rotates back to a generation that the key has already. */
 function toStored(rotation: Rotation): SessionWriter {
   const { catalog, warm, writer, key, view, successor } = rotation;
   const { sessionId } = successor;
   const present = catalog.generations(key).find((row) => row.id === sessionId);
-  if (!present) throw refused(sessionId, `is no session of the key ${key}, and no file was given`);
+  if (!present) throw refused(sessionId, `is no session of the key ${key}, and there is no file for it`);
   const candidate: SessionRow = { ...present, epoch: Math.max(present.epoch, writer.epoch) };
   const locked = acquire(catalog, candidate, 0, () => true);
   if (!locked) throw refused(sessionId, "is gone");
@@ -142,7 +147,7 @@ function toStored(rotation: Rotation): SessionWriter {
   }
 }
 
-/** Keeps the transcript that work replaces until the work is done; a failure puts it back. */
+/** Keeps the transcript that `work` replaces until it is done; restores it after a failure. */
 function orAsBefore<T>(catalog: Catalog, sessionId: string, work: () => T): T {
   const { transcript } = catalog.paths(sessionId);
   const former = join(catalog.folder, `.${sessionId}.${process.pid}.former.tmp`);
@@ -181,7 +186,7 @@ function contentOf(
   });
 }
 
-/** Throws `lock_lost` when the key was renewed meanwhile: what a user began stays the current generation. */
+/** Throws `lock_lost` when the key was renewed meanwhile: the user's new generation stays current. */
 function assertCurrent(catalog: Catalog, view: SessionView): void {
   if (catalog.current(view.sessionKey)?.id === view.sessionId) return;
   throw new PagurusError(
@@ -190,9 +195,9 @@ function assertCurrent(catalog: Catalog, view: SessionView): void {
   );
 }
 
-/** The header of an earlier generation that is to be the current one; where it was lost there is one again. */
+/** The header of an earlier generation that becomes the current one; a lost one is written again. */
 function promotedHeader(catalog: Catalog, row: SessionRow): StoredHeader {
-  const { precedence } = catalog.index.use((db) => nextStanding(db, row.key));
+  const { precedence } = catalog.index.use(nextKeyPosition, row.key);
   const written = row.header_length > 0 ? readHeader(catalog.paths(row.id).transcript) : undefined;
   const header: StoredHeader = written ?? {
     type: "session",
@@ -204,13 +209,13 @@ function promotedHeader(catalog: Catalog, row: SessionRow): StoredHeader {
   return { ...header, key: row.key, generation: row.generation, precedence };
 }
 
-/** The old transcript says that the live turn went on elsewhere, so that no reader takes it for interrupted. */
+/** Records in the old transcript that the live turn continued elsewhere, so that no reader takes it for interrupted. */
 function retire({ writer, view, catalog }: Rotation): void {
   try {
-    for (const { turn } of view.ask((db, session) => openTurns(db, session)))
+    for (const { turn } of view.ask(openTurns))
       writer.commitTurn({ turnId: turn, outcome: "interrupted", code: ROTATED_CODE });
   } catch (error) {
-    // It is a note: the generation is whole without it, and no engine is offered a turn of an earlier generation.
+    // Only a notice: the generation is complete without it, and no engine is offered a turn of an earlier generation.
     catalog.logger.warn("The former transcript got no note of its successor.", {
       sessionId: view.sessionId,
       code: systemCode(error),

@@ -1,29 +1,29 @@
 /**
- * What an agent has spent: `<agentDir>/spend/<YYYY-MM-DD>.jsonl` for the sum of a day over all sessions and
- * processes, and `<agentDir>/sessions/<sessionId>.spend.jsonl` for the sum of a session of any age. A line is one
- * paid request, in both. A deleted session takes its own file with it; the day keeps the amounts, without the key.
+ * Ledger of an agent's costs: `<agentDir>/spend/<YYYY-MM-DD>.jsonl` for the sum of a day over all sessions and processes, and
+ * `<agentDir>/sessions/<sessionId>.spend.jsonl` for the sum of a session of any age. A line is one paid request, in both. Deleting a
+ * session deletes its own file; the day keeps the amounts, without the key.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ensurePrivateDir } from "../platform/files.ts";
+import { ensurePrivateDir } from "../platform/atomic-files.ts";
 import { readFailure, systemCode, writeFailure } from "./failures.ts";
-import { linesForward } from "./lines.ts";
+import { linesForward } from "./transcript/transcript-lines.ts";
 
 export interface SpendRecord {
   sessionId: string;
   turnId: string;
   /** US dollars, over 0. */
   cost: number;
-  /** What the request was for, where it was not the turn's own. */
+  /** Purpose of the request, when it was not the turn's own. */
   purpose?: string;
 }
 
-/** What is known of a file: the sum of its lines up to `offset`, which is the start of a line. */
+/** Cached sum of a file: of its lines up to `offset`, which is the start of a line. */
 interface Summed {
   inode: number;
   offset: number;
   paid: number;
-  /** Amounts taken over from earlier generations, by session id. */
+  /** Amounts carried over from earlier generations, by session id. */
   carried: Map<string, number>;
 }
 
@@ -33,7 +33,7 @@ export class SpendLedger {
   readonly #agentDir: string;
   readonly #now: () => number;
   readonly #files = new Map<string, Summed>();
-  /** Costs that could not be written, by file: this process counts them all the same. */
+  /** Costs that could not be written, by file: this process includes them all the same. */
   readonly #unwritten = new Map<string, number>();
 
   constructor(agentDir: string, options: { now?: () => number } = {}) {
@@ -49,8 +49,8 @@ export class SpendLedger {
   }
 
   /**
-   * Writes a paid request down. Why it could not, as a sentence, where it could not: its cost then counts in this
-   * process only. Not synced: a power cut may cost the last seconds, as a kill between the two files costs one line.
+   * Records a paid request. Returns why it could not be written, as a sentence, if so: its cost then counts in this process only. Not
+   * synced: a power cut may lose the last seconds, as a kill between the two files loses one line.
    */
   record(record: SpendRecord, day = this.today()): string | undefined {
     const line = { at: this.#now(), ...record };
@@ -59,8 +59,8 @@ export class SpendLedger {
   }
 
   /**
-   * Lets a session take over what another one has cost: a rotating compaction goes on with the same conversation
-   * under a new id. Twice is once. Throws `store_read_failed`.
+   * Carries the cost of one session over to another: a rotating compaction continues the same conversation under a new id. Idempotent.
+   * Throws `store_read_failed`.
    */
   carry(fromSessionId: string, toSessionId: string): string | undefined {
     const amount = this.sessionTotal(fromSessionId);
@@ -84,7 +84,7 @@ export class SpendLedger {
   }
 
   #sessionFile(sessionId: string): string {
-    // An id that an engine gave may hold anything, and must not lead out of the folder.
+    // An id that an engine chose may have any characters, and must not lead out of the folder.
     return join(this.#agentDir, "sessions", `${encodeURIComponent(sessionId)}.spend.jsonl`);
   }
 
@@ -100,7 +100,7 @@ export class SpendLedger {
     return paid + before + (this.#unwritten.get(file) ?? 0);
   }
 
-  /** Reads what was added since the last time, by whichever process. */
+  /** Reads what any process has added since the last time. */
   #sum(file: string): Summed {
     let fd: number;
     try {
@@ -113,7 +113,7 @@ export class SpendLedger {
     try {
       const { ino, size } = fstatSync(fd);
       const known = this.#files.get(file);
-      // Shorter, or another file: somebody replaced it.
+      // Shorter, or another file: it was replaced.
       const from =
         known?.inode === ino && known.offset <= size
           ? known
@@ -129,7 +129,7 @@ export class SpendLedger {
   }
 }
 
-/** A torn or foreign line is no amount; a last line without its newline is read once that is there. */
+/** A torn or foreign line is no amount; a last line without its newline is read once it is complete. */
 function readLines(fd: number, summed: Summed, size: number): void {
   for (const { length, bytes, terminated } of linesForward(fd, summed.offset, size)) {
     if (!terminated) return;
@@ -170,7 +170,7 @@ function append(file: string, line: Record<string, unknown>): string | undefined
       const start = endsOpen(fd) ? "\n" : "";
       const data = Buffer.from(`${start}${JSON.stringify(line)}\n`);
       const written = writeSync(fd, data);
-      // The system takes less only where there is no room.
+      // A partial write happens only on a full disk.
       if (written < data.length) throw Object.assign(new Error("A part was written."), { code: "ENOSPC" });
       return undefined;
     } finally {
@@ -192,7 +192,7 @@ function openForAppend(file: string): number {
   }
 }
 
-/** True where a crash left a line without its newline, onto which nothing may be written. */
+/** True when a crash left a line without its newline, to which nothing may be appended. */
 function endsOpen(fd: number): boolean {
   const { size } = fstatSync(fd);
   if (size === 0) return false;

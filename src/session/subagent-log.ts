@@ -1,17 +1,17 @@
 /**
- * The durable record of child sessions: which there are, who runs them, how they ended, whether the engine was told
- * and whether the parent has the result. It holds keys, ids and codes, never words. One file for an agent; nothing is
- * opened or created before the first child.
+ * The durable registry of child sessions: which exist, who runs them, how they ended, whether the engine was notified and whether the
+ * parent has the result. It contains keys, ids and codes, never text. One file per agent; nothing is opened or created before the first
+ * child.
  */
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
-import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { SQLInputValue } from "node:sqlite";
 import { PagurusError } from "../contract/errors.ts";
-import { ensurePrivateDir } from "../platform/files.ts";
+import { ensurePrivateDir } from "../platform/atomic-files.ts";
 import type { Logger } from "../platform/log.ts";
 import { processIsAlive, processStartTicks } from "../platform/process-group.ts";
-import { openSqlite } from "../platform/sqlite.ts";
+import { openSqlite, type Database } from "../data/sqlite.ts";
 import { readFailure, sqliteCode, writeFailure } from "./failures.ts";
 
 type ChildOutcome = "completed" | "failed" | "aborted";
@@ -22,7 +22,7 @@ export interface ChildRecord {
   childSessionId: string;
   parentSessionKey: string;
   contextMode: "isolated" | "fork";
-  /** 1 for a child of a session that is nobody's child. */
+  /** 1 for a child of a session that is no child itself. */
   depth: number;
   /** `failed`: the spawn failed before the child ran. */
   state: "preparing" | "running" | "ended" | "failed";
@@ -32,11 +32,11 @@ export interface ChildRecord {
   code: string | null;
   /** Entry of the child's transcript with its last answer. */
   answerEntryId: string | null;
-  /** What another process, or a parent that is gone, asks the owner to end the child as. */
+  /** End reason requested by another process, or by a parent that is gone. */
   stop: ChildEndReason | null;
   /** Milliseconds since the epoch. */
   expiresAt: number;
-  /** Whether the owner can still be at work on it. */
+  /** Whether the owner may still be working on it. */
   live: boolean;
 }
 
@@ -53,16 +53,16 @@ export interface Reservation {
   contextMode: "isolated" | "fork";
   depth: number;
   expiresAt: number;
-  /** Most children of the parent that may live at a time. */
+  /** Most live children of the parent at a time. */
   most: number;
   /** The key of the parent's n-th child; 1 for the first. */
   keyOf: (number: number) => string;
-  /** A session with this key exists already. */
+  /** Whether a session with this key exists already. */
   taken: (childSessionKey: string) => boolean;
 }
 
 const SCHEMA_VERSION = 1;
-/** An owner on another host cannot be looked up: it is dead when it was not heard of for this long, ms. */
+/** The process of an owner on another host cannot be checked: it is dead when it has not updated its rows for this long, ms. */
 const FOREIGN_STALE_MS = 5 * 60_000;
 
 const SCHEMA = `
@@ -107,12 +107,9 @@ export class SubagentLog {
   readonly #instance: string;
   readonly #holds: (childSessionKey: string) => boolean;
   readonly #logger: Logger;
-  #db: DatabaseSync | undefined;
+  #db: Database | undefined;
 
-  /**
-   * `instance` tells this owner from others, also of the same process. `holds`: whether this owner still works on a
-   * child of its own.
-   */
+  /** `instance` identifies this owner, also within one process. `holds`: whether this owner still works on a child of its own. */
   constructor(options: {
     file: string;
     instance: string;
@@ -125,7 +122,7 @@ export class SubagentLog {
     this.#logger = options.logger;
   }
 
-  /** Reserves a key and a place for a child, in state `preparing`; undefined where the parent has `most` already. */
+  /** Reserves a key and a row for a child, in state `preparing`; undefined when the parent has `most` already. */
   reserve(request: Reservation): ChildRecord | undefined {
     return this.#change((db) => {
       const { parentSessionKey: parent } = request;
@@ -133,25 +130,32 @@ export class SubagentLog {
         this.#select(db, `parent = ? AND ${ALIVE}`, parent).filter(({ live }) => live).length >= request.most
       )
         return undefined;
-      const counter = db.prepare("SELECT last FROM counters WHERE parent = ?").get(parent);
-      let number = Number(counter?.["last"] ?? 0) + 1;
+      const counter = db.get<{ last: unknown }>("SELECT last FROM counters WHERE parent = ?", parent);
+      let number = Number(counter?.last ?? 0) + 1;
       while (
         this.#select(db, "key = ?", request.keyOf(number)).length > 0 ||
         request.taken(request.keyOf(number))
       )
         number++;
-      db.prepare("INSERT OR REPLACE INTO counters (parent, last) VALUES (?, ?)").run(parent, number);
+      db.run("INSERT OR REPLACE INTO counters (parent, last) VALUES (?, ?)", parent, number);
       const key = request.keyOf(number);
       const { childSessionId, contextMode, depth, expiresAt } = request;
-      db.prepare(
+      db.run(
         `INSERT INTO children (key, session, parent, mode, depth, state, expires, instance, pid, ticks, host, seen)
          VALUES (?, ?, ?, ?, ?, 'preparing', ?, ?, ?, ?, ?, ?)`,
-      ).run(key, childSessionId, parent, contextMode, depth, Math.round(expiresAt), ...this.#owner());
+        key,
+        childSessionId,
+        parent,
+        contextMode,
+        depth,
+        Math.round(expiresAt),
+        ...this.#owner(),
+      );
       return this.#select(db, "key = ?", key)[0];
     });
   }
 
-  /** The child runs from here on. False when it was asked to stop in the meantime. */
+  /** The child runs from here on. False when its end was requested meanwhile. */
   setRunning(key: string): boolean {
     return (
       this.#update("state = 'running' WHERE key = ? AND state = 'preparing' AND stop IS NULL", key) === 1
@@ -171,11 +175,11 @@ export class SubagentLog {
     return this.#update(set, ...values) === 1;
   }
 
-  /** The engine was told of the end. */
-  setTold(key: string): void {
+  /** The engine was notified of the end. */
+  setNotified(key: string): void {
     this.#change((db) => {
-      db.prepare("UPDATE children SET told = 1 WHERE key = ?").run(key);
-      db.prepare("DELETE FROM children WHERE key = ? AND forgotten = 1").run(key);
+      db.run("UPDATE children SET told = 1 WHERE key = ?", key);
+      db.run("DELETE FROM children WHERE key = ? AND forgotten = 1", key);
     });
   }
 
@@ -184,11 +188,11 @@ export class SubagentLog {
     if (keys.length === 0 || !this.#present()) return;
     this.#change((db) => {
       for (const key of keys)
-        db.prepare("UPDATE children SET delivered = 1 WHERE key = ? AND state = 'ended'").run(key);
+        db.run("UPDATE children SET delivered = 1 WHERE key = ? AND state = 'ended'", key);
     });
   }
 
-  /** Drops the results that wait for a session. */
+  /** Drops the pending results of a session. */
   dropResults(parentSessionKey: string): void {
     this.#update("delivered = 1 WHERE parent = ? AND state = 'ended'", parentSessionKey);
   }
@@ -198,7 +202,7 @@ export class SubagentLog {
     return this.#read("key = ? AND state <> 'failed'", key)[0]?.depth;
   }
 
-  /** Ended children whose result waits for the parent, in the order of their ends. */
+  /** Ended children with a pending result for the parent, in the order of their ends. */
   waiting(parentSessionKey: string): ChildRecord[] {
     const where =
       "parent = ? AND state = 'ended' AND delivered = 0 AND reason IN ('completed', 'swept') ORDER BY ended, num";
@@ -215,21 +219,22 @@ export class SubagentLog {
     if (!this.#present()) return [];
     return this.#guarded(readFailure, (db) =>
       db
-        .prepare(
+        .all<{ key: unknown }>(
           `${BELOW} SELECT key FROM children WHERE key IN below AND state <> 'failed' ORDER BY depth DESC, num`,
+          key,
         )
-        .all(key)
-        .map((row) => String(row["key"])),
+        .map((row) => String(row.key)),
     );
   }
 
-  /** Asks for the end of children wherever they run: those of a session, or with `deep` it and all below it. */
+  /** Requests the end of children wherever they run: those of a session, or with `deep` it and all below it. */
   requestStop(key: string, reason: ChildEndReason, deep: boolean): void {
     if (!this.#present()) return;
     this.#change((db) => {
-      if (!deep) db.prepare(`UPDATE children SET stop = ? WHERE parent = ? AND ${ALIVE}`).run(reason, key);
+      if (!deep) db.run(`UPDATE children SET stop = ? WHERE parent = ? AND ${ALIVE}`, reason, key);
       else
-        db.prepare(`${BELOW} UPDATE children SET stop = ? WHERE (key = ? OR key IN below) AND ${ALIVE}`).run(
+        db.run(
+          `${BELOW} UPDATE children SET stop = ? WHERE (key = ? OR key IN below) AND ${ALIVE}`,
           key,
           reason,
           key,
@@ -237,44 +242,43 @@ export class SubagentLog {
     });
   }
 
-  /** Children of this owner whose end was asked for. */
+  /** Children of this owner whose end was requested. */
   toStop(): ChildRecord[] {
     return this.#read(`instance = ? AND stop IS NOT NULL AND ${ALIVE}`, this.#instance);
   }
 
-  /** Says that this owner is still there, for those who cannot look it up. */
+  /** Heartbeat for processes on other hosts. */
   touch(): void {
     this.#update(`seen = ? WHERE instance = ? AND ${ALIVE}`, Date.now(), this.#instance);
   }
 
-  /**
-   * Takes over children that nobody works on any more: not ended, or the engine was not told. No two owners get the
-   * same one.
-   */
+  /** Takes over children without a live owner: not ended, or the engine was not notified. No two owners get the same one. */
   takeOrphans(): ChildRecord[] {
     if (this.#read(DUE).every(({ live }) => live)) return [];
     return this.#change((db) => {
       const orphans = this.#select(db, `${DUE} ORDER BY num`).filter(({ live }) => !live);
       for (const { childSessionKey } of orphans)
-        db.prepare(
+        db.run(
           "UPDATE children SET instance = ?, pid = ?, ticks = ?, host = ?, seen = ? WHERE key = ?",
-        ).run(...this.#owner(), childSessionKey);
+          ...this.#owner(),
+          childSessionKey,
+        );
       return orphans;
     });
   }
 
-  /** Removes what is recorded of a session and all below it; an end that the engine was not told of stays till then. */
+  /** Removes the records of a session and all below it; an end that the engine was not notified of stays until it was. */
   forget(key: string): void {
     if (!this.#present()) return;
     this.#change((db) => {
       const gone = [key, ...this.#below(db, key)];
       for (const child of gone) {
-        db.prepare("UPDATE children SET forgotten = 1, delivered = 1 WHERE key = ? AND told = 0").run(child);
-        db.prepare("DELETE FROM children WHERE key = ? AND told = 1").run(child);
-        db.prepare("DELETE FROM counters WHERE parent = ?").run(child);
+        db.run("UPDATE children SET forgotten = 1, delivered = 1 WHERE key = ? AND told = 0", child);
+        db.run("DELETE FROM children WHERE key = ? AND told = 1", child);
+        db.run("DELETE FROM counters WHERE parent = ?", child);
       }
     });
-    this.#guarded(writeFailure, (db) => db.exec("PRAGMA wal_checkpoint(TRUNCATE)"));
+    this.#guarded(writeFailure, (db) => db.raw.exec("PRAGMA wal_checkpoint(TRUNCATE)"));
   }
 
   close(): void {
@@ -282,11 +286,8 @@ export class SubagentLog {
     this.#db = undefined;
   }
 
-  #below(db: DatabaseSync, key: string): string[] {
-    return db
-      .prepare(`${BELOW} SELECT key FROM below`)
-      .all(key)
-      .map((row) => String(row["key"]));
+  #below(db: Database, key: string): string[] {
+    return db.all<{ key: unknown }>(`${BELOW} SELECT key FROM below`, key).map((row) => String(row.key));
   }
 
   #owner(): [string, number, string | null, string, number] {
@@ -298,9 +299,8 @@ export class SubagentLog {
     return this.#guarded(readFailure, (db) => this.#select(db, where, ...values));
   }
 
-  #select(db: DatabaseSync, where: string, ...values: SQLInputValue[]): ChildRecord[] {
-    const rows = db.prepare(`SELECT * FROM children WHERE ${where}`).all(...values) as unknown as Row[];
-    return rows.map((row) => ({
+  #select(db: Database, where: string, ...values: SQLInputValue[]): ChildRecord[] {
+    return db.all<Row>(`SELECT * FROM children WHERE ${where}`, ...values).map((row) => ({
       childSessionKey: row.key,
       childSessionId: row.session,
       parentSessionKey: row.parent,
@@ -319,14 +319,14 @@ export class SubagentLog {
 
   #update(set: string, ...values: SQLInputValue[]): number {
     if (!this.#present()) return 0;
-    return this.#change((db) => Number(db.prepare(`UPDATE children SET ${set}`).run(...values).changes));
+    return this.#change((db) => db.run(`UPDATE children SET ${set}`, ...values));
   }
 
-  #change<T>(work: (db: DatabaseSync) => T): T {
-    return this.#guarded(writeFailure, (db) => transaction(db, () => work(db)));
+  #change<T>(work: (db: Database) => T): T {
+    return this.#guarded(writeFailure, (db) => db.transaction(() => work(db)));
   }
 
-  #guarded<T>(failure: (error: unknown, file: string) => PagurusError, work: (db: DatabaseSync) => T): T {
+  #guarded<T>(failure: (error: unknown, file: string) => PagurusError, work: (db: Database) => T): T {
     try {
       this.#db ??= this.#open();
       return work(this.#db);
@@ -339,12 +339,12 @@ export class SubagentLog {
     return this.#db !== undefined || existsSync(this.#file);
   }
 
-  #open(): DatabaseSync {
+  #open(): Database {
     ensurePrivateDir(dirname(this.#file));
     try {
       return openLog(this.#file);
     } catch (error) {
-      // CORRUPT 11, NOTADB 26: kept aside for whoever wants to look; sessions are whole without it.
+      // CORRUPT 11, NOTADB 26: set aside for inspection; sessions are complete without it.
       if (![11, 26].includes((sqliteCode(error) ?? 0) & 0xff)) throw error;
       renameSync(this.#file, `${this.#file}.damaged`);
       for (const suffix of ["-wal", "-shm"]) rmSync(this.#file + suffix, { force: true });
@@ -354,34 +354,21 @@ export class SubagentLog {
   }
 }
 
-function openLog(file: string): DatabaseSync {
+function openLog(file: string): Database {
   const db = openSqlite(file, { synchronous: "FULL" });
   try {
-    db.exec("PRAGMA secure_delete = ON");
-    const version = (): number => Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
-    if (version() === 0)
-      transaction(db, () => {
-        if (version() === 0) db.exec(`${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION}`);
+    db.raw.exec("PRAGMA secure_delete = ON");
+    if (db.version() === 0)
+      db.transaction(() => {
+        if (db.version() === 0) db.raw.exec(`${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION}`);
       });
-    if (version() === SCHEMA_VERSION) return db;
+    if (db.version() === SCHEMA_VERSION) return db;
     throw new PagurusError(
       "store_read_failed",
       `The file ${file} was written by another version of Pagurus; update this one, or move the file away.`,
     );
   } catch (error) {
     db.close();
-    throw error;
-  }
-}
-
-function transaction<T>(db: DatabaseSync, work: () => T): T {
-  db.exec("BEGIN IMMEDIATE");
-  try {
-    const result = work();
-    db.exec("COMMIT");
-    return result;
-  } catch (error) {
-    if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
   }
 }

@@ -1,19 +1,19 @@
 /**
- * The front matter of a Markdown file: the part of YAML that skills and commands are written in. Scalars of every style
- * are read; lists and maps are passed over. A plain value is the rest of its line, as other programs read
- * `argument-hint: [issue] [file]` and `description: Use it: always`, which a YAML parser refuses.
+ * The front matter of a Markdown file: the part of YAML that skills and commands are written in. Reads scalars of every
+ * style; skips lists and maps. A plain value is the rest of its line, as other programs read `argument-hint: [issue] [file]`
+ * and `description: Use it: always`, which a YAML parser rejects.
  */
 
 export interface FrontMatter {
-  /** Scalars by key; a key with a list or map below it is absent. */
+  /** Scalars by key; a key with a list or map is absent. */
   fields: ReadonlyMap<string, string>;
-  /** What stands behind it. */
+  /** The text after it. */
   body: string;
 }
 
 interface Line {
   text: string;
-  /** In the file, from 1. */
+  /** Line number in the file, from 1. */
   number: number;
 }
 
@@ -21,9 +21,9 @@ const OPENING = /^\ufeff?---[ \t]*\n/;
 const KEY = /^(?:([A-Za-z_][\w.-]*)|"([^"]+)"|'([^']+)')[ \t]*:(?:[ \t]+(.*))?$/;
 const BLOCK = /^([|>])(?:([+-])?([1-9])?|([1-9])([+-]))(?:[ \t]+#.*)?$/;
 
-/** Undefined where the text has none; `problem` is the end of a sentence about the file. */
-export function readFrontMatter(given: string): FrontMatter | { problem: string } | undefined {
-  const text = given.replaceAll("\r\n", "\n");
+/** Undefined when the text has none; `problem` is the end of a sentence about the file. */
+export function readFrontMatter(source: string): FrontMatter | { problem: string } | undefined {
+  const text = source.replaceAll("\r\n", "\n");
   const opening = OPENING.exec(text);
   if (!opening) return undefined;
   const rest = text.slice(opening[0].length);
@@ -54,7 +54,7 @@ export function readFrontMatter(given: string): FrontMatter | { problem: string 
   return { fields, body: rest.slice(closing.index + closing[0].length) };
 }
 
-/** Whether a line goes on with the value above it. */
+/** Whether a line continues the value above it. */
 function isBelow({ text }: Line): boolean {
   return text.trim() === "" || /^[ \t]/.test(text) || /^-(?:[ \t]|$)/.test(text);
 }
@@ -72,12 +72,12 @@ function valueOf(first: string, below: readonly Line[]): string | undefined | { 
   return plain([first, ...texts]);
 }
 
-/** Comments begin behind a space; a line that is one ends nothing. */
+/** Removes comments, which begin after a space; a comment line does not end the value. */
 function plain(lines: readonly string[]): string {
   return folded(lines.map((line) => line.replace(/(?:^|(?<![ \t])[ \t]+)#.*$/, "")));
 }
 
-/** Lines of one value: a line break is a space, an empty line a line break. */
+/** Folds the lines of one value: a line break is a space, an empty line a line break. */
 function folded(lines: readonly string[]): string {
   let text = "";
   for (const line of lines.map((each) => each.trim())) {
@@ -91,19 +91,19 @@ function quoted(text: string): string | { problem: string } {
   const single = /^'((?:[^']|'')*)'(?:[ \t]+#.*)?$/s.exec(text);
   if (single) return (single[1] ?? "").replaceAll("''", "'");
   const double = /^("(?:[^"\\]|\\.)*")(?:[ \t]+#.*)?$/s.exec(text);
-  if (!double) return { problem: "has a quote that is not closed, or text behind it" };
+  if (!double) return { problem: "has a quote that is not closed, or text after it" };
   try {
     return JSON.parse((double[1] ?? "").replaceAll("\n", "\\n")) as string;
   } catch {
-    // YAML knows more escapes than JSON; nobody needs them here.
+    // YAML has more escapes than JSON; they are not needed here.
     return { problem: "has an escape that is not known" };
   }
 }
 
-/** The indentation is the one given, else that of the first line with text. */
-function blockText(fold: boolean, given: number, below: readonly Line[]): string {
+/** The indentation is the declared one, else that of the first line with text. */
+function blockText(fold: boolean, declared: number, below: readonly Line[]): string {
   const first = below.find(({ text }) => text.trim() !== "");
-  const indent = given > 0 ? given : (/^[ \t]*/.exec(first?.text ?? "")?.[0].length ?? 0);
+  const indent = declared > 0 ? declared : (/^[ \t]*/.exec(first?.text ?? "")?.[0].length ?? 0);
   const lines = below.map(({ text }) => text.slice(indent).trimEnd());
   return fold ? folded(lines) : lines.join("\n").trim();
 }

@@ -1,27 +1,27 @@
-/** What the instructions of a turn say of skills. The same skills give the same bytes. */
+/** The section about skills in a turn's instructions. The same skills give the same bytes. */
 import { join, relative, sep } from "node:path";
-import type { SkillReport } from "../contract/skill.ts";
+import type { SkillReport } from "../contract/host/skill.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
-import { lies } from "./places.ts";
-import { findSkills, type SkillSearch, type UsableSkill } from "./skills.ts";
+import { lies } from "./skill-places.ts";
+import { findSkills, type SkillSearch, type UsableSkill } from "./skill-list.ts";
 
-/** Together with the host's own instructions and tools well below 3,000 tokens. */
+/** Token budget; together with the host's own instructions and tools well below 3,000 tokens. */
 const MOST_TOKENS = 1_000;
 const MOST_LISTED = 40;
-/** Characters; what says more than that says it in the file. */
+/** Length limit in characters; longer descriptions belong in the file. */
 const MOST_DESCRIPTION = 240;
 
 const INTRODUCTION =
   "Skills: instructions for special tasks. When a task matches one, read its file before you start and follow it; paths in it are relative to its folder.";
 
 export interface TurnSkills {
-  /** Empty where there are no skills. */
+  /** Empty when there are no skills. */
   section: string;
-  /** Folders and files that the reading tools may look into, wherever they are; without symbolic links. */
+  /** Folders and files that the reading tools may access, wherever they are; without symbolic links. */
   folders: string[];
 }
 
-/** The skills of a turn; those in `native` folders of the workspace are named by the runtime itself. Never throws. */
+/** The skills of a turn; the runtime itself lists those in the workspace's `native` folders. Never throws. */
 export function turnSkills(search: SkillSearch, native: readonly string[] = []): TurnSkills {
   const { cwd } = search;
   const { usable } = findSkills(search);
@@ -29,13 +29,13 @@ export function turnSkills(search: SkillSearch, native: readonly string[] = []):
   return { section: sectionOf(ours, cwd).text, folders: usable.flatMap(({ readable }) => readable) };
 }
 
-/** The same for a person, those included that are not offered. Never throws. */
+/** The same for a person, including those that are not offered. Never throws. */
 export function skillReport(search: SkillSearch): SkillReport {
   const { skills, usable, problems } = findSkills(search);
   const { text, unlisted } = sectionOf(usable, search.cwd);
   for (const skill of unlisted) {
     skill.state = "unlisted";
-    skill.reason = `There is no room to name it: at most ${MOST_LISTED} skills and ${MOST_TOKENS} tokens are.`;
+    skill.reason = `It does not fit into the list: the limits are ${MOST_LISTED} skills and ${MOST_TOKENS} tokens.`;
   }
   const facts = skills.map(({ name, description, path, state, reason, notes }) => ({
     name,
@@ -52,7 +52,7 @@ function sectionOf(usable: readonly UsableSkill[], cwd: string): { text: string;
   if (usable.length === 0) return { text: "", unlisted: [] };
   const lines = [INTRODUCTION];
   const unlisted: UsableSkill[] = [];
-  // Room for the last line, which says how many are left out.
+  // Reserve for the last line, which says how many are left out.
   let tokens = estimateTokens(INTRODUCTION) + 30;
   for (const skill of usable) {
     const line = lineOf(skill, cwd);

@@ -1,15 +1,15 @@
-/** Processes that something under test has started. Nothing is known of them where there is no /proc. */
+/** Finds processes started by the tested code. Without /proc nothing is known of them. */
 import { readFileSync } from "node:fs";
 import { processIds } from "../platform/process-group.ts";
 
 const POLL_MS = 25;
 
-/** Whether this platform tells which processes there are. */
+/** Whether this platform can list processes. */
 export function knowsProcesses(): boolean {
   return processIds().length > 0;
 }
 
-/** Children of this process, whichever part of it has started them. */
+/** Children of this process, from any part of it. */
 export function childProcesses(): number[] {
   return processIds().filter((pid) => {
     const stat = fileOf(pid, "stat");
@@ -18,14 +18,12 @@ export function childProcesses(): number[] {
   });
 }
 
-/** Processes with the words in their environment, also those that were started by others that are gone. */
+/** Processes with the text in their environment, including orphans. */
 export function processesWith(words: string): number[] {
   return processIds().filter((pid) => fileOf(pid, "environ").includes(words));
 }
 
-/**
- * Waits until none is left, at most `ms`. Answers "1 process of the runtime is left: sleep", or undefined.
- */
+/** Waits until none is left, at most `ms`. Returns "1 process of the runtime is left: sleep", or undefined. */
 export async function leftProcesses(
   owner: string,
   look: () => readonly number[],
@@ -40,7 +38,7 @@ export async function leftProcesses(
   return `${count} of ${owner} ${verb} left after its end: ${names.join(", ")}.`;
 }
 
-/** Empty for a process that has ended, or that belongs to somebody else. */
+/** Empty for a process that has ended, or that belongs to another user. */
 function fileOf(pid: number, name: "stat" | "environ" | "comm"): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, "utf8");

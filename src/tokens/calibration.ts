@@ -1,18 +1,18 @@
-/** What a `Calibration` remembers, as JSON. */
+/** State of a `Calibration`, as JSON. */
 export interface CalibrationState {
   /** Reported tokens for each estimated one. */
   factor: number;
-  /** How many observations it rests on. */
+  /** Number of observations. */
   samples: number;
 }
 
 const SMALLEST_FACTOR = 0.5;
 const LARGEST_FACTOR = 3;
-/** Smaller requests say more of the provider's fixed frame than of the words. Tokens. */
+/** In smaller requests the provider's fixed overhead outweighs the text. Tokens. */
 const SMALLEST_SAMPLE = 500;
-/** Share of a new observation, once there are enough of them for a mean. */
+/** Weight of a new observation, once there are enough of them for a mean. */
 const NEWEST_SHARE = 0.2;
-/** Farthest that one observation may lie from the factor and count in full, as a natural logarithm (1.5 times). */
+/** Distance of an observation from the factor beyond which it counts no more, as a natural logarithm (1.5 times). */
 const FARTHEST = Math.log(1.5);
 
 function clamp(value: number, least: number, most: number): number {
@@ -20,15 +20,15 @@ function clamp(value: number, least: number, most: number): number {
 }
 
 /**
- * A correction of estimates for one model in one session, learned from what the provider reports: a mean of the
+ * Correction factor of estimates for one model in one session, learned from the provider's reports: a mean of the
  * ratios (plain over the first five, then exponentially weighted), taken in logarithms so that twice and half weigh
- * the same. Bounded to 0.5..3; a single wild report moves it little.
+ * the same. Clamped to 0.5..3; one outlier moves it little.
  */
 export class Calibration {
   #factor = 1;
   #samples = 0;
 
-  /** Goes on from a stored state; one that is damaged is taken as none. */
+  /** Continues from a stored state; a damaged one is ignored. */
   constructor(state?: CalibrationState) {
     if (state === undefined) return;
     const { factor, samples } = state;
@@ -38,8 +38,8 @@ export class Calibration {
   }
 
   /**
-   * Learns from a request: its uncorrected estimate (`estimateTokens`, `messageTokens`) and the input tokens that
-   * the provider reported for the same content. Estimates under 500 tokens are not taken into account.
+   * Updates the factor from a request: its uncorrected estimate (`estimateTokens`, `messageTokens`) and the input
+   * tokens that the provider reported for the same content. Estimates under 500 tokens are ignored.
    */
   observe(estimated: number, reported: number): void {
     if (!Number.isFinite(estimated) || estimated < SMALLEST_SAMPLE) return;
@@ -47,7 +47,7 @@ export class Calibration {
     const ratio = clamp(reported / estimated, SMALLEST_FACTOR, LARGEST_FACTOR);
     const distance = Math.log(ratio / this.#factor);
     const share = Math.max(NEWEST_SHARE, 1 / (this.#samples + 1));
-    // The first observation has nothing to be wild against.
+    // The first observation has nothing to be an outlier of.
     const step = this.#samples === 0 ? distance : clamp(distance, -FARTHEST, FARTHEST);
     this.#factor = clamp(this.#factor * Math.exp(step * share), SMALLEST_FACTOR, LARGEST_FACTOR);
     this.#samples += 1;

@@ -1,11 +1,11 @@
-/** Classes of UTF-16 code units, as the pre-tokenizer of `o200k_base` tells them apart. */
+/** Classes of UTF-16 code units, as the pre-tokenizer of `o200k_base` distinguishes them. */
 export const LOWER = 0;
 export const UPPER = 1;
 /** Latin letters with the diacritics of western Europe (Latin-1). */
 export const ACCENTED = 2;
 /** Every other Latin letter beyond ASCII: Czech, Polish, Turkish, Vietnamese. */
 export const EXTENDED = 3;
-/** From here on letters that make words of their own: Cyrillic first. */
+/** Classes from here on are letters that form separate words: Cyrillic first. */
 export const CYRILLIC = 4;
 const GREEK = 5;
 /** Hebrew, Arabic, Indic, Thai and every other alphabet. */
@@ -24,7 +24,7 @@ const BLANK = 13;
 export const NEWLINE = 14;
 /** Classes from here on are signs. */
 export const SIGN = 15;
-/** Signs beyond ASCII that text is written with: typographic quotes, dashes, full-width punctuation. */
+/** Punctuation beyond ASCII: typographic quotes, dashes, full-width punctuation. */
 const WIDE_SIGN = 16;
 /** Arrows, box drawing, dingbats, variation selectors. */
 export const SYMBOL = 17;
@@ -113,8 +113,8 @@ const RANGES: readonly (readonly [number, number])[] = [
 ];
 
 /**
- * Han characters that stand in three or more tokens of two or three characters in the vocabulary of `o200k_base`.
- * They tell modern simplified Chinese (0.7 tokens a character) from traditional and classical texts (1.0).
+ * Han characters that are in three or more tokens of two or three characters in the vocabulary of `o200k_base`.
+ * They distinguish modern simplified Chinese (0.7 tokens a character) from traditional and classical texts (1.0).
  */
 const MERGED_HAN =
   "一万三上下不与专世业东个中为主举久么义之乐九也书买乱了予争事二于五亚些交产享京人什今介他付代以们件价" +
@@ -138,5 +138,5 @@ function buildClasses(): Uint8Array {
   return classes;
 }
 
-/** The class of every UTF-16 code unit; 64 KiB, filled once, never written again. */
+/** Class of every UTF-16 code unit; 64 KiB, filled once, read-only. */
 export const CHARACTER_CLASSES: Readonly<Uint8Array> = buildClasses();

@@ -14,38 +14,38 @@ import {
 } from "./characters.ts";
 import { LONGEST_SIGNS, LONGEST_WORD, SLOT, WEIGHTS } from "./weights.ts";
 
-/** Longer runs of letters are no words; equal neighbours in them are counted apart. */
+/** Longer runs of letters are not words; equal neighbours in them are counted separately. */
 const RUN = 32;
 
-/** Code units of the texts that are walked in memory that is kept; nearly all are shorter. */
+/** Size of the reused buffer, in code units; nearly all texts are shorter. */
 const SCRATCH = 1 << 16;
-/** Stands behind the last unit, so that the end of a run is found without asking for the end of the text. */
+/** One terminator after the last unit, so that loops find the end of a run without a bounds check. */
 const END = 1;
 
 type Weights = Readonly<Float64Array>;
-/** A text's UTF-16 code units and one more that ends every run. */
+/** A text's UTF-16 code units and a terminator that ends every run. */
 type Units = Readonly<Uint16Array>;
 
-/** Room for a text's UTF-16 code units and the one behind them. */
-interface Room {
+/** Buffer for a text's UTF-16 code units and the terminator, as units and as bytes. */
+interface UnitBuffer {
   units: Uint16Array;
   bytes: Buffer;
 }
 
-function roomFor(length: number): Room {
+function bufferFor(length: number): UnitBuffer {
   const units = new Uint16Array(length + END);
   return { units, bytes: Buffer.from(units.buffer) };
 }
 
-const kept = roomFor(SCRATCH);
+const scratch = bufferFor(SCRATCH);
 const isBigEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 0;
 
 /**
- * The text's code units, valid until the next call: reading them takes half of the time of asking a string for each.
+ * The text's code units, valid until the next call. Reading them takes half of the time of `charCodeAt`.
  */
 function unitsOf(text: string): Units {
   const { length } = text;
-  const { units, bytes } = length <= SCRATCH ? kept : roomFor(length);
+  const { units, bytes } = length <= SCRATCH ? scratch : bufferFor(length);
   bytes.write(text, 0, "utf16le");
   if (isBigEndian) bytes.subarray(0, 2 * length).swap16();
   units[length] = 0;
@@ -63,7 +63,7 @@ function smallEnd(units: Units, at: number): number {
   return end;
 }
 
-/** What the letters with diacritics in [at, end) add to their word. */
+/** Weight that the letters with diacritics in [at, end) add to their word. */
 function accentsWeight(units: Units, at: number, end: number, weights: Weights): number {
   let total = 0;
   for (let index = at; index < end; index++) {
@@ -74,7 +74,7 @@ function accentsWeight(units: Units, at: number, end: number, weights: Weights):
   return total;
 }
 
-/** As a short Latin word has a weight in its `table`, which says how it begins: that of the longer one in [at, end). */
+/** Weight of the Latin word in [at, end), which is too long for an entry in `table`; the table depends on what precedes it. */
 function longWordWeight(units: Units, at: number, end: number, table: number, weights: Weights): number {
   let length = end - at;
   let total = 0;
@@ -91,7 +91,7 @@ function longWordWeight(units: Units, at: number, end: number, table: number, we
   return total + (weights[table + LONGEST_WORD] as number) + further * (weights[table] as number);
 }
 
-/** Weight of the signs in [at, end); `table` says how they begin. */
+/** Weight of the signs in [at, end); `table` depends on what precedes them. */
 function signsWeight(units: Units, at: number, end: number, table: number, weights: Weights): number {
   let total = 0;
   let changes = 1;
@@ -111,7 +111,7 @@ function signsWeight(units: Units, at: number, end: number, table: number, weigh
   return total + (weights[table + LONGEST_SIGNS] as number) + further * (weights[table] as number);
 }
 
-/** Weight of the blanks in [at, end) that stand alone; the last one may belong to the piece that follows. */
+/** Weight of the blanks in [at, end) that are pieces by themselves; the last one may belong to the next piece. */
 function blanksWeight(units: Units, at: number, end: number, weights: Weights): number {
   let total = (end - at) * (weights[SLOT.blankRepeat] as number);
   let first = at;
@@ -127,29 +127,29 @@ function blanksWeight(units: Units, at: number, end: number, weights: Weights): 
 }
 
 /**
- * Walks a text as the pre-tokenizer of `o200k_base` would and adds up the weights of its pieces. Linear in the
- * weights, which is how `bench/tokens/fit.ts` finds them, and in the length of the text.
+ * Splits a text as the pre-tokenizer of `o200k_base` would and adds up the weights of its pieces. Linear in the
+ * weights, so that `bench/tokens/fit.ts` can fit them, and in the length of the text.
  */
 export function weigh(text: string, weights: Weights): number {
   return weighUnits(unitsOf(text), text.length, weights);
 }
 
-/** The same of code units, behind which one stands that is 0. */
+/** The same for code units that are followed by a 0. */
 export function weighUnits(units: Units, length: number, weights: Weights): number {
   let total = 0;
   let at = 0;
-  /** Where the next word's table begins: after nothing that joins it, after a blank, after a single sign. */
+  /** Table of the next word: after nothing that joins it, after a blank, or after a single sign. */
   let words: number = SLOT.bareWord;
   let signs: number = SLOT.bareSigns;
   let kind = classAt(units, 0);
   while (at < length) {
     let end = at + 1;
-    /** Of the unit at `end`: the piece behind this one begins with it. */
+    /** Class of the unit at `end`, the first of the next piece. */
     let next = classAt(units, end);
     let nextWords: number = SLOT.bareWord;
     let nextSigns: number = SLOT.bareSigns;
     if (kind <= EXTENDED) {
-      // Capitals, then small letters, as camel case is cut. The commonest loops stand here: calls would cost as much.
+      // Capitals, then small letters, as camel case is split. The hottest loops are inline: calls would double their cost.
       if (kind === UPPER) while (next === UPPER) next = classAt(units, ++end);
       if (kind <= UPPER) while (next === LOWER) next = classAt(units, ++end);
       if (kind > UPPER || next === ACCENTED || next === EXTENDED) {
@@ -197,7 +197,7 @@ export function weighUnits(units: Units, length: number, weights: Weights): numb
 }
 
 /**
- * Tokens that a text takes, estimated without a tokenizer: within a few percent of `o200k_base` over a few thousand
+ * Estimates the tokens of a text without a tokenizer: within a few percent of `o200k_base` over a few thousand
  * characters of prose, code, JSON, Markdown and Chinese. Never negative, 0 only for the empty text.
  */
 export function estimateTokens(text: string): number {

@@ -2,7 +2,7 @@ import { splitLongRuns } from "./runs.ts";
 
 type Tokenizer = typeof import("gpt-tokenizer/encoding/o200k_base");
 
-/** Words that look like control tokens are text here: they are counted, not refused. */
+/** Text that looks like a control token is counted as text, not refused. */
 const AS_TEXT = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() };
 
 async function loadTokenizer(): Promise<Tokenizer | undefined> {
@@ -15,9 +15,9 @@ async function loadTokenizer(): Promise<Tokenizer | undefined> {
 }
 
 /**
- * Tokens of a text in `o200k_base`, by the optional peer `gpt-tokenizer`; undefined where it is not installed.
- * Runs of more than 256 letters, signs or blanks are cut first, which may add a token for each cut. The tokenizer
- * takes about 0.2 s to load, at the first call.
+ * Counts the tokens of a text in `o200k_base` with the optional peer `gpt-tokenizer`; undefined when it is not
+ * installed. Runs of more than 256 letters, signs or blanks are split first, which may add a token for each split.
+ * The first call loads the tokenizer, which takes about 0.2 s.
  */
 export async function countExact(text: string): Promise<number | undefined> {
   const tokenizer = await loadTokenizer();

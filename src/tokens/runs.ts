@@ -17,9 +17,9 @@ function insidePair(text: string, at: number): boolean {
 }
 
 /**
- * Cuts a text so that no piece holds more than `limit` letters, signs or blanks (UTF-16 code units) in an unbroken
- * run: byte pair encoders take quadratic time on such runs (13 s for 100,000 equal letters). The pieces joined are
- * the text; a surrogate pair is never cut. A text without such runs comes back as the only piece.
+ * Splits a text so that no piece has an unbroken run of more than `limit` letters, signs or blanks (UTF-16 code
+ * units): byte pair encoders take quadratic time on such runs (13 s for 100,000 equal letters). The joined pieces are
+ * the text; a surrogate pair is never split. A text without such runs is returned as the only piece.
  */
 export function splitLongRuns(text: string, limit = 256): string[] {
   const pieces: string[] = [];

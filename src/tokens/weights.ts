@@ -1,11 +1,11 @@
-/** Words up to this length have a weight of their own; each further letter costs the same. */
+/** Words up to this length have their own weight; each further letter costs the same. */
 export const LONGEST_WORD = 16;
-/** Runs of signs with up to this many different neighbours have a weight of their own. */
+/** Runs of signs with up to this many different neighbours have their own weight. */
 export const LONGEST_SIGNS = 8;
 
 /**
- * Where each weight stands. In a table of words or signs the weight of length n is at n, and at 0 what each letter
- * or sign beyond the longest one costs.
+ * Index of each weight. In a table of words or signs the weight of length n is at n, and the weight of each letter
+ * or sign beyond the longest one is at 0.
  */
 export const SLOT = {
   bareWord: 0,
@@ -13,7 +13,7 @@ export const SLOT = {
   signedWord: 34,
   bareSigns: 51,
   spacedSigns: 60,
-  /** Start and each letter of a run: Cyrillic, Greek, other alphabets, Hangul, Kana, Han, merged Han. */
+  /** Two weights for each script, a run's start and each letter: Cyrillic, Greek, other alphabets, Hangul, Kana, Han, merged Han. */
   foreign: 69,
   /** A letter of the Latin-1 range, and one beyond it. */
   accent: 83,
@@ -37,7 +37,7 @@ export const SLOT = {
 } as const;
 
 /**
- * Tokens of `o200k_base` for each thing counted, fitted by least squares on one half of a corpus of documentation,
+ * Tokens of `o200k_base` for each feature, fitted by least squares on one half of a corpus of documentation,
  * code, JSON, Markdown and messages in other languages. Printed by `node bench/tokens/fit.ts`; do not edit by hand.
  */
 export const WEIGHTS: Readonly<Float64Array> = Float64Array.from([

@@ -1,14 +1,11 @@
-/** Checks a model's arguments against the part of JSON Schema that tools use, and reads them with their types. */
-import type { JsonSchema } from "../contract/tool.ts";
+/** Validates a model's arguments against the part of JSON Schema that tools use, and reads them with their types. */
+import type { JsonSchema } from "../contract/harness/tool.ts";
+import { isRecord } from "../data/record-fields.ts";
 
 function typeOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   return typeof value;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeOf(value) === "object";
 }
 
 function fitsType(value: unknown, type: string): boolean {
@@ -63,7 +60,7 @@ function problemsOf(schema: JsonSchema, value: unknown, at: string): string[] {
   return [];
 }
 
-/** Models write `null` for an argument they leave out; where the schema does not name null, that is what it means. */
+/** Removes `null` values where the schema does not allow null: models write null for an argument they leave out. */
 function withoutNulls(schema: JsonSchema, value: Record<string, unknown>): Record<string, unknown> {
   const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
   return Object.fromEntries(
@@ -75,13 +72,32 @@ function withoutNulls(schema: JsonSchema, value: Record<string, unknown>): Recor
   );
 }
 
-/** The arguments to use, or every problem in one line. Checks required, type, enum, bounds, properties, items. */
+/** The value with the schema's `default`s for absent properties, at every depth of existing objects and lists. */
+function withDefaults(schema: JsonSchema, value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const items = schema["items"];
+    return isRecord(items) ? value.map((item) => withDefaults(items, item)) : value;
+  }
+  if (!isRecord(value) || !isRecord(schema["properties"])) return value;
+  const filled: Record<string, unknown> = { ...value };
+  for (const [key, inner] of Object.entries(schema["properties"])) {
+    if (!isRecord(inner) || key === "__proto__") continue;
+    if (Object.hasOwn(filled, key)) filled[key] = withDefaults(inner, filled[key]);
+    else if (inner["default"] !== undefined) filled[key] = structuredClone(inner["default"]);
+  }
+  return filled;
+}
+
+/**
+ * The arguments to use, or every problem in one line. Checks required, type, enum, bounds, properties, items, after adding
+ * defaults.
+ */
 export function checkArguments(
   schema: JsonSchema,
   value: unknown,
 ): { params: Record<string, unknown> } | { problem: string } {
   if (!isRecord(value)) return { problem: `the arguments must be an object, not ${typeOf(value)}` };
-  const params = withoutNulls(schema, value);
+  const params = withDefaults(schema, withoutNulls(schema, value)) as Record<string, unknown>;
   const problems = objectProblems(schema, params, "");
   return problems.length > 0 ? { problem: problems.join("; ") } : { params };
 }

@@ -1,14 +1,14 @@
-/** `update_plan`: the agent's plan, for the user to see. It has no other effect. */
-import type { PlanStep, TurnEvent } from "../contract/events.ts";
+/** `update_plan`: shows the agent's plan to the user. It has no other effect. */
+import type { PlanStep, TurnEvent } from "../contract/host/events.ts";
 import { failedOutcome, textOutcome } from "./host-tool.ts";
 import type { ExtraTool } from "./toolset.ts";
 
-/** A runtime with a plan of its own names it among its `nativeTools`. */
+/** A runtime with its own plan tool lists it among its `nativeTools`. */
 const PLAN_TOOL = "update_plan";
 
 export type Plan = Omit<Extract<TurnEvent, { type: "plan.updated" }>, "type">;
 
-/** A plan is read at a glance: one of more steps is refused, longer texts are cut. */
+/** Maximum number of steps: longer plans are refused, longer texts are cut. */
 const MOST_STEPS = 50;
 const MOST_CHARACTERS = 500;
 
@@ -18,7 +18,7 @@ const UNSEEN = /[\s\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]+/g;
 /** The names are Codex's, whose models know the tool. */
 const STATUS = { pending: "pending", in_progress: "inProgress", completed: "completed" } as const;
 
-/** `show` is told of each plan, whole. */
+/** Calls `show` with each complete plan. */
 export function createPlanTool(show: (plan: Plan) => void): ExtraTool {
   return {
     name: PLAN_TOOL,
@@ -55,17 +55,17 @@ export function createPlanTool(show: (plan: Plan) => void): ExtraTool {
 /** Arguments that fit the schema, as a plan. */
 function planOf(params: Record<string, unknown>): Plan | { problem: string } {
   const { explanation } = params;
-  const given = params["plan"] as { step: string; status: keyof typeof STATUS }[];
-  if (given.length > MOST_STEPS)
-    return { problem: `The plan has ${given.length} steps; ${MOST_STEPS} is the most. Join some of them.` };
-  const steps = given.map(({ step, status }): PlanStep => ({ step: short(step), status: STATUS[status] }));
+  const sent = params["plan"] as { step: string; status: keyof typeof STATUS }[];
+  if (sent.length > MOST_STEPS)
+    return { problem: `The plan has ${sent.length} steps; ${MOST_STEPS} is the most. Join some of them.` };
+  const steps = sent.map(({ step, status }): PlanStep => ({ step: short(step), status: STATUS[status] }));
   if (steps.some(({ step }) => step === ""))
     return { problem: "A step of the plan is empty; say what it is." };
   const why = typeof explanation === "string" ? short(explanation) : "";
   return { ...(why === "" ? {} : { explanation: why }), steps };
 }
 
-/** In one line, without what could move a cursor or turn the direction of the text around. */
+/** In one line, without control or direction characters. */
 function short(text: string): string {
   const line = text.toWellFormed().replace(UNSEEN, " ").trim();
   const characters = Array.from(line);

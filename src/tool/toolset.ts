@@ -1,46 +1,61 @@
-/** The tools of a session: catalog, fingerprint, and the one way to call them. */
+/** The tools of a session: catalog, fingerprint, and the function that calls them. */
 import { createHash } from "node:crypto";
 import { PagurusError } from "../contract/errors.ts";
-import type { AskPermission } from "../contract/run.ts";
+import type { AskPermission } from "../contract/host/run.ts";
 import type { ToolCallPart } from "../contract/message.ts";
-import type { PluginTool } from "../contract/plugin.ts";
-import type { ToolOutcome, ToolSet, ToolSpec } from "../contract/tool.ts";
-import type { PermissionConfig, PermissionMode, PermissionRule } from "../config/types.ts";
+import type { PluginTool } from "../contract/host/plugin.ts";
+import type { ToolOutcome, ToolSet, ToolSpec } from "../contract/harness/tool.ts";
+import type { PermissionConfig, PermissionMode, PermissionRule } from "../config/config-types.ts";
+import { resolveHome } from "../config/config-paths.ts";
+import {
+  argumentsProblem,
+  boundedArguments,
+  INVALID_JSON,
+  REFUSED_ARGUMENTS,
+} from "../platform/call-arguments.ts";
 import { checkArguments } from "./arguments.ts";
-import { editTool } from "./edit-tool.ts";
-import { globTool } from "./glob-tool.ts";
+import { createCallOrder, type CallOrder } from "./call-order.ts";
+import { closedPlaces, type ClosedPlaces } from "./places/closed-places.ts";
+import { editTool } from "./files/edit-tool.ts";
+import { globTool } from "./files/glob-tool.ts";
 import { failedOutcome, type HostTool, type RunContext } from "./host-tool.ts";
-import { createPermissions, type Permissions } from "./permission.ts";
-import { argumentsPreview } from "./preview.ts";
-import { readTool } from "./read-tool.ts";
-import { createSandbox, type Sandbox, type SandboxReport } from "./sandbox.ts";
-import { createSearchTool } from "./search-tool.ts";
-import { createShellTool } from "./shell-tool.ts";
+import { createPermissions, type Permissions } from "./tool-permission.ts";
+import { argumentsPreview } from "./files/change-preview.ts";
+import { readTool } from "./files/read-tool.ts";
+import { createSandbox, type Sandbox, type SandboxReport } from "./shell/sandbox.ts";
+import { createSearchTool } from "./files/search-tool.ts";
+import { createShellTool } from "./shell/shell-tool.ts";
 import { ToolError } from "./tool-error.ts";
-import { webFetchTool } from "./web-fetch-tool.ts";
-import { openWorkspace, type Workspace } from "./workspace.ts";
-import { writeTool } from "./write-tool.ts";
+import { webFetchTool } from "./web/web-fetch-tool.ts";
+import { openWorkspace, type Workspace } from "./places/workspace-boundary.ts";
+import { writeTool } from "./files/write-tool.ts";
 
-/** A tool of a plugin; one that says `readOnly` runs without permission in every mode. */
+/** A tool of a plugin or of a server. */
 export type ExtraTool = PluginTool & {
-  readOnly?: boolean;
-  /** Whose it is, where it is no plugin's. */ source?: string;
+  /** Its owner declares it read-only: its calls run in parallel, with permission like any other. */
+  sideBySide?: boolean;
+  /** Its owner, where that is not a plugin. */
+  source?: string;
 };
 
 export interface ToolSetOptions {
   cwd: string;
   permission: PermissionConfig & { mode: PermissionMode };
-  /** Absent: whatever needs an answer is denied. */
+  /** Absent: calls that need an answer are denied. */
   ask?: AskPermission | undefined;
-  /** Keeps an "always" beyond this set. A throw is ignored: the rule holds in this set all the same. */
+  /** Stores an "always" beyond this set. A throw is ignored: the rule still applies in this set. */
   remember?: ((rule: PermissionRule) => Promise<void>) | undefined;
-  /** Rules of earlier sets, which hold in this one; a rule that this set remembers is added. */
+  /** Rules of earlier sets, which apply in this one; rules remembered here are added. */
   remembered?: PermissionRule[] | undefined;
   extra?: readonly ExtraTool[] | undefined;
   context: { sessionKey: string; sessionId: string };
-  /** Tools that the runtime has as its own: they are not offered and cannot be called. */
+  /** Home of Pagurus, closed to every tool; default from `env`. Absolute. */
+  home?: string | undefined;
+  /** Further files closed to every tool: the configuration in use, key files. Absolute. */
+  closedFiles?: readonly string[] | undefined;
+  /** Tools that the runtime has as its own: not offered and not callable. */
   native?: readonly string[] | undefined;
-  /** Folders outside the workspace that may be read without asking; absolute, without symbolic links. */
+  /** Folders outside the workspace that may be read without a permission prompt; absolute, without symbolic links. */
   readable?: readonly string[] | undefined;
   onOutput?: ((toolCallId: string, chunk: string) => void) | undefined;
   /** A throw blocks the call. */
@@ -49,18 +64,24 @@ export interface ToolSetOptions {
         call: ToolCallPart,
       ) => Promise<{ block?: boolean; blockReason?: string; params?: Record<string, unknown> } | undefined>)
     | undefined;
-  /** Told after a tool has run; not for calls that were refused. A throw is ignored. */
-  afterCall?: ((call: ToolCallPart, outcome: ToolOutcome, durationMs: number) => Promise<void>) | undefined;
+  /** Called after a tool has run, not for refused calls; may return another outcome. A throw is ignored. */
+  afterCall?:
+    | ((call: ToolCallPart, outcome: ToolOutcome, durationMs: number) => Promise<ToolOutcome | void>)
+    | undefined;
   /** Default: `process.env`. */
   env?: Record<string, string | undefined> | undefined;
 }
 
-/** Where the model room puts arguments that were no JSON object, as text (`src/model/answer.ts`). */
-const INVALID_JSON = "__invalid_json";
+/** Maximum concurrent calls of one turn. */
+const MOST_AT_ONCE = 8;
 const QUOTED_CHARACTERS = 200;
 
-/** The answer to a call whose arguments could not be read. */
+/** The answer to a call with unreadable arguments. */
 function unreadable(call: ToolCallPart): ToolOutcome | undefined {
+  const refused = boundedArguments(call.arguments)[REFUSED_ARGUMENTS];
+  if (typeof refused === "string") {
+    return failedOutcome(`The arguments ${refused}. Nothing was done. Call ${call.name} again with less.`);
+  }
   const raw = call.arguments[INVALID_JSON];
   if (typeof raw !== "string") return undefined;
   const start = raw.length > QUOTED_CHARACTERS ? `${raw.slice(0, QUOTED_CHARACTERS)}…` : raw;
@@ -78,7 +99,7 @@ function canonicalJson(value: unknown): string {
   );
 }
 
-// A tool's schema is one object for the whole process; a set is made for each turn.
+// A tool's schema is one object per process; a set is created per turn.
 const schemas = new WeakMap<object, string>();
 
 function canonicalSchema(parameters: ToolSpec["parameters"]): string {
@@ -97,6 +118,7 @@ function fingerprintOf(specs: readonly ToolSpec[]): string {
 
 function pluginTool(tool: ExtraTool, options: ToolSetOptions): HostTool {
   return {
+    onlyReads: tool.readOnly === true || tool.sideBySide === true,
     name: tool.name,
     description: tool.description,
     parameters: tool.parameters,
@@ -108,18 +130,9 @@ function pluginTool(tool: ExtraTool, options: ToolSetOptions): HostTool {
   };
 }
 
-/** Runs works of one key one after the other. */
-function createQueue(): RunContext["exclusive"] {
-  const last = new Map<string, Promise<unknown>>();
-  return async (key, work) => {
-    const mine = (last.get(key) ?? Promise.resolve()).then(work, work);
-    last.set(key, mine);
-    try {
-      return await mine;
-    } finally {
-      if (last.get(key) === mine) last.delete(key);
-    }
-  };
+function sandboxRequired({ sandbox, network }: PermissionConfig): string | undefined {
+  if (sandbox === "require") return "requires a sandbox";
+  return network === "off" ? "allows commands no network, which takes a sandbox" : undefined;
 }
 
 function collectTools(options: ToolSetOptions, sandbox: () => Sandbox): Map<string, HostTool> {
@@ -129,7 +142,7 @@ function collectTools(options: ToolSetOptions, sandbox: () => Sandbox): Map<stri
     env,
     shellEnv: permission.shellEnv ?? [],
     sandbox,
-    sandboxRequired: permission.sandbox === "require",
+    sandboxRequired: sandboxRequired(permission),
   });
   const own = [readTool, writeTool, editTool, globTool, createSearchTool(env), shell, webFetchTool];
   const extra = (options.extra ?? [])
@@ -152,10 +165,10 @@ interface CallFrame {
   options: ToolSetOptions;
   workspace: Workspace;
   permissions: Permissions;
-  exclusive: RunContext["exclusive"];
+  order: CallOrder;
 }
 
-/** Hook, arguments, permission: what runs in the end, or the outcome that says why nothing does. */
+/** Runs hook, argument check and permission; returns the call to run, or the outcome that explains the refusal. */
 async function prepareCall(
   frame: CallFrame,
   tool: HostTool,
@@ -190,7 +203,7 @@ async function prepareCall(
   return { params: checked.params, run: (context) => plan.run(context) };
 }
 
-/** Why a call that the runtime itself is about to make must not be made. */
+/** Why a call that the runtime itself is about to make is refused. */
 async function refusalOf(
   frame: CallFrame,
   tool: HostTool,
@@ -234,7 +247,22 @@ async function callTool(
   call: ToolCallPart,
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
-  if (signal.aborted) return failedOutcome("Aborted before the tool was started.", { aborted: true });
+  try {
+    return await frame.order.run(tool.onlyReads ? "beside" : "alone", signal, () =>
+      callInTurn(frame, tool, call, signal),
+    );
+  } catch {
+    // Rejects only for a call that was aborted while queued.
+    return failedOutcome("Aborted before the tool was started.", { aborted: true });
+  }
+}
+
+async function callInTurn(
+  frame: CallFrame,
+  tool: HostTool,
+  call: ToolCallPart,
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
   let prepared;
   try {
     prepared = await prepareCall(frame, tool, call, signal);
@@ -242,7 +270,7 @@ async function callTool(
     return failureOf(error, tool.name, signal);
   }
   if ("content" in prepared) return prepared;
-  const { options, permissions, exclusive } = frame;
+  const { options, permissions } = frame;
   const started = performance.now();
   let outcome: ToolOutcome;
   try {
@@ -250,23 +278,22 @@ async function callTool(
       signal,
       output: (chunk) => showOutput(options, call.id, chunk),
       hidden: (path) => permissions.hidden(tool.name, path),
-      exclusive,
     });
   } catch (error) {
     outcome = failureOf(error, tool.name, signal);
   }
   try {
-    await options.afterCall?.({ ...call, arguments: prepared.params }, outcome, performance.now() - started);
+    const ran = { ...call, arguments: prepared.params };
+    return (await options.afterCall?.(ran, outcome, performance.now() - started)) ?? outcome;
   } catch {
-    // The tool has run; what a watcher makes of it cannot change that.
+    // The tool has run; a failing watcher cannot change that.
     return outcome;
   }
-  return outcome;
 }
 
 /**
- * Makes the tools of a session. Throws `plugin_duplicate_id`, `usage_invalid` (`cwd` cannot be entered).
- * `sandbox` tries the sandbox out when it is first read.
+ * Creates the tools of a session. Throws `plugin_duplicate_id`, `usage_invalid` (`cwd` cannot be entered). The first read of
+ * `sandbox` tests the sandbox.
  */
 export function createToolSet(options: ToolSetOptions): ToolSet & { readonly sandbox: SandboxReport } {
   let workspace: Workspace;
@@ -284,12 +311,26 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { readonly san
   const { permission, ask: asker, remember, remembered } = options;
   const { sessionKey } = options.context;
   const ask: AskPermission | undefined = asker && ((question) => asker({ ...question, sessionKey }));
+  const env = options.env ?? process.env;
+  const { root } = workspace;
+  let known: ClosedPlaces | undefined;
+  const places = (): ClosedPlaces =>
+    (known ??= closedPlaces({
+      root,
+      home: options.home ?? resolveHome(env),
+      files: options.closedFiles ?? [],
+      readable: options.readable ?? [],
+      unmask: permission.unmask ?? [],
+      env,
+    }));
   let found: Sandbox | undefined;
   const sandbox = (): Sandbox =>
     (found ??= createSandbox({
       setting: permission.sandbox ?? "auto",
-      root: workspace.root,
-      env: options.env ?? process.env,
+      network: permission.network ?? "on",
+      root,
+      places: places(),
+      env,
     }));
   const tools = collectTools(options, sandbox);
   const native = new Set(options.native);
@@ -300,13 +341,14 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { readonly san
     workspace,
     permissions: createPermissions({
       permission,
-      root: workspace.root,
+      root,
+      places,
       readable: options.readable,
       ask,
       remember,
       remembered,
     }),
-    exclusive: createQueue(),
+    order: createCallOrder(MOST_AT_ONCE),
   };
   return {
     specs,
@@ -325,6 +367,8 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { readonly san
       return await callTool(frame, tool, call, signal);
     },
     async permits(call, signal) {
+      const problem = argumentsProblem(call.arguments);
+      if (problem !== undefined) return `The arguments ${problem}; nothing was done.`;
       const tool = tools.get(call.name);
       if (!tool) return `There is no rule for "${call.name}".`;
       return refusalOf(frame, tool, call, signal);

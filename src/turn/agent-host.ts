@@ -1,23 +1,24 @@
-/** One agent of the host, put together from its folder, the configuration and what plugins have registered. */
-import { agentSettings } from "../config/agent.ts";
+/** One agent of the host, built from its folder, the configuration and what plugins have registered. */
+import { agentSettings } from "../config/agent-settings.ts";
 import { SLOT_REASONS } from "../config/defaults.ts";
 import { rememberPermission } from "../config/edit.ts";
-import type { LoadedConfig } from "../config/load.ts";
-import { agentDir } from "../config/paths.ts";
-import type { AskPermission } from "../contract/run.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { agentDir } from "../config/config-paths.ts";
+import type { AskPermission } from "../contract/host/run.ts";
 import type { LlmComplete, ModelInfo } from "../contract/model.ts";
+import type { DefaultModel } from "../model/default-model.ts";
 import { describeModel, resolveModel } from "../model/resolve.ts";
 import type { Logger } from "../platform/log.ts";
 import type { PluginRegistry } from "../plugin/registry.ts";
-import { openReceiptLog, receiptFile } from "../session/receipts.ts";
+import { openReceiptLog, receiptFile } from "../session/receipt-log.ts";
 import { SpendLedger } from "../session/spend.ts";
-import { openSessionStore } from "../session/store.ts";
-import { Calibrations } from "./calibrations.ts";
-import { EngineSlot } from "./engine-slot.ts";
-import { BackgroundMaintenance, type TrackBackground } from "./maintenance.ts";
-import { MemorySlot, selectedMemory } from "./memory.ts";
-import type { OuterTools } from "./outer-port.ts";
-import type { AgentHost } from "./scope.ts";
+import { openSessionStore, type SessionStoreOptions } from "../session/session-store.ts";
+import { Calibrations } from "./context/calibrations.ts";
+import { EngineSlot } from "./admit/engine-slot.ts";
+import { BackgroundMaintenance, type TrackBackground } from "./settle/engine-maintenance.ts";
+import { MemorySlot, selectedMemory } from "./prepare/turn-memory.ts";
+import type { OuterTools } from "./prepare/outer-port.ts";
+import type { AgentHost } from "./turn-scope.ts";
 import { Subagents } from "./subagents/manager.ts";
 import { runTurn } from "./turn.ts";
 
@@ -34,8 +35,9 @@ export interface AgentHostOptions {
   /** Ids of the engines that are part of the package. */
   bundledEngines: ReadonlySet<string>;
   askPermission: AskPermission | undefined;
-  defaultModel(): Promise<{ ref: string; source: string }>;
+  defaultModel(): Promise<DefaultModel>;
   complete(defaultRef: string): LlmComplete;
+  loadImporter: NonNullable<SessionStoreOptions["loadImporter"]>;
   newTurnId(): string;
   track: TrackBackground;
 }
@@ -46,7 +48,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
   const { config } = loaded;
   const settings = agentSettings(config, agentId);
   const folder = agentDir(home, agentId);
-  const store = openSessionStore({ agentDir: folder, agentId, logger });
+  const store = openSessionStore({ agentDir: folder, agentId, logger, loadImporter: options.loadImporter });
   const modelInfo = (ref: string): ModelInfo => describeModel(ref, config);
   const calibrations = new Calibrations({ agentDir: folder, modelInfo, logger });
   const failures = pluginFailures(registry);
@@ -70,6 +72,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     engineTools: registry.engineTools(loaded.contextEngine),
     outerTools: options.outerTools,
     pluginFailures: registry.failures,
+    plugins: registry,
     remembered: [],
     askPermission: options.askPermission,
     rememberPermission: async (rule) => {
@@ -127,7 +130,7 @@ function memorySlot({ loaded, registry }: AgentHostOptions, failures: readonly s
   });
 }
 
-/** Logs of the sessions used last are kept: each remembers its newest receipt. */
+/** Caches the logs of recently used sessions: each remembers its newest receipt. */
 function receiptLogs(): AgentHost["receipts"] {
   const kept = new Map<string, ReturnType<typeof openReceiptLog>>();
   return (record) => {

@@ -1,13 +1,12 @@
 import { deleteCaptures } from "../config/captures.ts";
-import type { SessionRecord } from "../contract/writer.ts";
-import { runHooks } from "./hooks.ts";
-import { boundThreads, leaveThreads, type BoundThread } from "./leave-threads.ts";
-import type { AgentHost } from "./scope.ts";
+import type { SessionRecord } from "../contract/session/writer.ts";
+import { runHooks } from "./turn-hooks.ts";
+import { boundThreads, leaveThreads, type BoundThread } from "./open/leave-threads.ts";
+import type { AgentHost } from "./turn-scope.ts";
 
 /**
- * Deletes a session for good: every generation of the key, and its subagents' sessions. The engine hears of each
- * child, plugins of the session's end, runtimes of the threads that they were bound to. Throws `session_not_found`,
- * `session_locked`, `store_write_failed`.
+ * Deletes a session permanently: every generation of the key, and its subagents' sessions. Notifies the engine of each child, plugins of
+ * the session's end, and runtimes of the threads bound to it. Throws `session_not_found`, `session_locked`, `store_write_failed`.
  */
 export async function deleteSession(
   host: AgentHost,
@@ -21,7 +20,7 @@ export async function deleteSession(
   try {
     for (const key of [...children, sessionKey]) {
       const record = host.store.find(key);
-      // Of earlier generations too: one that a rotating compaction ended was never left.
+      // Earlier generations too: a rotating compaction did not leave their threads.
       const generations = host.store.list().filter(({ sessionKey: of }) => of === key);
       const threads = generations.flatMap((generation) => boundThreads(host, generation));
       const { sessions, bytes } = host.store.delete(key);
@@ -33,7 +32,7 @@ export async function deleteSession(
     }
     host.subagents.forget(sessionKey);
   } finally {
-    // Also when a later one could not be deleted: these are gone.
+    // Also when a later one could not be deleted: the earlier ones are gone.
     await leaveThreads(host, left);
     for (const record of ended) await sayEnded(host, record);
   }

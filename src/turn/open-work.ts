@@ -1,17 +1,17 @@
-/** What a host has under way, so that closing it refuses new work, stops the old and never waits for ever. */
+/** Work in progress of a host: closing it refuses new work, stops the running work and never waits forever. */
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { Logger } from "../platform/log.ts";
 
 export interface WorkItem {
   /** For the log and for errors: `turn`, `compaction`. */
   kind: string;
-  /** Asks it to end. */
+  /** Aborts it. */
   abort(): void;
   /** Resolves when it has ended; never rejects. */
   done: Promise<void>;
-  /** Runs behind what a caller waits for; closing lets it go on for a while before it is stopped. */
-  behind?: boolean;
-  /** It did not end in time: whoever waits for it is told this, and the host goes on without it. */
+  /** Background work that no caller waits for; closing waits for it a while before it is stopped. */
+  background?: boolean;
+  /** Called when it did not end in time: its waiting caller gets this error, and the host closes without it. */
   giveUp(error: PagurusError): void;
 }
 
@@ -33,19 +33,19 @@ export class OpenWork {
   readonly #logger: Logger;
   #closing = false;
 
-  /** `drainMs`: how long closing lets work behind a turn go on before it is stopped. */
+  /** `drainMs`: how long closing waits for background work before it is stopped. */
   constructor(options: { graceMs: number; drainMs: number; logger: Logger }) {
     this.#graceMs = options.graceMs;
     this.#drainMs = options.drainMs;
     this.#logger = options.logger;
   }
 
-  /** Throws `usage_invalid` from the moment that closing begins. */
+  /** Throws `usage_invalid` once closing has begun. */
   assertOpen(): void {
     if (this.#closing) throw closedError();
   }
 
-  /** Keeps an item until it is done. */
+  /** Registers an item until it is done. */
   add(item: WorkItem): void {
     this.#items.add(item);
     void item.done.then(() => this.#items.delete(item));
@@ -69,36 +69,36 @@ export class OpenWork {
     return Promise.race([running, givenUp.promise]);
   }
 
-  /** Runs one operation that nobody waits for; its failure is logged. Not started while the host closes. */
-  behind(kind: string, work: (signal: AbortSignal) => Promise<void>): void {
+  /** Runs one background operation; its failure is logged. Not started while the host closes. */
+  background(kind: string, work: (signal: AbortSignal) => Promise<void>): void {
     if (this.#closing) return;
     const controller = new AbortController();
     const done = Promise.resolve()
       .then(() => work(controller.signal))
       .catch((error: unknown) => {
-        this.#logger.warn("work behind a turn failed", { kind, code: toPagurusError(error).code });
+        this.#logger.warn("background work failed", { kind, code: toPagurusError(error).code });
       });
-    this.add({ kind, behind: true, abort: () => controller.abort(), done, giveUp: () => undefined });
+    this.add({ kind, background: true, abort: () => controller.abort(), done, giveUp: () => undefined });
   }
 
-  /** Resolves when all that runs now has ended. */
+  /** Resolves when all current work has ended. */
   async settled(): Promise<void> {
     await Promise.all([...this.#items].map(({ done }) => done));
   }
 
-  /** Stops everything and waits for it, for as long as the graces last. */
+  /** Stops everything and waits for it, up to the grace periods. */
   async stop(): Promise<void> {
     this.#closing = true;
     const items = [...this.#items];
-    for (const { behind, abort } of items) if (behind !== true) abort();
+    for (const { background, abort } of items) if (background !== true) abort();
     await within(
       this.#graceMs,
-      items.filter(({ behind }) => behind !== true),
+      items.filter(({ background }) => background !== true),
     );
-    const behind = [...this.#items].filter((item) => item.behind === true);
-    await within(this.#drainMs, behind);
-    for (const { abort } of behind) abort();
-    await within(this.#graceMs, behind);
+    const drained = [...this.#items].filter((item) => item.background === true);
+    await within(this.#drainMs, drained);
+    for (const { abort } of drained) abort();
+    await within(this.#graceMs, drained);
     for (const { kind, giveUp } of this.#items) {
       this.#logger.warn("work not ended at closing", { kind });
       giveUp(

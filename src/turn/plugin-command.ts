@@ -1,12 +1,13 @@
-import type { PluginCommand } from "../contract/plugin.ts";
+import type { PluginCommand } from "../contract/host/plugin.ts";
 import { withDeadline } from "../platform/deadline.ts";
-import { detachedCursor, emptyCursor } from "./inspect.ts";
+import { detachedCursor, emptyCursor } from "./inspect-session.ts";
 import { pluginFailure } from "./plugin-failure.ts";
-import type { AgentHost } from "./scope.ts";
+import type { AgentHost } from "./turn-scope.ts";
+import { sessionKeyOf } from "./admit/session-key.ts";
 
 const COMMAND_DEADLINE_MS = 60_000;
 
-/** Runs a plugin's command and answers its text. Throws what the command throws, `deadline_exceeded`, `turn_aborted`. */
+/** Runs a plugin's command and returns its text. Throws what the command throws, `deadline_exceeded`, `turn_aborted`. */
 export async function runPluginCommand(
   host: AgentHost,
   command: PluginCommand,
@@ -17,7 +18,8 @@ export async function runPluginCommand(
     signal: AbortSignal;
   },
 ): Promise<string> {
-  const { args = "", sessionKey = "main", signal: asked } = request;
+  const { args = "", signal: asked } = request;
+  const sessionKey = sessionKeyOf(host, request);
   const record = host.store.find(sessionKey);
   try {
     const text: unknown = await withDeadline(

@@ -3,8 +3,8 @@ import { PagurusError, toPagurusError } from "../contract/errors.ts";
 const MOST_CHARS = 300;
 
 /**
- * What code of a plugin threw, as an error with one short line. Of words that are not ours only the first line
- * stays: they may quote what the plugin was given. Any value can be thrown, also one that has no words at all.
+ * Converts anything that plugin code threw to an error with one short line. Of a foreign message only the first line is kept: it may quote
+ * its input. Any value can be thrown, also one without a message.
  */
 export function pluginFailure(error: unknown): PagurusError {
   try {
@@ -18,7 +18,7 @@ export function pluginFailure(error: unknown): PagurusError {
   }
 }
 
-/** The first line of a plugin's words, of at most 300 characters. */
+/** The first line of a plugin's message, at most 300 characters. */
 export function shortLine(words: string): string {
   const [line = ""] = words.split("\n", 1);
   return line.length > MOST_CHARS ? `${line.slice(0, MOST_CHARS)}…` : line;

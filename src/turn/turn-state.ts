@@ -1,186 +1,187 @@
-import type { PagurusError } from "../contract/errors.ts";
+/** One running turn: what the stages admit and prepare found, and what has happened since. All later stages and parts work on it. */
+import { PagurusError, toPagurusError } from "../contract/errors.ts";
+import type { CompactionTrigger, TurnEvent } from "../contract/host/events.ts";
 import type { AgentMessage, Usage } from "../contract/message.ts";
-import type { Seam } from "../contract/receipt.ts";
-import type { ContextSlice } from "../contract/writer.ts";
+import type { Seam } from "../contract/session/receipt.ts";
+import type { ContextSlice, SessionWriter } from "../contract/session/writer.ts";
 import { builtInCompaction } from "../compaction/built-in.ts";
-import { messagesTokens } from "../tokens/messages.ts";
-import { readContext } from "./context-slice.ts";
-import { TurnFragments } from "./fragments/turn-fragments.ts";
-import { EngineContext } from "./engine-context.ts";
-import type { LaneScope } from "./lanes/scope.ts";
-import type { Prepared } from "./prepare.ts";
-import { completionReceipt, lastUsageOf, type ReceiptSink } from "./receipt-sink.ts";
-import { Recorder } from "./record.ts";
-import type { Admission } from "./scope.ts";
-import type { SettleInput } from "./settle.ts";
-import { addUsage, NO_USAGE } from "./usage.ts";
-import { SubagentResults } from "./volatile.ts";
+import type { Calibration } from "../tokens/calibration.ts";
+import { messagesTokens } from "../tokens/message-tokens.ts";
+import { compactInAttempt } from "./compaction/in-attempt.ts";
+import { compactQueued } from "./compaction/queued.ts";
+import type { ContextScope, Lane, VolatileMessage } from "./context/context-scope.ts";
+import { readContext } from "./context/context-slice.ts";
+import { EngineContext } from "./context/engine-context.ts";
+import { TurnFragments } from "./context/fragments/turn-fragments.ts";
+import { inputText } from "./context/live-messages.ts";
+import { runtimeKeepsContext } from "./context/native-context.ts";
+import { budgetFor, toolResultLimit } from "./prepare/context-budget.ts";
+import type { Prepared } from "./prepare/prepare-turn.ts";
+import { addUsage, NO_USAGE } from "./run/add-usage.ts";
+import { SubagentResults } from "./run/subagent-messages.ts";
+import type { SettleInput } from "./settle/settle-turn.ts";
+import type { Admitted } from "./turn-scope.ts";
 
-export interface TurnParts {
-  admission: Admission;
-  prepared: Prepared;
-  receipts: ReceiptSink;
-  deadline: AbortController;
-}
+/** The results of both stages become members of the turn. */
+const Found = class {
+  constructor(found: Readonly<Admitted> & Prepared) {
+    Object.assign(this, found);
+  }
+} as new (found: Readonly<Admitted> & Prepared) => Readonly<Admitted> & Prepared;
 
-/** What the rooms of one turn hand on: made once the turn is admitted and prepared. */
-export class TurnState {
-  readonly admission: Admission;
-  readonly prepared: Prepared;
-  readonly receipts: ReceiptSink;
-  readonly deadline: AbortController;
-  readonly recorder: Recorder;
+export class TurnState extends Found implements ContextScope {
   readonly context: EngineContext;
   readonly results: SubagentResults;
   readonly fragments: TurnFragments;
+  /** The runtime keeps and compacts the context itself. */
+  readonly isKept: boolean;
+  /** Text of the input, as engines and hooks get it. */
+  readonly prompt: string;
   /** How contexts reach the model in this turn, as far as it is known. */
   seam: Seam;
-  /** Of all model calls of the turn, those of its engine included. */
+  /** `performance.now()` when the turn was prepared. */
+  readonly begun = performance.now();
+  /** Usage of all model calls of the turn, including its engine's. */
   usage: Usage = NO_USAGE;
-  /** Estimate of the newest request's context, and how many of the turn's messages it held; undefined before one. */
-  sent: { tokens: number; recorded: number } | undefined;
+  /** Token estimate of the newest request's context, and how many of the turn's messages it held; undefined before one. */
+  #sent: { tokens: number; recorded: number } | undefined;
   /** The engine has all earlier turns. */
   caughtUp = false;
-  /** A compaction has changed what stands before the turn. */
+  /** A compaction has changed the history before the turn. */
   compacted = false;
   /** Summary of the last compaction that the run made by itself. */
   autoCompactionSummary: string | undefined;
 
-  constructor(parts: TurnParts) {
-    const { admission, prepared, receipts, deadline } = parts;
-    this.admission = admission;
-    this.prepared = prepared;
-    this.receipts = receipts;
-    this.deadline = deadline;
-    const { turnId, guard, host, model, sessionKey, harness } = admission;
+  constructor(admitted: Admitted, prepared: Prepared) {
+    super({ ...admitted, ...prepared });
+    const { turnId, guard, host, sessionKey, harness, engine, recorder } = admitted;
     this.seam = harness.seam;
-    this.recorder = new Recorder({
-      writer: () => admission.writer,
-      turnId,
-      guard,
-      stop: (error: PagurusError) => deadline.abort(error),
-    });
-    prepared.plan.recordWith((customType, data) => this.recorder.note(customType, data));
+    this.isKept = runtimeKeepsContext(harness, engine);
+    this.prompt = inputText(prepared.input);
     this.results = new SubagentResults(host.subagents, sessionKey, guard, (childSessionKey) =>
-      this.recorder.note("pagurus.subagent_result", { childSessionKey }),
+      recorder.note("pagurus.subagent_result", { childSessionKey }),
     );
-    this.fragments = new TurnFragments({
-      turnId,
-      writer: () => admission.writer,
-      slice: () => this.slice(),
-    });
+    this.fragments = new TurnFragments({ turnId, writer: () => this.writer, slice: () => this.slice() });
     this.context = this.#engineContext();
-    guard.frame = () => this.#frame();
-    this.context.noteUsage(lastUsageOf(receipts, model));
+    guard.frame = () => ({
+      memorySections: this.memorySections,
+      delegateCompaction: (params) => builtInCompaction(params, this.context.runtime()),
+    });
   }
+
+  /** The current writer: a compaction may rotate the session. */
+  get writer(): SessionWriter {
+    return this.session.writer;
+  }
+
+  get sessionId(): string {
+    return this.writer.record.sessionId;
+  }
+
+  /** Entry of the input; undefined while nothing is recorded. */
+  get inputEntryId(): string | undefined {
+    return this.recorder.inputEntryId;
+  }
+
+  get toolResultMaxChars(): number {
+    return toolResultLimit(this.host, this.model.contextWindow, this.tokenBudget);
+  }
+
+  get volatile(): readonly VolatileMessage[] {
+    return this.results.messages;
+  }
+
+  readonly emit = (event: TurnEvent): void => this.channel.emit(event);
 
   slice(): ContextSlice {
-    const { writer, model } = this.admission;
-    return readContext(writer, model.contextWindow);
+    return readContext(this.writer, this.model.contextWindow);
   }
 
-  /** Estimate of the context as it stands now: what was sent last, and what has been said since. */
+  pending(): AgentMessage[] {
+    return this.caughtUp ? [] : [...this.writer.unfinalizedTurns()].flatMap((turn) => turn.messages);
+  }
+
+  calibration(): Calibration {
+    return this.host.calibration(this.sessionId, this.model.ref);
+  }
+
+  /** Token estimate of the current context: what was sent last, and the messages since. */
   contextTokens(): number {
-    const { host, model, writer } = this.admission;
-    const calibration = host.calibration(writer.record.sessionId, model.ref);
-    if (!this.sent) return Math.ceil(calibration.apply(messagesTokens(this.slice().messages)));
-    const since = this.recorder.messages.slice(this.sent.recorded);
-    return Math.ceil(this.sent.tokens + calibration.apply(messagesTokens(since)));
+    const calibration = this.calibration();
+    if (!this.#sent) return Math.ceil(calibration.apply(messagesTokens(this.slice().messages)));
+    const since = this.recorder.messages.slice(this.#sent.recorded);
+    return Math.ceil(this.#sent.tokens + calibration.apply(messagesTokens(since)));
+  }
+
+  /** Sets the token estimate of a context that is about to be sent. */
+  noteSent(tokens: number): void {
+    this.#sent = { tokens, recorded: this.recorder.messages.length };
+  }
+
+  /** Sets the measured tokens that the harness itself adds. */
+  noteFixed(tokens: number): void {
+    if (!Number.isFinite(tokens) || tokens < 0) return;
+    this.isMeasured = true;
+    this.fixedTokens = tokens;
+    this.tokenBudget = budgetFor(this.host, this.model.contextWindow, tokens, this.engine.info);
   }
 
   noteUsage(usage: Usage): void {
     this.usage = addUsage(this.usage, usage);
     this.context.noteUsage({ usage, at: Date.now() });
-    this.#spend(usage);
+    const unwritten = this.cost.spent(usage);
+    if (unwritten !== undefined) this.guard.degrade("transcript", unwritten);
   }
 
-  /** After a compaction nothing is known of the last call that still holds. */
-  noteCompaction(summary: string | undefined, inAttempt: boolean): void {
+  settleFragments(sent: readonly AgentMessage[]): boolean {
+    return this.recorder.failure === undefined && this.fragments.settle(sent);
+  }
+
+  /** Changes the fragments, unless the transcript has failed, which stops the turn by itself. A failure is a degradation. */
+  changeFragments(change: (fragments: TurnFragments) => void): void {
+    if (this.recorder.failure) return;
+    try {
+      change(this.fragments);
+    } catch (error) {
+      this.guard.degrade("transcript", toPagurusError(error).message);
+    }
+  }
+
+  async compact(lane: Lane, trigger: CompactionTrigger, currentTokens: number): Promise<boolean> {
+    const compact = lane === "queued" ? compactQueued : compactInAttempt;
+    const { compacted, summary } = await compact(this, { trigger, currentTokens });
+    if (this.signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted.");
+    if (compacted) this.noteCompaction();
+    // Also where it has none: the summary is that of the run's last compaction.
+    if (compacted && lane === "in-attempt") this.autoCompactionSummary = summary;
+    return compacted;
+  }
+
+  /** Drops the last call's values, which a compaction invalidates. */
+  noteCompaction(): void {
     this.compacted = true;
     this.context.noteUsage(undefined);
-    if (inAttempt) this.autoCompactionSummary = summary;
   }
 
-  settleInput(history: AgentMessage[], turn: AgentMessage[]): SettleInput {
-    const { engine, guard, turnId, request, session } = this.admission;
-    return {
-      engine,
-      guard,
-      turnId,
-      turn,
-      context: this.context,
-      writer: session.writer,
-      history,
-      heartbeat: request.heartbeat === true,
-      autoCompactionSummary: this.autoCompactionSummary,
-    };
-  }
-
-  laneScope(): LaneScope {
-    const { host, engine, harness, model, guard, session, turnId, signal, emit } = this.admission;
-    return {
-      host,
-      engine,
-      harness,
-      model,
-      guard,
-      session,
-      signal,
-      emit,
-      context: this.context,
-      tokenBudget: this.prepared.tokenBudget,
-      turn: {
-        turnId,
-        inputEntryId: () => this.recorder.inputEntryId,
-        moved: (ids) => {
-          this.recorder.moved(ids);
-          this.results.moved(ids);
-        },
-        compacted: (entry) => {
-          this.recorder.compaction = entry;
-        },
-        rebased: (leafBefore) => {
-          this.recorder.leafBefore = leafBefore;
-        },
-      },
-    };
-  }
-
-  #spend(usage: Usage): void {
-    const unwritten = this.admission.cost.spent(usage);
-    if (unwritten !== undefined) this.admission.guard.degrade("transcript", unwritten);
+  settleInput(offered: Pick<SettleInput, "turnId" | "turn" | "history" | "heartbeat">): SettleInput {
+    const { engine, guard, context, writer, autoCompactionSummary } = this;
+    return { engine, guard, context, writer, autoCompactionSummary, ...offered };
   }
 
   #engineContext(): EngineContext {
-    const { host, engine, model, harness, cwd, turnId, session, guard, sessionKey, cost } = this.admission;
-    const { prepared } = this;
-    return new EngineContext({
-      host,
-      engine,
-      model,
-      harness,
-      cwd,
+    const { turnId, guard, sessionKey, cost, receipts } = this;
+    return new EngineContext(this, {
       turnId,
-      get tokenBudget() {
-        return prepared.tokenBudget;
-      },
-      cost,
-      session: () => ({ record: session.writer.record, sessionKey, cursor: session.writer.cursor }),
-      degraded: () => guard.degraded,
-      onFileFailure: (reason) => guard.degrade("transcript", reason),
-      onCompletion: (asked, result) => {
-        if (result.usage) this.usage = addUsage(this.usage, result.usage);
-        const { tokenBudget } = prepared;
-        const turn = { turnId, runtime: harness.id, engine: engine.info.id, tokenBudget };
-        this.receipts.append(completionReceipt(this.receipts, asked, result, turn));
+      guard,
+      session: () => ({ record: this.writer.record, sessionKey, cursor: this.writer.cursor }),
+      completions: {
+        turnId,
+        cost,
+        receipts: () => receipts,
+        onUsage: (usage) => {
+          this.usage = addUsage(this.usage, usage);
+        },
       },
     });
-  }
-
-  #frame(): ReturnType<NonNullable<Admission["guard"]["frame"]>> {
-    return {
-      memorySections: this.prepared.memorySections,
-      delegateCompaction: (params) => builtInCompaction(params, this.context.runtime()),
-    };
   }
 }

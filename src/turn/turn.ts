@@ -1,25 +1,26 @@
 /**
- * The way of a turn: admit, open, prepare, run, record, settle. One direction, the same for every runtime.
- * Source: the design's "The way of a turn".
+ * Stages of a turn in order: admit, prepare, open, run, record, settle. The same for every runtime. Source: the design's "The way of a
+ * turn".
  */
-import type { TurnEvent } from "../contract/events.ts";
+import type { SessionClaim } from "../contract/session/claim.ts";
+import type { TurnEvent } from "../contract/host/events.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
-import type { HarnessTurn, HarnessTurnResult } from "../contract/harness.ts";
-import type { RunRequest } from "../contract/run.ts";
+import type { HarnessTurn } from "../contract/harness/harness.ts";
+import type { RunRequest } from "../contract/host/run.ts";
 import type { AgentMessage } from "../contract/message.ts";
 import { LONGEST_TIMER_MS } from "../platform/deadline.ts";
-import { admit } from "./admit.ts";
-import type { TurnChannel } from "./channel.ts";
-import { finishTurn, type TurnOutcome } from "./finish.ts";
-import { splitLive } from "./live.ts";
-import { TurnMailbox } from "./mailbox.ts";
-import { open } from "./open.ts";
-import { prepare } from "./prepare.ts";
-import { safeSink } from "./safe-sink.ts";
-import { runHarness } from "./run.ts";
-import { noteRunning } from "./running.ts";
-import type { Admission, AgentHost } from "./scope.ts";
-import { answerOuterCompaction, turnAssembler } from "./turn-assembler.ts";
+import { admit } from "./admit/admit-turn.ts";
+import type { TurnChannel } from "./run/steering-channel.ts";
+import type { TurnOutcome } from "./settle/end-hooks.ts";
+import { finishTurn } from "./settle/finish-turn.ts";
+import { splitLive } from "./context/live-messages.ts";
+import { TurnMailbox } from "./run/turn-mailbox.ts";
+import { open } from "./open/open-turn.ts";
+import { prepare } from "./prepare/prepare-turn.ts";
+import { claimSession } from "./admit/session-claim.ts";
+import { runHarness } from "./run/run-harness.ts";
+import { noteRunning } from "./run/running-turns.ts";
+import type { Admitted, AgentHost } from "./turn-scope.ts";
 import { TurnState } from "./turn-state.ts";
 
 /** Runs one turn to its last event. Never throws: a refusal or failure is a `turn.failed` event. */
@@ -39,23 +40,26 @@ export async function runTurn(host: AgentHost, request: RunRequest, channel: Tur
   );
   const signals = [channel.signal, deadline.signal, ...(request.signal ? [request.signal] : [])];
   const signal = AbortSignal.any(signals);
-  let admission: Admission | undefined;
+  let admitted: Admitted | undefined;
+  let claim: SessionClaim | undefined;
   try {
-    const running = await admit(host, request, { signal, emit: (event) => channel.emit(event) });
-    admission = running;
-    await reachable(admission, channel, () => execute(running, channel, deadline));
+    if (request.sessionKey === undefined) claim = await claimSession(host, { cwd: request.cwd });
+    const asked = claim ? { ...request, sessionKey: claim.sessionKey } : request;
+    const running = await admit(host, asked, { channel, signal, deadline });
+    admitted = running;
+    await reachable(running, () => execute(running));
   } catch (error) {
-    channel.emit(failed(error, admission));
+    channel.emit(failed(error, admitted));
   } finally {
     clearTimeout(timer);
-    admission?.session.close();
+    admitted?.session.close();
+    claim?.release();
   }
 }
 
-/** Others may steer and stop the turn while the work goes on. */
+/** Lets other callers and processes steer and stop the turn while it runs. */
 async function reachable(
-  { host, session, sessionKey }: Admission,
-  channel: TurnChannel,
+  { host, session, sessionKey, channel }: Admitted,
   work: () => Promise<void>,
 ): Promise<void> {
   const forget = noteRunning(host, sessionKey, channel);
@@ -68,104 +72,90 @@ async function reachable(
   }
 }
 
-function failed(error: unknown, admission: Admission | undefined): TurnEvent {
+function failed(error: unknown, admitted: Admitted | undefined): TurnEvent {
   const { code, message } = toPagurusError(error);
   return {
     type: "turn.failed",
-    ...(admission
+    ...(admitted
       ? {
-          sessionKey: admission.sessionKey,
-          sessionId: admission.writer.record.sessionId,
-          turnId: admission.turnId,
+          sessionKey: admitted.sessionKey,
+          sessionId: admitted.session.writer.record.sessionId,
+          turnId: admitted.turnId,
         }
       : {}),
     error: { code, message },
-    degraded: admission?.guard.degraded ?? [],
+    degraded: admitted?.guard.degraded ?? [],
   };
 }
 
-async function execute(admission: Admission, channel: TurnChannel, deadline: AbortController): Promise<void> {
-  const { emit, sessionKey, turnId, harness, model, engine } = admission;
-  emit({
+async function execute(admitted: Admitted): Promise<void> {
+  const { turn, history } = await begin(admitted);
+  await finishTurn(turn, await outcomeOf(turn), { history: historyNow(turn, history) });
+}
+
+/** Prepares and opens the turn, and records its input. */
+async function begin(admitted: Admitted): Promise<{ turn: TurnState; history: AgentMessage[] }> {
+  const { channel, sessionKey, session, turnId, harness, model, engine } = admitted;
+  channel.emit({
     type: "turn.started",
     sessionKey,
-    sessionId: admission.writer.record.sessionId,
+    sessionId: session.writer.record.sessionId,
     turnId,
     runtime: harness.id,
     seam: harness.seam,
     model: model.ref,
     engine: engine.info.id,
   });
-  const receipts = safeSink(admission);
-  const prepared = await prepare(admission, receipts.last());
-  const state = new TurnState({ admission, prepared, receipts, deadline });
-  const history = state.slice().messages;
-  state.caughtUp = await open(admission, state.settleInput(history, []));
-  noteModel(admission, history);
-
-  const leafBefore = admission.writer.leafId;
-  state.fragments.merge(admission.request.additionalContext, "input");
-  const input = state.recorder.message(prepared.input) as HarnessTurn["input"];
-  if (state.recorder.failure) throw state.recorder.failure;
-  // What stands before the input belongs to it, also when the input is taken back.
-  state.recorder.leafBefore = leafBefore;
-  emit({ type: "message", message: input });
-
-  const outcome = await drive(state, channel, input);
-  await finishTurn(state, outcome, { history: historyNow(state, history) });
+  const turn = new TurnState(admitted, await prepare(admitted));
+  const history = turn.slice().messages;
+  await open(turn, history);
+  noteModel(turn, history);
+  recordInput(turn);
+  return { turn, history };
 }
 
-/** What stands before the turn now: a compaction inside it has made it another. */
-function historyNow(state: TurnState, before: AgentMessage[]): AgentMessage[] {
-  if (!state.compacted || state.recorder.failure) return before;
-  return splitLive(state.slice().messages, state.recorder.inputEntryId).history;
+function recordInput(turn: TurnState): void {
+  const { recorder, writer } = turn;
+  const leafBefore = writer.leafId;
+  turn.fragments.merge(contextOf(turn), "input");
+  turn.input = recorder.message(turn.input) as HarnessTurn["input"];
+  if (recorder.failure) throw recorder.failure;
+  // Fragments before the input belong to it, also when the input is taken back.
+  recorder.leafBefore = leafBefore;
+  turn.emit({ type: "message", message: turn.input });
 }
 
-/** The session's model, written where it differs from the one that answered last. */
-function noteModel({ writer, model }: Admission, history: readonly AgentMessage[]): void {
+/** The caller's context, and the plugins' for this turn. */
+function contextOf({ host, sessionKey, request }: TurnState): RunRequest["additionalContext"] {
+  const events = host.plugins.systemEvents.take(host.agentId, sessionKey);
+  if (Object.keys(events).length === 0) return request.additionalContext;
+  return { ...request.additionalContext, ...events };
+}
+
+/** The history before the turn: a compaction inside the turn may have changed it. */
+function historyNow(turn: TurnState, before: AgentMessage[]): AgentMessage[] {
+  if (!turn.compacted || turn.recorder.failure) return before;
+  return splitLive(turn.slice().messages, turn.inputEntryId).history;
+}
+
+/** Records the session's model when it differs from the one that answered last. */
+function noteModel({ writer, model }: TurnState, history: readonly AgentMessage[]): void {
   const last = history.findLast((message) => message.role === "assistant");
   if (!last || last.role !== "assistant" || last.model === undefined) return;
   if (last.provider === model.provider && last.model === model.id) return;
   writer.append({ type: "model_change", provider: model.provider, modelId: model.id });
 }
 
-async function drive(
-  state: TurnState,
-  channel: TurnChannel,
-  input: HarnessTurn["input"],
-): Promise<TurnOutcome> {
-  const { admission, prepared, recorder, receipts, results, deadline } = state;
+async function outcomeOf(turn: TurnState): Promise<TurnOutcome> {
+  const { signal } = turn.deadline;
   try {
-    const assembler = turnAssembler(state);
-    const result: HarnessTurnResult = await runHarness({
-      admission,
-      prepared,
-      assembler,
-      answerCompaction: (question) => answerOuterCompaction(state, assembler, question),
-      recorder,
-      receipts,
-      input,
-      results,
-      fragments: state.fragments,
-      seam: () => state.seam,
-      onSeam: (seam) => {
-        state.seam = seam;
-      },
-      takeSteering: () => channel.takeSteering(),
-      closeInputs: () => channel.closeInputs(),
-      hasSteering: () => channel.hasSteering(),
-      steeringArrives: () => channel.steeringArrives(),
-      onUsage: (usage) => state.noteUsage(usage),
-      onAssembled: (tokens) => {
-        state.sent = { tokens, recorded: recorder.messages.length };
-      },
-    });
-    return result.stopReason === "aborted" && deadline.signal.aborted
-      ? { error: deadline.signal.reason as PagurusError }
+    const result = await runHarness(turn);
+    return result.stopReason === "aborted" && signal.aborted
+      ? { error: signal.reason as PagurusError }
       : { result };
   } catch (error) {
-    if (deadline.signal.aborted) return { error: deadline.signal.reason as PagurusError };
-    if (admission.signal.aborted) return { result: { stopReason: "aborted", usage: state.usage } };
+    if (signal.aborted) return { error: signal.reason as PagurusError };
+    if (turn.signal.aborted) return { result: { stopReason: "aborted", usage: turn.usage } };
     return { error: toPagurusError(error, "runtime_failed") };
   }
 }

@@ -4,7 +4,7 @@ import { interleaved, overheadOf, quantile } from "../../bench/codex/paired.ts";
 import { recordedOf } from "../../bench/codex/record.ts";
 
 test("the overhead is that of the pairs, not of the medians", () => {
-  // Each pair was measured in another minute; the host took 5 ms more in all but the last.
+  // Each pair was measured at another time; the host took 5 ms more in all but the last.
   const pairs = [
     { host: 105, bare: 100 },
     { host: 25, bare: 20 },
@@ -21,7 +21,7 @@ test("a quantile of nothing is 0, of one value that value", () => {
   assert.equal(quantile([4, 1, 3, 2, 5], 0.5), 3);
 });
 
-test("both drivers are measured one after the other, each as the first in every second pair", async () => {
+test("both drivers alternate, each first in every second pair", async () => {
   const order: string[] = [];
   const driver =
     (name: string) =>
@@ -37,15 +37,15 @@ test("both drivers are measured one after the other, each as the first in every 
   ]);
 });
 
-test("a recording holds what the newest turn was told, without the thread and the input of its own", () => {
-  const told = [
+test("a recording has the requests of the newest turn, without the thread and the input of its own", () => {
+  const recorded = [
     { id: 0, method: "initialize", params: { clientInfo: { name: "host" } } },
     { method: "initialized" },
     { id: 1, method: "thread/start", params: { model: "m", cwd: "/work" } },
     { id: 2, method: "thread/inject_items", params: { threadId: "t", items: [{ a: 1 }, { a: 2 }] } },
     { id: 3, method: "turn/start", params: { threadId: "t", input: [{ type: "text" }], effort: "low" } },
   ];
-  const lines = told.map((message) => `${JSON.stringify(message)}\n`).join("");
+  const lines = recorded.map((message) => `${JSON.stringify(message)}\n`).join("");
   assert.deepEqual(recordedOf("app-server\n-c\na b=c\n", lines), {
     args: ["app-server", "-c", "a b=c"],
     initialize: { clientInfo: { name: "host" } },

@@ -8,7 +8,7 @@ test("a target is met or missed by the value", () => {
   assert.equal(withTarget(row, "<=", 49).ok, false);
 });
 
-test("a peer stands beside the value with the ratio", () => {
+test("a peer is shown next to the value with the ratio", () => {
   const row = withPeer({ measure: "speed", value: 50, unit: "MB/s" }, "other", 20);
   assert.deepEqual(row.peer, { name: "other", value: 20 });
   assert.equal(row.ratio, 2.5);

@@ -58,14 +58,14 @@ describe("the build", () => {
       assert.ok(!loadedBy(`${entry}.js`).has(host), `${entry} loads the host`);
     assert.ok(loadedBy("index.js").has(host));
     // The largest of them: few have a configuration that needs it.
-    assert.ok(!loadedBy("index.js").has(fileWith("src/engines/lossless/engine.ts").fileName));
+    assert.ok(!loadedBy("index.js").has(fileWith("src/engines/lossless/lossless-engine.ts").fileName));
   });
 
   it("leaves a module the URL that it has alone", () => {
-    const { code } = fileWith("src/cli/version.ts");
+    const { code } = fileWith("src/cli/cli-version.ts");
     assert.match(
       code,
-      /new URL\("\.\.\/\.\.\/package\.json", new URL\("\.\.\/cli\/version\.js", import\.meta\.url\)/,
+      /new URL\("\.\.\/\.\.\/package\.json", new URL\("\.\.\/cli\/cli-version\.js", import\.meta\.url\)/,
     );
   });
 });

@@ -1,76 +1,10 @@
 import assert from "node:assert/strict";
-import { PassThrough } from "node:stream";
 import { test } from "node:test";
-import type { TurnEvent } from "../../src/contract/events.ts";
-import type { PermissionQuestion, RunRequest } from "../../src/contract/run.ts";
-import { execute } from "../../src/cli/program.ts";
-import { fakeCli, type FakeCli } from "./fake-cli.ts";
-import { completed, FakePagurus, type FakeTurn } from "./fake-pagurus.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import { delta, Desk } from "./desk.ts";
+import { completed } from "./fake-pagurus.ts";
 
-type Play = (request: RunRequest, turn: FakeTurn, at: Desk) => AsyncIterable<TurnEvent>;
-
-const delta = (text: string): TurnEvent => ({ type: "text.delta", delta: text });
-/** Lets what was typed be read. */
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-
-/** A person at a terminal, in a chat whose turns play `play`. */
-class Desk {
-  readonly cli: FakeCli;
-  readonly pagurus: FakePagurus;
-  readonly #screen = new PassThrough({ encoding: "utf8" });
-  readonly #ended: Promise<number>;
-  #shown = "";
-
-  constructor(play: Play, columns = 80) {
-    this.pagurus = new FakePagurus({ turns: [(request, turn) => play(request, turn, this)] });
-    const cli = fakeCli({ pagurus: this.pagurus, env: { NO_COLOR: "1", PAGURUS_HOME: "/nowhere/pagurus" } });
-    this.#screen.on("data", (text: string) => (this.#shown += text));
-    const stdout = Object.assign(this.#screen, { isTTY: true, columns });
-    this.cli = { ...cli, stdout, stderr: stdout };
-    this.#ended = execute(["chat"], this.cli);
-  }
-
-  /** The exit code. A turn that threw, a failed assertion in it say, is told on the screen. */
-  async end(): Promise<number> {
-    const code = await this.#ended;
-    assert.doesNotMatch(await this.screen(), /\[internal\]/);
-    return code;
-  }
-
-  /** Types when the chat waits for input. */
-  async say(keys: string): Promise<void> {
-    await this.until(/› $/);
-    await this.type(keys);
-  }
-
-  async until(shown: RegExp): Promise<void> {
-    while (!shown.test(await this.screen())) await settle();
-  }
-
-  async type(keys: string): Promise<void> {
-    await settle();
-    (this.cli.stdin as unknown as PassThrough).write(keys);
-    await settle();
-  }
-
-  /** What the terminal was sent, without cursor movements. */
-  async screen(): Promise<string> {
-    await settle();
-    // eslint-disable-next-line no-control-regex
-    return this.#shown.replace(/\u001b\[[\d;?]*[A-Za-z]/g, "");
-  }
-
-  raw(): string {
-    return this.#shown;
-  }
-
-  ask(signal: AbortSignal): Promise<string> {
-    const question: PermissionQuestion = { toolName: "shell", summary: "make", cwd: "/w", signal };
-    return this.cli.options[0]?.askPermission?.(question) ?? Promise.resolve("nobody");
-  }
-}
-
-test("typing while a turn runs holds its output back and steers it", async () => {
+test("typing during a turn holds back its output and steers it", async () => {
   const desk = new Desk(async function* (_request, turn, at) {
     yield delta("one ");
     await at.type("wa");
@@ -87,7 +21,7 @@ test("typing while a turn runs holds its output back and steers it", async () =>
   assert.equal(desk.pagurus.requests.length, 1);
 });
 
-test("output goes on when what was typed is erased, or when the turn ends; the typed words stay", async () => {
+test("output continues when the typed text is erased, or when the turn ends; the typed text is kept", async () => {
   const desk = new Desk(async function* (request, _turn, at) {
     if (request.prompt === "go") {
       await at.type("x");
@@ -123,8 +57,8 @@ test("a slash command during a turn waits for its end", async () => {
   await desk.end();
 });
 
-test("permission is asked at the chat's own line; what was half typed is no answer and comes back", async () => {
-  const answers: string[] = [];
+test("permission is asked at the chat's own line; half-typed text is not an answer and is restored", async () => {
+  const answers: unknown[] = [];
   const desk = new Desk(async function* (request, _turn, at) {
     await at.type("y");
     const asked = at.ask(request.signal ?? new AbortController().signal);
@@ -137,7 +71,7 @@ test("permission is asked at the chat's own line; what was half typed is no answ
     yield completed;
   });
   await desk.say("go\r");
-  await desk.until(/nothing\n› y$/);
+  await desk.until(/empty\n› y$/);
   await desk.type("\u0015");
   await desk.type("/exit\r");
   assert.equal(await desk.end(), 0);
@@ -145,8 +79,8 @@ test("permission is asked at the chat's own line; what was half typed is no answ
   assert.match(await desk.screen(), /Allow shell in \/w\?\n {4}make\n/);
 });
 
-test("Ctrl-C denies an open question and aborts the turn; the chat goes on, and ends with the next one", async () => {
-  let answer = "";
+test("Ctrl-C denies an open question and aborts the turn; the chat continues, and ends with two more", async () => {
+  let answer: unknown;
   const desk = new Desk(async function* (request, _turn, at) {
     const asked = at.ask(request.signal ?? new AbortController().signal);
     await at.type("ye\u0003");
@@ -157,7 +91,7 @@ test("Ctrl-C denies an open question and aborts the turn; the chat goes on, and 
   await desk.until(/aborted\n› $/);
   assert.equal(answer, "deny");
   await desk.say("half\u0003");
-  await desk.say("\u0003");
+  await desk.leaves();
   assert.equal(await desk.end(), 130);
 });
 
@@ -175,8 +109,8 @@ test("a backslash continues the line at the prompt and while steering", async ()
   assert.deepEqual(steered, [["c\nd"]]);
 });
 
-test("an end of input during a turn lets it finish and denies what is asked", async () => {
-  let answer = "";
+test("an end of input during a turn lets it finish and denies its questions", async () => {
+  let answer: unknown;
   const desk = new Desk(async function* (request, _turn, at) {
     const asked = at.ask(request.signal ?? new AbortController().signal);
     await at.type("\u0004");
@@ -194,9 +128,9 @@ test("an end of input during a turn lets it finish and denies what is asked", as
 test("activity of parallel tools is held back while a question is open", async () => {
   const desk = new Desk(async function* (_request, _turn, at) {
     const asked = at.ask(new AbortController().signal);
-    await at.until(/no: $/);
+    await at.until(/instead: $/);
     yield { type: "tool.started", toolCallId: "c", toolName: "grep", arguments: { pattern: "x" } };
-    assert.match(await at.screen(), /no: $/);
+    assert.match(await at.screen(), /instead: $/);
     await at.type("y\r");
     assert.equal(await asked, "once");
     assert.match(await at.screen(), /• grep x\n/);
@@ -247,7 +181,7 @@ test("the terminal is asked for marked pastes, and left as it was", async () => 
   assert.deepEqual(desk.raw().match(/\u001b\[\?2004[hl]/g), ["\u001b[?2004h", "\u001b[?2004l"]);
 });
 
-test("what a model says cannot drive the terminal", async () => {
+test("a model's text cannot control the terminal", async () => {
   const desk = new Desk(async function* () {
     yield delta("a\u001b]0;owned\u0007b\n");
     yield completed;
@@ -264,11 +198,14 @@ const summary: TurnEvent = {
   cost: { turn: 0.012, session: 0.34, day: 1.2 },
 } as TurnEvent;
 
-test("after a turn one line says how full the context is, what compacts next, and the cost", async () => {
-  const desk = new Desk(async function* () {
-    yield delta("done");
-    yield summary;
-  }, 160);
+test("after a turn one line shows how full the context is, the next compaction, and the cost", async () => {
+  const desk = new Desk(
+    async function* () {
+      yield delta("done");
+      yield summary;
+    },
+    { columns: 160 },
+  );
   await desk.say("go\r");
   await desk.until(/› $/);
   const gauge = "context ████░░░░░░ 42 %  84,000 of 200,000 · compacts at 200,000 by legacy";
@@ -289,7 +226,7 @@ test("in a narrow terminal the cost after a turn has a line of its own", async (
   assert.equal(await desk.end(), 0);
 });
 
-test("/compact says at once that it is at it", async () => {
+test("/compact reports at once that it has started", async () => {
   let finish = (): void => undefined;
   const desk = new Desk(async function* () {
     yield completed;
@@ -310,13 +247,13 @@ test("/codex steer and stop act on the running turn at once", async () => {
   const desk = new Desk(async function* (_request, turn, at) {
     await at.type("/codex steer look at the tests\r");
     assert.deepEqual(turn.steered, ["look at the tests"]);
-    assert.match(await at.screen(), /The running turn was told: "look at the tests"\./);
+    assert.match(await at.screen(), /Sent to the running turn: "look at the tests"\./);
     await at.type("/codex stop\r");
     assert.equal(turn.aborted, true);
     yield completed;
   });
   await desk.say("go\r");
-  await desk.until(/told to stop\.[\s\S]*› $/);
+  await desk.until(/is being stopped\.[\s\S]*› $/);
   await desk.say("/exit\r");
   assert.equal(await desk.end(), 0);
 });

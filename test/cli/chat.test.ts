@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { PassThrough } from "node:stream";
 import { test } from "node:test";
-import type { TurnEvent } from "../../src/contract/events.ts";
-import { execute } from "../../src/cli/program.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import { execute } from "../../src/cli/cli-program.ts";
 import { command, fakeCli } from "./fake-cli.ts";
 import { completed, failed, FakePagurus, statusReport } from "./fake-pagurus.ts";
 
@@ -42,7 +42,7 @@ test("slash commands are answered, paths and doubled slashes are prompts", async
   );
 });
 
-test("/model chooses the model of the next turns and /model default forgets it", async () => {
+test("/model chooses the model of the next turns and /model default resets it", async () => {
   const input = "/model ollama/b\nx\n/model default\ny\n";
   const { pagurus } = await command(["chat"], { input, env: noHome, script: { turns: [echo] } });
   assert.deepEqual(
@@ -51,7 +51,7 @@ test("/model chooses the model of the next turns and /model default forgets it",
   );
 });
 
-test("/model refuses a ref that no run could use, and tells of a missing key", async () => {
+test("/model refuses a ref that no run could use, and reports a missing key", async () => {
   const input = "/model nope/x\none\n/model openai/gpt-5\ntwo\n";
   const { pagurus, out } = await command(["chat"], { input, env: noHome, script: { turns: [echo] } });
   assert.match(out, /The model ref "nope\/x" names no known provider.* The model stays as it is\./);
@@ -70,7 +70,7 @@ test("the greeting names session, model, runtime, engine and interrupted turns",
   assert.match(err, /Config: Unknown key x\./);
 });
 
-test("a failed turn does not end the chat, and is its exit code where nobody types", async () => {
+test("a failed turn does not end the chat, and is its exit code without a terminal", async () => {
   const turns = [[failed("model_unavailable", "Gone.")], [completed]];
   const { code, err, pagurus } = await command(["chat"], { input: "a\nb\n", script: { turns } });
   assert.equal(code, 1);
@@ -78,7 +78,7 @@ test("a failed turn does not end the chat, and is its exit code where nobody typ
   assert.match(err, /pagurus: Gone\. \[model_unavailable\]/);
 });
 
-test("a command that throws is told and the chat goes on", async () => {
+test("a command's error is shown and the chat continues", async () => {
   const { err, pagurus } = await command(["chat"], { input: "/undo\nhi\n", script: { turns: [echo] } });
   assert.match(err, /has no turn to undo\. \[entry_not_found\]/);
   assert.equal(pagurus.requests.length, 1);
@@ -113,7 +113,7 @@ test("where no terminal shows it, no gauge is written after a turn", async () =>
   assert.doesNotMatch(out + err, /context █|cost/);
 });
 
-test("--max-cost holds for each turn of a chat", async () => {
+test("--max-cost applies to each turn of a chat", async () => {
   const { pagurus } = await command(["chat", "--max-cost", ".5"], {
     input: "a\nb\n",
     script: { turns: [echo] },
@@ -124,7 +124,7 @@ test("--max-cost holds for each turn of a chat", async () => {
   );
 });
 
-test("/cost tells what was spent and the limits in force", async () => {
+test("/cost shows the costs and the limits in force", async () => {
   const cost = { turn: 0.012, session: 0.34, day: 1.2, limits: { session: 5, day: 20 } };
   const { out } = await command(["chat"], { input: "/cost\n", script: { status: statusReport({ cost }) } });
   assert.equal(

@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import type { StatusReport } from "../../src/contract/status.ts";
+import type { StatusReport } from "../../src/contract/host/status.ts";
 import { Launcher } from "./launch.ts";
 
 const user = new Launcher();
@@ -53,7 +53,7 @@ test("a chat reads a pipe line by line, in one conversation", async () => {
   assert.match(shown, /You .*\(rewound\)\nWhat is my boat called\?/);
 });
 
-test("status, receipts, preview, search, export, fork and delete work on what was said", async () => {
+test("status, receipts, preview, search, export, fork and delete work on a conversation", async () => {
   const report = JSON.parse((await user.run(["status", "--json"])).out) as StatusReport;
   assert.equal(report.model.ref, "offline/extract");
   assert.equal(report.Runtime.id, "embedded");
@@ -80,7 +80,7 @@ test("status, receipts, preview, search, export, fork and delete work on what wa
   assert.deepEqual(keys, ["boat", "branch", "main"]);
 });
 
-test("--version and --help need no home and make none", async () => {
+test("--version and --help need no home and create none", async () => {
   const other = new Launcher();
   try {
     const version = await other.run(["--version"]);
@@ -98,7 +98,7 @@ test("a broken configuration is one sentence and exit 2 for every command that n
   try {
     await other.run(["config", "set", "agents.defaults.maxSteps", "5"]);
     writeFileSync(join(other.env.PAGURUS_HOME, "pagurus.json"), "{ agents: {");
-    for (const argv of [["run", "hi"], ["status"], ["sessions", "list"], ["config", "validate"], ["chat"]]) {
+    for (const argv of [["run", "hi"], ["compact"], ["config", "validate"], ["chat"]]) {
       const { code, err } = await other.run(argv);
       assert.equal(code, 2, argv.join(" "));
       assert.match(err, /^pagurus: [^\n]+ \[config_invalid\]\n$/, argv.join(" "));
@@ -158,7 +158,7 @@ for (const [name, args, input] of [
       const { child, ended } = other.start([...args, "--model", "local/m"]);
       if (input === undefined) child.stdin?.end();
       else child.stdin?.write(input);
-      const told = new Promise<void>((resolve) => {
+      const aborted = new Promise<void>((resolve) => {
         child.stderr?.on("data", (text: string) => {
           if (text.includes("aborted")) resolve();
         });
@@ -171,8 +171,8 @@ for (const [name, args, input] of [
         assert.equal(result.code, 130, result.err);
         assert.ok(["turn.completed", "turn.failed"].includes(String(lastEvent(result.out)["type"])));
       } else {
-        // The chat goes on after the abort; the next interrupt, with nothing running, ends it.
-        await told;
+        // The chat continues after the abort; the next interrupt, with nothing running, ends it.
+        await aborted;
         child.kill("SIGINT");
         assert.equal((await ended).code, 130);
       }
@@ -187,7 +187,7 @@ for (const [name, args, input] of [
   });
 }
 
-test("a reader that goes away during a turn aborts it", async () => {
+test("a reader that disconnects during a turn aborts it", async () => {
   const other = new Launcher();
   const { server, url } = await silentEndpoint();
   try {
@@ -210,7 +210,7 @@ test("a reader that goes away during a turn aborts it", async () => {
   }
 });
 
-test("a reader that goes away ends the program quietly", async () => {
+test("a reader that disconnects ends the program silently", async () => {
   const { child, ended } = user.start(["sessions", "show", "main", "--raw"]);
   child.stdin?.end();
   child.stdout?.destroy();

@@ -1,4 +1,4 @@
-/** A turn in one process, reached from others. */
+/** Tests a turn in one process that other processes steer and stop. */
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,11 @@ test("a running turn is steered and stopped from another process", async () => {
   turn.child.stdin?.end();
   await requests(1);
   const steered = await user.run(["codex", "steer", "and look again"]);
-  assert.deepEqual([steered.code, steered.out], [0, "The running turn was told.\n"], steered.err);
+  assert.deepEqual(
+    [steered.code, steered.out],
+    [0, "The message was sent to the running turn.\n"],
+    steered.err,
+  );
   await requests(2);
   assert.match(server.requests[1]?.text ?? "", /and look again/);
   const stopped = await user.run(["codex", "stop"]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PagurusError } from "../../src/contract/errors.ts";
-import type { BindReport, ListedThread } from "../../src/contract/native.ts";
+import type { BindReport, ListedThread } from "../../src/contract/harness/native.ts";
 import { command } from "./fake-cli.ts";
 import { record, type Script } from "./fake-pagurus.ts";
 
@@ -37,10 +37,10 @@ test("codex threads prints a table or JSON", async () => {
   assert.match(none.out, /^There are no threads of /);
 });
 
-test("codex bind says what was taken and how to go on", async () => {
+test("codex bind reports what was taken and how to continue", async () => {
   const { code, out } = await command(["codex", "bind", "019a", "--session", "work"], { script: script() });
   assert.equal(code, 0);
-  assert.match(out, /^Imported 019a\.\nThe next turn goes on from the context engine.* --session work, /);
+  assert.match(out, /^Imported 019a\.\nThe next turn continues from the context engine.* --session work, /);
   const json = await command(["codex", "bind", "019a", "--json"], { script: script() });
   assert.equal((JSON.parse(json.out) as BindReport).session.sessionKey, "codex:019a");
 });
@@ -59,22 +59,25 @@ test("codex resume runs the prompt on codex in the thread's session, or opens a 
   assert.equal(chat.pagurus.requests[0]?.sessionKey, "codex:019a");
 });
 
-test("/codex resume in a chat goes on with the thread's session", async () => {
+test("/codex resume in a chat continues with the thread's session", async () => {
   const input = "/codex resume 019a\nhello\n";
   const { pagurus, out } = await command(["chat"], { script: script(), input });
-  assert.match(out, /^Imported 019a\.\nThis chat goes on with the session codex:019a\.$/m);
+  assert.match(out, /^Imported 019a\.\nThis chat continues with the session codex:019a\.$/m);
   assert.equal(pagurus.requests[0]?.sessionKey, "codex:019a");
 });
 
-test("codex steer and stop reach the session, and say in one line that nothing runs there", async () => {
-  const told: unknown[] = [];
+test("codex steer and stop reach the session, and report in one line that nothing runs there", async () => {
+  const requests: unknown[] = [];
   const running: NonNullable<Script["running"]> = {
-    steer: (request) => Promise.resolve(void told.push(request)),
+    steer: (request) => Promise.resolve(void requests.push(request)),
     stop: () =>
       Promise.reject(new PagurusError("turn_not_running", "No turn is running in the session main.")),
   };
   const steer = await command(["codex", "steer", "look", "-s", "work"], { script: script({ running }) });
-  assert.deepEqual([steer.code, told], [0, [{ sessionKey: "work", agentId: "main", text: "look" }]]);
+  assert.deepEqual(
+    [steer.code, requests],
+    [0, [{ sessionKey: "work", agentId: "main", cwd: process.cwd(), text: "look" }]],
+  );
   const stop = await command(["codex", "stop"], { script: script({ running }) });
   assert.deepEqual(
     [stop.code, stop.err],
@@ -86,7 +89,7 @@ test("codex steer and stop reach the session, and say in one line that nothing r
   assert.deepEqual(JSON.parse(stopped.out), { stopped: true });
 });
 
-test("codex status fails where the program cannot be used", async () => {
+test("codex status fails if the program is unusable", async () => {
   const { code, out } = await command(["codex", "status"], { script: script() });
   assert.deepEqual([code, out.split("\n")[0]], [1, "Program    Not found."]);
 });

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { command } from "./fake-cli.ts";
 
-/** What bash offers for the words typed so far. */
+/** Bash's completions for the words typed so far. */
 function complete(script: string, words: string[]): string[] {
   const ask = `${script}
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _pagurus; printf '%s\\n' "\${COMPREPLY[@]}"`;

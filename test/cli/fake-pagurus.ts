@@ -1,12 +1,17 @@
-import type { TurnEvent } from "../../src/contract/events.ts";
-import type { Pagurus } from "../../src/contract/host.ts";
-import type { RunRequest, SpawnRequest, TurnRun } from "../../src/contract/run.ts";
-import type { StatusReport } from "../../src/contract/status.ts";
-import type { SkillReport } from "../../src/contract/skill.ts";
-import type { Receipt, ReceiptPart } from "../../src/contract/receipt.ts";
-import type { SessionStore } from "../../src/contract/store.ts";
-import type { OpenNotice, SessionReader, SessionRecord, SessionWriter } from "../../src/contract/writer.ts";
-import type { TranscriptEntry } from "../../src/contract/transcript.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
+import type { RunRequest, SpawnRequest, TurnRun } from "../../src/contract/host/run.ts";
+import type { StatusReport } from "../../src/contract/host/status.ts";
+import type { SkillReport } from "../../src/contract/host/skill.ts";
+import type { Receipt, ReceiptPart } from "../../src/contract/session/receipt.ts";
+import type { SessionHold, SessionStore } from "../../src/contract/session/store.ts";
+import type {
+  OpenNotice,
+  SessionReader,
+  SessionRecord,
+  SessionWriter,
+} from "../../src/contract/session/writer.ts";
+import type { TranscriptEntry } from "../../src/contract/session/transcript.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
 
 export const completed: TurnEvent = {
@@ -15,7 +20,7 @@ export const completed: TurnEvent = {
   sessionId: "s1",
   turnId: "t1",
   runtime: "embedded",
-  seam: "native",
+  seam: "embedded",
   model: "offline/extract",
   engine: "legacy",
   stopReason: "stop",
@@ -70,7 +75,7 @@ export function receipt(changes: Partial<Receipt> & { parts: ReceiptPart[] }): R
     turnId: "t1",
     request: 0,
     timestamp: "2026-01-02T03:04:05.000Z",
-    seam: "native",
+    seam: "embedded",
     runtime: "embedded",
     engine: "legacy",
     model: "offline/extract",
@@ -118,6 +123,11 @@ export class FakeStore implements SessionStore {
     this.file = file;
   }
 
+  inFolder = (): SessionRecord[] => this.records;
+  firstKey = (): string => "main";
+  hold = (sessionKey: string): SessionHold => ({ sessionKey, release: () => undefined });
+  begin = (): SessionHold => this.hold("main");
+
   openReader(key: string): SessionReader {
     const found = this.find(key);
     if (!found) throw new PagurusError("session_not_found", `No session "${key}".`);
@@ -146,6 +156,7 @@ export class FakeStore implements SessionStore {
     const reader = this.openReader(key);
     return {
       ...reader,
+      listen: () => undefined,
       unfinalizedTurns: () => [],
       append: nothing("append"),
       commitTurn: nothing("commitTurn"),
@@ -173,12 +184,12 @@ export class FakeStore implements SessionStore {
   reserveId: SessionStore["reserveId"] = nothing("reserveId");
   create: SessionStore["create"] = nothing("create");
   rotate: SessionStore["rotate"] = nothing("rotate");
-  /** Deleting goes through the host, which tells hooks and engines. */
+  /** Deletion goes through the host, which notifies hooks and engines. */
   delete: SessionStore["delete"] = nothing("delete");
   async *export(): AsyncIterable<Uint8Array> {
     const lines = [{ type: "session", version: 3, id: "id-main" }, ...this.file];
     const bytes = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
-    // Cut at an odd place, as files are read.
+    // Cut at an odd place, as in file reads.
     yield bytes.subarray(0, 37);
     yield bytes.subarray(37);
   }
@@ -217,6 +228,8 @@ export class FakePagurus implements Pagurus {
   deleted: { sessionKey: string; agentId?: string }[] = [];
   readonly #script: Script;
 
+  readonly plugins: Pagurus["plugins"] = { facts: () => [], cli: () => [], withCli: () => [] };
+
   constructor(script: Script = {}) {
     this.#script = script;
     this.store = script.store ?? new FakeStore();
@@ -242,6 +255,15 @@ export class FakePagurus implements Pagurus {
   }
 
   sessions = (): SessionStore => this.store;
+  /** Keys that are in use by others. */
+  busy: string[] = [];
+  released: string[] = [];
+  claim: Pagurus["claim"] = ({ sessionKey = "main" } = {}) => {
+    if (this.busy.includes(sessionKey))
+      return Promise.reject(new PagurusError("session_locked", `The session ${sessionKey} is in use.`));
+    return Promise.resolve({ sessionKey, release: () => void this.released.push(sessionKey) });
+  };
+  sessionKey: Pagurus["sessionKey"] = ({ sessionKey = "main" } = {}) => sessionKey;
   context: Pagurus["context"] = {
     preview: (request) => (this.#script.preview ?? nothing("preview"))(request),
     receipts: ({ turnId }) => {

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { hideSecrets } from "../../src/cli/config.ts";
-import { execute } from "../../src/cli/program.ts";
+import { hideSecrets } from "../../src/cli/config/config-work.ts";
+import { execute } from "../../src/cli/cli-program.ts";
 import { command, fakeCli } from "./fake-cli.ts";
 import { FakePagurus, part, receipt, statusReport } from "./fake-pagurus.ts";
 
@@ -13,7 +13,7 @@ after(() => rmSync(home, { recursive: true }));
 const env = { PAGURUS_HOME: home };
 const file = join(home, "pagurus.json");
 
-test("status --json is the report as it is; the text has one line for each fact", async () => {
+test("status --json is the raw report; the text has one line for each fact", async () => {
   const report = statusReport();
   const json = await command(["status", "--json"], { script: { status: report } });
   assert.deepEqual(JSON.parse(json.out), report);
@@ -31,7 +31,7 @@ test("compact exits 1 when nothing was compacted", async () => {
   assert.deepEqual([code, out], [1, "Not compacted: nothing old.\n"]);
 });
 
-test("compact tells what it saved, and on a terminal that it is at it", async () => {
+test("compact reports the saved tokens, and on a terminal that it has started", async () => {
   const compact = () =>
     Promise.resolve({ compacted: true, tokensBefore: 12_000, tokensAfter: 3_000, degraded: [] });
   const { code, out, err } = await command(["compact"], { script: { compact } });
@@ -43,7 +43,7 @@ test("compact tells what it saved, and on a terminal that it is at it", async ()
   assert.equal(cli.err(), "compacting…\n");
 });
 
-test("doctor names a plugin's engine that cannot compact, and exits 0: a run is not refused for it", async () => {
+test("doctor names a plugin's engine that cannot compact, and exits 0: it refuses no run", async () => {
   const folder = join(home, "engines");
   mkdirSync(folder);
   const plugin = join(folder, "noop.mjs");
@@ -63,12 +63,12 @@ test("doctor names a plugin's engine that cannot compact, and exits 0: a run is 
   );
   const { code, out } = await command(["doctor", "--json"], { env });
   assert.equal(code, 0);
-  const told = (JSON.parse(out) as { level: string; check: string; detail: string }[])
+  const findings = (JSON.parse(out) as { level: string; check: string; detail: string }[])
     .filter((finding) => finding.check === "engine" && finding.level === "warn")
     .map(({ detail }) => detail);
-  assert.equal(told.length, 2);
-  assert.match(told[0] ?? "", /^The engine noop does not own compaction and its compact\(\) is a no-op/);
-  assert.match(told[1] ?? "", /declares interceptsCompaction/);
+  assert.equal(findings.length, 2);
+  assert.match(findings[0] ?? "", /^The engine noop does not own compaction and its compact\(\) is a no-op/);
+  assert.match(findings[1] ?? "", /declares interceptsCompaction/);
 });
 
 test("context show and diff print receipts as text or JSON", async () => {
@@ -111,7 +111,7 @@ test("context show of an unknown turn is an error that names it", async () => {
   assert.match(err, /turn "nope".*\[entry_not_found\]\n$/);
 });
 
-test("context preview without a prompt shows what stands before the next one", async () => {
+test("context preview without a prompt shows the context before the next one", async () => {
   const preview = ({ prompt }: { prompt: string }) =>
     Promise.resolve({
       system: "You are here.",
@@ -139,7 +139,7 @@ test("config get, set and unset work on the file and keep its comments", async (
   assert.match(gone.err, /\[config_key_unknown\]\n$/);
 });
 
-test("config set refuses what is wrong and leaves the file", async () => {
+test("config set refuses an invalid value and leaves the file unchanged", async () => {
   writeFileSync(file, "{}\n");
   const { code, err } = await command(["config", "set", "agents.defaults.maxSteps", "many"], { env });
   assert.equal(code, 2);
@@ -155,7 +155,10 @@ test("config validate names a broken file with exit 2 and passes a good one", as
   assert.equal(warned.code, 0);
   assert.match(warned.err, /warning: .*somethingNew/);
   rmSync(file);
-  assert.match((await command(["config", "validate"], { env })).out, /is not there; the defaults are in use/);
+  assert.match(
+    (await command(["config", "validate"], { env })).out,
+    /does not exist; the defaults are in use/,
+  );
 });
 
 test("config validate refuses models that a run would refuse; a missing key is a warning", async () => {

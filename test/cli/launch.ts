@@ -1,8 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { COMPILE_CACHE } from "../runner/compile-cache.ts";
+import { AS_PROGRAM, runInside } from "../turn/inside.ts";
 
 export const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
@@ -14,12 +16,15 @@ export interface Ended {
 
 /** A user of this machine with an empty home, and the command line to call. */
 export class Launcher {
-  readonly root = mkdtempSync(join(tmpdir(), "pagurus-process-"));
+  readonly #above = mkdtempSync(join(tmpdir(), "pagurus-process-"));
+  /** The key of its conversation is "main". */
+  readonly root = folder(join(this.#above, "main"));
   readonly env = {
     PATH: process.env["PATH"] ?? "",
     HOME: this.root,
     PAGURUS_HOME: join(this.root, "home"),
     PAGURUS_NO_PROBE: "1",
+    ...COMPILE_CACHE,
   };
 
   start(args: string[]): { child: ChildProcess; ended: Promise<Ended> } {
@@ -34,14 +39,26 @@ export class Launcher {
     return { child, ended };
   }
 
-  /** Runs to the end; `input` absent: an empty standard input. */
-  run(args: string[], input = ""): Promise<Ended> {
+  /** Runs to the end, in the test's own process; `input` absent: an empty standard input. */
+  async run(args: string[], input = ""): Promise<Ended> {
+    if (AS_PROGRAM) return await this.runProgram(args, input);
+    const { code, stdout, stderr } = await runInside(args, { cwd: this.root, env: this.env, input });
+    return { code, out: stdout, err: stderr };
+  }
+
+  /** The same as a program of its own, for what only a process shows. */
+  runProgram(args: string[], input = ""): Promise<Ended> {
     const { child, ended } = this.start(args);
     child.stdin?.end(input);
     return ended;
   }
 
   remove(): void {
-    rmSync(this.root, { recursive: true, force: true });
+    rmSync(this.#above, { recursive: true, force: true });
   }
+}
+
+function folder(path: string): string {
+  mkdirSync(path);
+  return path;
 }

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { runCommand } from "../../src/command/run-command.ts";
+import { runCommand } from "../../src/command/host-command.ts";
 import { startServer, type ReplyScript } from "../servers/server.ts";
 import { modelConfig } from "../turn/setting.ts";
 import { StoreSetting } from "./store-setting.ts";
@@ -29,7 +29,7 @@ interface Work {
   notes: string[];
 }
 
-/** A whole summary, which names what the prompt asks to be named. */
+/** A complete summary, with the names that the prompt asks for. */
 const goodSummary: ReplyScript = ({ body }) => {
   const named = /these (?:changed files|exact strings): ([^\\]*)/g;
   const asked = Array.from(JSON.stringify(body).matchAll(named), ([, list]) => list);
@@ -47,7 +47,7 @@ afterEach(() => setting.remove());
 
 const statusOf = (): Promise<Report> => setting.json<Report>(["lossless", "status"]);
 
-/** Does something to the database behind the engine's back. */
+/** Changes the database without the engine. */
 function tamper(sql: string): void {
   const db = new DatabaseSync(setting.database);
   try {
@@ -58,7 +58,7 @@ function tamper(sql: string): void {
 }
 
 describe("pagurus lossless verify and rebuild", () => {
-  it("find what is not as the transcript says, and make it as it was: the same context, with its pins", async () => {
+  it("find differences from the transcript, and restore: the same context, with its pins", async () => {
     await setting.talk(5);
     await setting.withHost((pagurus) =>
       runCommand("/pin", { pagurus, sessionKey: "main", agentId: "main", cwd: setting.root }),
@@ -69,16 +69,18 @@ describe("pagurus lossless verify and rebuild", () => {
     const before = await statusOf();
     const answer =
       (await setting.json<{ entryId: string }[]>(["lossless", "search", "quay"]))[0]?.entryId ?? "";
-    tamper(`UPDATE entries SET body = '{"role":"user","content":"never said"}' WHERE id = '${answer}'`);
+    tamper(
+      `UPDATE entries SET body = '{"role":"user","content":"never said"}', sum = NULL WHERE id = '${answer}'`,
+    );
     const bad = await setting.run(["lossless", "verify"]);
     assert.equal(bad.code, 1);
     assert.ok(bad.out.includes(`not what the transcript says: ${answer}`));
-    assert.match(bad.out, /Nothing is lost: pagurus lossless rebuild makes the store anew/);
+    assert.match(bad.out, /Nothing is lost: pagurus lossless rebuild restores the store/);
     const rebuilt = await setting.run(["lossless", "rebuild"]);
     assert.equal(rebuilt.code, 0, rebuilt.err);
     assert.match(
       rebuilt.out,
-      /: 1 session, \d+ entries, 1 pin; 1 begin with the summary that the transcript holds\./,
+      /: 1 session, \d+ entries, 1 pin; 1 begin with a summary from the transcript\./,
     );
     assert.match(rebuilt.err, /^1 of 1: main$/m);
     const check = await setting.json<Check>(["lossless", "verify"]);
@@ -90,15 +92,18 @@ describe("pagurus lossless verify and rebuild", () => {
     assert.equal(statSync(setting.database).mode & 0o777, 0o600);
   });
 
-  it("tell entries that are missing from those that are not taken in yet", async () => {
+  it("distinguish missing entries from those that are not indexed yet", async () => {
     await setting.talk(2);
     setting.configure({ plugins: { slots: { contextEngine: "legacy" } } });
     await setting.talk(1, { first: 3 });
     await setting.talk(1, { sessionKey: "new" });
     setting.configure();
-    const behind = await setting.json<Check>(["lossless", "verify"]);
-    assert.match(behind.notes.join(" "), /Of main the newest \d+ entries are not taken in yet/);
-    assert.match(behind.notes.join(" "), /Not taken in yet, at their next turn they are: new\./);
+    const check = await setting.json<Check>(["lossless", "verify"]);
+    assert.match(
+      check.notes.join(" "),
+      /main: the newest \d+ entries are not indexed yet; the next turn will index them\./,
+    );
+    assert.match(check.notes.join(" "), /Not indexed yet, the next turn of each will do it: new\./);
     await setting.talk(1, { first: 4 });
     const [first = ""] = readFileSync(join(setting.agentDir, "sessions", fileOfMain()), "utf8")
       .split("\n")
@@ -111,7 +116,7 @@ describe("pagurus lossless verify and rebuild", () => {
     assert.equal((await setting.json<Check>(["lossless", "verify"])).ok, true);
   });
 
-  it("name a damaged file and leave it alone, and a rebuild makes a whole one", async () => {
+  it("name a damaged file without changing it, and a rebuild creates a complete one", async () => {
     await setting.talk(2);
     writeFileSync(setting.database, Buffer.alloc(16_384, 7));
     const bad = await setting.json<Check>(["lossless", "verify"], 1);
@@ -119,7 +124,7 @@ describe("pagurus lossless verify and rebuild", () => {
     assert.equal(statSync(setting.database).size, 16_384);
     const rebuilt = await setting.run(["lossless", "rebuild"]);
     assert.equal(rebuilt.code, 0, rebuilt.err);
-    assert.match(rebuilt.out, /too damaged to give its pins/);
+    assert.match(rebuilt.out, /The pins of the old file could not be read/);
     assert.equal((await setting.json<Check>(["lossless", "verify"])).compared.sessions, 1);
   });
 
@@ -129,7 +134,7 @@ describe("pagurus lossless verify and rebuild", () => {
     const { sessionId } = await setting.withHost(async (pagurus) => {
       const found = pagurus.sessions().find("gone");
       assert.ok(found);
-      // Behind the host's back, so that the engine does not hear of it.
+      // Directly in the store, so that the engine is not notified.
       pagurus.sessions().delete("gone");
       return found;
     });
@@ -139,7 +144,7 @@ describe("pagurus lossless verify and rebuild", () => {
     assert.equal((await statusOf()).sessions, 1);
   });
 
-  it("refuse a rebuild while a host uses the store, and leave everything as it is", async () => {
+  it("refuse a rebuild while a host uses the store, and leave everything unchanged", async () => {
     await setting.talk(1);
     await setting.withHost(async (pagurus) => {
       await pagurus.status({ cwd: setting.root });
@@ -177,7 +182,7 @@ function fileOfMain(): string {
 }
 
 describe("pagurus lossless backup", () => {
-  it("is a whole store of its own, made while the store is in use, and takes no other file's place", async () => {
+  it("is a complete store, created while the store is in use, and replaces no other file", async () => {
     await setting.talk(2);
     await setting.withHost(async (pagurus) => {
       await pagurus.status({ cwd: setting.root });
@@ -206,7 +211,7 @@ describe("pagurus lossless work", () => {
     return { end: () => server.close(), requests: server.requests };
   }
 
-  it("has the model write what is owed, and ends when nothing is due", async () => {
+  it("has the model write pending summaries, and ends when nothing is due", async () => {
     const model = await owing(goodSummary);
     try {
       const owed = await statusOf();
@@ -223,7 +228,7 @@ describe("pagurus lossless work", () => {
     }
   });
 
-  it("leaves the debt of a model that fails, tells it, and tries it again later", async () => {
+  it("keeps the debt of a failing model, reports it, and retries it later", async () => {
     const model = await owing(() => ({ status: 400, errorBody: { error: { message: "no" } } }));
     try {
       const owed = await statusOf();
@@ -240,7 +245,7 @@ describe("pagurus lossless work", () => {
     }
   });
 
-  it("says what keeps it from being done", async () => {
+  it("reports why it cannot be done", async () => {
     await setting.talk(5);
     const offline = await setting.json<Work>(["lossless", "work", "--for", "20s"]);
     assert.equal(offline.end, "waiting");
@@ -258,7 +263,7 @@ describe("pagurus lossless work", () => {
 });
 
 describe("/compact with the engine lossless", () => {
-  it("hands the focus to the model that writes the summary", async () => {
+  it("passes the focus to the model that writes the summary", async () => {
     setting.configure({}, { trigger: 100_000 });
     await setting.talk(4);
     const texts: string[] = [];

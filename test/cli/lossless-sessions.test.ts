@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { losslessCare } from "../../src/app.ts";
-import type { Pagurus } from "../../src/contract/host.ts";
-import type { LosslessSettings } from "../../src/engines/lossless/settings.ts";
-import { losslessSettings } from "../../src/engines/lossless/settings.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
+import type { LosslessSettings } from "../../src/engines/lossless/lossless-settings.ts";
+import { losslessSettings } from "../../src/engines/lossless/lossless-settings.ts";
 import { retireSessions } from "../../src/engines/lossless/retention.ts";
-import { openLosslessStore } from "../../src/engines/lossless/store/store.ts";
+import { openLosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
 import { promptOf, StoreSetting } from "./store-setting.ts";
 
 interface Report {
@@ -48,7 +48,7 @@ describe("retention", () => {
       plugins: { entries: { lossless: { config: { retention: { sessionsOlderThanDays: days } } } } },
     });
 
-  it("takes an unused session out of the store, once a day at most, and its next turn brings it back", async () => {
+  it("removes an unused session from the store, at most once a day, and its next turn restores it", async () => {
     await setting.talk(2, { sessionKey: "old" });
     await setting.talk(1, { first: 3 });
     const store = openLosslessStore(setting.agentDir);
@@ -56,7 +56,7 @@ describe("retention", () => {
     try {
       assert.equal(await retireSessions(store, losslessSettings({}), later), 0);
       assert.equal(await retireSessions(store, settings(41), later), 0);
-      // Looked at a moment ago.
+      // Checked a moment ago.
       assert.equal(await retireSessions(store, settings(30), later + 1), 0);
       const main = store.sessions().find(({ sessionKey }) => sessionKey === "main");
       store.pin(main?.sessionId ?? "", { entryId: "any", pinnedAt: 1 });
@@ -71,7 +71,7 @@ describe("retention", () => {
     assert.equal(readFileSync(setting.database).includes("b-171x"), false);
     const check = await setting.run(["lossless", "verify"]);
     assert.equal(check.code, 0, check.out);
-    assert.match(check.out, /Not taken in yet, at their next turn they are: old\./);
+    assert.match(check.out, /Not indexed yet, the next turn of each will do it: old\./);
     await setting.talk(1, { sessionKey: "old", first: 4 });
     await setting.withHost(async (pagurus) => {
       assert.ok((await shown(pagurus, "old")).includes(promptOf(2)));
@@ -82,7 +82,7 @@ describe("retention", () => {
     setting.configure({}, { retention: { sessionsOlderThanDays: 30 } });
     await setting.talk(1, { sessionKey: "old" });
     const db = new DatabaseSync(setting.database);
-    db.exec("UPDATE entries SET time = 1; DELETE FROM meta WHERE name = 'retired_at'");
+    db.exec("UPDATE entries SET time = 1, sum = NULL; DELETE FROM meta WHERE name = 'retired_at'");
     db.close();
     await setting.talk(1, { first: 2 });
     const { retention } = await statusOf();
@@ -118,13 +118,13 @@ describe("session patterns", () => {
       );
     });
     const rebuilt = await setting.run(["lossless", "rebuild"]);
-    assert.match(rebuilt.out, /^2 sessions left out, as the settings say\.$/m);
+    assert.match(rebuilt.out, /^2 sessions skipped by the retention settings\.$/m);
     assert.deepEqual((await stored()).toSorted(), ["cron:ab", "main"]);
   });
 });
 
 describe("the end of a session", () => {
-  it("takes its debts along, since nothing of it is shown again", async () => {
+  it("removes its debts, since nothing of it is shown again", async () => {
     await setting.talk(5);
     assert.ok((await statusOf()).debts.count > 0);
     await setting.withHost((pagurus) => pagurus.renew({ reason: "new" }));
@@ -132,7 +132,7 @@ describe("the end of a session", () => {
     assert.ok((await setting.run(["lossless", "search", "quay", "--all"])).out.includes("Quay 1"));
   });
 
-  it("takes what a rebuild that was cut off has left along, when it is deleted", async () => {
+  it("removes the leftovers of an interrupted rebuild, when it is deleted", async () => {
     await setting.talk(1);
     const folder = join(setting.agentDir, "lossless.rebuild");
     mkdirSync(folder);

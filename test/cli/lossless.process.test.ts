@@ -26,9 +26,9 @@ test("without a configuration file the engine is lossless, and a kill in a rebui
   assert.equal(existsSync(join(agentDir, "lossless.rebuild")), false);
 });
 
-test("a chat in another process keeps a rebuild away, and a backup is made all the same", async () => {
+test("a chat in another process blocks a rebuild, but not a backup", async () => {
   const { child, ended } = user.start(["chat"]);
-  // It has greeted once the engine has the store open.
+  // It greets once the engine has opened the store.
   await new Promise((resolve) => child.stderr?.once("data", resolve));
   try {
     const refused = await user.run(["lossless", "rebuild"]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
-import { runCommand } from "../../src/command/run-command.ts";
+import { runCommand } from "../../src/command/host-command.ts";
 import { promptOf, StoreSetting } from "./store-setting.ts";
 
 interface Report {
@@ -33,7 +33,7 @@ describe("pagurus lossless", () => {
 
   const hitsOf = (...argv: string[]): Promise<Hit[]> => setting.json(["lossless", "search", ...argv]);
 
-  it("status counts what is stored, summarized and owed", async () => {
+  it("status counts what is stored, summarized and pending", async () => {
     const report = await setting.json<Report>(["lossless", "status"]);
     const { session } = report;
     assert.equal(report.sessions, 2);
@@ -55,17 +55,15 @@ describe("pagurus lossless", () => {
     assert.equal(other.session?.epoch, undefined);
   });
 
-  it("pagurus status tells the engine's epoch, trigger and debts", async () => {
+  it("pagurus status shows the engine's epoch, trigger and debts; lossless status has the same trigger (finding D8)", async () => {
     const { out } = await setting.run(["status"]);
     assert.match(out, /^Engine: +lossless \(plugins\.slots\.contextEngine;/m);
-    assert.match(
-      out,
-      /^ +epoch [\da-f]+: [\d,]+ tokens stand before entry \w+; its trigger is 1,500 tokens$/m,
-    );
+    assert.match(out, /^ +epoch [\da-f]+: [\d,]+ tokens before entry \w+; its trigger is 1,500 tokens$/m);
+    assert.match((await setting.run(["lossless", "status"])).out, /^Trigger: +1,500 tokens$/m);
     assert.match(out, /^Debts: +\d+ summar/m);
   });
 
-  it("search finds the words of a conversation, or of all", async () => {
+  it("search finds text of a conversation, or of all", async () => {
     const [first] = await hitsOf("berth b-272x");
     assert.equal(first?.sessionKey, "main");
     assert.match(first?.snippet ?? "", /b-272x/);
@@ -81,7 +79,7 @@ describe("pagurus lossless", () => {
     assert.match(unknown.err, /There is no session "nobody".*\[session_not_found\]/);
   });
 
-  it("describe and expand lead from a summary to the original words, page by page", async () => {
+  it("describe and expand lead from a summary to the original text, page by page", async () => {
     const { out: exported } = await setting.run(["lossless", "export", "--session", "main"]);
     const summaries = exported
       .trim()
@@ -123,7 +121,7 @@ describe("pagurus lossless", () => {
       );
   });
 
-  it("export prints every entry and summary with where it comes from", async () => {
+  it("export prints every entry and summary with its origin", async () => {
     const { code, out } = await setting.run(["lossless", "export"]);
     assert.equal(code, 0);
     const lines = out
@@ -145,17 +143,17 @@ describe("pagurus lossless", () => {
     assert.equal((await setting.run(["lossless", "export", "--output", "other.jsonl"])).code, 2);
   });
 
-  it("refuses a time that is none", async () => {
+  it("refuses an invalid time", async () => {
     for (const wrong of ["soon", "0s", "-1m", "1d"]) {
       const { code, err } = await setting.run(["lossless", "work", `--for=${wrong}`]);
       assert.equal(code, 2);
-      assert.match(err, /Give a time such as 60s, 5m or 1h/);
+      assert.match(err, /Use a time such as 60s, 5m or 1h/);
     }
   });
 });
 
 describe("a home without a store", () => {
-  it("is told as such by each command, and none is made by looking", async () => {
+  it("is reported by each command, and none is created by looking", async () => {
     const setting = new StoreSetting();
     try {
       const status = await setting.run(["lossless", "status"]);
@@ -186,7 +184,7 @@ describe("pins in the chat", () => {
   const setting = new StoreSetting();
   after(() => setting.remove());
 
-  it("keep a message word for word through compactions, until they are taken off", async () => {
+  it("keep a message verbatim through compactions, until they are removed", async () => {
     setting.configure({}, { trigger: 5_000 });
     await setting.say("Which quays are there?");
     await setting.talk(2);
@@ -209,7 +207,7 @@ describe("pins in the chat", () => {
       );
       await assert.rejects(say("/pin nothing"), { code: "entry_not_found" });
       assert.match(await say("/unpin nothing"), /was not pinned/);
-      assert.match(await say("/unpin"), /\/pins lists them/);
+      assert.match(await say("/unpin"), /\/pins lists the ids/);
       return { pin: answer.entryId, words: part?.type === "text" ? part.text : "" };
     });
     await setting.talk(8, { first: 3 });
@@ -222,7 +220,7 @@ describe("pins in the chat", () => {
     });
   });
 
-  it("warn when there are more than a summary has room for", async () => {
+  it("warn when there are more than a summary's budget allows", async () => {
     setting.configure();
     const text = await setting.withHost(async (pagurus) => {
       const where = { pagurus, sessionKey: "main", agentId: "main", cwd: setting.root };
@@ -230,11 +228,11 @@ describe("pins in the chat", () => {
     });
     assert.match(
       text,
-      /all pins together have \d+ tokens and a summary has room for \d+: the oldest that fit/,
+      /all pins together have \d+ tokens and a summary shows at most \d+ of them: the oldest that fit/,
     );
   });
 
-  it("need the engine in the slot, and say so", async () => {
+  it("need the engine in the slot, and report it", async () => {
     setting.configure({ plugins: { slots: { contextEngine: "legacy" } } });
     await setting.withHost(async (pagurus) => {
       const where = { pagurus, sessionKey: "main", agentId: "main", cwd: setting.root };

@@ -7,7 +7,7 @@ import { Launcher, MAIN, type Ended } from "./launch.ts";
 const user = new Launcher();
 after(() => user.remove());
 
-/** Runs `pagurus …` in a shell line where `$PAGURUS` stands for it. */
+/** Runs `pagurus …` in a shell line where `$PAGURUS` is its path. */
 function shell(line: string): Promise<Ended> {
   const env = { ...user.env, PAGURUS: `${process.execPath} ${MAIN}` };
   const child = spawn("/bin/sh", ["-c", line], {
@@ -29,7 +29,7 @@ before(async () => {
   assert.equal(code, 0, err);
 });
 
-test("an export that does not fit on the disk fails and leaves nothing", async () => {
+test("an export that does not fit on the disk fails and leaves no file", async () => {
   const { code, err } = await shell("ulimit -f 64; $PAGURUS sessions export main -o copy.jsonl");
   assert.equal(code, 1, err);
   assert.match(err, /"copy\.jsonl" cannot be written \(file too large\).*\[store_write_failed\]\n$/);
@@ -39,7 +39,7 @@ test("an export that does not fit on the disk fails and leaves nothing", async (
   );
 });
 
-test("an output file that takes only a part of it is a failure, also when no write follows", async () => {
+test("a partial write to an output file is a failure, also when no write follows", async () => {
   const { code, err } = await shell("ulimit -f 64; $PAGURUS sessions export main > part.jsonl");
   assert.equal(code, 1, err);
   assert.match(err, /^pagurus: The standard output cannot be written \(file too large\)[^\n]*\n$/);
@@ -67,8 +67,8 @@ for (const command of existsSync("/dev/full") ? COMMANDS : []) {
   test(`${command} on a full device fails with one sentence`, async () => {
     const { code, err } = await shell(`$PAGURUS ${command} > /dev/full`);
     assert.equal(code, 1, err);
-    const told = err.split("\n").filter((line) => line.startsWith("pagurus: The standard output cannot"));
-    assert.equal(told.length, 1, err);
+    const lines = err.split("\n").filter((line) => line.startsWith("pagurus: The standard output cannot"));
+    assert.equal(lines.length, 1, err);
     assert.doesNotMatch(err, /\n {4}at /);
   });
 }
@@ -80,7 +80,7 @@ test("a run whose output failed is recorded as aborted", async () => {
   assert.deepEqual((JSON.parse(out) as { interruptedTurns: string[] }).interruptedTurns, []);
 });
 
-test("a pipe beside a prompt is part of the input; one that never speaks is not waited for", async () => {
+test("a pipe beside a prompt is part of the input; a silent one is not waited for", async () => {
   const piped = await shell("printf 'the crab is Ludwig' | $PAGURUS run 'Who is it?' --session pipe");
   assert.equal(piped.code, 0, piped.err);
   const shown = await user.run(["sessions", "show", "pipe"]);

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import type { PassThrough } from "node:stream";
 import { test } from "node:test";
-import type { PermissionQuestion } from "../../src/contract/run.ts";
+import type { PermissionQuestion } from "../../src/contract/host/run.ts";
 import {
   oneAtATime,
   parseAnswer,
   questionText,
   terminalPermission,
-} from "../../src/cli/permission-prompt.ts";
-import { HeldOutput } from "../../src/cli/held-output.ts";
+} from "../../src/cli/chat/permission-prompt.ts";
+import { HeldOutput } from "../../src/cli/run/held-output.ts";
 import { fakeCli } from "./fake-cli.ts";
 
 const question = (changes: Partial<PermissionQuestion> = {}): PermissionQuestion => ({
@@ -19,16 +19,18 @@ const question = (changes: Partial<PermissionQuestion> = {}): PermissionQuestion
   ...changes,
 });
 
-test("only y and a allow", () => {
-  const answers = ["y", " YES ", "a", "always", "n", "", "yy", "sure", "once"].map(parseAnswer);
-  assert.deepEqual(answers, ["once", "once", "always", "always", "deny", "deny", "deny", "deny", "once"]);
+test("only y, a and s allow; any other text goes to the model", () => {
+  const answers = ["y", " YES ", "a", "always", "s", "n", "No", "", "once"].map(parseAnswer);
+  const kept = ["once", "once", "always", "always", "similar", "deny", "deny", "deny", "once"];
+  assert.deepEqual(answers, kept);
+  assert.deepEqual(["yy", " sure "].map(parseAnswer), [{ deny: "yy" }, { deny: "sure" }]);
 });
 
-test("the question shows the whole command and nothing in it can drive the terminal", () => {
+test("the question shows the whole command and nothing in it can control the terminal", () => {
   const text = questionText(fakeCli(), question({ summary: "echo a\u001b[2K\r\nrm b" }));
   assert.equal(
     text,
-    "Allow shell in /w?\n    echo a\\u001b[2K\n    rm b\n[y] once  [a] always here  [n] no: ",
+    "Allow shell in /w?\n    echo a\\u001b[2K\n    rm b\n[y] once  [a] always here  [n] no, or type what to do instead: ",
   );
   const long = questionText(fakeCli(), question({ summary: "x\n".repeat(20).trimEnd() }));
   assert.match(long, /… 8 more lines/);
@@ -43,7 +45,7 @@ test("the question shows what would change and what `always` would save", () => 
   );
   assert.equal(
     text,
-    "Allow write in /w?\n    a.ts\n    │ + one\\u202e\n    │ + two\n[y] once  [a] always: write in src/**  [n] no: ",
+    "Allow write in /w?\n    a.ts\n    │ + one\\u202e\n    │ + two\n[y] once  [a] always: write in src/**  [n] no, or type what to do instead: ",
   );
   const repeated = questionText(fakeCli(), question({ preview: "rm -rf build\n" }));
   assert.equal(repeated.split("rm -rf build").length, 2);
@@ -58,10 +60,10 @@ test("output of parallel work waits while a question is open", async () => {
   const answer = ask?.(question());
   await new Promise((resolve) => setImmediate(resolve));
   activity.write("• grep x\n");
-  assert.match(cli.err(), /\[n\] no: $/);
+  assert.match(cli.err(), /instead: $/);
   (cli.stdin as unknown as PassThrough).write("y\n");
   assert.equal(await answer, "once");
-  assert.match(cli.err(), /\[n\] no: • grep x\n$/);
+  assert.match(cli.err(), /instead: • grep x\n$/);
 });
 
 test("parallel questions are asked one after the other; a failed or aborted one does not hold up the rest", async () => {

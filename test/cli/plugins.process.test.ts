@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { execute } from "../../src/cli/program.ts";
+import { execute } from "../../src/cli/cli-program.ts";
 import { pluginFiles, PluginUser } from "../plugin/install/user.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
 import { Launcher } from "./launch.ts";
 
-interface Said {
+interface Ended {
   code: number;
   out: string;
   err: string;
@@ -19,16 +19,16 @@ class Shell extends PluginUser {
     this.env["NO_COLOR"] = "1";
   }
 
-  validate(): Promise<Said> {
+  validate(): Promise<Ended> {
     return this.#run(["config", "validate"]);
   }
 
-  /** One command line; `input` stands for what a user types at a terminal. */
-  say(argv: string[], input?: string): Promise<Said> {
+  /** Runs one command line; `input` is typed at a terminal. */
+  say(argv: string[], input?: string): Promise<Ended> {
     return this.#run(["plugins", ...argv], input);
   }
 
-  async #run(argv: string[], input?: string): Promise<Said> {
+  async #run(argv: string[], input?: string): Promise<Ended> {
     const cli: FakeCli = fakeCli({ env: this.env, ...(input === undefined ? {} : { input }) });
     cli.cwd = this.root;
     cli.stdin.isTTY = input !== undefined;
@@ -45,7 +45,7 @@ class Shell extends PluginUser {
 }
 
 describe("pagurus plugins", () => {
-  it("install shows what a plugin is before it is enabled, and enables it when told to", async (t) => {
+  it("install shows what a plugin is before it is enabled, and enables it on request", async (t) => {
     const shell = new Shell(t);
     const schema = { type: "object", properties: { depth: { type: "integer" } } };
     shell.publish(
@@ -82,7 +82,7 @@ describe("pagurus plugins", () => {
     assert.deepEqual(shell.config.plugins?.entries, { eng: { enabled: true } });
   });
 
-  it("install asks nobody without a terminal, and takes --enable and --yes for an answer", async (t) => {
+  it("install asks no question without a terminal, and accepts --enable and --yes as the answer", async (t) => {
     const shell = new Shell(t);
     const tarball = shell.publish("eng", pluginFiles("eng"));
     const report = await shell.json(["install", tarball]);
@@ -99,7 +99,7 @@ describe("pagurus plugins", () => {
     );
   });
 
-  it("tells what is wrong in one line, and exits 2 for what the user can mend", async (t) => {
+  it("reports a problem in one line, and exits 2 for one that the user can fix", async (t) => {
     const shell = new Shell(t);
     const fails: [argv: string[], code: number, error: RegExp][] = [
       [
@@ -122,9 +122,9 @@ describe("pagurus plugins", () => {
       [["install", "-l", ".", "--allow-scripts"], 2, /\[usage_invalid\]\n$/],
     ];
     for (const [argv, code, error] of fails) {
-      const said = await shell.say(argv);
-      assert.equal(said.code, code, argv.join(" "));
-      assert.match(said.err, error);
+      const ended = await shell.say(argv);
+      assert.equal(ended.code, code, argv.join(" "));
+      assert.match(ended.err, error);
     }
     assert.match((await shell.say(["list"])).out, /^No plugins;/);
   });
@@ -155,15 +155,15 @@ describe("pagurus plugins", () => {
     assert.deepEqual((await shell.validate()).code, 0);
   });
 
-  it("update tells of a version that refuses every run, and of install scripts that did not run", async (t) => {
+  it("update reports a version that cannot be loaded, and of install scripts that did not run", async (t) => {
     const shell = new Shell(t);
     const pkg = { scripts: { postinstall: "touch ran" } };
     shell.publish("eng", pluginFiles("eng", "1.0.0", { pkg }));
     await shell.json(["install", "eng", "--enable", "--allow-scripts"]);
     shell.publish("eng", pluginFiles("eng", "1.1.0", { pkg }));
-    const told = await shell.say(["update"]);
+    const updated = await shell.say(["update"]);
     assert.deepEqual(
-      [told.code, told.out],
+      [updated.code, updated.out],
       [0, "eng: 1.0.0 → 1.1.0; its install scripts were not run, --allow-scripts runs them.\n"],
     );
     const configSchema = { type: "object", required: ["url"], properties: { url: { type: "string" } } };
@@ -171,8 +171,7 @@ describe("pagurus plugins", () => {
       "eng",
       pluginFiles("eng", "2.0.0", { manifest: { configSchema, colour: 1 } }),
     );
-    const refuses =
-      "\nIt is enabled and cannot be loaded, so runs are refused: mend it, or pagurus plugins disable eng\n";
+    const refuses = "\nIt is enabled and cannot be loaded: repair it, or pagurus plugins disable eng\n";
     const update = await shell.say(["update"]);
     assert.equal(update.code, 1);
     assert.match(
@@ -197,7 +196,7 @@ describe("pagurus plugins", () => {
     assert.equal((await shell.say(["install", tarball])).code, 0);
   });
 
-  it("list shows nothing that a terminal would take for more than text", async (t) => {
+  it("list shows no terminal control codes", async (t) => {
     const shell = new Shell(t);
     const manifest = { version: "1\u202e0", kind: "mem\u202eory" };
     await shell.say(["install", "-l", shell.folder("eng", pluginFiles("eng", "1.0.0", { manifest }))]);
@@ -206,10 +205,10 @@ describe("pagurus plugins", () => {
     assert.doesNotMatch(out, /\u202e/);
   });
 
-  it("info says of an enabled plugin what only its registering shows: hooks that do not exist, and a failure", async (t) => {
+  it("info reports what only an enabled plugin's registration shows: unused registrations, and a failure (finding C1)", async (t) => {
     const shell = new Shell(t);
     const code =
-      'export default (api) => { api.on("llm_input", () => {}); api.on("session_end", () => {}); };\n';
+      'export default (api) => { api.on("before_install", () => {}); api.on("llm_input", () => {}); api.on("session_end", () => {}); };\n';
     shell.publish("eng", pluginFiles("eng", "1.0.0", { code }));
     shell.publish(
       "bad",
@@ -221,9 +220,10 @@ describe("pagurus plugins", () => {
     await shell.json(["enable", "eng"]);
     const on = await shell.say(["info", "eng"]);
     assert.equal(on.code, 0);
+    assert.match(on.out, /^Not used: {2}hook before_install, hook llm_input$/m);
     assert.match(
       on.out,
-      /^! It watches hooks that do not exist here, so these handlers never run: llm_input\.$/m,
+      /^! It has gates that nothing here calls, so they guard nothing: hook before_install\.$/m,
     );
     await shell.json(["install", "bad"]);
     await shell.json(["enable", "bad"]);
@@ -232,7 +232,7 @@ describe("pagurus plugins", () => {
     assert.match(bad.out, /^✗ not today$/m);
   });
 
-  it("what a plugin prints is no part of a command's output", async (t) => {
+  it("a plugin's output is not part of a command's output", async (t) => {
     const launcher = new Launcher();
     t.after(() => launcher.remove());
     const plugin = join(launcher.root, "loud.js");
@@ -240,30 +240,31 @@ describe("pagurus plugins", () => {
     mkdirSync(launcher.env.PAGURUS_HOME, { mode: 0o700 });
     const config = { plugins: { load: { paths: [plugin] } } };
     writeFileSync(join(launcher.env.PAGURUS_HOME, "pagurus.json"), JSON.stringify(config), { mode: 0o600 });
-    const { out, err } = await launcher.run(["plugins", "info", "loud", "--json"]);
+    const { out, err } = await launcher.runProgram(["plugins", "info", "loud", "--json"]);
     assert.equal((JSON.parse(out) as { id: string }).id, "loud");
     assert.match(err, /printed/);
   });
 
-  it("info, disable, update and uninstall say what there is and what they did", async (t) => {
+  it("info, disable, update and uninstall report what there is and what they wrote (finding A2)", async (t) => {
     const shell = new Shell(t);
     shell.publish("eng", pluginFiles("eng"));
     await shell.json(["install", "eng", "--enable"]);
     shell.configure(shell.configText.replace("lossless", "eng"));
     assert.match((await shell.say(["info", "eng"])).out, /^State: {5}enabled, in the slot contextEngine$/m);
     const disabled = await shell.say(["disable", "eng"]);
-    assert.match(disabled.err, /^warning: plugins\.slots\.contextEngine names eng still/);
+    const legacy =
+      'plugins.slots.contextEngine is "legacy" now, because it named an engine of this plugin; pagurus config set plugins.slots.contextEngine chooses another.\n';
+    assert.equal(disabled.out, `The plugin eng is disabled.\n${legacy}`);
+    assert.deepEqual(shell.config.plugins?.slots, { contextEngine: "legacy" });
     assert.equal((await shell.say(["update"])).out, "eng 1.0.0: nothing new.\n");
     shell.publish("eng", pluginFiles("eng", "1.1.0"));
     assert.equal((await shell.say(["update", "eng"])).out, "eng: 1.0.0 → 1.1.0.\n");
     shell.env["FAKE_NPM"] = "fail-pack";
     assert.deepEqual((await shell.say(["update"])).code, 1);
+    shell.configure(shell.configText.replace('"legacy"', '"eng"'));
     const gone = await shell.say(["uninstall", "eng"]);
-    assert.equal(
-      gone.out,
-      "The plugin eng is uninstalled.\nplugins.slots.contextEngine is back at its default.\n",
-    );
-    assert.deepEqual(shell.config.plugins?.slots, {});
+    assert.equal(gone.out, `The plugin eng is uninstalled.\n${legacy}`);
+    assert.deepEqual(shell.config.plugins?.slots, { contextEngine: "legacy" });
     assert.deepEqual(await shell.json(["list"]), []);
   });
 });

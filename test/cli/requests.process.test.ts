@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, test } from "node:test";
-import { CaptureLog } from "../../src/gateway/wire/capture/capture.ts";
-import { facts, passed } from "../gateway/wire/capture/setting.ts";
+import { CaptureLog } from "../../src/gateway/capture/capture.ts";
+import { facts, passed } from "../gateway/capture/setting.ts";
 import { Launcher } from "./launch.ts";
 
 const user = new Launcher();
@@ -36,7 +36,7 @@ test("a captured request is listed, read and written out byte for byte by the re
   );
   const wrong = await user.run(["requests", "show", "none"]);
   assert.equal(wrong.code, 2);
-  assert.match(wrong.err, /Give a whole number from 1 on/);
+  assert.match(wrong.err, /Use a whole number, 1 or more/);
   const help = await user.run(["requests", "--help"]);
   assert.match(help.out, /pagurus requests replay 12 --text/);
 });

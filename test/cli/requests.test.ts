@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { Captures, facts, passed } from "../gateway/wire/capture/setting.ts";
+import { Captures, facts, passed } from "../gateway/capture/setting.ts";
 import { command } from "./fake-cli.ts";
 
 type Body = Record<string, unknown>;
@@ -44,7 +44,7 @@ const ANSWER = [
   .join("")
   .concat("data: [DONE]\n\n");
 
-/** Request 1 passed; request 2 has a summary of the engine in the place of its first two messages. */
+/** Request 1 passed unchanged; in request 2 the engine's summary replaces the first two messages. */
 async function story(captures: Captures, label = "model.example:443"): Promise<void> {
   passed(
     captures.log,
@@ -97,12 +97,12 @@ async function story(captures: Captures, label = "model.example:443"): Promise<v
   await captures.log.settled();
 }
 
-/** Numbers and times of a run are not the same twice. */
+/** Replaces numbers and times, which differ between runs. */
 function steady(text: string): string {
   return text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, "TIME").replace(/\d+ ms/g, "N ms");
 }
 
-test("list shows each request with what was done to it and who answered", async (t) => {
+test("list shows how each request was forwarded and who answered", async (t) => {
   const captures = place(t);
   await story(captures);
   const { code, out } = await run(captures, "requests", "list");
@@ -141,7 +141,7 @@ test("list shows each request with what was done to it and who answered", async 
   );
 });
 
-test("show tells of each element whether it is the harness's own or the engine's", async (t) => {
+test("show marks each element as the harness's own or the engine's", async (t) => {
   const captures = place(t);
   await story(captures);
   const { code, out } = await run(captures, "requests", "show", "2");
@@ -175,7 +175,7 @@ test("show tells of each element whether it is the harness's own or the engine's
   );
 });
 
-test("show --raw gives the exact bytes, and --part answer and headers what came back", async (t) => {
+test("show --raw prints the exact bytes, and --part answer and headers the response", async (t) => {
   const captures = place(t);
   await story(captures);
   const raw = async (...argv: string[]): Promise<string> =>
@@ -195,7 +195,7 @@ test("show --raw gives the exact bytes, and --part answer and headers what came 
   assert.deepEqual([none.code, none.err.includes("--part harness")], [2, true]);
 });
 
-test("context show --request shows the same, and says how to turn the capture on where there is none", async (t) => {
+test("context show --request shows the same, and reports how to turn on the capture where there is none", async (t) => {
   const captures = place(t);
   const none = await run(captures, "context", "show", "--request", "1");
   assert.equal(none.code, 1);
@@ -209,7 +209,7 @@ test("context show --request shows the same, and says how to turn the capture on
   const missing = await run(captures, "context", "show", "--request", "9");
   assert.match(
     missing.err,
-    /Request 9 of session "main" is not captured, or its capture is gone; the newest is 3/,
+    /Request 9 of session "main" is not captured, or its capture was deleted; the newest is 3/,
   );
   const other = await run(captures, "requests", "show", "1", "--session", "work");
   assert.match(
@@ -218,13 +218,13 @@ test("context show --request shows the same, and says how to turn the capture on
   );
 });
 
-test("diff of one request tells what the gateway changed, of two how far a cache would have known the second", async (t) => {
+test("diff of one request shows the gateway's changes, of two how much of the second a cache could reuse", async (t) => {
   const captures = place(t);
   await story(captures);
   const one = await run(captures, "requests", "diff", "2");
   assert.match(
     one.out,
-    /^From what the harness sent to what was sent on: 5 kept \(\d+ B\), 2 replaced \(\d+ B\), 1 added \(\d+ B\)\.\n/,
+    /^From what the harness sent to the forwarded request: 5 kept \(\d+ B\), 2 replaced \(\d+ B\), 1 added \(\d+ B\)\.\n/,
   );
   const rows = one.out
     .trimEnd()
@@ -291,7 +291,7 @@ test("clear deletes the captures of one session and leaves the others", async (t
   assert.equal((await run(captures, "requests", "clear", "--json")).out, '{\n  "requests": 1\n}\n');
 });
 
-/** An endpoint that answers as `ANSWER` and keeps what it was asked. */
+/** An endpoint that answers with `ANSWER` and records its requests. */
 async function endpoint(
   t: TestContext,
   status = 200,
@@ -339,7 +339,9 @@ test("replay sends the same bytes again, with the host's own key, and stores not
   assert.equal(asked[0]?.body, captures.bytes("000002.sent.bin").toString());
   assert.equal(asked[0]?.url, "/v1/chat/completions");
   assert.equal(asked[0]?.headers.authorization, "Bearer company-key-1");
-  assert.equal(asked[0]?.headers["x-plain"], "stays");
+  // The host's own provider gets nothing of the harness's headers but those of the protocol.
+  assert.equal(asked[0]?.headers["x-plain"], undefined);
+  assert.equal(asked[0]?.headers["content-type"], "application/json");
   assert.equal(asked[0]?.headers.cookie, undefined);
   assert.equal(captures.size(), before);
   const other = await run(captures, "requests", "replay", "2", "--model", "company/m-2", "--text");
@@ -361,7 +363,7 @@ test("replay refuses where it has no key, no address or not all bytes, and a ref
   assert.equal(missing.code, 2);
   assert.match(missing.err, /OPENAI_API_KEY.*\[credential_missing\]/);
   const unsent = await run(captures, "requests", "replay", "3");
-  assert.match(unsent.err, /Request 3 was not sent on; --model names a model/);
+  assert.match(unsent.err, /Request 3 was not forwarded; --model names a model/);
   configure(captures, host);
   const refused = await run(captures, "requests", "replay", "2", "--model", "company/m-1");
   assert.equal(refused.code, 1);

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { PagurusError } from "../../src/contract/errors.ts";
-import type { TurnEvent } from "../../src/contract/events.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
 import { command, fakeCli } from "./fake-cli.ts";
 import { completed, failed, FakePagurus } from "./fake-pagurus.ts";
-import { execute } from "../../src/cli/program.ts";
+import { execute } from "../../src/cli/cli-program.ts";
 
 const text = (delta: string): TurnEvent => ({ type: "text.delta", delta });
 const answer = (words: string): TurnEvent => ({
@@ -24,7 +24,7 @@ test("the answer goes to standard output and ends with one newline", async () =>
   assert.equal(result.pagurus.closed, 1);
 });
 
-test("a runtime that does not stream still shows its words, once", async () => {
+test("a runtime that does not stream still shows its text, once", async () => {
   const result = await command(["run", "hi"], { script: { turns: [[answer("All at once\n"), completed]] } });
   assert.equal(result.out, "All at once\n");
 });
@@ -95,7 +95,14 @@ test("a failed turn is one line on standard error and exit 1", async () => {
   assert.equal(result.err, "pagurus: The endpoint is gone. [model_unavailable]\n");
 });
 
-test("codes of usage and configuration exit 2, an aborted turn 130", async () => {
+test("a turn that the limit of steps stopped exits 1, also with --json (finding A8)", async () => {
+  for (const more of [[], ["--json"]]) {
+    const turns = [[text("a"), { ...completed, stopReason: "max_steps" as const }]];
+    assert.equal((await command(["run", "hi", ...more], { script: { turns } })).code, 1);
+  }
+});
+
+test("codes of usage and configuration exit 2, an aborted turn 130, limits 1 (finding A8)", async () => {
   const codes: [string, number][] = [
     ["credential_missing", 2],
     ["model_unknown", 2],
@@ -103,6 +110,8 @@ test("codes of usage and configuration exit 2, an aborted turn 130", async () =>
     ["runtime_unsupported", 2],
     ["session_key_invalid", 2],
     ["cost_limit", 1],
+    ["repeat_limit", 1],
+    ["turn_deadline", 1],
     ["session_locked", 1],
     ["internal", 1],
     ["turn_aborted", 130],
@@ -113,7 +122,7 @@ test("codes of usage and configuration exit 2, an aborted turn 130", async () =>
   }
 });
 
-test("a turn that ends without saying how is a failure", async () => {
+test("a turn without a final event is a failure", async () => {
   const result = await command(["run", "hi", "--json"], { script: { turns: [[text("a")]] } });
   assert.equal(result.code, 1);
   assert.match(result.out, /"type":"turn.failed".*\n$/);
@@ -151,6 +160,7 @@ test("options reach the request", async () => {
     prompt: "hi",
     parts: [],
     sessionKey: "k",
+    oneShot: true,
     agentId: "other",
     model: "a/b",
     runtime: "codex",
@@ -235,27 +245,29 @@ test("an interrupt aborts the turn and exits 130; the second one leaves at once"
   assert.equal(pagurus.closed, 1);
 });
 
-test("nobody is asked for permission where there is no terminal", async () => {
+test("no permission prompt is shown without a terminal", async () => {
   const { cli } = await command(["run", "hi"], { input: "" });
   assert.equal(cli.options[0]?.askPermission, undefined);
 });
 
-test("what is piped in beside a prompt goes along as a part of the input, and no @word in it is a file", async () => {
+test("text piped in beside a prompt becomes a part of the input, and no @word in it is a file", async () => {
   const { pagurus, err } = await command(["run", "Review this"], { input: "@@ -1 +1 @@\n+x\n" });
   assert.equal(pagurus.requests[0]?.prompt, "Review this");
-  assert.deepEqual(pagurus.requests[0].parts, [{ type: "text", text: "<stdin>\n@@ -1 +1 @@\n+x\n</stdin>" }]);
+  assert.deepEqual(pagurus.requests[0].parts, [
+    { type: "text", text: "<stdin>\n@@ -1 +1 @@\n+x\n</stdin>", source: "standard input" },
+  ]);
   assert.doesNotMatch(err, /note:/);
   for (const input of ["", " \n"]) {
     assert.deepEqual((await command(["run", "hi"], { input })).pagurus.requests[0]?.parts, []);
   }
 });
 
-test("a pipe that stays open and silent does not hold up a prompt, and is mentioned", async () => {
+test("a pipe that stays open and silent does not delay a prompt, and gets a note", async () => {
   const pagurus = new FakePagurus();
   const cli = { ...fakeCli({ pagurus }), stdin: new PassThrough() };
   assert.equal(await execute(["run", "hi"], cli), 0);
   assert.deepEqual(pagurus.requests[0]?.parts, []);
-  assert.match(cli.err(), /note: standard input is open and gave nothing/);
+  assert.match(cli.err(), /note: standard input is open and sent nothing/);
 });
 
 test("warnings of the configuration are notes of every run", async () => {
@@ -264,13 +276,16 @@ test("warnings of the configuration are notes of every run", async () => {
     writeFileSync(join(home, "pagurus.json"), "{ agents: { defaults: { modle: 'a/b' } } }");
     const { err, code } = await command(["run", "hi"], { env: { PAGURUS_HOME: home } });
     assert.equal(code, 0);
-    assert.match(err, /^note: agents\.defaults\.modle is not a known key; it is not used\.$/m);
+    assert.match(
+      err,
+      /^note: agents\.defaults\.modle is not a known key; it is not used\. Did you mean model\?$/m,
+    );
   } finally {
     rmSync(home, { recursive: true });
   }
 });
 
-test("--max-cost and --heartbeat go with the turn, and without them nothing does", async () => {
+test("--max-cost and --heartbeat are passed to the turn, and nothing without them", async () => {
   const { pagurus } = await command(["run", "hi", "--max-cost", "1.25", "--heartbeat"]);
   const [request] = pagurus.requests;
   assert.deepEqual([request?.maxCost, request?.heartbeat], [1.25, true]);
@@ -278,11 +293,11 @@ test("--max-cost and --heartbeat go with the turn, and without them nothing does
   assert.deepEqual(["maxCost" in plain, "heartbeat" in plain], [false, false]);
 });
 
-test("a --max-cost that is no sum of dollars above 0 is refused before anything runs", async () => {
+test("a --max-cost that is not an amount above 0 is refused before anything runs", async () => {
   for (const cost of ["0", "-1", "0.0", "much", "$2", "1e3", "Infinity", "NaN", "", " 1", "1,5", "."]) {
     const { code, err, pagurus } = await command(["run", "hi", `--max-cost=${cost}`]);
     assert.deepEqual([code, pagurus.requests.length], [2, 0], cost);
-    assert.match(err, /--max-cost <dollars>.* Give US dollars above 0, such as 0\.50\. \[usage_invalid\]\n$/);
+    assert.match(err, /--max-cost <dollars>.* Use US dollars above 0, such as 0\.50\. \[usage_invalid\]\n$/);
   }
 });
 
@@ -326,7 +341,7 @@ const compactions: TurnEvent[] = [
   },
 ];
 
-test("a compaction is told of before and after, with what it saved", async () => {
+test("a compaction is reported before and after, with the saved tokens", async () => {
   const { err, out } = await command(["run", "hi"], {
     script: { turns: [[...compactions, answer("ok"), completed]] },
   });
@@ -363,7 +378,7 @@ test("notifyUser: false leaves only the compactions that failed, in run and in c
   }
 });
 
-test("subagents are told of in a line each", async () => {
+test("subagents are reported in a line each", async () => {
   const childSessionKey = "main:subagent:1";
   const turns: TurnEvent[][] = [
     [
@@ -382,7 +397,7 @@ test("subagents are told of in a line each", async () => {
   ]);
 });
 
-test("an aborted run ends its line and says so", async () => {
+test("an aborted run ends its line and reports the abort", async () => {
   const pagurus = new FakePagurus({
     turns: [
       async function* () {
@@ -397,7 +412,7 @@ test("an aborted run ends its line and says so", async () => {
   assert.deepEqual([cli.out(), cli.err()], ["half\n", "aborted\n"]);
 });
 
-test("--cwd says whether it was given a file or nothing", async () => {
+test("--cwd reports whether its path is a file or missing", async () => {
   const file = await command(["run", "hi", "--cwd", "package.json"]);
   assert.match(file.err, /"package\.json" is a file, not a folder/);
   assert.match((await command(["run", "hi", "--cwd", "package.json/x"])).err, /does not exist/);
@@ -410,4 +425,22 @@ test("a host that cannot close does not change the outcome", async () => {
   assert.equal(await execute(["run", "hi", "--json"], cli), 0);
   assert.equal(cli.out().trimEnd().split("\n").length, 1);
   assert.match(cli.err(), /closing failed: no/);
+});
+
+test("paths of a prompt that are not attached are named on standard error, in run (finding D9)", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "pagurus-cli-"));
+  try {
+    writeFileSync(join(folder, "calc.js"), "one\ntwo\nthree\n");
+    const prompt = "See @missing.md, @../x and @calc.js:1-2";
+    const result = await command(["run", "--cwd", folder, prompt], {
+      script: { turns: [[answer("Done."), completed]] },
+    });
+    assert.deepEqual(result.err.trimEnd().split("\n"), [
+      'note: "@missing.md" is not attached: there is no such file in the workspace.',
+      'note: "@../x" is not attached: it is outside the workspace.',
+    ]);
+    assert.match(JSON.stringify(result.pagurus.requests[0]?.parts), /calc\.js:1-2.*one\\ntwo\\n/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RuntimeExplanation, RuntimeFact } from "../../src/contract/runtimes.ts";
+import type { RuntimeExplanation, RuntimeFact } from "../../src/contract/harness/runtimes.ts";
 import { command } from "./fake-cli.ts";
 
 const WHY = "Codex was found nowhere.";
@@ -11,7 +11,7 @@ const embedded: RuntimeFact = {
   aliases: ["pi"],
   family: "embedded",
   execution: "in-process",
-  seam: "native",
+  seam: "embedded",
   capabilities: [],
   runs: { model: "openai/m", supported: true },
 };
@@ -62,15 +62,15 @@ function script(changes: Partial<RuntimeExplanation> = {}) {
   };
 }
 
-test("runtimes list is a table, and says why a runtime cannot run the model, once", async () => {
+test("runtimes list is a table, and reports why a runtime cannot run the model, once", async () => {
   const { asked, ...rest } = script();
   const { code, out } = await command(["runtimes", "list", "-m", "openai/m", "--programs"], { script: rest });
   assert.equal(code, 0);
   assert.deepEqual(asked, [{ model: "openai/m", programs: true }]);
   assert.deepEqual(out.trimEnd().split("\n"), [
-    "Runtime   Runs openai/m  Family    Execution      Seam    Name",
-    "embedded  yes            embedded  in-process     native  Loop (also pi)",
-    "codex     no             embedded  child-process  thread  Codex",
+    "Runtime   Runs openai/m  Family    Execution      Seam      Name",
+    "embedded  yes            embedded  in-process     embedded  Loop (also pi)",
+    "codex     no             embedded  child-process  thread    Codex",
     `codex: ${WHY}`,
   ]);
 });
@@ -93,18 +93,18 @@ test("runtimes explain fits one screen: the answer, the reason, every rule", asy
   assert.deepEqual(asked, [{ model: "codex/m", agentId: "work" }]);
   assert.deepEqual(out.trimEnd().split("\n"), [
     "openai/m (written as codex/m) for the agent work runs in embedded.",
-    "Runtime:   Loop; in-process; seam native",
+    "Runtime:   Loop; in-process; seam embedded",
     "Chosen by: compatibility runtime",
     `Because:   ${WHY}`,
     "",
-    "Rules in their order; the first that names a runtime decides:",
+    "Rules in order; the first that names a runtime decides:",
     "  · the run itself           nothing",
     "  → agents.defaults.models   auto: claims decide",
     "  · models.providers.openai  codex, not asked",
     "  ✗ a claim of codex         declined, see above",
     "  ✓ compatibility runtime    embedded",
     "",
-    "Not looked at:",
+    "Not considered:",
     "  agents.defaults.agentRuntime is ignored.",
   ]);
 });

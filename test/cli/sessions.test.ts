@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PassThrough } from "node:stream";
 import { after, test } from "node:test";
-import { execute } from "../../src/cli/program.ts";
+import { textWidth } from "../../src/command/layout.ts";
+import { execute } from "../../src/cli/cli-program.ts";
 import { Entries } from "../command/entries.ts";
 import { command, fakeCli } from "./fake-cli.ts";
 import { FakePagurus, FakeStore, record } from "./fake-pagurus.ts";
@@ -35,20 +36,31 @@ function storyStore(): FakeStore {
   return store;
 }
 
-test("list shows the current sessions, newest first; --all the earlier ones too", async () => {
+test("list shows the current sessions with folder and title, no wider than the terminal; --all the earlier ones too (finding D7)", async () => {
   const store = new FakeStore();
   store.records = [
-    record("old", { updatedAt: "2026-01-01T00:00:00.000Z", name: "Old one" }),
-    record("new", { updatedAt: "2026-03-01T00:00:00.000Z", entryCount: 1234 }),
+    record("old", { updatedAt: "2025-01-01T00:00:00.000Z", name: "Old one", title: "not this" }),
+    record("new", {
+      updatedAt: new Date(Date.now() - 3 * 3_600_000).toISOString(),
+      turnCount: 12,
+      folder: "/srv/new",
+      title: `Mend the net 網を直す ${"of the harbour ".repeat(12)}`,
+    }),
     record("new", { updatedAt: "2026-02-01T00:00:00.000Z", current: false }),
   ];
   const { out } = await command(["sessions", "list"], { script: { store } });
-  assert.deepEqual(out.split("\n"), [
-    "KEY  SESSION  UPDATED              ENTRIES    SIZE  NAME",
-    "new  id-new   2026-03-01 00:00:00    1,234  2.0 KB",
-    "old  id-old   2026-01-01 00:00:00        3  2.0 KB  Old one",
-    "",
-  ]);
+  const [head, newest, oldest] = out.split("\n");
+  assert.match(head ?? "", /^KEY +USED +TURNS +FOLDER +TITLE$/);
+  assert.match(newest ?? "", /^new +3 hours ago +12 +\/srv\/new +Mend the net 網を直す of the harbour .*…$/);
+  assert.match(oldest ?? "", /^old +\d+ days ago +3 entries +\/ +Old one$/);
+  assert.doesNotMatch(out, /id-new/);
+  for (const line of out.split("\n")) assert.ok(textWidth(line) <= 100, line);
+  const narrow = fakeCli({ pagurus: new FakePagurus({ store }) });
+  Object.assign(narrow.stdout, { isTTY: true, columns: 60 });
+  await execute(["sessions", "list"], narrow);
+  // eslint-disable-next-line no-control-regex
+  for (const line of narrow.out().split("\n"))
+    assert.ok(textWidth(line.replaceAll(/\u001b\[\d+m/g, "")) <= 60, line);
   assert.match((await command(["sessions", "list", "--all"], { script: { store } })).out, /new \(earlier\)/);
   const json = JSON.parse(
     (await command(["sessions", "list", "--json"], { script: { store } })).out,
@@ -77,7 +89,7 @@ test("show marks what was rewound and turns that never ended", async () => {
   );
 });
 
-test("show --json gives every entry with its marks, --last the newest, --raw the lines as they are", async () => {
+test("show --json prints every entry with its marks, --last the newest, --raw the raw lines", async () => {
   const script = { store: storyStore() };
   const lines = (await command(["sessions", "show", "--json"], { script })).out.trimEnd().split("\n");
   const entries = lines.map(
@@ -112,7 +124,7 @@ test("a session that does not exist is one clear sentence, for every command", a
     assert.equal(code, 1);
     assert.equal(
       err,
-      'pagurus: There is no session "x"; pagurus sessions list shows those there are. [session_not_found]\n',
+      'pagurus: There is no session "x"; pagurus sessions list shows them all. [session_not_found]\n',
     );
   }
 });
@@ -133,7 +145,25 @@ test("export writes the same bytes to standard output and to a new private file"
   assert.match(nowhere.err, /cannot be created \(no such file or directory\)/);
 });
 
-test("an export that breaks off leaves no file", async () => {
+test("an export on a terminal is without control characters, and unchanged through a pipe (finding F13)", async () => {
+  const store = storyStore();
+  const clipboard = "\u001b]52;c;ZWNobyBoaQ==\u0007";
+  const whole = Buffer.from(`# Title\n\n${clipboard}grün \u009b31m\ttext\n`);
+  store.export = async function* () {
+    for (let at = 0; at < whole.length; at += 5) yield whole.subarray(at, at + 5);
+  };
+  for (const format of ["markdown", "jsonl"]) {
+    const argv = ["sessions", "export", "main", "--format", format];
+    const piped = await command(argv, { script: { store } });
+    assert.ok(piped.out.includes(clipboard));
+    const cli = fakeCli({ pagurus: new FakePagurus({ store }) });
+    Object.assign(cli.stdout, { isTTY: true });
+    assert.equal(await execute(argv, cli), 0);
+    assert.equal(cli.out(), "# Title\n\n]52;c;ZWNobyBoaQ==grün 31m\ttext\n");
+  }
+});
+
+test("an interrupted export leaves no file", async () => {
   const store = storyStore();
   store.export = async function* () {
     yield Buffer.from("half");
@@ -149,7 +179,7 @@ test("an export that breaks off leaves no file", async () => {
   );
 });
 
-test("export and show tell of lines that cannot be read", async () => {
+test("export and show report unreadable lines", async () => {
   const store = storyStore();
   store.notices = [
     { kind: "quarantined_line", detail: "2 lines of the transcript cannot be read and are skipped." },
@@ -184,7 +214,7 @@ test("show names the process that runs a turn now", async () => {
   );
 });
 
-test("delete needs --yes where nobody can be asked, and the typed key where somebody can", async () => {
+test("delete needs --yes without a terminal, and the typed key at one", async () => {
   const refused = await command(["sessions", "delete", "main"], { input: "main\n" });
   assert.equal(refused.code, 2);
   assert.deepEqual(refused.pagurus.deleted, []);
@@ -210,12 +240,12 @@ test("rewind takes an entry, the start, or the last turn", async () => {
   for (const entry of ["e2", "start", "undo"]) {
     const { code, out } = await command(["sessions", "rewind", "main", entry], { script: { store } });
     assert.equal(code, 0);
-    assert.match(out, /Files are as they are/);
+    assert.match(out, /Files are unchanged/);
   }
   assert.deepEqual(store.rewinds, ["e2", null, "e8"]);
 });
 
-test("search prints where each hit stands and marks the rewound ones", async () => {
+test("search prints the place of each hit and marks the rewound ones", async () => {
   const store = new FakeStore();
   store.search = (query, options) => [
     {
@@ -232,4 +262,19 @@ test("search prints where each hit stands and marks the rewound ones", async () 
   assert.equal(out, "main  e1  2026-01-02 03:04:05  user  (rewound)\n  about crabs (5)\n");
   const none = await command(["sessions", "search", "crabs"]);
   assert.deepEqual([none.code, none.out, none.err], [0, "", "Nothing found.\n"]);
+});
+
+test("pick prints the key of the chosen conversation, or nothing without a choice (finding D7)", async () => {
+  const store = new FakeStore();
+  store.records = [record("app"), record("app-2", { title: "The second" })];
+  const pick = async (answer: string): Promise<[number, string, string]> => {
+    const cli = fakeCli({ pagurus: new FakePagurus({ store }) });
+    setImmediate(() => (cli.stdin as unknown as PassThrough).write(`${answer}\n`));
+    return [await execute(["sessions", "pick"], cli), cli.out(), cli.err()];
+  };
+  const [code, out, err] = await pick("2");
+  assert.deepEqual([code, out], [0, "app-2\n"]);
+  assert.match(err, /2 +app-2 .*The second/);
+  assert.deepEqual((await pick("")).slice(0, 2), [0, "app\n"]);
+  assert.deepEqual((await pick("7")).slice(0, 2), [1, ""]);
 });

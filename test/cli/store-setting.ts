@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPagurus } from "../../src/app.ts";
-import { execute } from "../../src/cli/program.ts";
-import type { Pagurus } from "../../src/contract/host.ts";
+import { execute } from "../../src/cli/cli-program.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
 
 export interface Answer {
@@ -14,7 +14,7 @@ export interface Answer {
   err: string;
 }
 
-/** Words of turn `number`; long enough that a few turns reach a small trigger. */
+/** Text of turn `number`; long enough that a few turns reach a small trigger. */
 export function promptOf(number: number): string {
   const goods = ["ropes", "cranes", "lanterns", "anchors", "sails", "crabs"];
   const list = Array.from({ length: 150 }, (_, index) => goods[(index * number + number) % goods.length]);
@@ -39,9 +39,10 @@ export class StoreSetting {
     this.configure(more);
   }
 
-  /** `lossless` with a trigger of 1,500 tokens, and what else is given. */
+  /** `lossless` with a trigger of 1,500 tokens, and the passed settings. */
   configure(more: Record<string, unknown> = {}, settings: Record<string, unknown> = {}): void {
     const config = {
+      session: { scope: "main" },
       plugins: {
         slots: { contextEngine: "lossless" },
         entries: { lossless: { config: { trigger: 1_500, ...settings } } },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import type { TurnEvent } from "../../src/contract/events.ts";
-import { TurnOutput } from "../../src/cli/turn-output.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import { TurnOutput } from "../../src/cli/run/turn-output.ts";
 import { completed, failed } from "./fake-pagurus.ts";
 
 const delta = (text: string): TurnEvent => ({ type: "text.delta", delta: text });
@@ -18,7 +18,7 @@ const started: TurnEvent = {
   runtime: "embedded",
   model: "local/m",
   engine: "legacy",
-  seam: "native",
+  seam: "embedded",
 };
 
 /** An output and what was written to it, in order. */
@@ -44,12 +44,12 @@ function played(terminal: boolean, events: TurnEvent[]): { out: string; err: str
   return shown;
 }
 
-test("off a terminal a retried answer is written once; on one the person is told that it starts again", () => {
+test("off a terminal a retried answer is written once; on one the restart is announced", () => {
   const events = [delta("Half an"), retry, delta("Half an answer"), answer("Half an answer"), completed];
   assert.equal(played(false, events).out, "Half an answer\n");
   const { out, err } = played(true, events);
   assert.equal(out, "Half an\nHalf an answer\n");
-  assert.match(err, /^\(answer broke off; starting again\)\nretry 1 in 500 ms: The connection was cut\.\n$/);
+  assert.match(err, /^\(answer cut off; starting again\)\nretry 1 in 500 ms: The connection was cut\.\n$/);
   assert.doesNotMatch(played(true, [retry, answer("x"), completed]).err, /broke off/);
 });
 
@@ -57,7 +57,7 @@ test("off a terminal an answer that never became complete is written at the end"
   assert.equal(played(false, [delta("half"), failed("internal", "x")]).out, "half\n");
 });
 
-test("halves of a character that come apart are shown as one", () => {
+test("a character split over two chunks is shown as one", () => {
   const { shown, output } = screen(true);
   for (const half of ["a\ud83d", "\ude00b"]) output.show(delta(half));
   assert.equal(shown.out, "a😀b");
@@ -111,8 +111,8 @@ test("a failure of very many lines keeps its start and its end", () => {
   assert.match(err, /line 0\n[^]* {4}… 60 more lines …\n {4}line 80\n[^]*line 99\n$/);
 });
 
-test("a turn without a word of answer says so, an aborted one does not", () => {
-  assert.equal(played(false, [answer(""), completed]).err, "the model answered nothing\n");
+test("a turn with an empty answer is reported, an aborted one is not", () => {
+  assert.equal(played(false, [answer(""), completed]).err, "the model's answer was empty\n");
   assert.equal(played(false, [answer("x"), completed]).err, "");
   assert.equal(played(false, [{ ...completed, stopReason: "aborted" } as TurnEvent]).err, "");
 });
@@ -125,7 +125,7 @@ function withClock(context: TestContext): (seconds: number) => void {
   };
 }
 
-test("a silent endpoint is told of after 10 seconds, then every 30, until something comes", (context) => {
+test("a silent endpoint is reported after 10 seconds, then every 30, until an event arrives", (context) => {
   const pass = withClock(context);
   const { shown, output } = screen(false);
   output.show(started);
@@ -166,7 +166,7 @@ test("a wait for a compaction is named so, until it has ended", (context) => {
   output.close();
 });
 
-test("on a terminal the wait counts in place and is wiped by the next event", (context) => {
+test("on a terminal the wait counts in place and is erased by the next event", (context) => {
   const pass = withClock(context);
   let asked = false;
   const { shown, output } = screen(true, () => asked);

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createPagurus } from "../../src/app.ts";
-import type { ProgramWrap, WrappedProgram, WrapRequest, WrapRoute } from "../../src/contract/wrap.ts";
-import { wire, type WireOptions } from "../../src/cli/wire.ts";
-import { execute } from "../../src/cli/program.ts";
+import type { ProgramWrap, WrappedProgram, WrapRequest, WrapRoute } from "../../src/contract/harness/wrap.ts";
+import { wire, type WireOptions } from "../../src/cli/wire/wire-work.ts";
+import { execute } from "../../src/cli/cli-program.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
 
-/** What the played program does, as a script of Node. */
+/** The played program, as a Node script. */
 interface Played {
   does: string;
   more?: Partial<WrappedProgram>;
@@ -57,7 +57,7 @@ describe("pagurus wire", () => {
     words = ["claude", "-p", "Hello."],
   ): Promise<number> => wire(cli, words, options, () => Promise.resolve([played(program)]));
 
-  it("ends with the program's exit code, or a shell's for a signal, and says nothing where nobody looks", async () => {
+  it("ends with the program's exit code, or a shell's for a signal, and prints nothing without a terminal", async () => {
     assert.equal(await run({ does: "process.exit(7)" }), 7);
     assert.equal(await run({ does: "process.kill(process.pid, 'SIGKILL')" }), 137);
     assert.equal(cli.err(), "");
@@ -65,13 +65,15 @@ describe("pagurus wire", () => {
     assert.equal(surveyed[0].folder, join(root, "home", "runtimes", "claude"));
   });
 
-  it("says at the end where the conversation is, to a person", async () => {
+  it("prints at the end where the conversation is, on a terminal", async () => {
     cli.stderr.isTTY = true;
     assert.equal(await run({ does: "" }, { session: "work" }), 0);
-    assert.equal(cli.err(), "session work: 0 turns, 0 requests; see pagurus sessions show work\n");
+    const [before, after] = cli.err().split("\n");
+    assert.match(before ?? "", /session work: new/);
+    assert.equal(after, "session work: 0 turns, 0 requests; see pagurus sessions show work");
   });
 
-  it("gives the program a way through the gateway that is open while it runs", async () => {
+  it("gives the program a gateway route that is open while it runs", async () => {
     const script = `fetch(process.env.ROUTE).then(({status}) => process.exit(status === 401 ? 0 : 1), () => process.exit(2))`;
     let address = "";
     const launch = (route: WrapRoute): ReturnType<WrappedProgram["launch"]> => {
@@ -114,6 +116,35 @@ describe("pagurus wire", () => {
     assert.equal(cli.options.length, 2, "without a host where requests are observed");
   });
 
+  it("an unknown engine and an invalid key are refused before the program starts (finding A11)", async () => {
+    await assert.rejects(run({ does: "" }, { engine: "losless" }), {
+      code: "engine_unknown",
+      message: /"losless" is not registered.* one of: .*\. Did you mean "lossless"\?$/,
+    });
+    await assert.rejects(run({ does: "" }, { session: "a b" }), {
+      code: "session_key_invalid",
+      message: /without spaces\. Did you mean "a-b"\?$/,
+    });
+    await assert.rejects(run({ does: "" }, { continue: "none" }), { code: "session_not_found" });
+    assert.equal(routes.length, 0);
+  });
+
+  it("each start begins a conversation of the folder, beside those that are followed (finding A1)", async () => {
+    cli.stderr.isTTY = true;
+    const inner: string[] = [];
+    const launch: WrappedProgram["launch"] = async () => {
+      if (inner.length === 0) {
+        inner.push("second");
+        await run({ does: "" });
+        await assert.rejects(run({ does: "" }, { session: basename(root) }), { code: "session_locked" });
+      }
+      return { command: process.execPath, args: ["-e", ""], env: {} };
+    };
+    await run({ does: "", more: { launch } });
+    const begun = [...cli.err().matchAll(/session (\S+): new/g)].map(([, key]) => key);
+    assert.deepEqual(begun, [basename(root), `${basename(root)}-2`]);
+  });
+
   it("refuses a subscription, and lets it pass with --observe", async () => {
     const refusal = { kind: "login" as const, reason: "It is logged in by subscription." };
     const program = { does: "process.exit(3)", more: { refusal } };
@@ -134,7 +165,7 @@ describe("pagurus wire", () => {
     assert.deepEqual(routes, []);
   });
 
-  it("names what it knows for any other program", async () => {
+  it("names the supported programs for any other program", async () => {
     await assert.rejects(run({ does: "" }, {}, ["vim"]), {
       code: "usage_invalid",
       message: 'The program "vim" is not known; pagurus wire wraps claude, as in: pagurus wire -- codex.',
@@ -143,7 +174,7 @@ describe("pagurus wire", () => {
     assert.equal(await run({ does: "" }, {}, ["/some/where/claude.exe"]), 0);
   });
 
-  it("is a command with help that says what is done without a key", async () => {
+  it("is a command with help that explains the behaviour without a key", async () => {
     assert.equal(await execute(["wire", "--help"], cli), 0);
     assert.match(cli.out(), /pagurus wire \[options\] -- <program> \[arguments\.\.\.\]/);
     assert.match(cli.out(), /they are extracts/);

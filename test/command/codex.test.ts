@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runCommand, runsAtOnce } from "../../src/command/run-command.ts";
-import type { CommandContext } from "../../src/command/types.ts";
+import { runCommand, runsAtOnce } from "../../src/command/host-command.ts";
+import type { CommandContext } from "../../src/command/command-types.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
-import type { ListedThread } from "../../src/contract/native.ts";
+import type { ListedThread } from "../../src/contract/harness/native.ts";
 import { FakePagurus, record, type Script } from "../cli/fake-pagurus.ts";
 
 const THREAD: ListedThread = {
@@ -17,7 +17,7 @@ function context(script: Script = {}, more: Partial<CommandContext> = {}): Comma
   return { sessionKey: "main", agentId: "main", cwd: "/project", ...more, pagurus: new FakePagurus(script) };
 }
 
-test("/codex threads lists those of the folder, and all of them with their folders", async () => {
+test("/codex threads lists the folder's threads, or all threads with their folders", async () => {
   const asked: unknown[] = [];
   const threads = (request: object): Promise<ListedThread[]> => {
     asked.push(request);
@@ -50,7 +50,7 @@ test("/codex bind takes a thread over into this session, or the one it names", a
     },
   });
   const { text, effects } = await runCommand("/codex bind 019a", where);
-  assert.match(text, /^Imported it\.\nThe next turn on codex goes on natively: /);
+  assert.match(text, /^Imported it\.\nThe next turn on codex continues natively: /);
   assert.deepEqual(effects, []);
   await runCommand("/codex bind 019a --session work", where);
   assert.deepEqual(keys, ["019a main", "019a work"]);
@@ -58,7 +58,7 @@ test("/codex bind takes a thread over into this session, or the one it names", a
     assert.match((await runCommand(`/codex bind ${wrong}`, where)).text, /^Say \/codex bind <thread>/, wrong);
 });
 
-test("/codex resume adopts once, and the chat goes on with that session", async () => {
+test("/codex resume adopts once, and the chat continues with that session", async () => {
   const bind = (request: { nativeId: string }): Promise<never> =>
     Promise.reject(
       new PagurusError("session_exists", "It is.", {
@@ -68,7 +68,7 @@ test("/codex resume adopts once, and the chat goes on with that session", async 
   const threads = (): Promise<ListedThread[]> => Promise.resolve([THREAD]);
   const where = context({ native: { bind, threads } });
   const { text, effects } = await runCommand("/codex resume", where);
-  assert.equal(text, "This chat goes on with the session work.");
+  assert.equal(text, "This chat continues with the session work.");
   assert.deepEqual(effects, [{ type: "session", sessionKey: "work" }]);
   const none = context({ native: { threads: () => Promise.resolve([]) } });
   await assert.rejects(runCommand("/codex resume", none), { code: "thread_unknown" });
@@ -79,23 +79,26 @@ test("/codex resume adopts once, and the chat goes on with that session", async 
 });
 
 test("/codex steer and stop reach the turn of this channel, else the one of the session", async () => {
-  const told: string[] = [];
+  const received: string[] = [];
   const script: Script = {
     running: {
-      steer: ({ text, sessionKey }) => Promise.resolve(void told.push(`${sessionKey}: ${text}`)),
-      stop: ({ sessionKey }) => Promise.resolve(void told.push(`${sessionKey} stops`)),
+      steer: ({ text, sessionKey }) => Promise.resolve(void received.push(`${sessionKey}: ${text}`)),
+      stop: ({ sessionKey }) => Promise.resolve(void received.push(`${sessionKey} stops`)),
     },
   };
   const turn = {
-    steer: (text: string) => told.push(text) > 0,
-    abort: () => void told.push("abort"),
+    steer: (text: string) => received.push(text) > 0,
+    abort: () => void received.push("abort"),
   };
   await runCommand("/codex steer look at the tests", context(script, { turn }));
   await runCommand("/codex stop", context(script, { turn }));
   await runCommand("/codex steer and again", context(script));
   await runCommand("/codex stop", context(script));
-  assert.deepEqual(told, ["look at the tests", "abort", "main: and again", "main stops"]);
-  assert.match((await runCommand("/codex steer", context(script))).text, /^Say what the running turn/);
+  assert.deepEqual(received, ["look at the tests", "abort", "main: and again", "main stops"]);
+  assert.match(
+    (await runCommand("/codex steer", context(script))).text,
+    /^Add the text to send to the running turn/,
+  );
   assert.deepEqual(
     ["/codex stop", "/codex steer x", "/codex status", "/codex bind x", "/codex resume", "/new"].map(
       runsAtOnce,
@@ -104,7 +107,7 @@ test("/codex steer and stop reach the turn of this channel, else the one of the 
   );
 });
 
-test("/codex status tells the program, the login and the thread, or what is wrong", async () => {
+test("/codex status shows the program, the login and the thread, or the problem", async () => {
   const program = { program: "/bin/codex", version: "0.169.0", login: "an API key" };
   const base = { runtime: "codex", sessionKey: "main" };
   const status = (report: object) =>

@@ -1,4 +1,4 @@
-import type { TranscriptEntry } from "../../src/contract/transcript.ts";
+import type { TranscriptEntry } from "../../src/contract/session/transcript.ts";
 
 type Who = "user" | "assistant";
 

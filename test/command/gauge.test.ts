@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { gaugeBar, nextCompaction, saving, turnGauge } from "../../src/command/gauge.ts";
+import { gaugeBar, compactionSizes, nextCompaction, turnGauge } from "../../src/command/context-gauge.ts";
 import { dollars } from "../../src/command/layout.ts";
 
-test("the bar has its cells whatever the numbers, and never more than full", () => {
+test("the bar has a fixed number of cells and is never more than full", () => {
   fc.assert(
     fc.property(fc.nat(), fc.nat(), fc.integer({ min: 1, max: 40 }), (tokens, budget, cells) => {
       const [bar = ""] = gaugeBar({ tokens, budget }, cells).split(" ");
@@ -15,7 +15,7 @@ test("the bar has its cells whatever the numbers, and never more than full", () 
   assert.equal(gaugeBar({ tokens: 300, budget: 0 }, 4), "░░░░ 0 %");
 });
 
-test("what compacts next is said with where, who and when", () => {
+test("the next compaction is shown with its lane, handler and threshold", () => {
   const gauge = { tokens: 1, budget: 1_000 };
   assert.equal(
     nextCompaction({ ...gauge, next: { lane: "in-attempt", handler: "safeguard" } }),
@@ -36,11 +36,11 @@ test("what compacts next is said with where, who and when", () => {
     turnGauge({ context: { ...gauge, next: legacy, inTurn: builtIn } }),
     "context ░░░░░░░░░░ 0 %  1 of 1,000 · compacts at 1,000 by legacy or built-in",
   );
-  assert.equal(nextCompaction(gauge), "not by itself");
+  assert.equal(nextCompaction(gauge), "not automatically");
   assert.equal(nextCompaction({ tokens: 1, budget: 0 }), undefined);
 });
 
-test("the line after a turn holds what is known and nothing else", () => {
+test("the line after a turn shows known figures only", () => {
   const context = { tokens: 500, budget: 1_000 };
   assert.equal(turnGauge({}), undefined);
   assert.equal(turnGauge({ cost: {} }), undefined);
@@ -52,18 +52,24 @@ test("the line after a turn holds what is known and nothing else", () => {
   assert.equal(turnGauge({ cost: { turn: 0.5 } }, 3), "cost $0.50");
 });
 
-test("a limit in force stands beside its figure", () => {
+test("a limit in force is shown beside its figure", () => {
   const cost = { turn: 0.25, session: 1, day: 3, limits: { turn: 0.5, day: 20 } };
   assert.equal(turnGauge({ cost }), "cost $0.25 of $0.50 (session $1.00, today $3.00 of $20.00)");
 });
 
-test("what a compaction saved is never negative", () => {
-  assert.equal(saving(182_000, 41_000), " (saved 141,000)");
-  assert.equal(saving(10, 10), " (nothing saved)");
-  assert.equal(saving(10, 11), " (nothing saved)");
+test("the tokens saved by a compaction are never negative", () => {
+  assert.equal(compactionSizes(182_000, 41_000), "182,000 → 41,000 tokens (saved 141,000)");
+  assert.equal(compactionSizes(10, 10), "10 → 10 tokens (nothing saved)");
+  assert.equal(compactionSizes(10, 11), "10 → 11 tokens (nothing saved)");
 });
 
-test("small sums keep the digits that matter", () => {
+test("small costs keep their significant digits", () => {
   const sums = [0.012, 0.34, 0.999, 1.2, 12.345, 0.00012];
   assert.deepEqual(sums.map(dollars), ["$0.012", "$0.34", "$0.999", "$1.20", "$12.35", "$0.00012"]);
+});
+
+test("a count missing from the runtime is not compared (finding D12)", () => {
+  assert.equal(compactionSizes(0, 7_046), "now 7,046 tokens");
+  assert.equal(compactionSizes(7_046, 0), "7,046 tokens before");
+  assert.equal(compactionSizes(0, 0), "tokens not counted");
 });

@@ -6,6 +6,7 @@ import { diffReceipts, diffText, receiptPair } from "../../src/command/receipt-d
 import { groupParts, receiptsText, receiptText } from "../../src/command/receipt-table.ts";
 import { FakePagurus, FakeStore, part, receipt } from "../cli/fake-pagurus.ts";
 import { Entries } from "./entries.ts";
+import { unicodeText } from "../runner/unicode-text.ts";
 
 test("a receipt is a table of sources in order, with ids, prefix, trims, usage and cost", () => {
   const text = receiptText(
@@ -28,7 +29,7 @@ test("a receipt is a table of sources in order, with ids, prefix, trims, usage a
   );
   assert.deepEqual(text.split("\n"), [
     "Request 0 of turn t1, 2026-01-02 03:04:05",
-    "  model offline/extract, runtime embedded, seam native, engine legacy, epoch 3",
+    "  model offline/extract, runtime embedded, seam embedded, engine legacy, epoch 3",
     "  SOURCE                     PARTS  TOKENS  PREFIX    ENTRIES",
     "  system                         1   1,200  shared",
     "  instructions /w/AGENTS.md      1      10  shared",
@@ -58,7 +59,7 @@ test("grouping keeps every part in order", () => {
   );
 });
 
-test("a diff names the prefix, what was added, removed and changed", () => {
+test("a diff shows the prefix and the added, removed and changed parts", () => {
   const from = receipt({
     tokens: 100,
     parts: [
@@ -97,7 +98,7 @@ test("a diff names the prefix, what was added, removed and changed", () => {
   ]);
 });
 
-test("a request compared with itself has no changes, whatever it holds", () => {
+test("a request compared with itself has no changes, for any content", () => {
   const parts = fc.array(
     fc.record({ hash: fc.string(), entryId: fc.constantFrom("e1", "e2", "e3") }).map((value) => part(value)),
   );
@@ -127,7 +128,7 @@ test("every part after the prefix is accounted for once in a diff", () => {
   );
 });
 
-test("the last two requests may lie in one turn or in two, and can be named", async () => {
+test("the last two requests may be of one turn or two, and can be named", async () => {
   const at = (turnId: string, request: number) => receipt({ turnId, request, parts: [] });
   const receipts = [at("t1", 0), at("t1", 1), at("t3", 0)];
   const entries = new Entries()
@@ -149,7 +150,7 @@ test("the last two requests may lie in one turn or in two, and can be named", as
   await assert.rejects(receiptPair(new FakePagurus(), where), { code: "entry_not_found" });
 });
 
-test("numbers and lines read the same everywhere", () => {
+test("numbers and lines have one format everywhere", () => {
   assert.deepEqual([count(0), count(999), count(1000), count(1234567)], ["0", "999", "1,000", "1,234,567"]);
   assert.deepEqual([bytes(1023), bytes(1024), bytes(5 * 1024 ** 2)], ["1023 B", "1.0 KB", "5.0 MB"]);
   assert.deepEqual([dollars(0), dollars(1.5), dollars(0.00012)], ["$0.00", "$1.50", "$0.00012"]);
@@ -167,9 +168,9 @@ test("numbers and lines read the same everywhere", () => {
   );
 });
 
-test("one line is one line within its limit, and nothing can drive the terminal", () => {
+test("oneLine returns a single line within its limit, without terminal control codes", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 40 }), (text, limit) => {
+    fc.property(unicodeText(), fc.integer({ min: 1, max: 40 }), (text, limit) => {
       const line = oneLine(text, limit);
       assert.ok(Array.from(line).length <= limit);
       // eslint-disable-next-line no-control-regex

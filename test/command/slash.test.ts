@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isCommand, runCommand, SLASH_COMMANDS } from "../../src/command/run-command.ts";
-import type { CommandContext } from "../../src/command/types.ts";
-import { FakePagurus, FakeStore, part, receipt, statusReport, type Script } from "../cli/fake-pagurus.ts";
+import { isCommand, runCommand, SLASH_COMMANDS } from "../../src/command/host-command.ts";
+import type { CommandContext } from "../../src/command/command-types.ts";
+import {
+  FakePagurus,
+  FakeStore,
+  part,
+  receipt,
+  record,
+  statusReport,
+  type Script,
+} from "../cli/fake-pagurus.ts";
 import { Entries } from "./entries.ts";
 
 function context(
@@ -28,7 +36,7 @@ test("/help lists every command once", async () => {
   }
 });
 
-test("commands of plugins are listed and run behind ours, which keep their names", async () => {
+test("commands of plugins are listed and run after ours, which keep their names", async () => {
   const where = context({ commands: { knot: (args) => `tied ${args}`, status: () => "not this one" } });
   const { text } = await runCommand("/help", where);
   assert.equal(text.match(/^\/knot +Does knot\.$/gm)?.length, 1);
@@ -43,14 +51,14 @@ test("an unknown command is answered with a hint", async () => {
   assert.match((await runCommand("/frobnicate", context())).text, /\/help lists the commands/);
 });
 
-test("/new and /reset renew the session and tell the channel", async () => {
+test("/new and /reset renew the session and notify the channel", async () => {
   const where = context();
   assert.deepEqual((await runCommand("/new", where)).effects, [{ type: "renewed", sessionId: "renewed" }]);
   await runCommand("/reset", where);
   assert.deepEqual(where.pagurus.renewed, ["new", "reset"]);
 });
 
-test("/compact passes the focus on and tells the sizes or the reason", async () => {
+test("/compact passes on the focus and reports the sizes or the reason", async () => {
   const done = context({
     compact: (request) => {
       assert.equal(request.focus, "the parser");
@@ -64,7 +72,7 @@ test("/compact passes the focus on and tells the sizes or the reason", async () 
   assert.equal((await runCommand("/compact", refused)).text, "Not compacted: Too short.");
 });
 
-test("/undo goes to before the newest turn, what was typed during it included", async () => {
+test("/undo removes the newest turn, with the input typed during it", async () => {
   const entries = new Entries()
     .say("user", "first", "t1")
     .say("assistant", "one", "t1")
@@ -78,7 +86,7 @@ test("/undo goes to before the newest turn, what was typed during it included", 
   const store = new FakeStore(entries.all);
   const { text } = await runCommand("/undo", context({ store }));
   assert.deepEqual(store.rewinds, ["e3"]);
-  assert.match(text, /Undone: "second"\. Files are as they are now/);
+  assert.match(text, /Undone: "second"\. Files are unchanged/);
 });
 
 test("/undo of the only turn empties the conversation; entries without turn ids work as well", async () => {
@@ -87,7 +95,7 @@ test("/undo of the only turn empties the conversation; entries without turn ids 
   assert.deepEqual(store.rewinds, [null]);
 });
 
-test("/undo goes back over a compaction that stands after the turn", async () => {
+test("/undo goes back past a compaction after the turn", async () => {
   const entries = new Entries()
     .say("user", "first", "t1")
     .commit("t1")
@@ -106,7 +114,7 @@ test("/undo without a turn is a clear error", async () => {
   });
 });
 
-test("/rewind lists where to, takes an entry or the start, and refuses an unknown one", async () => {
+test("/rewind lists its targets, takes an entry or the start, and refuses an unknown one", async () => {
   const entries = new Entries()
     .say("user", "first", "t1")
     .commit("t1")
@@ -121,7 +129,7 @@ test("/rewind lists where to, takes an entry or the start, and refuses an unknow
   await assert.rejects(runCommand("/rewind nope", context({ store })), { code: "entry_not_found" });
 });
 
-test("/model shows, chooses and refuses what is no ref", async () => {
+test("/model shows and sets the model, and refuses an invalid ref", async () => {
   assert.match((await runCommand("/model", context())).text, /^offline\/extract \(default\)/);
   assert.match((await runCommand("/model", context({}, { model: "a/b" }))).text, /^a\/b, chosen here/);
   assert.deepEqual((await runCommand("/model a/b:free", context())).effects, [
@@ -133,7 +141,7 @@ test("/model shows, chooses and refuses what is no ref", async () => {
   assert.match(refused.text, /not a model ref/);
 });
 
-test("/status keeps execution and runtime apart and names what went wrong", async () => {
+test("/status keeps execution and runtime apart and lists problems", async () => {
   const status = statusReport({
     engine: { ...statusReport().engine, selected: "lossless", effective: "legacy" },
     degraded: [
@@ -158,7 +166,7 @@ test("/status keeps execution and runtime apart and names what went wrong", asyn
   assert.ok(lines.some((line) => line.startsWith("Degraded: assemble, threw")));
 });
 
-test("/status says what compacts next and when, and what was compacted", async () => {
+test("/status shows the next compaction, its threshold and past compactions", async () => {
   const fact = {
     entryId: "e9",
     timestamp: "2026-01-02T03:04:05.000Z",
@@ -190,12 +198,12 @@ Permission:`,
   );
 });
 
-test("/status lists five compactions at most, and says where none comes by itself", async () => {
+test("/status lists at most five compactions, and reports where none is automatic", async () => {
   const fact = { entryId: "e1", timestamp: "2025-01-02T03:04:05.000Z", tokensBefore: 9_000 };
   const status = statusReport({ compactions: 10, recentCompactions: Array.from({ length: 10 }, () => fact) });
   const { text } = await runCommand("/status", context({ status }));
   assert.equal(text.match(/9,000 tokens/g)?.length, 5);
-  assert.match(text, /^Compacts: {4}not by itself$/m);
+  assert.match(text, /^Compacts: {4}not automatically$/m);
   assert.match(text, /^ +… and 5 earlier$/m);
   const calm = (await runCommand("/status", context())).text;
   assert.match(calm, /^Compacted: {3}never$/m);
@@ -203,7 +211,7 @@ test("/status lists five compactions at most, and says where none comes by itsel
   assert.doesNotMatch((await runCommand("/status", context({ status: unknown }))).text, /^Compacts:/m);
 });
 
-test("/status names memory, subagents, what the engine does about compaction, costs and limits", async () => {
+test("/status shows memory, subagents, the engine's compaction, costs and limits", async () => {
   const child = {
     childSessionKey: "main:subagent:1",
     contextMode: "isolated",
@@ -223,7 +231,7 @@ test("/status names memory, subagents, what the engine does about compaction, co
     "Memory:      files, effective: none",
     "Subagents:   2 (1 running)",
     "             main:subagent:1  isolated, depth 1, running, until 2026-01-02 03:04:05",
-    "             main:subagent:2  fork, depth 1, ended at the end of its time, its result waits for the next turn",
+    "             main:subagent:2  fork, depth 1, ended at its time limit, its result waits for the next turn",
     "Cost:        last turn $0.012, session $1.50",
     "Cost limits: turn $1.00, day $20.00",
   ])
@@ -233,12 +241,13 @@ test("/status names memory, subagents, what the engine does about compaction, co
   assert.doesNotMatch(calm, /Subagents|Cost|owns/);
 });
 
-test("/cost says what is not known", async () => {
-  assert.match((await runCommand("/cost", context())).text, /^The cost is not known/);
+test("/cost reports unknown prices", async () => {
+  const without = statusReport({ session: record("main") });
+  assert.match((await runCommand("/cost", context({ status: without }))).text, /^The cost is not known/);
   const status = statusReport({ cost: { limits: { session: 2 } } });
   assert.equal(
     (await runCommand("/cost", context({ status }))).text,
-    "Cost: unknown, because the model's prices are not known\nCost limits: session $2.00",
+    "Cost: unknown, because the model's prices are unknown\nCost limits: session $2.00",
   );
 });
 
@@ -258,6 +267,6 @@ test("/context shows the newest request and compares the last two", async () => 
   assert.match((await runCommand("/context nonsense", where)).text, /Say \/context show/);
 });
 
-test("/exit only tells the channel", async () => {
+test("/exit only notifies the channel", async () => {
   assert.deepEqual(await runCommand("/quit", context()), { text: "", effects: [{ type: "exit" }] });
 });

@@ -23,7 +23,7 @@ export const BASE = {
   windowTokens: 8_000,
 };
 
-/** A model that answers `SUMMARY` where `reply` says nothing else; it keeps the requests. */
+/** A model that answers `SUMMARY` unless `reply` overrides it; it records the requests. */
 export function answering(
   reply: (request: LlmCompleteRequest, index: number) => Partial<LlmCompleteResult>,
 ): LlmComplete & { requests: LlmCompleteRequest[] } {

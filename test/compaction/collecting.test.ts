@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { callRecords } from "../../src/compaction/calls.ts";
+import { callRecords } from "../../src/compaction/summary/calls.ts";
 import {
   carriedFiles,
   fileLine,
   fileStates,
   filesTouched,
   readFileLine,
-} from "../../src/compaction/files.ts";
-import { requiredIdentifiers, surveyStrings } from "../../src/compaction/identifiers.ts";
+} from "../../src/compaction/summary/touched-files.ts";
+import { requiredIdentifiers, surveyStrings } from "../../src/compaction/summary/identifiers.ts";
 import { Pace } from "../../src/platform/pace.ts";
-import { rankPassages } from "../../src/compaction/passages.ts";
-import { renderSections } from "../../src/compaction/sections.ts";
+import { rankPassages } from "../../src/compaction/summary/ranked-passages.ts";
+import { renderSections } from "../../src/compaction/summary/sections.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import { renderSummary } from "../../src/contract/summary.ts";
+import { renderSummary } from "../../src/contract/engine/summary.ts";
 import { assistant, call, result, user } from "./histories.ts";
 
 test("files are listed by operation, the last used first, without calls that failed or have no result", () => {
@@ -52,7 +52,7 @@ async function lines(messages: AgentMessage[], summary?: string): Promise<string
   return [...states].map(([path, state]) => fileLine(path, state));
 }
 
-test("a file's line tells its last known state: what changed it, its length, whether the last change failed", async () => {
+test("a file's line has its last known state: the last change, its length, whether a later change failed", async () => {
   const made = calls(
     { tool: "write", args: { path: "a.ts", content: "one\ntwo\n" } },
     { tool: "read", args: { path: "a.ts" } },
@@ -73,7 +73,7 @@ test("a file's line tells its last known state: what changed it, its length, whe
   ]);
 });
 
-test("a command that removes a known file is told; one that might have is not", async () => {
+test("a command that removes a known file is recorded; one that only might have is not", async () => {
   const known = ["a.ts", "src/b.ts", "src/c/d.ts", "e.ts", "f.ts"].map((path) => ({
     tool: "read",
     args: { path },
@@ -95,7 +95,7 @@ test("a command that removes a known file is told; one that might have is not", 
   ]);
 });
 
-test("an earlier summary's state of a file stands until a call changes it", async () => {
+test("an earlier summary's state of a file is kept until a call changes it", async () => {
   const earlier = [
     "a (1).ts (written, 40 lines)",
     "b.ts (edited, last edit failed)",
@@ -136,7 +136,7 @@ test("the strings that a summary has to keep are those of the newest requests, t
   assert.ok(requiredIdentifiers(strings, 12).length < 4);
 });
 
-test("identifiers are specific strings, the agent's own before those that only results show", async () => {
+test("identifiers are specific strings, those the agent wrote before those that only results show", async () => {
   const messages = [
     user("look at ticket PROJ_4711 please, nothing ordinary"),
     assistant("", [call("1", "read", { path: "/etc/app/settings.json" })]),
@@ -164,7 +164,7 @@ test("the passage that answers comes first, verbatim and with its entry", () => 
   assert.equal(first?.role, "user");
 });
 
-test("a user's words go before the same words of an assistant, and equal scores keep their order", () => {
+test("a user's text ranks above the same text of an assistant, and equal scores keep their order", () => {
   const messages = [
     assistant("colour blue one", [], "a"),
     assistant("colour blue two", [], "b"),
@@ -193,7 +193,7 @@ test("questions in scripts without spaces find their passage", () => {
   );
 });
 
-test("passages stay within their size, also in one unbroken line, and a summary is quoted without its frame", () => {
+test("passages stay within their limit, also in one unbroken line, and a summary is quoted without its frame", () => {
   const messages = [
     user(renderSummary("The needle is in box seven.")),
     user(`needle ${"x".repeat(5_000)}`),
@@ -205,7 +205,7 @@ test("passages stay within their size, also in one unbroken line, and a summary 
   assert.ok(passages.some((passage) => passage.text === "The needle is in box seven."));
 });
 
-test("a query that matches nothing finds nothing, and one of stop words alone is searched as it is", () => {
+test("a query without matches finds nothing, and one of stop words alone is searched literally", () => {
   assert.deepEqual(rankPassages({ query: "zebra", messages: [user("nothing here")], limit: 3 }), []);
   assert.equal(rankPassages({ query: "who are you", messages: [user("you and me")], limit: 3 }).length, 1);
 });

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { checkCut } from "../../src/compaction/cut.ts";
-import { repairPairs } from "../../src/compaction/pairing.ts";
-import { planCompaction } from "../../src/compaction/plan.ts";
+import { checkCut } from "../../src/compaction/cut-check.ts";
+import { repairPairs } from "../../src/compaction/tool-pairing.ts";
+import { planCompaction } from "../../src/compaction/compaction-plan.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import { renderSummary } from "../../src/contract/summary.ts";
+import { renderSummary } from "../../src/contract/engine/summary.ts";
 import { assistant, call, damaged, histories, numbered, result, rounds, user } from "./histories.ts";
+import { runs } from "../runner/short-form.ts";
 
 function reasonOf(messages: AgentMessage[], liveStart: number, firstKeptEntryId: string): string {
   const cut = checkCut({ messages, liveStart, firstKeptEntryId });
@@ -23,7 +24,7 @@ test("a cut that the plan makes is always allowed, at the same place and with th
       assert.equal(cut.index, plan.firstKeptIndex);
       assert.equal(cut.splitTurnInputId, plan.splitTurnInputId);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -47,7 +48,7 @@ test("an allowed cut leaves calls and results together, and the live turn's inpu
         assert.ok(messages.slice(0, cut.index).every((message) => !open.has(message)));
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 
@@ -61,7 +62,7 @@ function openCalls(messages: AgentMessage[]): AgentMessage[] {
   );
 }
 
-test("no allowed cut parts a result from the newest call with its id, however damaged the context", () => {
+test("no allowed cut separates a result from the newest call with its id, however damaged the context", () => {
   fc.assert(
     fc.property(damaged, (broken) => {
       const messages = numbered(broken);
@@ -83,7 +84,7 @@ test("no allowed cut parts a result from the newest call with its id, however da
         }
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -110,9 +111,17 @@ test("a cut inside a turn names the input that has to stay", () => {
   assert.deepEqual(live, { index: 18, splitTurnInputId: "e13" });
 });
 
+test("a cut right after a turn's input moves before that input (finding B3)", () => {
+  const closed = checkCut({ messages: TALK, liveStart: LIVE, firstKeptEntryId: "e7" });
+  assert.deepEqual(closed, { index: 6, firstKeptEntryId: "e6" });
+  const live = checkCut({ messages: TALK, liveStart: LIVE, firstKeptEntryId: "e14" });
+  assert.deepEqual(live, { index: 13, firstKeptEntryId: "e13" });
+  assert.match(reasonOf(TALK, LIVE, "e1"), /nothing is before it/);
+});
+
 test("refused: an unknown entry, the first message, a result, the part of a round", () => {
   assert.match(reasonOf(TALK, LIVE, "nowhere"), /no such entry/);
-  assert.match(reasonOf(TALK, LIVE, "e0"), /nothing lies before it/);
+  assert.match(reasonOf(TALK, LIVE, "e0"), /nothing is before it/);
   assert.match(reasonOf(TALK, LIVE, "e2"), /a tool's result/);
   const late = numbered([
     user("1"),
@@ -121,7 +130,7 @@ test("refused: an unknown entry, the first message, a result, the part of a roun
     result("a", "ok"),
     user("2"),
   ]);
-  assert.match(reasonOf(late, 4, "e2"), /has its result behind it/);
+  assert.match(reasonOf(late, 4, "e2"), /separates a tool call from its result/);
 });
 
 test("refused: the live turn's newest closed round, its open calls, an input the transcript does not have", () => {
@@ -152,11 +161,11 @@ test("two calls with one id in an answer are both open until each has its result
   assert.match(reasonOf(twice, 0, "e5"), /open calls/);
 });
 
-test("refused: what lies before the summary, and the summary itself", () => {
+test("refused: messages before the summary, and the summary itself", () => {
   const messages = numbered([user("input"), user(renderSummary("S")), ...rounds(3), user("live")]);
-  assert.match(reasonOf(messages, 8, "e0"), /not behind the summary/);
-  assert.match(reasonOf(messages, 8, "e1"), /not behind the summary/);
-  // The rest of a turn that was split keeps its input, also when it is split again or only its summary is new.
+  assert.match(reasonOf(messages, 8, "e0"), /not after the summary/);
+  assert.match(reasonOf(messages, 8, "e1"), /not after the summary/);
+  // The rest of a split turn keeps its input, also when the turn is split again or only its summary is new.
   assert.deepEqual(checkCut({ messages, liveStart: 8, firstKeptEntryId: "e2" }), {
     index: 2,
     splitTurnInputId: "e0",
@@ -167,7 +176,7 @@ test("refused: what lies before the summary, and the summary itself", () => {
   });
 });
 
-test("a fragment is no input: the turn around it keeps its own", () => {
+test("a fragment is not an input: the turn around it keeps its own input", () => {
   const messages = numbered([
     user("old"),
     assistant("a"),

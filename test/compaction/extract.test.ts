@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { summarizeExtractively } from "../../src/compaction/extract.ts";
+import { summarizeExtractively } from "../../src/compaction/summary/extract.ts";
 import { textOf } from "../../src/compaction/message-text.ts";
-import { readSections } from "../../src/compaction/sections.ts";
+import { readSections } from "../../src/compaction/summary/sections.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import { estimateTokens } from "../../src/tokens/estimate.ts";
 import { assistant, call, histories, result, user } from "./histories.ts";
@@ -23,7 +23,7 @@ const JOB: AgentMessage[] = [
   assistant("Fixed: readList now skips a trailing comma, and all 15 tests pass."),
 ];
 
-test("the extract holds the request, what was done and how it ended, the files and the cause", async () => {
+test("an extract has the request, the work with its outcomes, the files and the cause", async () => {
   const summary = await summarizeExtractively({ messages: JOB, maxTokens: 600 });
   assert.equal(
     summary,
@@ -52,7 +52,7 @@ test("the extract holds the request, what was done and how it ended, the files a
   );
 });
 
-test("an extract stays within its tokens and is the same each time, whatever the history", async () => {
+test("an extract stays within its token limit and is deterministic, whatever the history", async () => {
   await fc.assert(
     fc.asyncProperty(
       histories,
@@ -68,7 +68,7 @@ test("an extract stays within its tokens and is the same each time, whatever the
   );
 });
 
-test("lines are whole, or shortened with an ellipsis; none is cut off silently", async () => {
+test("lines of an extract are whole, or shortened with an ellipsis; none is cut silently", async () => {
   await fc.assert(
     fc.asyncProperty(histories, fc.integer({ min: 20, max: 400 }), async ({ messages }, maxTokens) => {
       const words = new Set(messages.flatMap((message) => textOf(message).split(/\s+/)));
@@ -81,7 +81,7 @@ test("lines are whole, or shortened with an ellipsis; none is cut off silently",
   );
 });
 
-test("what a previous summary said stays while there is room, in its section", async () => {
+test("lines of a previous summary stay in their section while they fit", async () => {
   const first = await summarizeExtractively({ messages: JOB, maxTokens: 600 });
   const next = [
     user("Now document it in docs/guide.md."),
@@ -112,7 +112,7 @@ test("newer outcomes replace carried ones, and an error that is gone is dropped"
   assert.doesNotMatch(second, /\(read\)/);
 });
 
-test("lines of a model's summary are carried on by an extract", async () => {
+test("an extract keeps the lines of a model's summary", async () => {
   const previousSummary =
     "## Goal\nShip version 3.\n\n## State\n- The parser is done.\n\n## Remarks\nThe user is in a hurry.";
   const summary = await summarizeExtractively({
@@ -130,7 +130,7 @@ test("lines of a model's summary are carried on by an extract", async () => {
   }
 });
 
-test("the user's newest request and their constraints outlive a tight budget", async () => {
+test("the user's newest request and constraints are kept in a tight budget", async () => {
   const noise = Array.from({ length: 60 }, (_, index) => [
     assistant(`The module number ${index} was found to be fine after a long look at it.`, [
       call(`n${index}`, "shell", { command: `check ${index}` }),
@@ -154,7 +154,7 @@ test("a long message of the user is quoted sentence by sentence, its constraints
   assert.match(summary, /Please rewrite the report\./);
 });
 
-test("a focus brings its lines forward", async () => {
+test("lines that match the focus come first", async () => {
   const messages = Array.from({ length: 40 }, (_, index) => [
     user(`Question ${index}?`),
     assistant(

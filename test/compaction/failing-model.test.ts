@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compactByRuntime } from "../../src/compaction/runtime-compaction.ts";
-import { readSections } from "../../src/compaction/sections.ts";
-import { missingHeadings } from "../../src/compaction/summary-prompt.ts";
-import { summarizeWithModel } from "../../src/compaction/model-summary.ts";
-import type { CompactResult } from "../../src/contract/engine-compaction.ts";
+import { readSections } from "../../src/compaction/summary/sections.ts";
+import { missingHeadings } from "../../src/compaction/summary/summary-prompt.ts";
+import { summarizeWithModel } from "../../src/compaction/summary/model-summary.ts";
+import type { CompactResult } from "../../src/contract/engine/engine-compaction.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
 import type { LlmComplete } from "../../src/contract/model.ts";
 import { estimateTokens } from "../../src/tokens/estimate.ts";
@@ -14,7 +14,7 @@ import { assistant, call, numbered, result, user } from "./histories.ts";
 /** All in one request. */
 const WIDE = { ...BASE, windowTokens: 32_000 };
 const SAFEGUARD = { ...WIDE, mode: "safeguard" as const };
-/** Several chunks, with room for the answer. */
+/** Several chunks, with tokens left for the answer. */
 const CHUNKED = { ...BASE, windowTokens: 5_500, tokenBudget: 8_000 };
 
 function detailsOf(answer: CompactResult): { modelError?: string; messagesByModel?: number } {
@@ -25,7 +25,7 @@ function unavailable(): never {
   throw new PagurusError("model_unavailable", "The endpoint is away.");
 }
 
-/** How a model fails, the reason that is told, and how often a safeguard asks it. */
+/** How a model fails, the reported reason, and how many requests safeguard mode makes. */
 const FAILURES: [string, () => LlmComplete & { requests?: unknown[] }, RegExp, number][] = [
   ["throws", () => answering(unavailable), /model_unavailable: The endpoint is away\.$/, 1],
   [
@@ -47,7 +47,7 @@ const FAILURES: [string, () => LlmComplete & { requests?: unknown[] }, RegExp, n
     2,
   ],
   [
-    "keeps to no limit",
+    "ignores its limit",
     () =>
       answering(() => ({
         text: "word ".repeat(2_500),
@@ -63,13 +63,23 @@ const FAILURES: [string, () => LlmComplete & { requests?: unknown[] }, RegExp, n
     /cut at its length limit/,
     2,
   ],
-  ["says that it was cut", () => answering(() => ({ stopReason: "length" })), /cut at its length limit/, 2],
+  [
+    "reports that its answer was cut",
+    () => answering(() => ({ stopReason: "length" })),
+    /cut at its length limit/,
+    2,
+  ],
   ["never answers", () => () => new Promise(() => {}), /deadline_exceeded: /, 0],
 ];
 
+/** A short deadline for the model that never answers. The others need more on a busy machine: theirs is the default. */
+function deadlineFor(name: string): { timeoutMs?: number } {
+  return name === "never answers" ? { timeoutMs: 50 } : {};
+}
+
 for (const [name, make, reason] of FAILURES) {
-  test(`when the model ${name}, the summary is extractive and says why`, async () => {
-    const answer = await compactByRuntime({ ...BASE, llm: make(), timeoutMs: 50 });
+  test(`when the model ${name}, the summary is extractive and has the reason`, async () => {
+    const answer = await compactByRuntime({ ...BASE, llm: make(), ...deadlineFor(name) });
     const plain = await compactByRuntime(BASE);
     assert.equal(answer.compacted, true);
     assert.equal(answer.result?.origin, "extractive");
@@ -79,9 +89,9 @@ for (const [name, make, reason] of FAILURES) {
 }
 
 for (const [name, make, reason, asked] of FAILURES) {
-  test(`in safeguard mode, when the model ${name}, nothing is compacted and the reason is told`, async () => {
+  test(`in safeguard mode, when the model ${name}, nothing is compacted and the reason is reported`, async () => {
     const llm = make();
-    const answer = await compactByRuntime({ ...SAFEGUARD, llm, timeoutMs: 50 });
+    const answer = await compactByRuntime({ ...SAFEGUARD, llm, ...deadlineFor(name) });
     assert.deepEqual([answer.ok, answer.compacted, answer.result], [false, false, undefined]);
     assert.match(answer.reason ?? "", /context is unchanged: in safeguard mode a failed summary ends it/);
     assert.match(
@@ -92,13 +102,13 @@ for (const [name, make, reason, asked] of FAILURES) {
   });
 }
 
-test("a safeguard without a model refuses and says what to set", async () => {
+test("safeguard mode without a model refuses and names the setting", async () => {
   const answer = await compactByRuntime(SAFEGUARD);
   assert.deepEqual([answer.ok, answer.compacted], [false, false]);
   assert.match(answer.reason ?? "", /agents\.defaults\.compaction\.model/);
 });
 
-test("a safeguard takes a complete summary at once, with all that has to stay", async () => {
+test("safeguard mode accepts a complete summary without a retry, with all required parts", async () => {
   const llm = answering(() => ({ text: COMPLETE }));
   const answer = await compactByRuntime({ ...SAFEGUARD, llm });
   assert.equal(answer.result?.origin, "model");
@@ -108,7 +118,7 @@ test("a safeguard takes a complete summary at once, with all that has to stay", 
   assert.ok(answer.result?.summary?.includes(`module_${newest}.ts`));
 });
 
-test("a summary that lacks a part is asked for once more, with what it lacks, then taken", async () => {
+test("a summary that lacks a part is requested once more, with the missing parts named, then accepted", async () => {
   const llm = answering((_request, index) => ({ text: index === 0 ? SUMMARY : COMPLETE }));
   const answer = await compactByRuntime({ ...SAFEGUARD, llm });
   assert.equal(answer.result?.origin, "model");
@@ -127,7 +137,7 @@ test("a summary that lacks a part twice is refused, and the parts are named", as
   assert.match(answer.reason ?? "", /it lacks the part "Open asks", also when asked again/);
 });
 
-test("in default mode the same summary is taken", async () => {
+test("default mode accepts a summary that lacks a part", async () => {
   const llm = answering(() => ({ text: SUMMARY }));
   const answer = await compactByRuntime({ ...WIDE, llm });
   assert.deepEqual([answer.result?.origin, llm.requests.length], ["model", 1]);
@@ -144,7 +154,7 @@ function wordy(tokens: number): string {
   return `${COMPLETE}\n${"- Some remark of no great weight to anybody at all.\n".repeat(tokens / 10)}`;
 }
 
-test("a text that leaves no room for changed files and identifiers is refused by a safeguard, with their names to the model alone", async () => {
+test("safeguard mode refuses a text that leaves no tokens for files and identifiers, and names them to the model alone", async () => {
   const signal = new AbortController().signal;
   const params = { messages: EDITED, maxTokens: 300, windowTokens: 8_000, signal };
   const text = wordy(210);
@@ -176,7 +186,7 @@ test("a text that leaves no room for changed files and identifiers is refused by
   });
 });
 
-test("with the identifier policy off none is collected, asked for or carried; files are", async () => {
+test("with identifier policy off, no identifiers are collected, required or carried over; files are", async () => {
   const signal = new AbortController().signal;
   const llm = answering(() => ({ text: COMPLETE }));
   const summary = await summarizeWithModel({
@@ -196,7 +206,7 @@ test("with the identifier policy off none is collected, asked for or carried; fi
   assert.match(strict.result?.summary ?? "", /## Exact identifiers/);
 });
 
-test("what a model summarized before it failed is carried on by the extract, none of it lost", async () => {
+test("an extract keeps everything that a model summarized before it failed", async () => {
   const llm = answering((_request, index) =>
     index < 2 ? { text: `## Goal\nUnderstand the modules, told in part ${index}.` } : unavailable(),
   );
@@ -207,17 +217,17 @@ test("what a model summarized before it failed is carried on by the extract, non
   assert.match(modelError, /^model_unavailable/);
   assert.ok(messagesByModel > 0);
   const summary = answer.result?.summary ?? "";
-  // The newest part by the model stands for its span; no older one is beside it.
+  // Only the model's newest part covers its span; older ones are gone.
   assert.ok(summary.includes("told in part 1."));
   assert.ok(!summary.includes("told in part 0."));
-  // All from there on is the extract's.
+  // The extract covers all messages after it.
   const rest = Math.ceil(messagesByModel / 4);
   const first = readSections(summary).some(({ text }) => text.startsWith(`Request ${rest}:`));
   assert.ok(first, summary);
   assert.ok(!summary.includes("Request 1:"));
 });
 
-test("a model that hangs in the middle of the chunks costs the deadline, not what it summarized before", async () => {
+test("a model that hangs in the middle of the chunks costs the deadline, not its earlier summaries", async () => {
   const scripted = answering(() => ({ text: "## Goal\nUnderstand the modules, told in part 0." }));
   const llm: LlmComplete = async (request) => {
     if (scripted.requests.length > 0) return await new Promise(() => {});
@@ -228,7 +238,7 @@ test("a model that hangs in the middle of the chunks costs the deadline, not wha
   assert.ok(answer.result?.summary?.includes("told in part 0."));
 });
 
-test("a safeguard takes nothing of a model that fails in the middle of the chunks", async () => {
+test("safeguard mode accepts nothing from a model that fails in the middle of the chunks", async () => {
   const llm = answering((_request, index) => (index < 1 ? { text: COMPLETE } : unavailable()));
   const answer = await compactByRuntime({ ...CHUNKED, mode: "safeguard", llm });
   assert.deepEqual([answer.ok, answer.compacted, answer.result], [false, false, undefined]);
@@ -241,7 +251,7 @@ test("a summary that is no shorter than its request is refused", async () => {
   await assert.rejects(summarizeWithModel({ ...params, signal }), /not shorter than what it stands for/);
 });
 
-test("a summary that is as large as what it stands for is not taken from the model", async () => {
+test("a model's summary that is as large as its messages is not used", async () => {
   const llm = answering((request) => ({
     text: `## Goal\n${"abcd ".repeat((request.maxTokens ?? 0) * 0.9)}`,
   }));
@@ -252,7 +262,7 @@ test("a summary that is as large as what it stands for is not taken from the mod
   assert.ok((answer.result?.tokensAfter ?? Infinity) < (answer.result?.tokensBefore ?? 0) * 0.95);
 });
 
-test("a window that is smaller than was said halves the chunks until they fit; all is read", async () => {
+test("a window smaller than configured halves the chunks until they fit; all messages are read", async () => {
   const llm = answering((request) => {
     if (estimateTokens(contentOf(request)) <= 2_500) return { text: COMPLETE };
     throw new PagurusError("context_overflow", "The context does not fit.");
@@ -265,7 +275,7 @@ test("a window that is smaller than was said halves the chunks until they fit; a
   for (let index = 0; index < kept / 4; index += 1) assert.ok(all.includes(`Request ${index}:`));
 });
 
-test("a chunk that does not fit is halved alone: what was read before is not read again", async () => {
+test("only the chunk that does not fit and later ones are halved: earlier messages are not read again", async () => {
   const llm = answering((_request, index) => {
     if (index !== 1) return { text: COMPLETE };
     throw new PagurusError("context_overflow", "The context does not fit.");
@@ -275,7 +285,7 @@ test("a chunk that does not fit is halved alone: what was read before is not rea
   assert.equal(taken.filter((content) => content.includes("Request 0:")).length, 1);
 });
 
-test("a safeguard looks at the whole summary, not at those of the chunks before it", async () => {
+test("safeguard mode checks the whole summary, not those of the chunks before it", async () => {
   const counted = answering(() => ({}));
   await compactByRuntime({ ...CHUNKED, llm: counted });
   const last = counted.requests.length - 1;
@@ -285,7 +295,7 @@ test("a safeguard looks at the whole summary, not at those of the chunks before 
   assert.ok(last > 0 && llm.requests.length === last + 1);
 });
 
-test("a file that was changed goes before those that were only read since", async () => {
+test("a changed file is listed before files that were only read since", async () => {
   const reads = Array.from({ length: 40 }, (_, index) => [
     assistant("", [call(`r${index}`, "read", { path: `src/looked_at_${index}.ts` })]),
     result(`r${index}`, "ok"),
@@ -301,7 +311,7 @@ test("a file that was changed goes before those that were only read since", asyn
   assert.doesNotMatch(summary, /looked_at_0\.ts \(read\)/);
 });
 
-test("a model whose window fits no chunk at all is a reason for an extract", async () => {
+test("a model whose window fits no chunk at all falls back to an extract", async () => {
   const llm = answering(() => {
     throw new PagurusError("context_overflow", "The context does not fit.");
   });
@@ -310,7 +320,7 @@ test("a model whose window fits no chunk at all is a reason for an extract", asy
   assert.ok(llm.requests.length < 10);
 });
 
-test("a heading counts with content below it, in any case of its letters", () => {
+test("a heading counts only with content below it, in upper or lower case", () => {
   assert.deepEqual(missingHeadings(COMPLETE), []);
   assert.deepEqual(missingHeadings(COMPLETE.replaceAll("## ", "### ").toUpperCase()), []);
   assert.deepEqual(missingHeadings("## Goal\n\n## State\n-\n\nsaid without a heading"), [

@@ -1,4 +1,4 @@
-/** Random histories as sessions have them, and small builders. */
+/** Generators of random session histories, and small builders. */
 import fc from "fast-check";
 import type {
   AgentMessage,
@@ -6,7 +6,7 @@ import type {
   ToolCallPart,
   ToolResultMessage,
 } from "../../src/contract/message.ts";
-import { renderSummary } from "../../src/contract/summary.ts";
+import { renderSummary } from "../../src/contract/engine/summary.ts";
 
 export function user(text: string, entryId?: string): AgentMessage {
   return { role: "user", content: text, ...(entryId === undefined ? {} : { entryId }) };
@@ -134,7 +134,7 @@ export const histories: fc.Arbitrary<History> = fc
     return { messages, liveStart };
   });
 
-/** What damage looks like: any messages in any order, ids repeated, results without calls, empty answers. */
+/** Damaged histories: any messages in any order, ids repeated, results without calls, empty answers. */
 export const damaged: fc.Arbitrary<AgentMessage[]> = fc.array(
   fc.oneof(
     text.map((value) => user(value)),

@@ -55,7 +55,7 @@ test("the deadline of a model's summary also ends its preparation", async () => 
   assert.equal(llm.requests.length, 0);
 });
 
-test("a list sorted in slices is as one sorted at once", async () => {
+test("sorting in slices gives the same list as sorting at once", async () => {
   const lists = fc.array(fc.nat({ max: 500 }), { maxLength: 4_000, size: "max" });
   await fc.assert(
     fc.asyncProperty(lists, async (numbers) => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isValidSequence, repairPairs } from "../../src/compaction/pairing.ts";
+import { isValidSequence, repairPairs } from "../../src/compaction/tool-pairing.ts";
 import { assistant, call, damaged, histories, result, user } from "./histories.ts";
 
-test("a valid sequence comes back as the same array", () => {
+test("a valid sequence is returned as the same array", () => {
   const messages = [
     user("go"),
     assistant("", [call("1", "shell")]),
@@ -14,7 +14,7 @@ test("a valid sequence comes back as the same array", () => {
   assert.equal(repairPairs(messages), messages);
 });
 
-test("whatever came in, the repaired sequence is valid, and repairing it again changes nothing", () => {
+test("a repaired sequence is valid whatever the input, and repairing it again changes nothing", () => {
   fc.assert(
     fc.property(damaged, (messages) => {
       const once = repairPairs(messages);
@@ -68,7 +68,7 @@ test("a call of an aborted answer gets an error result right after the message's
   });
 });
 
-test("results stand in the order of their calls, before a message that came in between", () => {
+test("results are in the order of their calls, before a message that came in between", () => {
   const messages = [
     user("go"),
     assistant("", [call("1", "a"), call("2", "b")]),
@@ -92,7 +92,7 @@ test("an orphan result, a second result of a call and an empty answer are droppe
   assert.deepEqual(repaired, kept);
 });
 
-test("a result that came after a later answer does not change what was sent before it", () => {
+test("a result that came after a later answer does not change messages that were sent before it", () => {
   const before = [user("go"), assistant("", [call("1", "a")]), assistant("moving on")];
   const sent = repairPairs(before);
   const later = repairPairs([...before, user("next"), result("1", "late")]);

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isValidSequence, repairPairs } from "../../src/compaction/pairing.ts";
-import { planCompaction, type CompactionPlan } from "../../src/compaction/plan.ts";
+import { isValidSequence, repairPairs } from "../../src/compaction/tool-pairing.ts";
+import { planCompaction, type CompactionPlan } from "../../src/compaction/compaction-plan.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import { readSummary, renderSummary } from "../../src/contract/summary.ts";
+import { readSummary, renderSummary } from "../../src/contract/engine/summary.ts";
 import { assistant, damaged, histories, numbered, rounds, user } from "./histories.ts";
+import { runs } from "../runner/short-form.ts";
 
 const tokens = (): number => 10;
 const isSummary = (message: AgentMessage): boolean =>
@@ -18,7 +19,7 @@ function inputOf(messages: AgentMessage[], plan: CompactionPlan): AgentMessage[]
     : messages.filter(({ entryId }) => entryId === plan.splitTurnInputId);
 }
 
-/** The context after a compaction, as the store gives it. */
+/** The context after a compaction, as the store returns it. */
 function compacted(messages: AgentMessage[], plan: CompactionPlan): AgentMessage[] {
   const input = inputOf(messages, plan);
   return [...input, user(renderSummary("short"), "s"), ...messages.slice(plan.firstKeptIndex)];
@@ -43,7 +44,7 @@ test("each message is either summarized or kept, never both, whatever the histor
       assert.equal(plan.firstKeptEntryId, messages[plan.firstKeptIndex]?.entryId);
       assert.equal(plan.previousSummary !== undefined, summary.length === 1);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -53,7 +54,7 @@ test("no cut separates a call from its results", () => {
       const plan = planCompaction({ messages, liveStart, keepRecentTokens });
       if ("reason" in plan) return;
       const context = compacted(messages, plan);
-      // A repair may only close the calls that are open in the history; it drops and changes nothing.
+      // The repair may only close calls that are open in the history; it drops and changes nothing.
       const repaired = repairPairs(context);
       assert.deepEqual(
         context.filter((message) => !repaired.includes(message)),
@@ -61,7 +62,7 @@ test("no cut separates a call from its results", () => {
       );
       assert.equal(isValidSequence(plan.toSummarize), undefined);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -84,11 +85,11 @@ test("the live turn's input, its newest closed round and its open calls always s
       }
       if (closed) assert.ok(!plan.toSummarize.includes(closed));
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
-test("compacting again and again ends, and each step makes the context shorter or stops", () => {
+test("repeated compaction ends, and each step makes the context shorter or stops", () => {
   fc.assert(
     fc.property(histories, ({ messages, liveStart }) => {
       let context = messages;
@@ -110,7 +111,7 @@ test("compacting again and again ends, and each step makes the context shorter o
   );
 });
 
-test("a cut lies between turns, or inside the newest one, whose input then stays", () => {
+test("a cut is between turns, or inside the newest one, whose input then stays", () => {
   fc.assert(
     fc.property(histories, fc.integer({ min: 0, max: 400 }), ({ messages, liveStart }, keepRecentTokens) => {
       const plan = planCompaction({ messages, liveStart, keepRecentTokens });
@@ -121,15 +122,69 @@ test("a cut lies between turns, or inside the newest one, whose input then stays
       );
       assert.equal(starts.includes(cut), inputId === undefined && plan.splitTurnMessages === 0);
       if (inputId === undefined) return;
-      // No turn begins between the cut and the live turn: the one that is split is the newest.
+      // No turn begins between the cut and the live turn: the split turn is the newest.
       const newest = starts.filter((index) => index < cut).at(-1) ?? 0;
       assert.equal(messages[newest]?.entryId, inputId);
       assert.ok(starts.every((index) => index <= cut || index === liveStart));
       assert.ok(plan.toSummarize.every((message) => message.entryId !== inputId));
       assert.ok(plan.splitTurnMessages <= plan.toSummarize.length);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
+});
+
+test("a summary precedes all that it does not cover: it follows an input only with rounds of its turn (finding B3)", () => {
+  const sizes = fc.record({
+    keep: fc.integer({ min: 0, max: 400 }),
+    above: fc.integer({ min: 0, max: 800 }),
+  });
+  fc.assert(
+    fc.property(histories, sizes, ({ messages, liveStart }, { keep, above }) => {
+      const plan = planCompaction({ messages, liveStart, keepRecentTokens: keep, splitsAbove: above });
+      if ("reason" in plan) return;
+      const place = new Map(messages.map((message, index) => [message.entryId, index]));
+      const placeOf = (message: AgentMessage | undefined): number => place.get(message?.entryId) ?? -1;
+      const newest = placeOf(plan.toSummarize.at(-1));
+      assert.ok(newest < plan.firstKeptIndex);
+      if (plan.splitTurnInputId === undefined) return;
+      assert.ok(plan.splitTurnMessages > 0, "a split that takes nothing of its turn");
+      assert.ok(newest > placeOf(messages.find(({ entryId }) => entryId === plan.splitTurnInputId)));
+    }),
+    { numRuns: process.env["PAGURUS_PROVE"] === "1" ? 20_000 : 500 },
+  );
+});
+
+test("a forced compaction summarizes older turns and keeps the rounds of a newest turn that fits (finding B3)", () => {
+  const messages = numbered([user("1"), assistant("a"), user("2"), assistant("b"), user("3"), ...rounds(4)]);
+  // The newest turn is more than half of the context.
+  const forced = planned({ messages, liveStart: messages.length, keepRecentTokens: 60, splitsAbove: 100 });
+  assert.equal(forced.firstKeptEntryId, "e4");
+  assert.equal(forced.splitTurnInputId, undefined);
+  const live = planned({ messages, liveStart: 4, keepRecentTokens: 60, splitsAbove: 100 });
+  assert.equal(live.firstKeptEntryId, "e4");
+  const alone = planned({
+    messages: messages.slice(4),
+    liveStart: 0,
+    keepRecentTokens: 60,
+    splitsAbove: 100,
+  });
+  assert.equal(alone.splitTurnInputId, "e4");
+  assert.ok(alone.splitTurnMessages > 0);
+});
+
+test("a newest turn of one large input and its answer stays whole after the summary (finding B3)", () => {
+  const messages = numbered([
+    user("1"),
+    assistant("a"),
+    user("2"),
+    assistant("b"),
+    user("3"),
+    assistant("c"),
+  ]);
+  const plan = planned({ messages, liveStart: messages.length, keepRecentTokens: 10 });
+  assert.equal(plan.firstKeptEntryId, "e4");
+  assert.equal(plan.splitTurnInputId, undefined);
+  assert.deepEqual(plan.toSummarize, messages.slice(0, 4));
 });
 
 test("also in a damaged context a result stays with the newest call before it that has its id", () => {
@@ -148,11 +203,11 @@ test("also in a damaged context a result stays with the newest call before it th
         assert.ok((newest.get(message.toolCallId) ?? index) >= plan.firstKeptIndex);
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
-test("a cut falls before the oldest turn that fits", () => {
+test("a cut is before the oldest turn that fits", () => {
   const messages = numbered([
     user("1"),
     assistant("a"),
@@ -168,7 +223,7 @@ test("a cut falls before the oldest turn that fits", () => {
   assert.deepEqual(plan.toSummarize, messages.slice(0, 2));
 });
 
-test("a newest turn that is larger than what is kept is cut between its rounds, its input stays", () => {
+test("a newest turn larger than the kept tokens is cut between its rounds, and its input stays", () => {
   const messages = numbered([
     user("1"),
     assistant("a"),
@@ -194,7 +249,7 @@ test("a live turn that alone exceeds its share is split: input and newest rounds
   assert.ok(!plan.toSummarize.includes(messages[2] as AgentMessage));
 });
 
-test("a split live turn is split again after the summary that stands behind its input", () => {
+test("a split live turn is split again after the summary that follows its input", () => {
   const messages = numbered([user("input"), user(renderSummary("the first rounds")), ...rounds(10)]);
   const plan = planned({ messages, liveStart: 0, keepRecentTokens: 70 });
   assert.equal(plan.splitTurnInputId, "e0");
@@ -202,7 +257,7 @@ test("a split live turn is split again after the summary that stands behind its 
   assert.deepEqual(plan.toSummarize, messages.slice(2, plan.firstKeptIndex));
 });
 
-test("after a split turn has ended its input is summarized with the rest", () => {
+test("the input of a split turn is summarized with the rest once the turn has ended", () => {
   const messages = numbered([
     user("input"),
     user(renderSummary("rounds")),
@@ -216,7 +271,7 @@ test("after a split turn has ended its input is summarized with the rest", () =>
   assert.equal(plan.firstKeptIndex, messages.length - 3);
 });
 
-test("a closed turn that was split before is split again behind its input", () => {
+test("a closed turn that was split before is split again after its input", () => {
   const messages = numbered([
     user("input"),
     user(renderSummary("the first rounds")),
@@ -245,14 +300,14 @@ test("a fragment begins no turn and is not summarized", () => {
   assert.deepEqual(plan.toSummarize, [...messages.slice(0, 2), ...messages.slice(3, 5)]);
 });
 
-test("a live turn that fits its share is left whole, and one of a single round too", () => {
+test("a live turn that fits its share stays whole, and so does one of a single round", () => {
   const fits = numbered([user("old"), assistant("a"), user("input"), ...rounds(2)]);
   assert.equal(planned({ messages: fits, liveStart: 2, keepRecentTokens: 60 }).firstKeptIndex, 2);
   const single = numbered([user("old"), assistant("a"), user("input"), ...rounds(1)]);
   assert.equal(planned({ messages: single, liveStart: 2, keepRecentTokens: 10 }).firstKeptIndex, 2);
 });
 
-test("nothing but a summary and what stays verbatim is a reason, not a plan", () => {
+test("a context with only a summary and verbatim messages gives a reason instead of a plan", () => {
   const contexts: [AgentMessage[], number][] = [
     [[], 0],
     [numbered([user("input")]), 0],
@@ -269,7 +324,7 @@ test("nothing but a summary and what stays verbatim is a reason, not a plan", ()
   }
 });
 
-test("a message the store does not know is never the first kept one", () => {
+test("a message without an entry id is never the first kept one", () => {
   const messages: AgentMessage[] = [
     user("1", "e0"),
     assistant("a", [], "e1"),

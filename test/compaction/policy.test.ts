@@ -19,7 +19,7 @@ const settings = fc.option(
 );
 const window = fc.integer({ min: 1, max: 2_000_000 });
 
-test("what is reserved is never negative and never more than a quarter of the window", () => {
+test("the reserve is never negative and never more than a quarter of the window", () => {
   fc.assert(
     fc.property(window, settings, flags, (size, wanted, engine) => {
       const reserved = reservedTokens(size, wanted, engine);
@@ -28,7 +28,7 @@ test("what is reserved is never negative and never more than a quarter of the wi
   );
 });
 
-test("an engine that owns or intercepts compaction never has more reserved than one that does neither", () => {
+test("the reserve of an engine that owns or intercepts compaction never exceeds that of one that does neither", () => {
   fc.assert(
     fc.property(window, settings, flags, (size, wanted, engine) => {
       assert.ok(reservedTokens(size, wanted, engine) <= reservedTokens(size, wanted, {}));
@@ -36,7 +36,7 @@ test("an engine that owns or intercepts compaction never has more reserved than 
   );
 });
 
-test("an explicit reserve holds under every engine, as far as the window allows", () => {
+test("an explicit reserve applies to every engine, as far as the window allows", () => {
   fc.assert(
     fc.property(window, settings, flags, (size, wanted, engine) => {
       const explicit = wanted?.reserveTokens;
@@ -63,9 +63,9 @@ const RESERVES: [string, Parameters<typeof reservedTokens>, number][] = [
   ["the cap comes after what is explicit", [32_000, { reserveTokens: 20_000 }, OWNS], 8_000],
   ["a tiny window", [1_000, undefined, INTERCEPTS], 250],
 ];
-for (const [name, given, expected] of RESERVES) {
+for (const [name, input, expected] of RESERVES) {
   test(`reserved tokens: ${name}`, () => {
-    assert.equal(reservedTokens(...given), expected);
+    assert.equal(reservedTokens(...input), expected);
   });
 }
 
@@ -93,11 +93,11 @@ for (const [ownsCompaction, interceptsCompaction, mode, truncates, expected] of 
   const provider = truncates ? ", at a provider that truncates silently" : "";
   test(`the in-attempt lane is ${expected ? "on" : "off"}: ${engine}, ${mode}${provider}`, () => {
     assert.equal(inAttemptEnabled({ ownsCompaction, interceptsCompaction }, mode, truncates), expected);
-    // An absent flag is one that is false.
-    const given = {
+    // An absent flag counts as false.
+    const flags = {
       ...(ownsCompaction ? OWNS : {}),
       ...(interceptsCompaction ? INTERCEPTS : {}),
     };
-    assert.equal(inAttemptEnabled(given, mode, truncates), expected);
+    assert.equal(inAttemptEnabled(flags, mode, truncates), expected);
   });
 }

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { summarizeWithModel } from "../../src/compaction/model-summary.ts";
+import { summarizeWithModel } from "../../src/compaction/summary/model-summary.ts";
 import { compactByRuntime } from "../../src/compaction/runtime-compaction.ts";
-import type { CompactResult } from "../../src/contract/engine-compaction.ts";
+import type { CompactResult } from "../../src/contract/engine/engine-compaction.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import type { LlmComplete } from "../../src/contract/model.ts";
-import { renderSummary } from "../../src/contract/summary.ts";
+import { renderSummary } from "../../src/contract/engine/summary.ts";
 import { estimateTokens } from "../../src/tokens/estimate.ts";
-import { messagesTokens } from "../../src/tokens/messages.ts";
+import { messagesTokens } from "../../src/tokens/message-tokens.ts";
 import { answering, BASE, HISTORY, SUMMARY } from "./answering.ts";
 import { assistant, user } from "./histories.ts";
 
@@ -16,7 +16,7 @@ function modelError(answer: CompactResult): string {
   return details?.modelError ?? "";
 }
 
-test("a model's summary is taken, with files and identifiers that code collected", async () => {
+test("a model's summary is used, with files and identifiers that code collected", async () => {
   const llm = answering(() => ({}));
   const answer = await compactByRuntime({ ...BASE, llm, customInstructions: "keep the numbers" });
   assert.equal(answer.compacted, true);
@@ -62,7 +62,7 @@ test("a history larger than the window is summarized chunk by chunk on the summa
   assert.ok(estimateTokens(text) <= 600);
 });
 
-test("files of the summary before are carried on by code, whatever the model makes of them", async () => {
+test("code carries over the files of the previous summary, whatever the model does with them", async () => {
   const llm = answering(() => ({}));
   const previousSummary =
     "## Goal\nG\n\n## Files touched\n- src/old.ts (written)\n\n## Exact identifiers\nold_token_17";
@@ -103,12 +103,12 @@ test("an abort that a model answers with an error of its own is still turn_abort
   });
 });
 
-test("a window too small for the summarizing model is a reason for an extract", async () => {
+test("a window too small for the summarizing model falls back to an extract", async () => {
   const answer = await compactByRuntime({ ...BASE, llm: answering(() => ({})), windowTokens: 500 });
   assert.match(modelError(answer), /window of the summarizing model is too small/);
 });
 
-test("nothing to compact is no failure, and what would not get smaller is not compacted", async () => {
+test("nothing to compact is not a failure, and a context that would not get smaller is not compacted", async () => {
   const nothing = await compactByRuntime({ ...BASE, messages: HISTORY.slice(0, 4), liveStart: 4 });
   assert.deepEqual([nothing.ok, nothing.compacted], [true, false]);
   assert.match(nothing.reason ?? "", /nothing to compact/);
@@ -118,12 +118,12 @@ test("nothing to compact is no failure, and what would not get smaller is not co
   assert.match(useless.reason ?? "", /nothing worth compacting/);
 });
 
-test("what stays verbatim is at most half of the budget", async () => {
+test("the verbatim tail is at most half of the budget", async () => {
   const answer = await compactByRuntime({ ...BASE, keepRecentTokens: 1_000_000, tokenBudget: 2_000 });
   assert.ok((answer.result?.tokensAfter ?? Infinity) <= 1_000 + 2_000 * 0.2 + 20);
 });
 
-test("a fragment's words never enter a summary", async () => {
+test("a fragment's text is never in a summary", async () => {
   const secret = { role: "user" as const, content: "the fragment's words", entryId: "f1" };
   const llm = answering(() => ({}));
   const messages = [secret, ...HISTORY];
@@ -132,7 +132,7 @@ test("a fragment's words never enter a summary", async () => {
   for (const request of llm.requests) assert.ok(!request.messages[0]?.content.includes("fragment's words"));
 });
 
-test("a summary that the calibrated counts find too large is not made", async () => {
+test("a summary that is too large by calibrated counts is not used", async () => {
   const tokens = (message: AgentMessage): number =>
     messagesTokens([message]) * (message.role === "user" ? 40 : 1);
   const messages = HISTORY.filter((message) => message.role !== "user");
@@ -142,7 +142,7 @@ test("a summary that the calibrated counts find too large is not made", async ()
   assert.match(answer.reason ?? "", /only \d+ of \d+ tokens would be gained/);
 });
 
-test("calibrated counts decide the cut and bound the summary", async () => {
+test("calibrated counts decide the cut and limit the summary", async () => {
   const tokens = (message: AgentMessage): number => 2 * messagesTokens([message]);
   const answer = await compactByRuntime({ ...BASE, tokens });
   const plain = await compactByRuntime(BASE);

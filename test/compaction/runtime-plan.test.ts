@@ -5,8 +5,8 @@ import { prepareCompaction } from "../../src/compaction/preparation.ts";
 import { compactByRuntime } from "../../src/compaction/runtime-compaction.ts";
 import { leastGain, planRuntimeCompaction, type RuntimePlan } from "../../src/compaction/runtime-plan.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import { renderSummary } from "../../src/contract/summary.ts";
-import { messagesTokens } from "../../src/tokens/messages.ts";
+import { renderSummary } from "../../src/contract/engine/summary.ts";
+import { messagesTokens } from "../../src/tokens/message-tokens.ts";
 import { assistant, call, histories, numbered, result, rounds, user } from "./histories.ts";
 
 const tokens = (): number => 100;
@@ -28,7 +28,7 @@ async function planned(
   return plan;
 }
 
-test("between turns the event has all messages in one list and no split", async () => {
+test("with a cut between turns the event has all messages in one list and no split", async () => {
   const messages = numbered([
     user("1"),
     assistant("a"),
@@ -49,7 +49,7 @@ test("between turns the event has all messages in one list and no split", async 
   });
 });
 
-test("of a split turn the event tells its summarized part apart, without the input that stays", async () => {
+test("the event lists the summarized part of a split turn separately, without the input that stays", async () => {
   const edits = [
     assistant("", [call("w", "write", { path: "a.ts", content: "x" }), call("r", "read", { path: "b.ts" })]),
     result("w", "ok"),
@@ -96,14 +96,14 @@ test("the lists of the event are exactly what the plan summarizes, whatever the 
   );
 });
 
-test("what a compaction has to gain is a share of the context, and possible in a small one", async () => {
+test("the minimum gain of a compaction is a share of the context, and reachable in a small one", async () => {
   assert.equal(leastGain(200_000), 10_000);
   assert.equal(leastGain(24_000), 1_200);
   assert.equal(leastGain(4_000), 500);
   assert.equal(leastGain(400), 100);
 });
 
-test("a compaction that could gain next to nothing is not planned, so no model is asked", async () => {
+test("a compaction that could gain next to nothing is not planned, so no model is called", async () => {
   const big = "word ".repeat(8_000);
   const messages = numbered([user("hello"), assistant("hi"), user(big), assistant("done"), user("next")]);
   const answer = await compactByRuntime({
@@ -118,13 +118,13 @@ test("a compaction that could gain next to nothing is not planned, so no model i
   assert.match(answer.reason ?? "", /nothing worth compacting: of \d+ tokens at most \d+ would be gained/);
 });
 
-/** The context after a compaction, as the store gives it. */
+/** The context after a compaction, as the store returns it. */
 function after(messages: readonly AgentMessage[], plan: RuntimePlan, summary: string): AgentMessage[] {
   const input = messages.filter(({ entryId }) => entryId !== undefined && entryId === plan.splitTurnInputId);
   return [...input, user(renderSummary(summary), "s"), ...messages.slice(plan.firstKeptIndex)];
 }
 
-test("compactions of one context end: each gains its least, until there is nothing worth it", async () => {
+test("repeated compactions of one context end: each reaches the minimum gain, until none can", async () => {
   const params = { keepRecentTokens: 60, tokenBudget: 400, windowTokens: 8_000 };
   await fc.assert(
     fc.asyncProperty(histories, async ({ messages, liveStart }) => {
@@ -148,7 +148,7 @@ test("compactions of one context end: each gains its least, until there is nothi
   );
 });
 
-test("in a window of 32k a session with tools compacts with many turns between", async () => {
+test("a session with tools in a window of 32k has many turns between compactions", async () => {
   const params = { keepRecentTokens: 20_000, tokenBudget: 24_000, windowTokens: 32_000 };
   const output = "src/module.ts: a line of some tool's output that says little\n".repeat(30);
   let context: AgentMessage[] = [];
@@ -173,7 +173,7 @@ test("in a window of 32k a session with tools compacts with many turns between",
   }
 });
 
-test("one turn of 600 rounds, three times a window of 32k, is split again and again behind its input", async () => {
+test("one turn of 600 rounds, three times a window of 32k, is split repeatedly after its input", async () => {
   const params = { keepRecentTokens: 20_000, tokenBudget: 24_000, windowTokens: 32_000 };
   const output = "checked: a line of some tool's output that says little\n".repeat(12);
   const input = user("Go through all six hundred parts and never skip one.", "input");

@@ -9,14 +9,14 @@ function textOf(message: ToolResultMessage): string {
   return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-test("a short result is the same object", () => {
+test("a short result is returned as the same object", () => {
   const message = result("1", "short");
   const trimmed = trimToolResult(message, 1_000);
   assert.equal(trimmed.message, message);
   assert.equal(trimmed.trimmed, undefined);
 });
 
-test("a long result keeps head and tail whole lines, and says what is missing and where it is", () => {
+test("a long result keeps whole lines of head and tail, and a marker names the gap and the entry", () => {
   const lines = Array.from({ length: 2_000 }, (_, index) => `line ${index}`);
   const { message, trimmed } = trimToolResult(result("1", lines.join("\n"), { entryId: "e7" }), 2_000);
   const text = textOf(message);
@@ -33,7 +33,7 @@ test("a long result keeps head and tail whole lines, and says what is missing an
   });
 });
 
-test("the text of all parts counts together, and images stay", () => {
+test("the text of all parts is counted together, and images stay", () => {
   const image = { type: "image" as const, data: "AAAA", mimeType: "image/png" };
   const part = { type: "text" as const, text: "x".repeat(600) };
   const message = { ...result("1", ""), content: [image, part, image, part] };

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { configFromValue } from "../../src/config/load.ts";
+import { configFromValue } from "../../src/config/load-config.ts";
 import { parseJson5 } from "../../src/config/json5.ts";
-import { losslessSettings, sharesOf } from "../../src/engines/lossless/settings.ts";
-import { configJsonSchema } from "../../src/config/schema.ts";
+import { losslessSettings, sharesOf } from "../../src/engines/lossless/lossless-settings.ts";
+import { configJsonSchema } from "../../src/config/config-schema.ts";
+import { ROOT } from "../../scripts/command.ts";
+import { checkConfigurationPage, configurationPage } from "../../scripts/configuration-page.ts";
 
 const text = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
 const examples = [...text.matchAll(/^```json5\n(.*?)^```$/gms)].map(([, example]) => example ?? "");
@@ -59,5 +61,28 @@ describe("docs/configuration.md", () => {
     for (const key of keysOf(configJsonSchema())) {
       assert.match(text, new RegExp(`\\b${key}\\b`), key);
     }
+  });
+
+  it("has tables that are made from the schema: no key is missing, none is invented (finding E1)", async () => {
+    assert.deepEqual(await checkConfigurationPage(ROOT), []);
+    const schema = configJsonSchema();
+    const without = text.replace(/^\| `maxSteps`.*\n/m, "");
+    assert.notEqual(without, text);
+    assert.match(configurationPage(without, schema), /^\| `maxSteps`/m);
+    const { agents } = schema["properties"] as Record<
+      string,
+      { properties: Record<string, { properties: object }> }
+    >;
+    Object.assign(agents?.properties["defaults"]?.properties ?? {}, { brandNew: { type: "string" } });
+    assert.throws(() => configurationPage(text, schema), /agents\.defaults\.brandNew has no note/);
+  });
+
+  it("describes each key for editors, with its default (finding E1)", () => {
+    const { agents } = configJsonSchema()["properties"] as Record<
+      string,
+      { properties: Record<string, { properties: Record<string, { description?: string }> }> }
+    >;
+    const { maxSteps } = agents?.properties["defaults"]?.properties ?? {};
+    assert.equal(maxSteps?.description, "maximum model calls of one turn (default: 200)");
   });
 });

@@ -4,7 +4,9 @@ import fc from "fast-check";
 import { parseJson5 } from "../../src/config/json5.ts";
 import { formatKeyPath, parseKeyPath } from "../../src/config/key-path.ts";
 import { renameInText, Revision, unsetInText } from "../../src/config/revision.ts";
-import { setInText } from "../../src/config/splice.ts";
+import { setInText } from "../../src/config/text-splice.ts";
+import { runs } from "../runner/short-form.ts";
+import { unicodeText } from "../runner/unicode-text.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -17,7 +19,7 @@ const leaf = fc.oneof(
   fc.boolean(),
   fc.integer(),
   fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (Object.is(value, -0) ? 0 : value)),
-  fc.string({ unit: "binary", maxLength: 8 }),
+  unicodeText({ maxLength: 8 }),
 );
 const { value: anyValue } = fc.letrec<{ value: Json }>((tie) => ({
   value: fc.oneof(
@@ -28,6 +30,11 @@ const { value: anyValue } = fc.letrec<{ value: Json }>((tie) => ({
   ),
 }));
 const rootValue = fc.dictionary(key, anyValue, { maxKeys: 4, noNullPrototype: true });
+
+/** The parser refuses raw line separators in a string, which JSON5 allows; files that hold them are refused with the place. */
+function quoted(value: unknown): string {
+  return JSON.stringify(value).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
+}
 
 /** Writes a value as JSON5 in a random hand: spaces, lines, comments, quotes, trailing commas. */
 class Writer {
@@ -63,11 +70,11 @@ class Writer {
     if (/^[a-z]+$/.test(text) && !/^(null|true|false)$/.test(text) && this.#choose(2) === 0) return text;
     return this.#choose(3) === 0 && !/["'\\\u0000-\u001f\u2028\u2029]/.test(text)
       ? `'${text}'`
-      : JSON.stringify(text);
+      : quoted(text);
   }
 
   write(value: Json): string {
-    if (value === null || typeof value !== "object") return JSON.stringify(value);
+    if (value === null || typeof value !== "object") return quoted(value);
     const entries = Array.isArray(value)
       ? value.map((each) => this.space() + this.write(each) + this.space())
       : Object.entries(value).map(
@@ -99,7 +106,7 @@ const document = fc.record({
 });
 
 describe("any change of any JSON5 text", () => {
-  it("sets just the value that was meant, and comments elsewhere survive", () => {
+  it("sets only the value at the path, and keeps comments elsewhere", () => {
     fc.assert(
       fc.property(
         document,
@@ -128,11 +135,11 @@ describe("any change of any JSON5 text", () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
-  it("removes just the value that was meant, and comments elsewhere survive", () => {
+  it("removes only the value at the path, and keeps comments elsewhere", () => {
     fc.assert(
       fc.property(document, fc.nat(), ({ value, choices }, pick) => {
         const writer = new Writer(choices);
@@ -154,7 +161,7 @@ describe("any change of any JSON5 text", () => {
         const gone = writer.comments.filter((comment) => !after.includes(comment));
         assert.ok(gone.length <= inside, gone.join(" "));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -185,7 +192,7 @@ describe("any change of any JSON5 text", () => {
           assert.equal(revision.text, text);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });

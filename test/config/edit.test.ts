@@ -10,7 +10,7 @@ import {
   unsetConfigValue,
 } from "../../src/config/edit.ts";
 import { parseKeyPath } from "../../src/config/key-path.ts";
-import { loadConfig } from "../../src/config/load.ts";
+import { loadConfig } from "../../src/config/load-config.ts";
 import { TextPositions } from "../../src/config/position.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-edit-"));
@@ -41,7 +41,7 @@ const COMMENTED = `// mine
 `;
 
 describe("changing the configuration file", () => {
-  it("makes the file and its folder, for the user alone, with the engine that was in use without it", () => {
+  it("creates the file and its folder, private to the user, with the engine in use before", () => {
     const file = fileWith();
     setConfigValue(file, parseKeyPath('agents.defaults.models["openai/gpt-5.5"].agentRuntime.id'), "codex");
     assert.equal(statSync(file).mode & 0o777, 0o600);
@@ -129,7 +129,7 @@ describe("changing the configuration file", () => {
     );
   });
 
-  it("changes, renames nothing but what is meant among reserved words and signs beyond the first plane", () => {
+  it("changes and renames only the target among reserved words and astral characters", () => {
     const text = "{ '🦀': 1, new: { if: 2 }, logging: { default: 3, level: 'info' }, class: 4 }";
     const file = fileWith(text);
     setConfigValue(file, ["logging", "level"], "warn");
@@ -151,16 +151,16 @@ describe("changing the configuration file", () => {
     assert.match(readFileSync(target, "utf8"), /"debug"/);
   });
 
-  it("refuses what makes the configuration worse and leaves the file", () => {
+  it("refuses a change that adds a problem and leaves the file unchanged", () => {
     const file = fileWith(COMMENTED);
     assert.throws(() => setConfigValue(file, ["agents", "defaults", "maxSteps"], "many"), {
       code: "config_invalid",
-      message: /agents\.defaults\.maxSteps must be a number, but is a string; .* was left as it is/,
+      message: /agents\.defaults\.maxSteps must be a number, but is a string; .* is unchanged/,
     });
     assert.equal(readFileSync(file, "utf8"), COMMENTED);
   });
 
-  it("lets problems that were there before be mended one by one", () => {
+  it("lets earlier problems be fixed one by one", () => {
     const file = fileWith('{"agents":{"defaults":{"maxSteps":"many","model":7}}}');
     setConfigValue(file, ["agents", "defaults", "maxSteps"], 3);
     unsetConfigValue(file, ["agents", "defaults", "model"]);
@@ -169,14 +169,14 @@ describe("changing the configuration file", () => {
     });
   });
 
-  it("warns about a key that is not known and keeps it", () => {
+  it("warns about an unknown key and keeps it", () => {
     const file = fileWith("{}");
     assert.deepEqual(setConfigValue(file, ["agents", "deflauts"], 1).warnings, [
-      "agents.deflauts is not a known key; it is not used.",
+      "agents.deflauts is not a known key; it is not used. Did you mean defaults?",
     ]);
   });
 
-  it("says why a place cannot be reached", () => {
+  it("reports why a path cannot be reached", () => {
     const file = fileWith('{"agents":{"defaults":{"model":"a/b"},"list":[{"id":"x"}]}, "a": 1, "a": 2}');
     const set =
       (path: string, value: unknown = 1) =>
@@ -189,7 +189,7 @@ describe("changing the configuration file", () => {
     assert.throws(set("agents.list[5].id"), { code: "usage_invalid", message: /is a list of 1/ });
     assert.throws(set("agents.list.name"), { code: "usage_invalid", message: /is a list of 1/ });
     assert.throws(set("agents.other[3]"), { code: "usage_invalid", message: /start it with \[0\]/ });
-    assert.throws(set("a"), { code: "config_invalid", message: /stands twice/ });
+    assert.throws(set("a"), { code: "config_invalid", message: /occurs twice/ });
     for (const path of ["agents.defaults.nope", "agents.nope.nope", "agents.list[1]"]) {
       assert.throws(() => unsetConfigValue(file, parseKeyPath(path)), { code: "config_key_unknown" });
     }
@@ -213,7 +213,7 @@ describe("remembered permissions", () => {
     }
   });
 
-  it("make the file where there is none", () => {
+  it("create a missing file", () => {
     const file = fileWith();
     assert.equal(rememberPermission(file, { tool: "read" }), true);
     assert.deepEqual(loadConfig({ home: join(file, "..") }).config, {
@@ -265,4 +265,11 @@ describe("key paths", () => {
       );
     }
   });
+});
+
+it("a value with line separators leaves a file with comments readable", () => {
+  const file = fileWith(COMMENTED);
+  setConfigValue(file, ["logging", "level"], "in\u2028fo\u2029");
+  setConfigValue(file, ["agents", "defaults", "workspace"], "here");
+  assert.match(readFileSync(file, "utf8"), /"in\\u2028fo\\u2029"/);
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { defaultConfig } from "../../src/config/defaults.ts";
-import { configFromValue, getConfigValue, loadConfig } from "../../src/config/load.ts";
+import { configFromValue, getConfigValue, loadConfig } from "../../src/config/load-config.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-config-"));
@@ -30,7 +30,7 @@ function refused(work: () => unknown): PagurusError {
 }
 
 describe("loading the configuration", () => {
-  it("gives the defaults where there is no file", () => {
+  it("returns the defaults where there is no file", () => {
     const home = homeWith();
     const loaded = loadConfig({ home });
     assert.deepEqual(loaded, {
@@ -57,12 +57,12 @@ describe("loading the configuration", () => {
     assert.deepEqual(loadConfig({ home: homeWith(" \n") }).config, {});
   });
 
-  it("names the engine of the slot and where it comes from", () => {
+  it("a file without the slot has the same default engine as no file (finding A2)", () => {
     const named = loadConfig({ home: homeWith('{"plugins":{"slots":{"contextEngine":"lossless"}}}') });
     assert.equal(named.contextEngine, "lossless");
     assert.equal(named.slotSource, "config");
     const silent = loadConfig({ home: homeWith('{"plugins":{"slots":{}}}') });
-    assert.equal(silent.contextEngine, "legacy");
+    assert.equal(silent.contextEngine, "lossless");
     assert.equal(silent.slotSource, "unset");
   });
 
@@ -79,7 +79,7 @@ describe("loading the configuration", () => {
     assert.match(error.message, /nested too deeply/);
   });
 
-  it("refuses a file that holds no object, and one that cannot be read", () => {
+  it("refuses a file without an object, and one that cannot be read", () => {
     assert.match(
       refused(() => loadConfig({ home: homeWith("[1]") })).message,
       /must be an object, but is a list/,
@@ -115,7 +115,7 @@ describe("loading the configuration", () => {
   });
 });
 
-describe("what a configuration of OpenClaw holds", () => {
+describe("a configuration of OpenClaw", () => {
   const pasted = JSON.stringify({
     agents: {
       defaults: {
@@ -144,7 +144,7 @@ describe("what a configuration of OpenClaw holds", () => {
     channels: { whatsapp: {} },
   });
 
-  it("loads with warnings, unknown keys stay, and values without a meaning here are set aside", () => {
+  it("loads with warnings, unknown keys stay, values without a meaning are set aside with the allowed ones (finding D10)", () => {
     const { config, warnings } = loadConfig({ home: homeWith(pasted) });
     assert.equal(warnings.length, 16);
     assert.deepEqual(Object.keys(config), ["agents", "models", "plugins", "logging", "channels"]);
@@ -156,7 +156,7 @@ describe("what a configuration of OpenClaw holds", () => {
     assert.ok(warnings.includes("agents.defaults.model.fallbacks is not a known key; it is not used."));
     assert.ok(
       warnings.includes(
-        "models.providers.local.api has a value that Pagurus does not know; the provider is not used.",
+        "models.providers.local.api has a value that Pagurus does not know (allowed: openai-responses, openai-completions, anthropic-messages, google-generative-ai); the provider is not used.",
       ),
     );
   });
@@ -176,7 +176,7 @@ describe("the marker of validated files", () => {
     assert.equal(first.warnings.length, 2);
   });
 
-  it("is not believed for another text, and a broken one is replaced", () => {
+  it("is ignored for another text, and a broken one is replaced", () => {
     const home = homeWith('{"logging":{"level":"info"}}');
     loadConfig({ home });
     writeFileSync(join(home, "pagurus.json"), '{"logging":{"level":7}}');
@@ -190,15 +190,15 @@ describe("the marker of validated files", () => {
     );
   });
 
-  it("is done without where it cannot be written", () => {
+  it("is optional where it cannot be written", () => {
     const home = homeWith("{}");
     mkdirSync(join(marker(home), "in-the-way"), { recursive: true });
     assert.deepEqual(loadConfig({ home }).config, {});
   });
 });
 
-describe("a configuration given by a caller", () => {
-  it("is checked like a file and left as it was", () => {
+describe("a configuration of a caller", () => {
+  it("is checked like a file and not changed", () => {
     const given = { agents: { defaults: { model: "a/b" } }, models: { providers: { p: { api: "other" } } } };
     const loaded = configFromValue(given, "/nowhere");
     assert.equal(loaded.found, false);
@@ -207,7 +207,7 @@ describe("a configuration given by a caller", () => {
     assert.match(refused(() => configFromValue(7, "/nowhere")).message, /must be an object, but is a number/);
   });
 
-  it("tells a key that it does not hold", () => {
+  it("reports a missing key", () => {
     assert.throws(() => getConfigValue({}, ["agents", "list", 0]), {
       code: "config_key_unknown",
       message: /holds no agents\.list\[0\]/,

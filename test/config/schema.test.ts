@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import type { infer as Parsed } from "zod";
-import { checkConfig } from "../../src/config/check.ts";
-import { configJsonSchema, SCHEMA_FINGERPRINT, type configSchema } from "../../src/config/schema.ts";
-import type { PagurusConfig } from "../../src/config/types.ts";
+import { checkConfig } from "../../src/config/config-problems.ts";
+import { configJsonSchema, SCHEMA_FINGERPRINT, type configSchema } from "../../src/config/config-schema.ts";
+import type { PagurusConfig } from "../../src/config/config-types.ts";
 
 /** Optional properties of the types as the schema library infers them: with `undefined` as a value. */
 type Inferred<T> = T extends readonly (infer E)[]
@@ -16,7 +16,7 @@ type Inferred<T> = T extends readonly (infer E)[]
           : Inferred<T[K]>;
       }
     : T;
-/** Every key required, so that one which only one of the two has is seen. */
+/** Makes every key required, so that a key of only one of the two types is detected. */
 type Complete<T> = T extends readonly (infer E)[]
   ? Complete<E>[]
   : T extends object
@@ -24,7 +24,7 @@ type Complete<T> = T extends readonly (infer E)[]
     : T;
 type Schema = Parsed<ReturnType<typeof configSchema>>;
 
-/** Compiles only where both types take each other's values. */
+/** Compiles only where both types accept each other's values. */
 function same<A extends B, B extends C, C = A>(): [A?, B?, C?] {
   return [];
 }
@@ -40,11 +40,15 @@ describe("the schema of the configuration", () => {
   });
 
   it("has the fingerprint that marks validated files (on failure: put the actual value into schema.ts)", () => {
-    const hash = createHash("sha256").update(JSON.stringify(configJsonSchema())).digest("hex");
+    // The wording of descriptions invalidates no file.
+    const shape = JSON.stringify(configJsonSchema(), (key, value: unknown) =>
+      key === "description" && typeof value === "string" ? undefined : value,
+    );
+    const hash = createHash("sha256").update(shape).digest("hex");
     assert.equal(hash.slice(0, 16), SCHEMA_FINGERPRINT);
   });
 
-  it("is JSON Schema that lets unknown keys stand", () => {
+  it("is JSON Schema that allows unknown keys", () => {
     const schema = configJsonSchema();
     assert.equal(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert.equal(schema["additionalProperties"], undefined);
@@ -58,7 +62,7 @@ describe("the schema of the configuration", () => {
     assert.equal(at(agent, "properties", "maxSteps", "minimum"), 1);
   });
 
-  it("refuses seconds that no timer can hold, and names the most", () => {
+  it("refuses seconds beyond a timer's range, and names the maximum", () => {
     const long = { timeoutSeconds: 2_000_001 };
     const { problems } = checkConfig({
       agents: {
@@ -75,7 +79,7 @@ describe("the schema of the configuration", () => {
     assert.deepEqual(checkConfig({ agents: { defaults: { timeoutSeconds: 2_000_000 } } }).problems, []);
   });
 
-  it("refuses wrong settings of the engine lossless, and leaves those of plugins to them", () => {
+  it("refuses wrong settings of the engine lossless, and leaves plugins' settings to the plugins", () => {
     const config = {
       trigger: -5,
       ignoreSessions: "cron:*",
@@ -91,11 +95,11 @@ describe("the schema of the configuration", () => {
       "plugins.entries.lossless.config.trigger must be at least 1, but is -5.",
     ]);
     assert.deepEqual(warnings, [
-      "plugins.entries.lossless.config.triger is not a known key; it is not used.",
+      "plugins.entries.lossless.config.triger is not a known key; it is not used. Did you mean trigger?",
     ]);
   });
 
-  it("takes every key with a right value without a word", () => {
+  it("accepts every key with a valid value without a warning", () => {
     const runtime = { id: "codex", fallback: "none" };
     const agent = {
       workspace: "~/w",

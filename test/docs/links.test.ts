@@ -3,16 +3,18 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { ROOT } from "../../scripts/command.ts";
+import { filesUnder } from "../../scripts/source-files.ts";
+import { documentPath } from "../../src/platform/document.ts";
 import { PAGES } from "./pages.ts";
 
-/** Headings and links in code blocks are none. */
+/** The page without code blocks, which have no headings or links. */
 function prose(text: string): string {
   return text
     .replaceAll(/^(`{3,})[^]*?^\1$/gm, "")
     .replaceAll(/`[^`\n]*`/g, (code) => code.replaceAll("](", "]"));
 }
 
-/** The anchors that a page's headings get. */
+/** Anchors of a page's headings. */
 function anchors(file: string): Set<string> {
   const headings = [...prose(readFileSync(file, "utf8")).matchAll(/^#+ (.+)$/gm)];
   return new Set(
@@ -43,4 +45,17 @@ describe("the documentation", () => {
       assert.deepEqual(brokenLinks(page), []);
     });
   }
+
+  it("is named in messages by the path of a page that the package carries (finding E2)", () => {
+    const sources = filesUnder(ROOT, "src", ".ts").map((file) => readFileSync(join(ROOT, file), "utf8"));
+    const named = sources.flatMap((text) =>
+      [...text.matchAll(/documentPath\("([^"]+)"\)/g)].map(([, page = ""]) => page),
+    );
+    assert.ok(named.length >= 6, "messages name pages");
+    for (const page of named) assert.ok(existsSync(documentPath(page)), page);
+    const { files } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { files: string[] };
+    assert.ok(files.includes("docs/**/*.md"));
+    // A relative path in a message leads nowhere from a user's folder.
+    for (const text of sources) assert.doesNotMatch(text, /^(?! *(\/\/|\*|\/\*\*)).*docs\/[\w/-]+\.md/m);
+  });
 });

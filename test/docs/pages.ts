@@ -1,4 +1,4 @@
-/** The pages that people read, and the code blocks in them. */
+/** The documentation pages, and the code blocks in them. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../../scripts/command.ts";

@@ -6,12 +6,12 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { removeDeadLock } from "../../src/doctor/dead-locks.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
 import { checkStore } from "../../src/doctor/store-check.ts";
-import { openSessionStore } from "../../src/session/store.ts";
+import { openSessionStore } from "../../src/session/session-store.ts";
 
-/** No process has it. */
+/** A pid without a process. */
 const DEAD = { pid: 2 ** 22 + 1, host: hostname(), epoch: 7 };
 
-describe("the doctor on locks that are left behind", () => {
+describe("the doctor on stale locks", () => {
   let home: string;
   let sessions: string;
   beforeEach(() => {
@@ -31,7 +31,7 @@ describe("the doctor on locks that are left behind", () => {
     return checkStore(home, fix).filter(({ detail }) => detail.includes(".lock"));
   }
 
-  it("names them, and with a fix takes away those whose owner is certain to have ended", () => {
+  it("reports them, and with a fix removes those whose owner has certainly ended", () => {
     const dead = put("dead.lock", DEAD);
     const reused = put("reused.lock", { ...DEAD, pid: process.pid, startTicks: "0" });
     const kept = [
@@ -61,7 +61,7 @@ describe("the doctor on locks that are left behind", () => {
     assert.deepEqual(onLocks(true), []);
   });
 
-  it("leaves a lock that a live process has taken over meanwhile", () => {
+  it("keeps a lock that a live process has taken over meanwhile", () => {
     const file = put("taken.lock", DEAD);
     const mine = JSON.stringify({ ...DEAD, pid: process.pid });
     writeFileSync(file, mine);
@@ -71,28 +71,28 @@ describe("the doctor on locks that are left behind", () => {
     assert.equal(removeDeadLock(file), false);
   });
 
-  it("lets the index know first of what the owner had begun and not told it", () => {
+  it("first adds a session to the index that the owner had started without it", () => {
     const agentDir = join(home, "agents", "main");
     const store = openSessionStore({ agentDir, agentId: "main" });
     const first = store.renew("work", { cwd: "/" });
     const second = store.renew("work", { cwd: "/" });
     store.close();
     const known = readFileSync(second.file, "utf8");
-    // The index knows the first generation alone: its writer ended between the file and the index.
+    // The index has the first generation only: its writer ended between the file and the index.
     rmSync(second.file);
     openSessionStore({ agentDir, agentId: "main" }).list();
     writeFileSync(second.file, known);
     const lock = put(`${first.sessionId}.lock`, DEAD);
     onLocks(true);
     assert.equal(existsSync(lock), false);
-    const anew = openSessionStore({ agentDir, agentId: "main" });
-    assert.equal(anew.find("work")?.sessionId, second.sessionId);
-    anew.close();
+    const reopened = openSessionStore({ agentDir, agentId: "main" });
+    assert.equal(reopened.find("work")?.sessionId, second.sessionId);
+    reopened.close();
   });
 
-  it("keeps them where the index cannot be read, and says so", () => {
+  it("keeps them where the index cannot be read, and reports it", () => {
     const file = put("dead.lock", DEAD);
-    // Somebody is at work, so the index is not set aside.
+    // A live process is at work, so the index is not set aside.
     put("live.lock", { ...DEAD, pid: process.pid });
     writeFileSync(join(home, "agents", "main", "sessions.db"), "no database ".repeat(500));
     const [finding] = onLocks(true);

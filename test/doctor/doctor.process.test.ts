@@ -1,15 +1,26 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { checkRoom } from "../../src/doctor/home-check.ts";
+import { checkDisk } from "../../src/doctor/home-check.ts";
 import { checkPrograms } from "../../src/doctor/programs-check.ts";
-import { runDoctor, type DoctorInput } from "../../src/doctor/doctor.ts";
+import { runDoctor, type DoctorInput } from "../../src/doctor/run-doctor.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
-import { openSessionStore } from "../../src/session/store.ts";
-import { openSqlite } from "../../src/platform/sqlite.ts";
+import { openLosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
+import { openSessionStore } from "../../src/session/session-store.ts";
+import { openSqlite } from "../../src/data/sqlite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-doctor-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -20,6 +31,10 @@ function newHome(): string {
   const home = join(root, `home-${homes}`);
   mkdirSync(join(home, "agents", "main", "sessions"), { recursive: true, mode: 0o700 });
   return home;
+}
+
+function textsOf(findings: readonly Finding[]): string {
+  return findings.map(({ detail }) => detail).join("\n");
 }
 
 async function examine(home: string, changes: Partial<DoctorInput> = {}): Promise<Finding[]> {
@@ -45,7 +60,7 @@ const header = (id: string, version = 3): string =>
   `${JSON.stringify({ type: "session", version, id, timestamp: "2026-01-01T00:00:00.000Z", cwd: "/" })}\n`;
 
 describe("the doctor", () => {
-  it("finds nothing to mend in a good home", async () => {
+  it("finds nothing to fix in a good home", async () => {
     const home = newHome();
     const sessions = join(home, "agents", "main", "sessions");
     writeFileSync(join(sessions, `${ID}1.jsonl`), `${header(`${ID}1`)}{}\n`, { mode: 0o600 });
@@ -53,7 +68,7 @@ describe("the doctor", () => {
       writeFileSync(join(sessions, `${ID}1.${beside}.jsonl`), "{}\n", { mode: 0o600 });
     writeFileSync(join(home, "pagurus.json"), "{}", { mode: 0o600 });
     const db = openSqlite(join(home, "agents", "main", "sessions.db"));
-    db.exec("CREATE TABLE t (a)");
+    db.raw.exec("CREATE TABLE t (a)");
     db.close();
     const findings = await examine(home);
     assert.deepEqual(
@@ -70,13 +85,21 @@ describe("the doctor", () => {
     );
   });
 
-  it("goes through an empty machine", async () => {
+  it("completes on an empty machine", async () => {
     const findings = await examine(join(root, "nothing"), { findModels: () => Promise.resolve([]) });
     assert.deepEqual(
       findings.filter(({ level }) => level === "warn" || level === "error"),
       [],
     );
     assert.match(of(findings, "models")[0]?.detail ?? "", /built-in offline model/);
+  });
+
+  it("does not name the offline model as answering where a run would be refused", async () => {
+    const findings = await examine(join(root, "nothing"), {
+      findModels: () => Promise.resolve([]),
+      refused: true,
+    });
+    assert.equal(of(findings, "models")[0]?.detail, "No key, local server or agent was found.");
   });
 
   it("names every problem and warning of the configuration", async () => {
@@ -87,7 +110,7 @@ describe("the doctor", () => {
     assert.equal(of(await examine(home), "config", "error").length, 2);
     writeFileSync(join(home, "pagurus.json"), '{"agentz":{}}');
     const [warning] = of(await examine(home), "config", "warn");
-    assert.equal(warning?.detail, "agentz is not a known key; it is not used.");
+    assert.equal(warning?.detail, "agentz is not a known key; it is not used. Did you mean agents?");
     writeFileSync(join(home, "pagurus.json"), "{,}");
     assert.match(of(await examine(home), "config", "error")[0]?.detail ?? "", /not valid JSON5/);
   });
@@ -101,7 +124,7 @@ describe("the doctor", () => {
     symlinkSync("/etc/hosts", join(home, "link"));
     const [open] = of(await examine(home), "home");
     assert.equal(open?.level, "warn");
-    // The marker of the validated configuration is made by the check before and is private.
+    // The marker of the validated configuration was created by the previous check and is private.
     assert.match(open?.detail ?? "", /may reach 2 files or folders/);
     assert.equal(of(await examine(home, { fix: true }), "home")[0]?.level, "ok");
     assert.equal(statSync(file).mode & 0o777, 0o600);
@@ -109,7 +132,25 @@ describe("the doctor", () => {
     assert.match(of(await examine(home), "home")[0]?.detail ?? "", /private to you/);
   });
 
-  it("finds what is wrong in the store", async () => {
+  it("sets a damaged database of lossless aside when asked (finding F6)", async () => {
+    const home = newHome();
+    const store = openLosslessStore(join(home, "agents", "main"));
+    store.openSession("session0001");
+    await store.close();
+    assert.match(textsOf(await examine(home)), /the database of lossless is sound/);
+    const bytes = readFileSync(store.file);
+    writeFileSync(store.file, bytes.fill(0xa5, 4_096, 3 * 4_096));
+    const [damaged] = of(await examine(home), "store", "warn");
+    assert.match(damaged?.detail ?? "", /lossless\.db is damaged/);
+    assert.match(
+      textsOf(await examine(home, { fix: true })),
+      /lossless\.db is damaged .* it is \S+\.damaged-\d+ now/,
+    );
+    assert.equal(existsSync(store.file), false);
+    assert.deepEqual(of(await examine(home), "store", "warn"), []);
+  });
+
+  it("finds the problems of the store", async () => {
     const home = newHome();
     const sessions = join(home, "agents", "main", "sessions");
     const put = (name: string, text: string): void =>
@@ -140,14 +181,14 @@ describe("the doctor", () => {
     const findings = of(await examine(home), "store");
     const texts = findings.map(({ level, detail }) => `${level} ${detail.replace(sessions, "")}`);
     assert.ok(texts.includes("info Agent main: 2 of 9 transcripts have a good header."));
-    const said = (level: string, sentence: string): void =>
+    const reported = (level: string, sentence: string): void =>
       assert.ok(texts.includes(`${level} /${ID}${sentence}`), `${sentence}\n${texts.join("\n")}`);
-    said("warn", `1.jsonl has the header of the session ${ID}0; it is used as it is.`);
-    const goesOn = "jsonl has no readable header; its session goes on without it, under the key";
-    said("warn", `2.${goesOn} recovered:${ID}2.`);
-    said("warn", `3.${goesOn} main.`);
-    said("error", "4.jsonl was written by a newer Pagurus, so this one cannot open it.");
-    said("error", `5.jsonl is empty: what was said under the key recovered:${ID}5 is gone.`);
+    reported("warn", `1.jsonl has the header of the session ${ID}0; it is used as it is.`);
+    const continues = "jsonl has no readable header; its session continues without it, under the key";
+    reported("warn", `2.${continues} recovered:${ID}2.`);
+    reported("warn", `3.${continues} main.`);
+    reported("error", "4.jsonl was written by a newer Pagurus, so this one cannot open it.");
+    reported("error", `5.jsonl is empty: the conversation under the key recovered:${ID}5 is lost.`);
     assert.ok(texts.some((text) => text.startsWith("warn /copy-of-a-session.jsonl is not named after")));
     assert.ok(!texts.some((text) => text.includes("named.by-an-engine")));
     assert.ok(texts.includes("warn /notes.jsonl is not named after a session, so it is never opened."));
@@ -165,7 +206,7 @@ describe("the doctor", () => {
     assert.ok(texts.some((text) => /^warn .*\.db is damaged/.test(text)));
   });
 
-  it("names the key that the index remembers for a transcript without a header", async () => {
+  it("names the indexed key of a transcript without a header", async () => {
     const home = newHome();
     const agentDir = join(home, "agents", "main");
     const store = openSessionStore({ agentDir, agentId: "main" });
@@ -175,24 +216,24 @@ describe("the doctor", () => {
     const [warning] = of(await examine(home), "store", "warn");
     assert.match(
       warning?.detail ?? "",
-      /no readable header; its session goes on without it, under the key work\.$/,
+      /no readable header; its session continues without it, under the key work\.$/,
     );
-    const anew = openSessionStore({ agentDir, agentId: "main" });
+    const reopened = openSessionStore({ agentDir, agentId: "main" });
     assert.deepEqual(
-      anew.list().map((record) => record.sessionKey),
+      reopened.list().map((record) => record.sessionKey),
       ["work"],
     );
-    anew.close();
+    reopened.close();
   });
 
-  it("says when the home cannot be written or is nearly full", async () => {
-    const [refused] = checkRoom("/home/x/.pagurus", { folder: "/home/x", refusal: "no", freeBytes: 0 });
+  it("reports a home that is read-only or nearly full", async () => {
+    const [refused] = checkDisk("/home/x/.pagurus", { folder: "/home/x", refusal: "no", freeBytes: 0 });
     assert.equal(refused?.level, "error");
-    assert.match(refused?.detail ?? "", /^\/home\/x cannot be written .*pagurus is not there yet.*: no\.$/);
-    const [full] = checkRoom("/x", { folder: "/x", freeBytes: 9_900_000 });
+    assert.match(refused?.detail ?? "", /^\/home\/x cannot be written .*pagurus does not exist yet.*: no\.$/);
+    const [full] = checkDisk("/x", { folder: "/x", freeBytes: 9_900_000 });
     assert.equal(full?.level, "warn");
     assert.match(full?.detail ?? "", /^The disk of \/x has 9\.9 MB left/);
-    assert.deepEqual(checkRoom("/x", { folder: "/x", freeBytes: 10_000_000 }), []);
+    assert.deepEqual(checkDisk("/x", { folder: "/x", freeBytes: 10_000_000 }), []);
     const home = newHome();
     if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m,mode=700", "none", home]).status !== 0) return;
     try {
@@ -200,14 +241,14 @@ describe("the doctor", () => {
       spawnSync("mount", ["-o", "remount,ro", home]);
       assert.match(of(await examine(home), "home", "error")[0]?.detail ?? "", /read-only/);
       const below = of(await examine(join(home, "deeper", "home")), "home", "error");
-      assert.match(below[0]?.detail ?? "", /cannot be written .*deeper.* is not there yet/);
+      assert.match(below[0]?.detail ?? "", /cannot be written .*deeper.* does not exist yet/);
     } finally {
       spawnSync("umount", [home]);
     }
   });
 
-  it("says why every run would be refused", async () => {
-    const failures = [{ pluginId: "lossless", reason: "no database." }];
+  it("reports why every run would be refused", async () => {
+    const failures = [{ pluginId: "lossless", reason: "no database.", needed: "is a gate (user_prompt)" }];
     const registered = {
       engineIds: ["legacy"],
       contextEngine: "lossless",
@@ -240,7 +281,7 @@ describe("the programs", () => {
   const program = (name: string, script: string): void =>
     writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
 
-  it("are asked for their version, each within the deadline", async () => {
+  it("are queried for their version, each within a deadline that is not held against them (finding D10)", async () => {
     program("rg", "echo 'ripgrep 14.1.0'; echo more");
     program("git", "exit 3");
     program("codex", "/bin/sleep 600");
@@ -253,13 +294,13 @@ describe("the programs", () => {
     assert.ok(
       findings.some(
         ({ level, detail }) =>
-          level === "warn" && /git does not tell its version: it ended with code 3/.test(detail),
+          level === "warn" && /git does not print its version: it ended with code 3/.test(detail),
       ),
     );
     assert.ok(
       findings.some(
         ({ level, detail }) =>
-          level === "warn" && /codex does not tell.*took longer than 1500 ms/.test(detail),
+          level === "info" && /codex did not answer within 1\.5 s, so its version is not known/.test(detail),
       ),
     );
     assert.ok(

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, it } from "node:test";
-import { checkEngines } from "../../src/doctor/engine-check.ts";
+import { checkEngines } from "../../src/doctor/check-engine.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
-import type { ContextEngine, ContextEngineFactory } from "../../src/contract/engine.ts";
-import type { CompactParams, CompactResult } from "../../src/contract/engine-compaction.ts";
-import type { MessageEntry } from "../../src/contract/transcript.ts";
+import type { ContextEngine, ContextEngineFactory } from "../../src/contract/engine/engine.ts";
+import type { CompactParams, CompactResult } from "../../src/contract/engine/engine-compaction.ts";
+import type { MessageEntry } from "../../src/contract/session/transcript.ts";
 import { delegateCompactionToRuntime } from "../../src/plugin/engine-frame.ts";
 
 type Changes = Partial<Omit<ContextEngine, "info">> & { info?: Partial<ContextEngine["info"]> };
@@ -22,7 +22,7 @@ function engine(changes: Changes = {}): ContextEngine {
   };
 }
 
-/** What the doctor says of engines besides that the slot's one is registered. */
+/** Findings about engines, without the one that the slot's engine is registered. */
 async function examine(factory: ContextEngineFactory, slot = "tried"): Promise<Finding[]> {
   const findings = await checkEngines({
     engineIds: ["legacy", "tried"],
@@ -68,25 +68,34 @@ async function summarize({ runtimeContext, abortSignal }: CompactParams): Promis
 }
 
 describe("the doctor and plugins", () => {
-  it("names the hooks that a plugin watches and that do not exist", async () => {
+  it("names what a plugin registers that is not used here, gates as a warning (finding C1)", async () => {
     const findings = await checkEngines({
       engineIds: ["legacy"],
       contextEngine: "legacy",
       slotReason: "the test",
       failures: [],
-      unheardHooks: [{ pluginId: "claw", hooks: ["before_agent_run", "llm_input"] }],
+      plugins: [
+        {
+          id: "claw",
+          notUsed: ["HTTP route /x", "hook before_install"],
+          idleGates: ["hook before_install"],
+          errors: ["no socket"],
+        },
+      ],
     });
-    const [{ level, detail } = { level: "", detail: "" }] = findings;
-    assert.equal(level, "warn");
-    assert.match(
-      detail,
-      /The plugin claw watches hooks that do not exist here.*: before_agent_run, llm_input\.$/,
+    assert.deepEqual(
+      findings.slice(0, 3).map(({ level, detail }) => `${level}: ${detail}`),
+      [
+        "info: The plugin claw has registered what is not used here: HTTP route /x.",
+        "warn: The plugin claw has gates that nothing here calls, so they guard nothing: hook before_install.",
+        "warn: The plugin claw has an error that nothing in it handles: no socket",
+      ],
     );
   });
 });
 
 describe("the doctor and an engine's compaction", () => {
-  it("names an engine that does not own compaction and whose compact() is a no-op, with what to do", async () => {
+  it("names an engine that does not own compaction and whose compact() is a no-op, with a remedy", async () => {
     const finding = await only(engine());
     assert.deepEqual([finding?.level, finding?.check], ["warn", "engine"]);
     assert.equal(
@@ -96,14 +105,14 @@ describe("the doctor and an engine's compaction", () => {
     assert.match(finding?.fix ?? "", /info\.ownsCompaction to true .* call delegateCompactionToRuntime\.$/);
   });
 
-  it("says of an engine outside the slot what would be, should it be put there", async () => {
+  it("reports of an engine outside the slot what would happen in it", async () => {
     assert.match(
       (await only(engine(), "legacy"))?.detail ?? "",
       /would do nothing, should it be put in the slot\.$/,
     );
   });
 
-  it("takes an answer that is none, or not ok, for a no-op", async () => {
+  it("treats a missing answer, or one that is not ok, as a no-op", async () => {
     const answers = [undefined, null, {}, "done", { ok: false, compacted: true }, { compacted: true }];
     for (const answer of answers) {
       const made = engine({ compact: () => Promise.resolve(answer as unknown as CompactResult) });
@@ -111,7 +120,7 @@ describe("the doctor and an engine's compaction", () => {
     }
   });
 
-  it("has nothing against an engine that compacts by the transcript and the model it is given", async () => {
+  it("accepts an engine that compacts with the host's transcript and model", async () => {
     assert.deepEqual(await only(engine({ compact: summarize })), {
       level: "ok",
       check: "engine",
@@ -119,7 +128,7 @@ describe("the doctor and an engine's compaction", () => {
     });
   });
 
-  it("has nothing against an engine that hands the compaction to the runtime", async () => {
+  it("accepts an engine that delegates the compaction to the runtime", async () => {
     assert.equal((await only(engine({ compact: delegateCompactionToRuntime })))?.level, "ok");
     const later = engine({
       compact: async (params) => {
@@ -131,7 +140,7 @@ describe("the doctor and an engine's compaction", () => {
     assert.equal((await only(later))?.level, "ok");
   });
 
-  it("tells of a compact() that throws, or never ends, by its reason", async () => {
+  it("reports a compact() that throws, or never ends, with its reason", async () => {
     const throwing = engine({ compact: () => Promise.reject(new Error("no such table: turns\nmore")) });
     assert.match(
       (await only(throwing))?.detail ?? "",
@@ -146,7 +155,7 @@ describe("the doctor and an engine's compaction", () => {
     assert.equal(aborted, true);
   });
 
-  it("leaves alone the compact() of an engine that owns compaction", async () => {
+  it("skips the compact() of an engine that owns compaction", async () => {
     let asked = 0;
     const made = engine({
       info: { ownsCompaction: true },
@@ -171,9 +180,9 @@ describe("the doctor and an engine's compaction", () => {
     assert.deepEqual(await examine(() => whole), []);
   });
 
-  it("hands the conversation over as a host does, by the best member there is", async () => {
-    const told: string[] = [];
-    const seen = (name: string, messages: number) => void told.push(`${name} ${messages}`);
+  it("passes the conversation as a host does, by the best member available", async () => {
+    const calls: string[] = [];
+    const seen = (name: string, messages: number) => void calls.push(`${name} ${messages}`);
     const ingest: ContextEngine["ingest"] = () => {
       seen("ingest", 1);
       return Promise.resolve({ ingested: true });
@@ -193,14 +202,14 @@ describe("the doctor and an engine's compaction", () => {
     await only(engine({ ingest, ingestBatch, afterTurn, bootstrap }));
     await only(engine({ ingest, ingestBatch, afterTurn }));
     await only(engine({ ingest, ingestBatch }));
-    assert.deepEqual(told, ["bootstrap 120", "afterTurn 120", "ingestBatch 120"]);
+    assert.deepEqual(calls, ["bootstrap 120", "afterTurn 120", "ingestBatch 120"]);
     await only(engine({ ingest }));
-    assert.equal(told.length, 123);
+    assert.equal(calls.length, 123);
     const refusing = engine({ bootstrap: () => Promise.reject(new Error("no")), compact: summarize });
     assert.equal((await only(refusing))?.level, "ok");
   });
 
-  it("gives each engine private folders, disposes of it and leaves nothing behind", async () => {
+  it("gives each engine private folders, disposes of it and leaves no files", async () => {
     let folder = "";
     let disposed = 0;
     let asked: CompactParams | undefined;
@@ -228,7 +237,7 @@ describe("the doctor and an engine's compaction", () => {
     assert.ok((asked.currentTokenCount ?? 0) < (asked.runtimeContext?.contextWindow ?? 0));
   });
 
-  it("tells of an engine outside the slot that cannot be created; of the slot's one the host tells", async () => {
+  it("reports an engine outside the slot that cannot be created; the host reports the slot's one", async () => {
     const broken: ContextEngineFactory = () => Promise.reject(new Error("The database is locked."));
     const [finding] = await examine(broken, "legacy");
     assert.equal(finding?.detail, "The engine tried cannot be created (The database is locked).");

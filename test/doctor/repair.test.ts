@@ -15,11 +15,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { legacyFindings } from "../../src/config/legacy/findings.ts";
-import { repairText } from "../../src/config/legacy/repair.ts";
-import { configFromValue } from "../../src/config/load.ts";
+import { legacyFindings } from "../../src/importers/old-keys/findings.ts";
+import { repairText } from "../../src/importers/old-keys/legacy-repair.ts";
+import { configFromValue } from "../../src/config/load-config.ts";
 import { parseJson5 } from "../../src/config/json5.ts";
-import { checkConfigFile } from "../../src/doctor/config-check.ts";
+import { checkConfigFile } from "../../src/doctor/check-config.ts";
 import { repairConfigFile } from "../../src/doctor/config-repair.ts";
 import { checkSessionPins } from "../../src/doctor/session-pins.ts";
 import { checkStore } from "../../src/doctor/store-check.ts";
@@ -49,7 +49,7 @@ function comments(text: string): string[] {
 
 const NAMES = readdirSync(CONFIGS).filter((name) => name.includes(".before."));
 
-/** What stands on the line that changes, or next to it. */
+/** Secrets on the changed line, or next to it. */
 const SECRETS: [what: string, written: string, atTheEnd?: string][] = [
   ["a key on the line", 'apiKey: "sk-1"'],
   ["a key on the line above", 'apiKey: "sk-1",\n baseUrl: "https://host"'],
@@ -96,8 +96,8 @@ describe("doctor --fix", () => {
     });
 
     it(`leaves a good configuration of ${name}`, () => {
-      const { mended } = repairText(read(after), after);
-      assert.deepEqual(mended, []);
+      const { repairs } = repairText(read(after), after);
+      assert.deepEqual(repairs, []);
       assert.doesNotThrow(() => configFromValue(parseJson5(read(after), after), "/home"));
       for (const comment of comments(read(name))) assert.ok(read(after).includes(comment), comment);
     });
@@ -142,7 +142,7 @@ describe("doctor --fix", () => {
     ]);
   });
 
-  it("mends nothing in a file that is no JSON5, and leaves it to the check", () => {
+  it("repairs nothing in a file that is not JSON5, and leaves it to the check", () => {
     const { home, file } = homeWith("{ agents: { defaults: { model: 'codex/a' ");
     assert.deepEqual(
       repairConfigFile(home, () => assert.fail("there is nothing to show")),
@@ -158,13 +158,13 @@ describe("doctor --fix", () => {
     );
   });
 
-  it("mends what it knows also where other values are wrong", () => {
+  it("repairs known settings also where other values are wrong", () => {
     const { home, file } = homeWith('{ agents: { defaults: { maxSteps: 0, model: "codex/a" } } }');
     assert.equal(repairConfigFile(home, () => undefined)[0]?.level, "ok");
     assert.match(readFileSync(file, "utf8"), /maxSteps: 0, model: "openai\/a"/);
   });
 
-  it("leaves a file that another program writes meanwhile", () => {
+  it("does not touch a file that another program writes meanwhile", () => {
     const { home, file } = homeWith('{ agents: { defaults: { model: "codex/a" } } }');
     const [finding] = repairConfigFile(home, () => writeFileSync(file, "{}"));
     assert.equal(finding?.level, "error");
@@ -172,7 +172,7 @@ describe("doctor --fix", () => {
   });
 });
 
-/** One repair each: what the finding is about, the value before, and the value after. */
+/** One repair each: subject of the finding, the value before, and the value after. */
 const REPAIRS: [what: string, at: string, before: unknown, after: unknown][] = [
   [
     "a whole-agent runtime",
@@ -316,24 +316,24 @@ describe("the repair of", () => {
     });
   }
 
-  it("a ref of Codex's login is the user's, where its runtime could use a key instead, in any spelling", () => {
+  it("a ref of Codex's login is left to the user, where its runtime could use a key instead, in any spelling", () => {
     for (const id of ["pi", "PI", " Embedded"]) {
       const own = { "openai-codex/a": { agentRuntime: { id } } };
       const before = defaults({ model: "openai-codex/a", models: own });
-      assert.deepEqual(repairText(JSON.stringify(before), "config").mended, []);
+      assert.deepEqual(repairText(JSON.stringify(before), "config").repairs, []);
     }
   });
 
-  it("a wildcard that nobody reads is the user's, where it would choose a runtime today", () => {
+  it("an unread wildcard is left to the user, where it would choose a runtime today", () => {
     const before = defaults({ models: { "claude-cli/*": { agentRuntime: { id: "claude-cli" } } } });
-    const { after, mended } = repairText(JSON.stringify(before), "config");
-    assert.deepEqual([JSON.parse(after), mended], [before, []]);
+    const { after, repairs } = repairText(JSON.stringify(before), "config");
+    assert.deepEqual([JSON.parse(after), repairs], [before, []]);
     const [finding] = legacyFindings(before);
     assert.match(finding?.advice ?? "", /^Written as anthropic\/\* a model would run in another runtime/);
     assert.match(finding?.advice ?? "", /pagurus runtimes explain anthropic\/<model>\)\.$/);
   });
 
-  it("the environment is the user's: it is named", () => {
+  it("the environment is left to the user and reported", () => {
     const findings = checkConfigFile(homeWith().home, { OPENCLAW_AGENT_RUNTIME: "codex" });
     assert.match(findings.at(-1)?.detail ?? "", /OPENCLAW_AGENT_RUNTIME is ignored/);
     assert.equal(checkConfigFile(homeWith().home, { OPENCLAW_AGENT_RUNTIME: "" }).length, 1);
@@ -346,7 +346,7 @@ describe("the repair of", () => {
     const list = { main: { sessionId: "1", agentHarnessId: "codex" }, other: { sessionId: "2" } };
     writeFileSync(join(sessions, "sessions.json"), JSON.stringify(list));
     assert.match(checkSessionPins(home, false)[0]?.detail ?? "", /pins 1 sessions/);
-    // A list kept elsewhere and linked here stays there; a copy of an earlier time stays what it was.
+    // A symbolic link is kept; an earlier backup is not overwritten.
     const kept = join(home, "kept.json");
     renameSync(join(sessions, "sessions.json"), kept);
     symlinkSync(kept, join(sessions, "sessions.json"));
@@ -364,7 +364,7 @@ describe("the repair of", () => {
     assert.deepEqual(checkSessionPins(home, true), []);
   });
 
-  it("a damaged index, unless somebody may be writing to it", () => {
+  it("a damaged index, unless another process may be writing to it", () => {
     const { home } = homeWith();
     const folder = join(home, "agents", "main");
     mkdirSync(join(folder, "sessions"), { recursive: true });
@@ -379,7 +379,7 @@ describe("the repair of", () => {
 });
 
 describe("a finding about the configuration", () => {
-  it("says where it is, to line and column", () => {
+  it("has its place, with line and column", () => {
     const { home } = homeWith(`// head
 {
   agents: {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { RuntimeFact } from "../../src/contract/runtimes.ts";
+import type { RuntimeFact } from "../../src/contract/harness/runtimes.ts";
 import { checkPrograms } from "../../src/doctor/programs-check.ts";
 import { checkRuntimes } from "../../src/doctor/runtimes-check.ts";
-import { NativeThreads } from "../../src/runtimes/codex/native-threads.ts";
-import { CODEX_VERSION, driftOf } from "../../src/runtimes/codex/version.ts";
+import { NativeThreads } from "../../src/runtimes/codex/codex-native-threads.ts";
+import { CODEX_VERSION, driftOf } from "../../src/runtimes/codex/codex-version.ts";
 
 function fact(id: string, program?: RuntimeFact["program"]): RuntimeFact {
   return {
@@ -13,7 +13,7 @@ function fact(id: string, program?: RuntimeFact["program"]): RuntimeFact {
     aliases: id === "embedded" ? ["pi"] : [],
     family: "embedded",
     execution: "in-process",
-    seam: "native",
+    seam: "embedded",
     capabilities: [],
     runs: { model: "openai/m", supported: true },
     ...(program ? { program } : {}),
@@ -21,7 +21,7 @@ function fact(id: string, program?: RuntimeFact["program"]): RuntimeFact {
 }
 
 describe("the doctor on runtimes", () => {
-  it("tells program, version and login, or why there is none", () => {
+  it("reports program, version and login, or why there is none", () => {
     const [ok, missing] = checkRuntimes({
       facts: [
         fact("embedded"),
@@ -37,7 +37,7 @@ describe("the doctor on runtimes", () => {
     );
   });
 
-  it("names a version that the runtime was not made for, with what to do", () => {
+  it("names a version that the runtime was not made for, with a remedy", () => {
     const drift = driftOf("0.1.2");
     assert.ok(drift);
     const [finding] = checkRuntimes({
@@ -53,7 +53,7 @@ describe("the doctor on runtimes", () => {
     assert.equal(driftOf(CODEX_VERSION), undefined);
   });
 
-  it("has it of the program that runs, through the runtime's own answer", async () => {
+  it("reports the version of the running program, from the runtime's own answer", async () => {
     const version = "0.1.2";
     const server = { version, drift: driftOf(version), request: () => Promise.resolve({ account: null }) };
     const servers = {
@@ -66,7 +66,7 @@ describe("the doctor on runtimes", () => {
     assert.match(finding?.fix ?? "", /^Codex 0\.1\.2 runs, and Pagurus was made for /);
   });
 
-  it("tells of a program once: what its runtime says of it is not asked for again", async () => {
+  it("reports a program once: its runtime's answer is not queried again", async () => {
     const findings = await checkPrograms({ PATH: "" }, 100, ["codex", "claude-cli"]);
     assert.deepEqual(
       findings.filter(({ detail }) => /^(?:codex|claude) /.test(detail)),
@@ -74,7 +74,7 @@ describe("the doctor on runtimes", () => {
     );
   });
 
-  it("tells why the model of a run is not where one may think", () => {
+  it("reports why the model of a run is in an unexpected runtime", () => {
     const [only] = checkRuntimes({ facts: [fact("embedded")], config: {}, why: "Codex was found nowhere." });
     assert.deepEqual(
       [only?.level, only?.detail],
@@ -83,7 +83,7 @@ describe("the doctor on runtimes", () => {
     assert.deepEqual(checkRuntimes(undefined), []);
   });
 
-  it("names policies of runtimes that nobody has, wherever they stand", () => {
+  it("reports policies of unregistered runtimes at any place", () => {
     const use = (id: string): object => ({ agentRuntime: { id } });
     const findings = checkRuntimes({
       facts: [fact("embedded"), fact("codex")],

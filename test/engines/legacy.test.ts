@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { contextFromPath } from "../../src/compaction/context.ts";
+import { contextFromPath } from "../../src/compaction/compaction-context.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import type { LlmCompleteRequest } from "../../src/contract/model.ts";
-import type { RuntimeContext } from "../../src/contract/runtime-context.ts";
-import { renderSummary } from "../../src/contract/summary.ts";
-import type { NewEntry, TranscriptCursor, TranscriptEntry } from "../../src/contract/transcript.ts";
-import { createLegacyEngine } from "../../src/engines/legacy/engine.ts";
-import { messagesTokens } from "../../src/tokens/messages.ts";
+import type { RuntimeContext } from "../../src/contract/engine/runtime-context.ts";
+import { renderSummary } from "../../src/contract/engine/summary.ts";
+import type { NewEntry, TranscriptCursor, TranscriptEntry } from "../../src/contract/session/transcript.ts";
+import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
+import { messagesTokens } from "../../src/tokens/message-tokens.ts";
 
 class Path implements TranscriptCursor {
   readonly entries: TranscriptEntry[] = [];
-  /** Entries that were read backward. */
+  /** Number of entries read backward. */
   read = 0;
 
   add(entry: NewEntry): string {
@@ -72,7 +72,7 @@ function runtimeContext(transcript: Path, extra: Partial<RuntimeContext> = {}): 
 
 const SESSION = { sessionId: "s", sessionFile: "s.jsonl" };
 
-test("assemble passes the messages through, and ingest leaves them to the session store", async () => {
+test("assemble passes the messages through, and ingest is a no-op", async () => {
   const engine = createLegacyEngine();
   const messages: AgentMessage[] = [{ role: "user", content: "hello" }];
   const assembled = await engine.assemble({ sessionId: "s", messages });
@@ -95,7 +95,7 @@ test("compact reads the path and keeps the newest turns", async () => {
   assert.match(answer.result?.summary ?? "", /request 0/);
 });
 
-test("the next compaction reads no further than the first kept entry, and carries the summary before", async () => {
+test("the next compaction reads no further than the first kept entry, and carries over the previous summary", async () => {
   const path = new Path();
   for (let index = 0; index < 10; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
   const engine = createLegacyEngine();
@@ -116,7 +116,7 @@ test("the next compaction reads no further than the first kept entry, and carrie
   assert.match(second?.summary ?? "", /request 10/);
 });
 
-test("the context of a split turn is its input, the summary, then what was kept", async () => {
+test("the context of a split turn is its input, the summary, then the kept messages", async () => {
   const path = new Path();
   path.turn("t0", "old", "answer");
   const input = path.add({ type: "message", turnId: "t1", message: { role: "user", content: "input" } });
@@ -152,7 +152,7 @@ test("the context of a split turn is its input, the summary, then what was kept"
   assert.equal((await contextFromPath(path)).liveStart, 4);
 });
 
-test("a live turn that is larger than what is kept is split, its input verbatim", async () => {
+test("a live turn larger than the kept tokens is split, with its input verbatim", async () => {
   const path = new Path();
   path.turn("t0", "old request", LONG);
   const input = path.add({
@@ -191,7 +191,7 @@ test("a live turn that is larger than what is kept is split, its input verbatim"
   assert.doesNotMatch(answer.result?.summary ?? "", /the long job/);
 });
 
-test("with a real model the configured one writes the summary, with the focus asked for", async () => {
+test("the configured model writes the summary, with the requested focus", async () => {
   const path = new Path();
   for (let index = 0; index < 10; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
   const requests: LlmCompleteRequest[] = [];
@@ -223,7 +223,7 @@ test("with a real model the configured one writes the summary, with the focus as
 
 const COMPLETE = "## Goal\nShips.\n## State\nDone.\n## Decisions and constraints\nNone.\n## Open asks\nNone.";
 
-/** A session at provider `acme`, with what its model was asked. */
+/** A session at provider `acme`, with the requests to its model. */
 function atAcme(
   path: Path,
   compaction: Record<string, unknown>,
@@ -251,7 +251,7 @@ function longPath(): Path {
   return path;
 }
 
-test("the chunks have the window of the model that summarizes, not that of the session's", async () => {
+test("chunks fit the window of the summarizing model, not the session's model", async () => {
   const windows = { contextWindow: 400_000, tokenBudget: 300_000 };
   const own = atAcme(longPath(), {}, windows);
   await createLegacyEngine().compact({ ...SESSION, runtimeContext: own.context });
@@ -260,7 +260,7 @@ test("the chunks have the window of the model that summarizes, not that of the s
   const named = atAcme(longPath(), { model: "acme/large" }, windows);
   await createLegacyEngine().compact({ ...SESSION, runtimeContext: named.context });
   assert.equal(named.requests.length, 1);
-  // Nothing is known of another model but its name.
+  // Only the name of another model is known.
   const other = atAcme(longPath(), { model: "acme/small" }, windows);
   const answer = await createLegacyEngine().compact({ ...SESSION, runtimeContext: other.context });
   assert.equal(answer.result?.origin, "model");
@@ -271,7 +271,7 @@ test("the chunks have the window of the model that summarizes, not that of the s
   }
 });
 
-test("safeguard mode and the identifier policy are the configuration's", async () => {
+test("safeguard mode and the identifier policy come from the configuration", async () => {
   const path = new Path();
   for (let index = 0; index < 10; index += 1) path.turn(`t${index}`, `request PROJ_${index}`, LONG);
   const refused = await createLegacyEngine().compact({
@@ -292,7 +292,7 @@ test("safeguard mode and the identifier policy are the configuration's", async (
   }
 });
 
-test("a model that hangs costs the configured time, and the extract comes before the host's deadline", async () => {
+test("a model that hangs costs the configured timeout, and the extract is made before the host's deadline", async () => {
   const path = new Path();
   for (let index = 0; index < 10; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
   const { context } = atAcme(
@@ -305,7 +305,7 @@ test("a model that hangs costs the configured time, and the extract comes before
   assert.match(JSON.stringify(answer.result?.details), /deadline_exceeded: .* 45 ms/);
 });
 
-test("a compaction to a budget that is kept already is not made, unless it is forced or the target is another", async () => {
+test("a compaction to a budget that is kept already is skipped, unless it is forced or has another target", async () => {
   const path = new Path();
   for (let index = 0; index < 10; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
   const engine = createLegacyEngine();
@@ -324,7 +324,7 @@ test("a compaction to a budget that is kept already is not made, unless it is fo
   }
 });
 
-test("a count of the host that exceeds the estimate makes less stay", async () => {
+test("fewer messages are kept when the host's count exceeds the estimate", async () => {
   const path = new Path();
   for (let index = 0; index < 12; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
   const engine = createLegacyEngine();
@@ -336,7 +336,7 @@ test("a count of the host that exceeds the estimate makes less stay", async () =
   assert.ok((counted?.firstKeptEntryId ?? "") > (plain?.firstKeptEntryId ?? ""));
 });
 
-test("what stays is within half of the budget that is asked for", async () => {
+test("the kept messages are within half of the requested budget", async () => {
   const path = new Path();
   for (let index = 0; index < 12; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
   const config = { agents: { defaults: { compaction: { keepRecentTokens: 6_000 } } } };
@@ -349,7 +349,7 @@ test("what stays is within half of the budget that is asked for", async () => {
   assert.ok((answer.result?.tokensAfter ?? Infinity) <= 4_000 * 0.7 + 20);
 });
 
-test("an input that is kept anyway is not said twice", async () => {
+test("an input that is kept anyway is not repeated", async () => {
   const path = new Path();
   path.turn("t0", "old", "answer");
   const input = path.turn("t1", "input", "answer");
@@ -365,7 +365,7 @@ test("an input that is kept anyway is not said twice", async () => {
   assert.equal(messages.filter(({ entryId }) => entryId === input).length, 1);
 });
 
-test("a forced compaction also takes a context that would fit; an unforced one says that it fits", async () => {
+test("a forced compaction also compacts a context that would fit; an unforced one reports that it fits", async () => {
   const path = new Path();
   for (let index = 0; index < 4; index += 1) path.turn(`t${index}`, `request ${index}`, LONG);
   const context = runtimeContext(path, { config: {} });

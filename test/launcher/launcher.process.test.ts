@@ -1,7 +1,9 @@
-/** bin/pagurus.js beside a tiny program. An older node is this one with another `process.version`. */
+/** Tests of bin/pagurus.js with a tiny program beside it. An older node is this one with another `process.version`. */
 import assert from "node:assert/strict";
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import {
+  readdirSync,
+  statSync,
   chmodSync,
   cpSync,
   mkdirSync,
@@ -29,7 +31,7 @@ process.on("SIGHUP", () => process.kill(process.pid, "SIGKILL"));
 console.log("pid " + process.pid);
 setInterval(() => {}, 1000);
 `;
-/** Makes the first node that loads it an old one; its children are themselves again. */
+/** Preload that makes the first node an old one; its children report their real version. */
 const AGE = `
 if (process.env.AGE_TO) {
   Object.defineProperty(process, "version", { value: process.env.AGE_TO });
@@ -65,7 +67,7 @@ describe("the launcher", () => {
     return root;
   }
 
-  /** What `npm ci` leaves in a checkout: the node package beside it, or further up. */
+  /** Layout that `npm ci` leaves in a checkout: the node package beside it, or further up. */
   function bringNode(root: string): void {
     mkdirSync(join(root, "node_modules/node/bin"), { recursive: true });
     symlinkSync(process.execPath, join(root, "node_modules/node/bin/node"));
@@ -112,9 +114,9 @@ describe("the launcher", () => {
     const { code, stdout, stderr } = await ended(start(root, { args: ["a", "b c", ""], input: "in" }));
     assert.equal(code, 7, stderr);
     assert.equal(stderr, "");
-    const said = JSON.parse(stdout) as { args: string[]; text: string };
-    assert.deepEqual(said.args, ["a", "b c", ""]);
-    assert.equal(said.text, "in");
+    const output = JSON.parse(stdout) as { args: string[]; text: string };
+    assert.deepEqual(output.args, ["a", "b c", ""]);
+    assert.equal(output.text, "in");
   });
 
   it("runs the built JavaScript of an installed package", async () => {
@@ -123,10 +125,38 @@ describe("the launcher", () => {
     assert.deepEqual([code, stdout], [0, "built\n"]);
   });
 
-  it("says in one sentence that the program is missing", async () => {
+  it("reports a missing program in one sentence", async () => {
     const { code, stdout, stderr } = await ended(start(packageWith("none", {})));
     assert.deepEqual([code, stdout], [2, ""]);
     assert.match(stderr, /^pagurus: the program is missing, [^\n]*\n$/);
+  });
+
+  it("keeps compiled code where no other user can change it, whatever the umask (finding F13)", async () => {
+    const root = packageWith("cached", {
+      "dist/cli/main.js": 'import "./part.js"; console.log(process.umask().toString(8));',
+      "dist/cli/part.js": "export const part = 1;",
+    });
+    const cache = join(folder, "loose");
+    mkdirSync(join(cache, "pagurus", "compile-cache"), { recursive: true });
+    for (const path of ["", "pagurus", "pagurus/compile-cache"]) chmodSync(join(cache, path), 0o777);
+    const env = { PATH: process.env["PATH"], HOME: folder, XDG_CACHE_HOME: cache };
+    const command = 'umask 0; exec "$0" "$@"';
+    const started = spawnSync("sh", ["-c", command, process.execPath, join(root, "bin/pagurus.js")], {
+      env,
+      encoding: "utf8",
+    });
+    assert.deepEqual([started.stdout, started.stderr], ["0\n", ""]);
+    const own = join(cache, "pagurus");
+    const entries = readdirSync(own, { recursive: true, withFileTypes: true });
+    assert.ok(
+      entries.some((entry) => entry.isFile()),
+      "nothing was cached",
+    );
+    for (const entry of entries) {
+      const path = join(entry.parentPath, entry.name);
+      assert.equal(statSync(path).mode & 0o777, entry.isFile() ? 0o600 : 0o700, path);
+    }
+    assert.equal(statSync(own).mode & 0o777, 0o700);
   });
 
   for (const version of ["v14.21.3", "v20.20.2", "v22.23.3"]) {
@@ -136,8 +166,11 @@ describe("the launcher", () => {
       const { code, stdout, stderr } = await ended(start(root, { version, args: ["a", "b c"], input: "in" }));
       assert.equal(code, 7, stderr);
       assert.equal(stderr, "");
-      const said = JSON.parse(stdout) as Record<string, unknown>;
-      assert.deepEqual([said["args"], said["version"], said["text"]], [["a", "b c"], process.version, "in"]);
+      const output = JSON.parse(stdout) as Record<string, unknown>;
+      assert.deepEqual(
+        [output["args"], output["version"], output["text"]],
+        [["a", "b c"], process.version, "in"],
+      );
     });
   }
 
@@ -148,14 +181,14 @@ describe("the launcher", () => {
     assert.equal(stdout, "up\n", stderr);
   });
 
-  it("on an old node without a newer one exits 2 with one sentence that says what to do", async () => {
+  it("on an old node without a newer one exits 2 with one sentence and a remedy", async () => {
     const root = packageWith("alone", { "src/cli/main.ts": ECHO });
     const { code, stdout, stderr } = await ended(start(root, { version: "v20.20.2" }));
     assert.deepEqual([code, stdout], [2, ""]);
     assert.match(stderr, /^pagurus: needs Node\.js 24 [^\n]*v20\.20\.2[^\n]*npm ci[^\n]*\n$/);
   });
 
-  it("passes over a node that is too old and one that does not run", async () => {
+  it("skips a node that is too old and one that does not run", async () => {
     for (const [name, text] of [
       ["too-old", "#!/bin/sh\necho v22.0.0\n"],
       ["broken", "\u007fELF, but not really"],
@@ -169,7 +202,7 @@ describe("the launcher", () => {
   });
 
   for (const version of ["v20.20.2", "v22.23.3"]) {
-    it(`on ${version} hands signals on and ends as the program ends`, async () => {
+    it(`on ${version} forwards signals and ends as the program ends`, async () => {
       const root = packageWith(`signals-${version}`, { "src/cli/main.ts": WAIT });
       bringNode(root);
       const asked = start(root, { version });
@@ -188,11 +221,11 @@ describe("the launcher", () => {
       assert.equal((await death).signal, "SIGKILL");
     });
 
-    it(`on ${version} takes the program with it when it is killed`, async () => {
+    it(`on ${version} ends the program when it is killed`, async () => {
       const root = packageWith(`killed-${version}`, { "src/cli/main.ts": WAIT });
       bringNode(root);
       const child = start(root, { version });
-      // The pipes close when the last process that holds them is gone.
+      // The pipes close when the last process that holds them has ended.
       const end = ended(child);
       await firstLine(child);
       child.kill("SIGKILL");
@@ -200,7 +233,7 @@ describe("the launcher", () => {
     });
   }
 
-  it("silences the two known warnings of early releases and no other", async () => {
+  it("suppresses the two known warnings of early releases and no others", async () => {
     const root = packageWith("warnings", {
       "src/cli/main.ts": `
         for (const what of ["SQLite is", "Type Stripping is", "Teleportation is"]) {

@@ -17,7 +17,7 @@ describe("the check of log lines", () => {
     assert.deepEqual(found(source), []);
   });
 
-  it("names the line of a prompt, whatever way it takes", () => {
+  it("reports the line of a logged prompt, however it gets there", () => {
     for (const call of [
       `log.info("x", { prompt })`,
       `log.info("x", { said: input.prompt })`,
@@ -46,7 +46,7 @@ describe("the check of log lines", () => {
     assert.match(found("let detail; log.warn(detail);").join(), /not a literal/);
   });
 
-  it("names secrets and leaves keys and counts that are none alone", () => {
+  it("reports secrets and accepts keys and counts that are not secret", () => {
     for (const name of [
       "apiKey",
       "key",
@@ -71,19 +71,19 @@ describe("the check of log lines", () => {
     }
   });
 
-  it("refuses a value that it cannot judge", () => {
+  it("refuses a value of unknown origin", () => {
     assert.match(found(`log.info("x", { make: () => 1 })`).join(), /cannot judge/);
   });
 
-  it("counts lines behind letters of several bytes", () => {
+  it("counts lines after multibyte characters", () => {
     assert.deepEqual(found(`// é 漢字\nconst a = 1;\nlog.info("x", { text });`), [
       "3: a log line would hold `text`",
     ]);
   });
 
-  it("keeps printing to the command line", () => {
+  it("restricts printing to the command line", () => {
     const source = `console.log("x"); process.stderr.write("y");`;
     assert.equal(found(source).length, 2);
-    assert.deepEqual(found(source, "src/cli/run.ts"), []);
+    assert.deepEqual(found(source, "src/cli/run/run-work.ts"), []);
   });
 });

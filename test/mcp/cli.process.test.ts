@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { suite, test, type TestContext } from "node:test";
-import { makeSetting, start, type Finished } from "../turn/setting.ts";
+import { makeSetting, finish, type Finished } from "../turn/setting.ts";
 import { child } from "./client/hosted.ts";
 
 function pagurus(t: TestContext, servers: object, ...args: string[]): Promise<Finished> {
   const setting = makeSetting({ mcp: { servers } });
   t.after(() => setting.remove());
-  return start(setting, ["mcp", ...args]).finished;
+  return finish(setting, ["mcp", ...args]);
 }
 
 suite("pagurus mcp", { concurrency: 2 }, () => {
-  test("list shows what is configured and starts nothing", async (t) => {
+  test("list shows the configured servers and starts none", async (t) => {
     const servers = {
       off: { url: "https://example.com/mcp?key=secret", enabled: false },
       s: { command: "/nonexistent/program" },
@@ -21,12 +21,12 @@ suite("pagurus mcp", { concurrency: 2 }, () => {
     assert.match(stdout, /^s +yes +not known yet +\/nonexistent\/program$/m);
   });
 
-  test("test shows tools as models know them, and fails with a sentence for a server that cannot be had", async (t) => {
+  test("test shows tools under the names that models see, and fails with a sentence for an unusable server", async (t) => {
     const { stdout, code } = await pagurus(t, { good: child("good"), dead: child("dead") }, "test");
     assert.equal(code, 1);
     assert.match(stdout, /^good: 10 tools, ready after \d+ ms$/m);
     assert.match(stdout, /^ {2}good__echo {2}Does echo\.$/m);
-    assert.match(stdout, /^The MCP server "dead" ended with code 2; its last words were: no licence/m);
+    assert.match(stdout, /^The MCP server "dead" ended with code 2; its last output was: no licence/m);
   });
 
   test("test of a name that is not configured is refused", async (t) => {

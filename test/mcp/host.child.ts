@@ -1,10 +1,10 @@
-/** A host that serves tools and uses servers, and ends in the way that its first argument says; `PIDS` collects processes. */
+/** A host that serves tools and uses servers, and ends in the way of its first argument; `PIDS` collects processes. */
 import { spawn } from "node:child_process";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { McpServers } from "../../src/mcp/client/servers.ts";
+import { McpServers } from "../../src/mcp/client/mcp-servers.ts";
 import { serveTools } from "../../src/mcp/serve/serve-tools.ts";
-import { child } from "./client/hosted.ts";
+import { child, until } from "./client/hosted.ts";
 
 const [way = "exit", home = ""] = process.argv.slice(2);
 const pids = process.env["PIDS"] ?? "";
@@ -18,10 +18,10 @@ const silent = {
 
 const served = await serveTools({ tools: () => undefined });
 const { command, args } = served.server;
-// As a harness that outlives the host would hold it.
+// Detached, like a harness that outlives the host.
 const bridge = spawn(command, args, { stdio: ["pipe", "ignore", "ignore"], detached: true });
 appendFileSync(pids, `${bridge.pid}\n`);
-// One that ignores everything can only be ended by a host that still runs.
+// A server that ignores everything can only be ended by a host that still runs.
 const modes = way === "kill" ? ["good"] : ["good", "mute"];
 const env = { PIDS: pids };
 const servers = new McpServers({
@@ -32,6 +32,9 @@ const servers = new McpServers({
   waitMs: 3_000,
 });
 await servers.forTurn(new AbortController().signal);
+// On a busy machine a server may start later than the host waits for it.
+const wanted = way === "kill" ? 2 : 4;
+await until(() => readFileSync(pids, "utf8").trim().split("\n").length === wanted, 60_000);
 process.stdout.write(`${dirname(args[0] ?? "")}\n`);
 if (way === "exit") process.exit(0);
 if (way === "throw") throw new Error("a defect");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 
-/** What of the room and of the protocol's library is loaded by the end of a host's turn. */
+/** Modules of MCP support and of the protocol's library that are loaded at the end of a host's turn. */
 function loaded(config: string): string[] {
   const script = `
     import { registerHooks } from "node:module";
@@ -31,10 +31,10 @@ function loaded(config: string): string[] {
   return JSON.parse(output) as string[];
 }
 
-test("a turn without servers loads nothing of them, and one whose servers are turned off not the library", () => {
+test("a turn without servers loads no MCP module, and one with disabled servers does not load the library", () => {
   assert.deepEqual(loaded("{}"), []);
   const off = loaded('{ mcp: { servers: { s: { command: "x", enabled: false } } } }');
-  assert.ok(off.includes("mcp/client/servers.ts"));
+  assert.ok(off.includes("mcp/client/mcp-servers.ts"));
   assert.ok(!off.includes("@modelcontextprotocol"));
   assert.ok(!off.some((name) => name.includes("/serve/")));
 });

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
-import type { TurnEvent } from "../../src/contract/events.ts";
-import type { PermissionQuestion } from "../../src/contract/run.ts";
-import type { PluginApi } from "../../src/contract/plugin.ts";
-import type { McpServerConfig } from "../../src/config/types.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import type { PermissionQuestion } from "../../src/contract/host/run.ts";
+import type { PluginApi } from "../../src/contract/host/plugin.ts";
+import type { McpServerConfig } from "../../src/config/config-types.ts";
 import { modelConfig } from "../turn/setting.ts";
 import { processIsAlive } from "../../src/platform/process-group.ts";
 import { Bench, eventsOf } from "../turn/in-process.ts";
@@ -60,7 +60,7 @@ async function benchFor(t: TestContext, script: ReplyScript): Promise<Bench> {
 }
 
 suite("turns with MCP servers", { concurrency: 3 }, () => {
-  test("a model uses a server's tool, and what it is offered stays byte for byte", async (t) => {
+  test("a model uses a server's tool, and its tool list stays byte for byte", async (t) => {
     const bench = await benchFor(t, calling("s__echo"));
     const pagurus = await bench.host({ more: { config: config(bench, { s: child("good") }) } });
     assert.deepEqual(texts(await bench.ask(pagurus, "One?")), ["echo {}"]);
@@ -73,35 +73,35 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
     assert.equal(new Set(offered).size, 1);
   });
 
-  test("servers that are broken cost their tools, never the turn, and status tells", async (t) => {
+  test("broken servers cost their tools, never the turn, and status reports them", async (t) => {
     const bench = await benchFor(t, calling("s__echo"));
     const servers = { s: child("good"), dead: child("dead"), mute: child("mute", { connectTimeoutMs: 300 }) };
     const pagurus = await bench.host({ more: { config: config(bench, servers) } });
     const events = await bench.ask(pagurus, "One?");
     assert.deepEqual(texts(events), ["echo {}"]);
-    const told = [
-      'tools: The MCP server "dead" ended with code 2; its last words were: no licence found for KEY-12345; its tools are missing.',
+    const reasons = [
+      'tools: The MCP server "dead" ended with code 2; its last output was: no licence found for KEY-12345; its tools are missing.',
       'tools: The MCP server "mute" did not get ready within 0.3 s; its tools are missing.',
     ];
-    assert.deepEqual(degraded(events), told);
+    assert.deepEqual(degraded(events), reasons);
     const status = await pagurus.status();
-    assert.deepEqual(status.degraded.map(({ stage, reason }) => `${stage}: ${reason}`).toSorted(), told);
+    assert.deepEqual(status.degraded.map(({ stage, reason }) => `${stage}: ${reason}`).toSorted(), reasons);
   });
 
-  test("a hang, a crash and a flood are sentences that the model reads, and the turn goes on", async (t) => {
+  test("a hang, a crash and a flood are sentences that the model reads, and the turn continues", async (t) => {
     const bench = await benchFor(t, calling("s__hang", "s__crash", "t__big"));
     const servers = { s: child("good", { timeoutMs: 1_000 }), t: child("good") };
     const pagurus = await bench.host({ more: { config: config(bench, servers) } });
-    const said = texts(await bench.ask(pagurus, "One?"));
-    assert.match(said.join("\n"), /The MCP server "s" (?:did not answer in time|ended with code 3)/);
-    assert.match(said.join("\n"), /ended with code 3; its last words were: out of cheese/);
-    assert.ok(said.some((text) => text.includes("characters left out")));
+    const results = texts(await bench.ask(pagurus, "One?"));
+    assert.match(results.join("\n"), /The MCP server "s" (?:did not answer in time|ended with code 3)/);
+    assert.match(results.join("\n"), /ended with code 3; its last output was: out of cheese/);
+    assert.ok(results.some((text) => text.includes("characters left out")));
     assert.match(JSON.stringify(bench.server.requests[1]?.body), /out of cheese/);
     const next = await bench.ask(pagurus, "Two?");
     assert.equal(next.at(-1)?.type, "turn.completed");
   });
 
-  test("tools that change in mid-session change the catalog at the next turn, not before", async (t) => {
+  test("tools that change during a session change the catalog at the next turn, not before", async (t) => {
     const bench = await benchFor(t, (_request, index) =>
       index === 0 ? calls("s__change") : index === 1 ? calls("s__echo") : { text: `Answer ${index}.` },
     );
@@ -116,7 +116,7 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
     assert.doesNotMatch(offered[3] ?? "", /s__crash/);
   });
 
-  test("a tool asks before it runs, says whose it is, and a hook can block it", async (t) => {
+  test("a tool asks for permission, names its server, and a hook can block it", async (t) => {
     const bench = await benchFor(t, calling("a__echo", "b__echo", "b__env"));
     const questions: PermissionQuestion[] = [];
     const plugin = (api: PluginApi): void =>
@@ -134,8 +134,8 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
         },
       },
     });
-    const said = texts(await bench.ask(pagurus, "One?"));
-    assert.deepEqual(said.map((text) => text.replace(/[.;].*/s, "")).toSorted(), [
+    const results = texts(await bench.ask(pagurus, "One?"));
+    assert.deepEqual(results.map((text) => text.replace(/[.;].*/s, "")).toSorted(), [
       "Blocked: no looking",
       "Permission denied: the user said no",
       "echo {}",
@@ -146,14 +146,14 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
     );
   });
 
-  test("no mode is widened by what a server says of itself, or by its permission", async (t) => {
+  test("neither a server's own declarations nor its permission widen a mode", async (t) => {
     const bench = await benchFor(t, calling("a__echo", "b__echo", "b__env"));
     const servers = { a: child("good"), b: child("good", { permission: "allow" }) };
     const outcomes = async (permission: object): Promise<string[]> => {
       const pagurus = await bench.host({ more: { config: config(bench, servers, { permission }) } });
-      const said = texts(await bench.ask(pagurus, "One?"));
+      const results = texts(await bench.ask(pagurus, "One?"));
       await pagurus.close();
-      return said.map((text) => text.replace(/[.:=;].*/s, "")).toSorted();
+      return results.map((text) => text.replace(/[.:=;].*/s, "")).toSorted();
     };
     const denied = (...names: string[]): string[] => names.map((name) => `Permission denied for ${name}`);
     assert.deepEqual(
@@ -203,7 +203,7 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
     assert.ok(tokens > 0 && tokens < 200_000, String(tokens));
   });
 
-  test("a tool that a plugin has by the same name is left out, told, and not allowed by the server's rule", async (t) => {
+  test("a tool with the name of a plugin's tool is left out, reported, and not allowed by the server's rule", async (t) => {
     const bench = await benchFor(t, calling("s__echo"));
     const plugin = (api: PluginApi): void =>
       api.registerTool({
@@ -224,7 +224,7 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
     ]);
   });
 
-  test("reading the configuration again waits for a call that runs, and ends the servers of before", async (t) => {
+  test("reloading the configuration waits for a running call, and ends the servers of before", async (t) => {
     const bench = await benchFor(t, calling("s__slow"));
     const pids = join(bench.root, "pids");
     const servers = { s: child("good", { env: { PIDS: pids } }) };
@@ -241,7 +241,7 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
     assert.equal(started().length, 2);
   });
 
-  test("a turn that is stopped while a server starts ends at once, and closing ends the server", async (t) => {
+  test("a turn that is stopped while a server starts ends at once, and close ends the server", async (t) => {
     const bench = await benchFor(t, calling("s__echo"));
     const pids = join(bench.root, "pids");
     const servers = { s: child("mute", { env: { PIDS: pids } }) };
@@ -259,7 +259,7 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
     assert.ok(started.length > 0 && !started.some(processIsAlive));
   });
 
-  test("a look at the context knows the tools of before", async (t) => {
+  test("a view of the context includes the cached tools", async (t) => {
     const bench = await benchFor(t, calling("s__echo"));
     const options = { more: { config: config(bench, { s: child("good") }) } };
     const pagurus = await bench.host(options);

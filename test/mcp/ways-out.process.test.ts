@@ -29,7 +29,7 @@ suite("however a host ends", { concurrency: 3 }, () => {
       const started = readFileSync(pids, "utf8").trim().split("\n").map(Number);
       assert.equal(started.length, way === "kill" ? 2 : 4);
       await until(() => started.every((pid) => !processIsAlive(pid)));
-      // Of a host that was killed, a later one sweeps it up.
+      // The folder of a killed host stays until a later host removes it.
       assert.equal(existsSync(folder), way === "kill");
       rmSync(folder, { recursive: true, force: true });
     });

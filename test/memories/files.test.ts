@@ -4,9 +4,10 @@ import { chmodSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSy
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Memory, MemoryHit } from "../../src/contract/memory.ts";
-import { createFilesMemory } from "../../src/memories/files/memory.ts";
+import type { Memory, MemoryHit } from "../../src/contract/engine/memory.ts";
+import { createFilesMemory } from "../../src/memories/files/files-memory.ts";
 import { inWorkspace, writeFiles } from "./workspace.ts";
+import { unicodeText } from "../runner/unicode-text.ts";
 
 function search(memory: Memory, query: string, limit = 10): Promise<MemoryHit[]> {
   return memory.search(query, { limit, signal: new AbortController().signal });
@@ -25,7 +26,7 @@ const NOTES = {
   "other/kelp.md": "Kelp outside of the memory.\n",
 };
 
-describe("The search of the files memory", () => {
+describe("The files memory's search", () => {
   it("finds passages of MEMORY.md and memory/**.md with path and 1-based line, best first", async () => {
     await inWorkspace(NOTES, async (folder) => {
       const hits = await search(createFilesMemory({ workspaceDir: folder }), "kelp deployment");
@@ -38,7 +39,7 @@ describe("The search of the files memory", () => {
     });
   });
 
-  it("finds words in another case, without accents, in the plural and by their beginning", async () => {
+  it("matches words in another case, without accents, in the plural and by prefix", async () => {
     await inWorkspace(
       { "MEMORY.md": "Le café à Noël\n\nmany servers\n\nconfigured twice\n" },
       async (folder) => {
@@ -75,7 +76,7 @@ describe("The search of the files memory", () => {
     });
   });
 
-  it("gives passages of at most 700 characters, with the line they begin at", async () => {
+  it("returns passages of at most 700 characters, with their first line number", async () => {
     const long = `one ${"word ".repeat(400)}needle\n`;
     const list = Array.from({ length: 100 }, (_, index) => `- item ${index} of the long list`).join("\n");
     await inWorkspace({ "memory/long.md": `${long}\n${list}\n` }, async (folder) => {
@@ -95,7 +96,7 @@ describe("The search of the files memory", () => {
     });
   });
 
-  it("keeps to the limit, and finds nothing for a query without words", async () => {
+  it("respects the limit, and finds nothing for a query without words", async () => {
     const notes = { "MEMORY.md": Array.from({ length: 9 }, (_, index) => `fact ${index}`).join("\n\n") };
     await inWorkspace(notes, async (folder) => {
       const memory = createFilesMemory({ workspaceDir: folder });
@@ -109,7 +110,7 @@ describe("The search of the files memory", () => {
     await inWorkspace({ "MEMORY.md": "red\n", "memory/a.md": "green\n" }, async (folder) => {
       const memory = createFilesMemory({ workspaceDir: folder });
       assert.deepEqual(await places(memory, "red"), ["MEMORY.md:1"]);
-      // The same size, and the time set back.
+      // Same size, and the modification time reset.
       writeFileSync(join(folder, "MEMORY.md"), "tan\n");
       utimesSync(join(folder, "MEMORY.md"), 1, 1);
       writeFiles(folder, { "memory/b.md": "blue\n" });
@@ -118,7 +119,7 @@ describe("The search of the files memory", () => {
     });
   });
 
-  it("is stopped by its signal", async () => {
+  it("stops when its signal fires", async () => {
     await inWorkspace(NOTES, async (folder) => {
       const memory = createFilesMemory({ workspaceDir: folder });
       await assert.rejects(memory.search("kelp", { limit: 1, signal: AbortSignal.abort() }), {
@@ -127,7 +128,7 @@ describe("The search of the files memory", () => {
     });
   });
 
-  it("lets other work run while it reads large notes, and goes on from there after an abort", async () => {
+  it("lets other work run while it reads large notes, and resumes from there after an abort", async () => {
     const text = Array.from({ length: 8_000 }, (_, index) => `fact ${index} of the notes\n`).join("\n");
     const notes = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`memory/${index}.md`, text]));
     await inWorkspace({ ...notes, "memory/9.md": "needle\n" }, async (folder) => {
@@ -141,8 +142,8 @@ describe("The search of the files memory", () => {
     });
   });
 
-  it("gives the same for the same notes, whatever they hold", async () => {
-    const text = fc.string({ unit: "binary", maxLength: 1500 });
+  it("returns the same hits for the same notes, whatever their content", async () => {
+    const text = unicodeText({ maxLength: 1500 });
     await fc.assert(
       fc.asyncProperty(text, fc.array(text, { maxLength: 3 }), text, async (core, others, query) => {
         const notes = Object.fromEntries(others.map((other, index) => [`memory/${index}.md`, other]));
@@ -161,8 +162,8 @@ describe("The search of the files memory", () => {
   });
 });
 
-describe("What the files memory reads", () => {
-  it("follows a link inside the workspace and none that leads out of it", async () => {
+describe("The files memory's reader", () => {
+  it("follows links inside the workspace and no link that leads out of it", async () => {
     await inWorkspace(
       { "secret.md": "needle outside\n", "ws/docs/real.md": "needle inside\n" },
       async (folder) => {
@@ -179,7 +180,7 @@ describe("What the files memory reads", () => {
     );
   });
 
-  it("skips what cannot be read, is no text, or is no file", async () => {
+  it("skips unreadable files, binary files and anything that is not a file", async () => {
     await inWorkspace({ "memory/good.md": "needle\n", "memory/binary.md": "needle\0\n" }, async (folder) => {
       writeFiles(folder, { "memory/closed.md": "needle\n", "memory/.hidden/x.md": "needle\n" });
       chmodSync(join(folder, "memory/closed.md"), 0);
@@ -193,7 +194,7 @@ describe("What the files memory reads", () => {
     });
   });
 
-  it("reads the start of a file that is too large, and the last of too many files by name", async () => {
+  it("reads the start of an oversized file, and of too many files the last by name", async () => {
     const files = Object.fromEntries(
       Array.from({ length: 2_100 }, (_, index) => [
         `memory/${String(index).padStart(5, "0")}.md`,
@@ -221,10 +222,10 @@ describe("What the files memory reads", () => {
   });
 });
 
-describe("The prompt section of the files memory", () => {
+describe("The files memory's prompt section", () => {
   const tools = new Set(["memory_search"]);
 
-  it("is empty where there is no note, or nothing in it", async () => {
+  it("is empty when there are no notes, or only empty ones", async () => {
     await inWorkspace({ "MEMORY.md": " \n", "memory/empty.md": "", "README.md": "x" }, async (folder) => {
       assert.deepEqual(
         await createFilesMemory({ workspaceDir: folder }).promptSection({ availableTools: tools }),
@@ -236,7 +237,7 @@ describe("The prompt section of the files memory", () => {
     assert.deepEqual(await search(gone, "x"), []);
   });
 
-  it("says what there is, and holds MEMORY.md", async () => {
+  it("names the notes, and contains MEMORY.md", async () => {
     await inWorkspace(NOTES, async (folder) => {
       const memory = createFilesMemory({ workspaceDir: folder });
       const lines = await memory.promptSection({ availableTools: tools });
@@ -247,7 +248,7 @@ describe("The prompt section of the files memory", () => {
     });
   });
 
-  it("speaks of memory_search only where the turn has it", async () => {
+  it("mentions memory_search only when the turn has that tool", async () => {
     await inWorkspace({ "memory/a.md": "x\n" }, async (folder) => {
       const memory = createFilesMemory({ workspaceDir: folder });
       assert.doesNotMatch(
@@ -257,18 +258,18 @@ describe("The prompt section of the files memory", () => {
     });
   });
 
-  it("asks for sources as the citations mode says", async () => {
+  it("asks for sources according to the citations mode", async () => {
     await inWorkspace({ "MEMORY.md": "x\n" }, async (folder) => {
       const memory = createFilesMemory({ workspaceDir: folder });
-      const said = async (citationsMode: "on" | "off" | "auto"): Promise<string> =>
+      const linesFor = async (citationsMode: "on" | "off" | "auto"): Promise<string> =>
         (await memory.promptSection({ availableTools: tools, citationsMode })).join("\n");
-      assert.match(await said("on"), /as path:line\./);
-      assert.match(await said("auto"), /where the user would want to check it/);
-      assert.doesNotMatch(await said("off"), /source/);
+      assert.match(await linesFor("on"), /as path:line\./);
+      assert.match(await linesFor("auto"), /where the user would want to check it/);
+      assert.doesNotMatch(await linesFor("off"), /source/);
     });
   });
 
-  it("cuts a long MEMORY.md at a line and says so", async () => {
+  it("cuts a long MEMORY.md at a line end and notes the cut", async () => {
     const text = Array.from({ length: 500 }, (_, index) => `- fact ${index} 🦀`).join("\n");
     await inWorkspace({ "MEMORY.md": text }, async (folder) => {
       const [core = ""] = (

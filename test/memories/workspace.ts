@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-/** Runs `work` in a new folder that holds `files` (text by relative path). */
+/** Runs `work` in a new folder with `files` (text by relative path). */
 export async function inWorkspace(
   files: Record<string, string>,
   work: (folder: string) => Promise<void> | void,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import { renderSummary } from "../../src/contract/summary.ts";
-import type { ToolSpec } from "../../src/contract/tool.ts";
+import { renderSummary } from "../../src/contract/engine/summary.ts";
+import type { ToolSpec } from "../../src/contract/harness/tool.ts";
 import { completeOnce } from "../../src/model/complete.ts";
 import { withServer } from "./calling.ts";
 
@@ -30,7 +30,7 @@ const HISTORY: AgentMessage[] = [
   { role: "assistant", content: [{ type: "text", text: "Answer two" }] },
 ];
 
-/** The places of the marks: `system`, `tool read`, the texts of marked blocks. */
+/** Places of the marks: `system`, `tool read`, the texts of marked blocks. */
 function marks(body: Body): string[] {
   const found: string[] = [];
   for (const block of body.system ?? []) if (block.cache_control) found.push("system");
@@ -55,7 +55,7 @@ test("anthropic-messages: system, last tool, end of the stable history and last 
   assert.deepEqual(await marksOf(messages, 4), ["system", "tool write", "Answer two", "Third"]);
 });
 
-test("anthropic-messages: the mark of the stable history stays while a tool loop grows behind it", async () => {
+test("anthropic-messages: the mark of the stable history stays while a tool loop grows after it", async () => {
   const loop: AgentMessage[] = [{ role: "user", content: "Third" }];
   for (let round = 1; round <= 3; round++) {
     const id = `call_${round}`;
@@ -106,7 +106,7 @@ test("anthropic-messages: a round of many calls keeps the mark where the request
   assert.deepEqual(noHistory, ["system", "tool write", "Third", "tool_result"]);
 });
 
-test("anthropic-messages: a summary goes in its pieces, and what the next one keeps of it is marked", async () => {
+test("anthropic-messages: a summary is sent in parts, and the part that the next one keeps is marked", async () => {
   const summary = (...parts: string[]): AgentMessage => ({
     role: "user",
     content: renderSummary(parts.join("\n\n")),
@@ -149,7 +149,7 @@ test("anthropic-messages: a summary and a round of many calls take four marks to
   assert.deepEqual(found, ["system", "<conversation_summary>\nBase\n\n", "Third", "tool_result"]);
 });
 
-test("anthropic-messages: without a stable history, or with nothing behind it, there is one mark fewer", async () => {
+test("anthropic-messages: without a stable history, or with nothing after it, there is one mark fewer", async () => {
   assert.deepEqual(await marksOf([{ role: "user", content: "First" }], 0), ["system", "tool write", "First"]);
   assert.deepEqual(await marksOf([{ role: "user", content: "First" }], 1), ["system", "tool write", "First"]);
 });
@@ -167,7 +167,7 @@ test("anthropic-messages: a model without marks in its catalog entry gets none",
   );
 });
 
-test("anthropic-messages: what is asked only once, such as a summary, is not written to the cache", async () => {
+test("anthropic-messages: a one-off prompt, such as a summary, is not written to the cache", async () => {
   await withServer("anthropic-messages", [{ text: "ok" }], async ({ server, model }) => {
     const messages = [{ role: "user" as const, content: "Summarize." }];
     const { text } = await completeOnce(model, {

@@ -1,10 +1,10 @@
-/** Calls to scripted servers, for the tests of this folder. */
+/** Helpers that call scripted servers, for the tests of this folder. */
 import type { AssistantMessage } from "../../src/contract/message.ts";
 import type { ModelApi } from "../../src/contract/model.ts";
-import type { ModelEntryConfig, ProviderConfig } from "../../src/config/types.ts";
+import type { ModelEntryConfig, ProviderConfig } from "../../src/config/config-types.ts";
 import { resolveModel } from "../../src/model/resolve.ts";
-import { streamModel } from "../../src/model/stream.ts";
-import type { ModelPart, ModelRequest, ResolvedModel } from "../../src/model/types.ts";
+import { streamModel } from "../../src/model/model-stream.ts";
+import type { ModelPart, ModelRequest, ResolvedModel } from "../../src/model/provider-types.ts";
 import { startServer, type ModelServer, type Protocol, type ReplyScript } from "../servers/server.ts";
 
 export const KEY = "sk-live-0123456789abcdef";

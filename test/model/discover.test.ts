@@ -5,12 +5,13 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { defaultModel, discover } from "../../src/model/discover.ts";
+import { defaultModel } from "../../src/model/default-model.ts";
+import { discover } from "../../src/model/discover.ts";
 import { startServer } from "../servers/server.ts";
 
 const QUIET = { PAGURUS_NO_PROBE: "1" };
 
-test("keys of the environment are found in a fixed order, and their values are not given out", async () => {
+test("keys of the environment are found in a fixed order, and their values are not revealed", async () => {
   const env = { ...QUIET, GEMINI_API_KEY: "value-google", ANTHROPIC_API_KEY: "value-anthropic" };
   const found = await discover({}, env);
   assert.deepEqual(
@@ -23,7 +24,7 @@ test("keys of the environment are found in a fixed order, and their values are n
   assert.doesNotMatch(JSON.stringify(found), /value-/);
 });
 
-test("a local server is asked for its models, and the first that can chat is proposed", async () => {
+test("a local server is queried for its models, and the first that can chat is proposed", async () => {
   const models = ["nomic-embed-text", "qwen3:8b"];
   const server = await startServer({ protocol: "openai-completions", script: [], models });
   try {
@@ -40,7 +41,7 @@ test("a local server is asked for its models, and the first that can chat is pro
   }
 });
 
-test("a server that does not answer in time, or answers something else, is not found", async () => {
+test("a server with a late or unexpected answer is not found", async () => {
   const server = createServer((request, response) => {
     if (request.url === "/ollama/v1/models") return;
     response.end("<html>");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 
-/** The packages that a program resolves, by name, in the order of first use. */
+/** Packages that a program resolves, by name, in the order of first use. */
 function packagesOf(program: string): string[] {
   const script = `
     import { registerHooks } from "node:module";
@@ -25,7 +25,7 @@ function packagesOf(program: string): string[] {
 test("resolving a model, streaming and discovery load no package until a call is made", () => {
   const loaded = packagesOf(`
     const { resolveModel } = await import("./src/model/resolve.ts");
-    await import("./src/model/stream.ts");
+    await import("./src/model/model-stream.ts");
     await import("./src/model/complete.ts");
     await import("./src/model/discover.ts");
     resolveModel("openai/gpt-5.5", {}, { OPENAI_API_KEY: "k" });`);

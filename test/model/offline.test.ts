@@ -14,7 +14,7 @@ const CONVERSATION: AgentMessage[] = [
   { role: "user", content: "Which port does the staging database use?", entryId: "entry-question" },
 ];
 
-test("offline/extract quotes what fits the input, with the entry id, and says what it is", async () => {
+test("offline/extract quotes matching passages, with the entry id, and identifies itself", async () => {
   const { parts, message } = await collect(OFFLINE, { messages: CONVERSATION });
   const text = textOf(message);
   assert.match(text, /\[user, entry entry-db\] The staging database runs on port 6543\./);
@@ -34,7 +34,7 @@ test("offline/extract is deterministic and calls no tools", async () => {
   assert.ok(first.message.content.every((part) => part.type === "text"));
 });
 
-test("offline/extract with nothing earlier, or nothing that fits, says so", async () => {
+test("offline/extract reports that there is nothing earlier, or nothing that matches", async () => {
   for (const messages of [
     CONVERSATION.slice(3),
     [...CONVERSATION, { role: "user", content: "Zebra?" } as const],
@@ -113,7 +113,7 @@ test("offline/extract obeys an abort", async () => {
   await assert.rejects(call, { code: "turn_aborted" });
 });
 
-test("completeOnce gives text, usage and stop reason of one answer without tools", async () => {
+test("completeOnce returns text, usage and stop reason of one answer without tools", async () => {
   await withServer(
     "anthropic-messages",
     [{ text: "A summary", stop: "length" }],

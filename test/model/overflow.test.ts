@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { saysContextOverflow } from "../../src/model/overflow.ts";
+import { saysContextOverflow } from "../../src/model/quirks/error-phrases.ts";
 import { contextOverflowReply, type ReplyStep } from "../servers/server.ts";
 import { PROTOCOLS, withServer } from "./calling.ts";
 
@@ -25,7 +25,7 @@ test("openai-responses: an overflow that arrives inside the stream is context_ov
   });
 });
 
-test("overflow is recognised whatever the status and the form of the body", async () => {
+test("overflow is recognised at any status and in any form of the body", async () => {
   const bodies: [number, unknown][] = [
     [400, { error: "input length exceeds maximum context length" }],
     [

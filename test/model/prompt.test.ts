@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { AgentMessage, AssistantMessage } from "../../src/contract/message.ts";
 import type { ModelApi, ModelInfo } from "../../src/contract/model.ts";
 import { OFFLINE_MODEL } from "../../src/model/offline.ts";
-import { buildPrompt } from "../../src/model/prompt.ts";
+import { buildPrompt } from "../../src/model/model-prompt.ts";
 
 const APIS: ModelApi[] = [
   "openai-responses",
@@ -123,7 +123,7 @@ for (const api of APIS) {
         const cut = cuts[seed % Math.max(1, cuts.length)] ?? messages.length;
         const short = flat(buildPrompt("S", messages.slice(0, cut), infoOf(api), 0));
         const long = flat(buildPrompt("S", messages, infoOf(api), 0));
-        // Chat templates get neighbouring user messages as one, which may grow.
+        // Chat templates get adjacent user messages merged into one, which may grow.
         const same = api === "openai-completions" ? short.slice(0, -1) : short;
         assert.deepEqual(long.slice(0, same.length), same);
       }),

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import type { PagurusConfig, ProviderConfig } from "../../src/config/types.ts";
-import { catalogIds, KNOWN_PROVIDERS } from "../../src/model/catalog.ts";
+import type { PagurusConfig, ProviderConfig } from "../../src/config/config-types.ts";
+import { catalogIds, KNOWN_PROVIDERS } from "../../src/model/model-catalog.ts";
 import { factsAssumed, resolveModel } from "../../src/model/resolve.ts";
 import { redact } from "../../src/model/secret.ts";
 
@@ -47,7 +47,7 @@ test("an unknown model of a known provider is allowed with modest defaults", () 
   assert.equal(info.cost, undefined);
 });
 
-test("facts are assumed where neither the catalog nor the configuration gives the window", () => {
+test("facts are assumed where neither the catalog nor the configuration sets the window", () => {
   const config = withProvider("openai", { models: [{ id: "mine", contextWindow: 9_000 }, { id: "named" }] });
   for (const ref of ["offline/extract", "openai/gpt-5.5", "openai/gpt-5.5-2026-04-23", "openai/mine"]) {
     assert.equal(factsAssumed(ref, config), false, ref);
@@ -64,7 +64,7 @@ test("a model id may hold slashes and colons", () => {
   assert.equal(info.api, "openai-completions");
 });
 
-test("ollama needs no key and is said to truncate silently, unless overridden", () => {
+test("ollama needs no key and counts as truncating silently, unless overridden", () => {
   const { info, apiKey, baseUrl } = resolveModel("ollama/qwen3:8b", {}, {});
   assert.equal(baseUrl, "http://127.0.0.1:11434/v1");
   assert.equal(apiKey, undefined);
@@ -76,7 +76,7 @@ test("ollama needs no key and is said to truncate silently, unless overridden", 
   assert.equal(overridden.truncatesSilently, false);
 });
 
-test("configured facts win over the catalog's, and the others stay", () => {
+test("configured facts override the catalog's, and the others stay", () => {
   const config = withProvider("anthropic", {
     apiKey: "k",
     models: [{ id: "claude-haiku-4-5", maxTokens: 1_000, cost: { input: 9, output: 9 } }],
@@ -101,7 +101,7 @@ for (const [ref, near] of [
   ["", /provider\/model/],
   ["constructor/x", /provider\/model/],
 ] as const) {
-  test(`model_unknown for "${ref}" proposes what is near`, () => {
+  test(`model_unknown for "${ref}" proposes similar refs`, () => {
     assert.throws(() => resolveModel(ref, {}, {}), { code: "model_unknown", message: near });
   });
 }
@@ -118,7 +118,7 @@ test("model_unknown proposes configured models too", () => {
   });
 });
 
-test("a missing key is credential_missing and says which variable or configuration key to set", () => {
+test("a missing key is credential_missing and names the variable or configuration key to set", () => {
   const google = /GEMINI_API_KEY or GOOGLE_API_KEY, or models\.providers\.google\.apiKey/;
   assert.throws(() => resolveModel("google/gemini-2.5-pro", {}, {}), {
     code: "credential_missing",
@@ -129,7 +129,7 @@ test("a missing key is credential_missing and says which variable or configurati
   });
 });
 
-test("a key comes from the configuration as it is, from a variable, or from a file", () => {
+test("a key comes literally from the configuration, from a variable, or from a file", () => {
   const folder = mkdtempSync(join(tmpdir(), "pagurus-key-"));
   try {
     writeFileSync(join(folder, "key"), "from-file\n");
@@ -151,21 +151,21 @@ test("a key comes from the configuration as it is, from a variable, or from a fi
   }
 });
 
-test("headers are resolved from the environment, and one that authenticates stands for the key", () => {
+test("headers are resolved from the environment, and one that authenticates replaces the key", () => {
   const config = withProvider("openai", { headers: { Authorization: "Bearer ${GATEWAY_TOKEN}" } });
   const model = resolveModel("openai/gpt-5.5", config, { GATEWAY_TOKEN: "token-1" });
   assert.equal(model.apiKey, undefined);
   assert.deepEqual(model.headers.reveal(), { Authorization: "Bearer token-1" });
 });
 
-for (const [given, expected] of [
+for (const [address, expected] of [
   ["https://proxy.example", "https://proxy.example/v1"],
   ["https://proxy.example/", "https://proxy.example/v1"],
   ["https://proxy.example/v1/", "https://proxy.example/v1"],
   ["https://proxy.example/openai", "https://proxy.example/openai"],
 ] as const) {
-  test(`OPENAI_BASE_URL=${given} is used as ${expected}`, () => {
-    const env = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: given };
+  test(`OPENAI_BASE_URL=${address} is used as ${expected}`, () => {
+    const env = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: address };
     assert.equal(resolveModel("openai/gpt-5.5", {}, env).baseUrl, expected);
   });
 }
@@ -189,7 +189,7 @@ for (const [host, expected] of [
   });
 }
 
-test("a custom provider needs an api and an address; what is missing is named", () => {
+test("a custom provider needs an api and an address; the missing one is named", () => {
   const message = /models\.providers\.mine\.(?:api|baseUrl)/;
   for (const provider of [{ baseUrl: "http://x" }, { api: "openai-completions" as const }]) {
     assert.throws(() => resolveModel("mine/m", withProvider("mine", provider), {}), {
@@ -212,7 +212,7 @@ test("a resolved model can be printed and serialized without its secrets", () =>
   assert.equal(model.keySource, "OPENAI_API_KEY");
 });
 
-test("redaction removes given secrets, the longest first, and what looks like a key", () => {
+test("redaction removes known secrets, the longest first, and what looks like a key", () => {
   assert.equal(redact("a abcd abcdef", ["abcd", "abcdef", "a"]), "a [secret] [secret]");
   assert.equal(redact("key sk-ant-api03-AbC_123456 of you", []), "key [secret] of you");
 });

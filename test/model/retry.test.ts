@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PagurusError } from "../../src/contract/errors.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import { streamModel } from "../../src/model/stream.ts";
-import type { ModelPart, ModelRequest, ResolvedModel } from "../../src/model/types.ts";
+import { streamModel } from "../../src/model/model-stream.ts";
+import type { ModelPart, ModelRequest, ResolvedModel } from "../../src/model/provider-types.ts";
 import { errorBody } from "../servers/errors.ts";
 import { startServer, type ReplyScript, type ReplyStep } from "../servers/server.ts";
 import { collect, KEY, modelAt, PROTOCOLS, requestOf, textOf, withServer } from "./calling.ts";
 
-/** Streams until it throws; gives the error and the parts before it. */
+/** Streams until it throws; returns the error and the parts before it. */
 async function failing(
   model: ResolvedModel,
   request: Partial<ModelRequest> = {},
@@ -119,7 +119,7 @@ for (const protocol of PROTOCOLS) {
     );
   });
 
-  test(`${protocol}: refused credentials are not retried, and the error says where the key came from`, async () => {
+  test(`${protocol}: refused credentials are not retried, and the error names the origin of the key`, async () => {
     for (const status of [401, 403]) {
       await withServer(protocol, [{ status }], async ({ server, model }) => {
         const { error } = await failing(model);
@@ -130,7 +130,7 @@ for (const protocol of PROTOCOLS) {
     }
   });
 
-  test(`${protocol}: another 4xx is model_bad_request with the server's words, at once`, async () => {
+  test(`${protocol}: another 4xx is model_bad_request with the server's message, at once`, async () => {
     await withServer(protocol, [{ status: 422 }], async ({ server, model }) => {
       const { error, parts } = await failing(model);
       assert.equal(error.code, "model_bad_request");
@@ -202,7 +202,7 @@ for (const protocol of PROTOCOLS) {
       protocol,
       () => ({ ...LONG, hangAfterChunks: 5 }),
       async ({ server, model }) => {
-        const { error, parts } = await failing(model, { idleTimeoutMs: 40 });
+        const { error, parts } = await failing(model, { limits: { silenceMs: 40 } });
         assert.equal(error.code, "model_stream_cut");
         assert.match(error.message, /nothing came/);
         assert.equal(retries(parts).length, 1);
@@ -227,11 +227,11 @@ async function abortAtFirstText(
   throw new Error("the call was expected to fail");
 }
 
-test("retry-after is honoured, up to three times our own longest pause", async () => {
+test("retry-after is honoured beyond our own maximum backoff (finding A9)", async () => {
   const cases: [Record<string, string>, number][] = [
     [{ "retry-after": "0.02" }, 20],
     [{ "retry-after-ms": "25" }, 25],
-    [{ "retry-after": "3600" }, 30],
+    [{ "retry-after": "0.2" }, 200],
     [{ "retry-after": "Wed, 21 Oct 2015 07:28:00 GMT" }, 1],
   ];
   for (const [headers, expected] of cases) {
@@ -276,6 +276,78 @@ test("a quota that is used up is not retried", async () => {
   });
 });
 
+test("a retry-after past the limit of the retries fails at once, with the time of day (finding A9)", async () => {
+  const headers = { "retry-after": "3600" };
+  await withServer(
+    "openai-completions",
+    () => ({ status: 429, headers }),
+    async ({ server, model }) => {
+      const { error, parts } = await failing(model, { retry: { maxElapsedMs: 1_800_000 } });
+      assert.equal(error.code, "model_rate_limited");
+      assert.match(
+        error.message,
+        /wait until (\d{4}-\d\d-\d\d )?\d\d:\d\d \(3600 s\).*retry\.maxElapsedSeconds allows 1800 s/,
+      );
+      const until = new Date(String(error.details["retryAt"]));
+      assert.ok(error.message.includes(`:${String(until.getMinutes()).padStart(2, "0")} (`), error.message);
+      assert.equal(retries(parts).length, 0);
+      assert.equal(server.requests.length, 1);
+    },
+  );
+});
+
+test("a retry-after beyond all dates keeps the server's error, with a year as the pause (finding A9)", async () => {
+  const texts = ["retry-after", "retry-after-ms"].flatMap((name) =>
+    ["1e19", "1e308"].map((text) => ({ [name]: text })),
+  );
+  for (const headers of texts) {
+    await withServer("openai-completions", [{ status: 429, headers }], async ({ server, model }) => {
+      const { error } = await failing(model, { retry: { maxElapsedMs: 1_800_000 } });
+      assert.equal(error.code, "model_rate_limited", JSON.stringify(headers));
+      assert.match(error.message, /\(31536000 s\)/);
+      assert.ok(Date.parse(String(error.details["retryAt"])) > 0);
+      assert.equal(server.requests.length, 1);
+    });
+  }
+});
+
+test("an answer that ends with an error is retried four times, whatever failed before it (finding A9)", async () => {
+  for (const protocol of PROTOCOLS) {
+    const broken: ReplyStep = { ...LONG, errorEvent: { code: "server_error", message: "Try again" } };
+    const script: ReplyScript = (_request, index) => (index < 6 ? { status: 503 } : broken);
+    await withServer(protocol, script, async ({ server, model }) => {
+      const retry = { baseMs: 1, maxMs: 2, maxElapsedMs: 3_600_000, attempts: 20 };
+      const { error } = await failing(model, { retry });
+      assert.equal(error.code, "model_unavailable", protocol);
+      assert.equal(server.requests.length, 6 + 5, protocol);
+    });
+  }
+});
+
+test("a failing server is retried until the time limit, not a number of times (finding A9)", async () => {
+  for (const status of [500, 529]) {
+    let left = 12;
+    const script: ReplyScript = () => (left-- > 0 ? { status } : LONG);
+    await withServer("anthropic-messages", script, async ({ call }) => {
+      const { parts, message } = await call({ retry: { baseMs: 1, maxMs: 2, maxElapsedMs: 3_600_000 } });
+      assert.equal(retries(parts).length, 12);
+      assert.equal(textOf(message), LONG.text);
+    });
+    await withServer(
+      "anthropic-messages",
+      () => ({ status }),
+      async ({ model }) => {
+        const { error } = await failing(model, { retry: { baseMs: 1, maxMs: 8, maxElapsedMs: 40 } });
+        assert.equal(error.code, "model_unavailable");
+        assert.match(
+          error.message,
+          /\d+ calls? failed, and agents\.defaults\.retry\.maxElapsedSeconds allows 1 s/,
+        );
+      },
+    );
+  }
+});
+
 test("an endless 429 ends in model_rate_limited", async () => {
   await withServer(
     "google",
@@ -287,7 +359,7 @@ test("an endless 429 ends in model_rate_limited", async () => {
   );
 });
 
-test("an endpoint where nobody listens is model_unavailable, and the error names the address", async () => {
+test("an endpoint without a listener is model_unavailable, and the error names the address", async () => {
   const server = await startServer({ protocol: "openai-completions", script: [] });
   await server.close();
   const { error, parts } = await failing(modelAt(server.url, "openai-completions"));
@@ -297,13 +369,13 @@ test("an endpoint where nobody listens is model_unavailable, and the error names
   assert.equal(retries(parts).length, 2);
 });
 
-test("an abort during a pause ends the wait", async () => {
+test("an abort during a pause ends the wait (finding A9)", async () => {
   await withServer(
     "openai-completions",
     () => ({ status: 503 }),
     async ({ model }) => {
       const controller = new AbortController();
-      const retry = { baseMs: 3_600_000, maxMs: 3_600_000 };
+      const retry = { baseMs: 3_600_000, maxMs: 3_600_000, maxElapsedMs: 7_200_000 };
       const parts = streamModel(model, requestOf({ signal: controller.signal, retry }));
       assert.equal((await parts.next()).value?.type, "retry");
       const next = parts.next();
@@ -321,13 +393,13 @@ test("a call with an aborted signal never reaches the server", async () => {
   });
 });
 
-test("an answer that pauses, but less than the limit, is whole", async () => {
+test("an answer that pauses, but less than the limit, is complete", async () => {
   await withServer("anthropic-messages", [{ ...LONG, delayMs: 5 }], async ({ model }) => {
-    assert.equal(textOf((await collect(model, { idleTimeoutMs: 2_000 })).message), LONG.text);
+    assert.equal(textOf((await collect(model, { limits: { silenceMs: 2_000 } })).message), LONG.text);
   });
 });
 
-test("tool arguments that are no JSON are asked for once more", async () => {
+test("tool arguments that are not JSON are requested once more", async () => {
   const toolCalls = [{ id: "call_1", name: "read", arguments: {} }];
   const script: ReplyStep[] = [{ toolCalls, rawArguments: "{path: }" }, { text: "Whole." }];
   await withServer("openai-completions", script, async ({ call }) => {
@@ -340,7 +412,7 @@ test("tool arguments that are no JSON are asked for once more", async () => {
 // Google sends the arguments of a call as an object, so they are never broken.
 for (const protocol of PROTOCOLS.filter((name) => name !== "google")) {
   for (const rawArguments of ["{path: }", '["a.txt"]']) {
-    test(`${protocol}: arguments that stay ${rawArguments} are handed on, and told back as valid JSON`, async () => {
+    test(`${protocol}: arguments that stay ${rawArguments} are passed on, and sent back as valid JSON`, async () => {
       const toolCalls = [{ id: "call_1", name: "read", arguments: {} }];
       const broken: ReplyStep = { toolCalls, rawArguments };
       await withServer(protocol, [broken, broken, { text: "Whole." }], async ({ server, call }) => {
@@ -367,7 +439,7 @@ test("google: arguments that another provider's model broke are sent as an objec
   });
 });
 
-test("a broken call in the last attempt is handed on, however the attempts before it failed", async () => {
+test("a broken call in the last attempt is passed on, however the attempts before it failed", async () => {
   const toolCalls = [{ id: "call_1", name: "read", arguments: {} }];
   const script: ReplyStep[] = [{ status: 503 }, { toolCalls, rawArguments: "{" }];
   await withServer("openai-completions", script, async ({ call }) => {

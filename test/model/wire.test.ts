@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentMessage, AssistantMessage, ImagePart } from "../../src/contract/message.ts";
-import type { ToolSpec } from "../../src/contract/tool.ts";
+import type { ToolSpec } from "../../src/contract/harness/tool.ts";
 import type { Protocol, ReplyStep } from "../servers/server.ts";
 import { PROTOCOLS, textOf, withServer } from "./calling.ts";
 
@@ -43,7 +43,7 @@ function results(answer: AssistantMessage): AgentMessage[] {
   ];
 }
 
-/** Runs the tool turn and gives the bodies of its two requests. */
+/** Runs the tool turn and returns the bodies of its two requests. */
 async function toolTurn(
   protocol: Protocol,
   check: (bodies: Record<string, unknown>[], answer: AssistantMessage) => void,
@@ -126,14 +126,15 @@ for (const protocol of PROTOCOLS) {
   });
 }
 
-// Google sends the arguments of a call in one piece, so they are never half.
+// Google sends the arguments of a call in one piece, so they are never cut.
 for (const protocol of PROTOCOLS.filter((name) => name !== "google")) {
-  test(`${protocol}: an answer at the output limit has the stop reason length and drops a half tool call`, async () => {
+  test(`${protocol}: an answer at the output limit has the stop reason length, and its half tool call has no arguments to run (finding F12)`, async () => {
     const cut: ReplyStep = { ...TOOL_STEP, rawArguments: '{"path": "b.t', stop: "length" };
     await withServer(protocol, [cut], async ({ call }) => {
       const { message } = await call({ tools: [READ] });
       assert.equal(message.stopReason, "length");
-      assert.equal(message.content.filter((part) => part.type === "toolCall").length, 1);
+      const calls = message.content.filter((part) => part.type === "toolCall");
+      assert.deepEqual(calls.at(-1)?.arguments, { __refused_arguments: "were cut at the output limit" });
     });
   });
 }
@@ -290,7 +291,7 @@ test("google: true roles, paired results, an image, the thought signatures of th
   });
 });
 
-test("anthropic-messages: redacted thinking is kept and sent back as it came", async () => {
+test("anthropic-messages: redacted thinking is kept and sent back unchanged", async () => {
   const script: ReplyStep[] = [
     { thinking: { text: "", signature: "ENCRYPTED", redacted: true }, text: "Done." },
     { text: "ok" },

@@ -1,21 +1,20 @@
-/** A turn as the gateway asks it: when the engine is asked, what is said with its context, and what takes room. */
+/** A turn as the gateway calls it: when the engine is called, what is sent with its context, and how tokens are counted. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HarnessTurn } from "../../src/contract/harness.ts";
-import { ServedTurn, type Heard, type ServedOptions } from "../../src/native/served-turn.ts";
+import type { HarnessTurn, TurnContext } from "../../src/contract/harness/harness.ts";
+import { ServedTurn, type TurnProgress, type ServedOptions } from "../../src/native/served-turn.ts";
 
-type Asked = Parameters<HarnessTurn["assemble"]>[0];
+type Asked = Parameters<TurnContext["assemble"]>[0];
 
 const BASE = "Base instructions.";
 
 function served(
-  options: Omit<ServedOptions, "heardMs">,
-  told: Partial<Heard> = {},
+  options: Omit<ServedOptions, "reportMs">,
+  progress: Partial<TurnProgress> = {},
 ): { turn: ServedTurn; asked: Asked[]; usages: number[] } {
   const asked: Asked[] = [];
   const usages: number[] = [];
-  const turn: Partial<HarnessTurn> = {
-    signal: new AbortController().signal,
+  const context: Partial<TurnContext> = {
     assemble: (request) => {
       asked.push(request);
       const system = `Words of a hook.\n\n${BASE}`;
@@ -23,20 +22,21 @@ function served(
     },
     receipt: ({ usage }) => void usages.push(usage?.totalTokens ?? -1),
   };
-  const heard: Heard = { answers: 0, heard: () => Promise.resolve(true), ...told };
-  return { turn: new ServedTurn(turn as HarnessTurn, heard, { heardMs: 20, ...options }), asked, usages };
+  const turn = { signal: new AbortController().signal, context } as HarnessTurn;
+  const reported: TurnProgress = { answers: 0, reported: () => Promise.resolve(true), ...progress };
+  return { turn: new ServedTurn(turn, reported, { reportMs: 20, ...options }), asked, usages };
 }
 
-describe("a turn that a program runs and the gateway asks", () => {
-  it("says what the program's system prompt lacks", async () => {
+describe("a turn that a program runs and the gateway serves", () => {
+  it("adds what the program's system prompt lacks", async () => {
     const { systemPromptAddition: around } = await served({ instructions: BASE }).turn.turn.assemble();
     assert.equal(around, "Words of a hook.");
-    const { systemPromptAddition: all } = await served({ saidTokens: 5 }).turn.turn.assemble();
+    const { systemPromptAddition: all } = await served({ addedTokens: 5 }).turn.turn.assemble();
     assert.equal(all, `Words of a hook.\n\n${BASE}`);
   });
 
-  it("counts base instructions that are said with the context as the program's own", async () => {
-    const { turn, asked } = served({ saidTokens: 5 });
+  it("counts base instructions that are sent with the context as the program's own", async () => {
+    const { turn, asked } = served({ addedTokens: 5 });
     await turn.turn.assemble({ fixedTokens: 100, overflow: { message: "too long" } });
     await turn.turn.assemble();
     const holding = served({ instructions: BASE });
@@ -47,13 +47,13 @@ describe("a turn that a program runs and the gateway asks", () => {
     );
   });
 
-  it("has the engine asked when what the program told is written down", async () => {
+  it("calls the engine after the program's reports are written", async () => {
     const order: string[] = [];
     const { turn, asked } = served(
       { instructions: BASE },
       {
-        heard: async (answers, ms) => {
-          order.push(`heard ${answers} ${ms}`);
+        reported: async (answers, ms) => {
+          order.push(`reported ${answers} ${ms}`);
           return true;
         },
         written: async () => {
@@ -65,11 +65,11 @@ describe("a turn that a program runs and the gateway asks", () => {
     turn.turn.receipt({ usage: { input: 0, output: 0, totalTokens: 0 } });
     turn.turn.receipt({ usage: { input: 1, output: 1, totalTokens: 2 } });
     await turn.turn.assemble();
-    assert.deepEqual(order, ["heard 1 20", "written, 0 asked"]);
+    assert.deepEqual(order, ["reported 1 20", "written, 0 asked"]);
     assert.equal(asked.length, 1);
   });
 
-  it("leaves out a count of nothing", () => {
+  it("ignores a usage of zero", () => {
     const { turn, usages } = served({ instructions: BASE });
     turn.turn.receipt({ usage: { input: 0, output: 0, totalTokens: 0 } });
     turn.turn.receipt({ usage: { input: 1, output: 1, totalTokens: 2 } });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { assertPluginConfig, checkPluginConfig } from "../../src/plugin/config-check.ts";
+import { assertPluginConfig, checkPluginConfig } from "../../src/plugin/plugin-config-check.ts";
 import type { PluginManifest } from "../../src/plugin/manifest.ts";
 
 const RUNS = process.env["PAGURUS_PROVE"] === "1" ? 5_000 : 300;
@@ -13,6 +13,7 @@ function manifestOf(configSchema: unknown): PluginManifest {
     declared: true,
     modules: [],
     needs: {},
+    commandAliases: {},
     warnings: [],
     configSchema: configSchema as boolean,
   };
@@ -60,7 +61,7 @@ describe("a plugin's settings", () => {
     assert.doesNotThrow(() => assertPluginConfig(undefined, 5));
   });
 
-  it("count as empty where there are none", () => {
+  it("count as empty where absent", () => {
     assert.equal(check(schema, undefined).problems.length, 1);
     assert.deepEqual(check({ type: "object" }, undefined).problems, []);
     assert.deepEqual(check(undefined, 5), { problems: [], warnings: [] });
@@ -95,7 +96,7 @@ describe("a plugin's settings", () => {
     }
   });
 
-  it("are not checked for ever: a schema without end and a pattern without end are given up", () => {
+  it("are not checked forever: an infinite schema and an endless pattern time out", () => {
     const twice = { anyOf: [{ $ref: "#" }, { $ref: "#" }], allOf: [{ $ref: "#" }] };
     const slow = { type: "object", properties: { a: { type: "string", pattern: "^(a+)+$" } } };
     const { problems, warnings } = check(slow, { a: `${"a".repeat(60)}!` });
@@ -107,7 +108,7 @@ describe("a plugin's settings", () => {
     assert.equal(check(twice, { a: 1 }).warnings.length, 1);
   });
 
-  it("may be of any shape, and so may the schema: what is wrong is always told in sentences", () => {
+  it("may be of any shape, and so may the schema: problems are always reported in sentences", () => {
     const keys = ["a", "constructor", "__proto__"];
     const leaf = fc.oneof(fc.boolean(), fc.integer(), fc.string(), fc.constant(null), fc.constant([]));
     const { schema: any } = fc.letrec((tie) => ({

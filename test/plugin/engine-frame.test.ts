@@ -20,14 +20,14 @@ const WITH_TOOL = { availableTools: new Set(["read", "memory_search"]) };
 const COMPACTION = { sessionId: "s", sessionFile: "f" };
 
 describe("The helpers that an engine calls inside a call of the host", () => {
-  it("give the memory's lines as the memory gave them, and as one text", () => {
+  it("return the memory's lines unchanged, and as one text", () => {
     runInEngineFrame({ memorySections: SECTIONS }, () => {
       assert.deepEqual(buildActiveMemoryPromptSection(WITH_TOOL), SECTIONS);
       assert.equal(buildMemorySystemPromptAddition(WITH_TOOL), SECTIONS.join("\n"));
     });
   });
 
-  it("leave out the line about a tool that the turn lacks, and keep what the notes say of it", () => {
+  it("leave out the line about a missing tool, and keep what the notes say of it", () => {
     runInEngineFrame({ memorySections: SECTIONS }, () => {
       const kept = [SECTIONS[0], SECTIONS[2]];
       assert.deepEqual(buildActiveMemoryPromptSection({ availableTools: new Set() }), kept);
@@ -36,7 +36,7 @@ describe("The helpers that an engine calls inside a call of the host", () => {
     });
   });
 
-  it("give nothing outside a call and where there is no memory", () => {
+  it("return nothing outside a call and without a memory", () => {
     assert.deepEqual(buildActiveMemoryPromptSection(WITH_TOOL), []);
     assert.equal(buildMemorySystemPromptAddition(WITH_TOOL), undefined);
     runInEngineFrame({ memorySections: [] }, () => {
@@ -51,8 +51,8 @@ describe("The helpers that an engine calls inside a call of the host", () => {
     });
   });
 
-  it("keep calls that run at the same time apart, also behind an await", async () => {
-    const said = await Promise.all(
+  it("keep concurrent calls apart, also after an await", async () => {
+    const lines = await Promise.all(
       ["a", "b"].map((text) =>
         runInEngineFrame({ memorySections: [text] }, async () => {
           await new Promise(setImmediate);
@@ -60,7 +60,7 @@ describe("The helpers that an engine calls inside a call of the host", () => {
         }),
       ),
     );
-    assert.deepEqual(said, ["a", "b"]);
+    assert.deepEqual(lines, ["a", "b"]);
   });
 
   it("are the same for a plugin that brings its own copy of the package", async () => {
@@ -73,10 +73,10 @@ describe("The helpers that an engine calls inside a call of the host", () => {
         buildMemorySystemPromptAddition: typeof buildMemorySystemPromptAddition;
       };
       assert.notEqual(theirs.buildMemorySystemPromptAddition, buildMemorySystemPromptAddition);
-      const said = runInEngineFrame({ memorySections: ["ours"] }, () =>
+      const lines = runInEngineFrame({ memorySections: ["ours"] }, () =>
         theirs.buildMemorySystemPromptAddition(WITH_TOOL),
       );
-      assert.equal(said, "ours");
+      assert.equal(lines, "ours");
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
@@ -84,21 +84,21 @@ describe("The helpers that an engine calls inside a call of the host", () => {
 });
 
 describe("delegateCompactionToRuntime", () => {
-  it("hands the parameters to the host and its result back", async () => {
+  it("passes the parameters to the host and returns its result", async () => {
     const given: unknown[] = [];
     const result = { ok: true, compacted: true };
     const delegateCompaction = (params: unknown): Promise<typeof result> => {
       given.push(params);
       return Promise.resolve(result);
     };
-    const said = await runInEngineFrame({ memorySections: [], delegateCompaction }, () =>
+    const lines = await runInEngineFrame({ memorySections: [], delegateCompaction }, () =>
       delegateCompactionToRuntime(COMPACTION),
     );
-    assert.equal(said, result);
+    assert.equal(lines, result);
     assert.deepEqual(given, [COMPACTION]);
   });
 
-  it("says why it did nothing outside of compact()", async () => {
+  it("reports why it did nothing outside compact()", async () => {
     const outside = await delegateCompactionToRuntime(COMPACTION);
     const inside = await runInEngineFrame({ memorySections: [] }, () =>
       delegateCompactionToRuntime(COMPACTION),

@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import type { PagurusConfig } from "../../src/config/types.ts";
+import type { PagurusConfig } from "../../src/config/config-types.ts";
 import { silentLogger } from "../../src/platform/log.ts";
-import { loadPlugins } from "../../src/plugin/load.ts";
+import { loadPlugins } from "../../src/plugin/load-plugins.ts";
 import { PluginRegistry } from "../../src/plugin/registry.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-hostile-"));
@@ -15,7 +15,7 @@ let made = 0;
 
 const GOOD = `export default (api) => api.registerTool({ name: "good", description: "", parameters: {}, execute: async () => ({ content: [], isError: false }) });`;
 
-/** Loads plugins by name and code, in the order given, then one that is in order. */
+/** Loads plugins by name and code, in order, then a sound one. */
 async function loadAll(
   codes: Record<string, string>,
 ): Promise<{ tools: string[]; failed: Record<string, string> }> {
@@ -42,7 +42,7 @@ async function loadAll(
 const names = (object: object): string[] =>
   [...new Set(Reflect.ownKeys(object).map(String))].toSorted((a, b) => (a < b ? -1 : 1));
 
-describe("a plugin that writes where all code reads", () => {
+describe("a plugin that changes shared objects", () => {
   const before = [Object.prototype, Array.prototype, Function.prototype].map(names);
   const untouched = (): void => {
     assert.deepEqual([Object.prototype, Array.prototype, Function.prototype].map(names), before);
@@ -54,7 +54,7 @@ describe("a plugin that writes where all code reads", () => {
     assert.equal(Object.prototype.toString.call(null), "[object Null]");
   };
 
-  it("is refused by name whenever it did so, what it wrote is undone, and the others work", async () => {
+  it("is refused by name, its changes are undone, and the others work", async () => {
     const { tools, failed } = await loadAll({
       "at-import": `Object.prototype.polluted = "x"; ${GOOD.replace('"good"', '"a"')}`,
       "in-register": `export default (api) => { Object.prototype.polluted = 1; Object.prototype.isAdmin = true; };`,
@@ -83,8 +83,8 @@ describe("a plugin that writes where all code reads", () => {
       assert.match(failed[id] ?? "", new RegExp(`^The plugin ${id} changed `));
   });
 
-  it("is told apart where it cannot be undone", async () => {
-    // In a process of its own, which stays changed.
+  it("is reported differently where it cannot be undone", async () => {
+    // In a separate process, which stays changed.
     const file = join(root, "frozen.mjs");
     writeFileSync(
       file,
@@ -122,13 +122,13 @@ describe("a plugin that breaks", () => {
     assert.match(failed["j"] ?? "", /The plugin j registers the tool x twice/);
   });
 
-  it("is named also when it never lets go of the process", async () => {
+  it("is named also when it blocks the process forever", async () => {
     const file = join(root, "endless.mjs");
     writeFileSync(file, "for (;;);");
-    const { err } = await child(`await load(${JSON.stringify(file)});`, /keeps the whole process/);
+    const { err } = await child(`await load(${JSON.stringify(file)});`, /has blocked the whole process/);
     assert.match(
       err,
-      /^pagurus: The plugin "endless" keeps the whole process from going on while it is loaded; end process \d+/m,
+      /^pagurus: The plugin "endless" has blocked the whole process for 2 s while it is loaded; if this does not end, end process \d+/m,
     );
   });
 });
@@ -138,7 +138,7 @@ async function child(code: string, until?: RegExp): Promise<{ err: string }> {
   const source = (name: string): string =>
     JSON.stringify(new URL(`../../src/${name}.ts`, import.meta.url).href);
   const setup = `
-    import { loadPlugins } from ${source("plugin/load")};
+    import { loadPlugins } from ${source("plugin/load-plugins")};
     import { PluginRegistry } from ${source("plugin/registry")};
     import { silentLogger } from ${source("platform/log")};
     async function load(path) {

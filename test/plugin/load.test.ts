@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
-import type { PagurusConfig } from "../../src/config/types.ts";
+import type { PagurusConfig } from "../../src/config/config-types.ts";
 import { silentLogger } from "../../src/platform/log.ts";
-import { loadPlugins } from "../../src/plugin/load.ts";
+import { loadPlugins } from "../../src/plugin/load-plugins.ts";
 import { LoadingWatch } from "../../src/plugin/watchdog.ts";
 import { PluginRegistry } from "../../src/plugin/registry.ts";
 
@@ -35,7 +35,7 @@ async function loadFrom(
   return registry;
 }
 
-/** A plugin that registers a tool with the plugin's id as description, under the given name. */
+/** A plugin that registers a tool of this name, with the plugin's id as description. */
 const tool = (name: string): string =>
   `(api) => api.registerTool({ name: "${name}", description: api.id + " " + api.resolvePath("."), parameters: {}, execute: async () => ({ content: [], isError: false }) })`;
 const moduleWith = (name: string): string => `export default ${tool(name)};\n`;
@@ -90,14 +90,14 @@ describe("loading plugins", () => {
     assert.match(registry.tools[0]?.description ?? "", /\/a$/);
   });
 
-  it("leaves out what is disabled, without running it", async () => {
+  it("skips a disabled plugin without running it", async () => {
     const registry = await loadFrom({ "p/index.mjs": "throw new Error('ran');" }, ["p"], {
       p: { enabled: false },
     });
     assert.deepEqual(registry.failures, []);
   });
 
-  it("keeps why a plugin failed, and goes on with the others", async () => {
+  it("records why a plugin failed, and continues with the others", async () => {
     const registry = await loadFrom(
       {
         "throws.mjs": "throw new Error('at import');",
@@ -123,7 +123,7 @@ describe("loading plugins", () => {
     assert.deepEqual(idsOf(registry), ["good"]);
   });
 
-  it("gives importing and registering a time of their own before it names a plugin", async (t) => {
+  it("has separate deadlines for importing and registering before it names a plugin", async (t) => {
     const order: string[] = [];
     t.mock.method(LoadingWatch.prototype, "begin", () => order.push("watch"));
     const key = "pagurus test order";

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import fc from "fast-check";
 import { PagurusError } from "../../src/contract/errors.ts";
-import { findPluginEntry } from "../../src/plugin/entry.ts";
+import { findPluginEntry } from "../../src/plugin/plugin-entry.ts";
 import { isPluginId, readPluginManifest } from "../../src/plugin/manifest.ts";
+import { unicodeText } from "../runner/unicode-text.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-manifest-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -27,7 +28,7 @@ const PROVE = process.env["PAGURUS_PROVE"] === "1";
 const RUNS = PROVE ? 3_000 : 150;
 
 describe("a plugin's manifest", () => {
-  it("is read with what it says", () => {
+  it("is read with its fields", () => {
     const configSchema = { type: "object", properties: { depth: { type: "integer" } } };
     const manifest = manifestOf(
       {
@@ -55,11 +56,12 @@ describe("a plugin's manifest", () => {
       declared: true,
       modules: ["./b.ts", "./a.ts", "./lib.js"],
       needs: {},
+      commandAliases: {},
       warnings: [],
     });
   });
 
-  it("goes before that of another host, and a field of package.json takes its place", () => {
+  it("takes precedence over that of another host, and a field of package.json can replace it", () => {
     const both = folderOf({
       "pagurus.plugin.json": '{"id": "ours"}',
       "openclaw.plugin.json": '{"id": "theirs"}',
@@ -74,7 +76,7 @@ describe("a plugin's manifest", () => {
     assert.equal(readPluginManifest(folderOf({ "package.json": '{"name": "../x"}' })).declared, false);
   });
 
-  it("warns of keys, kinds and values that mean nothing here, and goes on without them", () => {
+  it("warns of unknown keys, kinds and values, and continues without them", () => {
     const { warnings, kinds, name } = manifestOf({
       id: "a",
       kind: "channel",
@@ -91,7 +93,7 @@ describe("a plugin's manifest", () => {
     ]);
   });
 
-  it("is refused for an id that is none", () => {
+  it("is refused for an invalid id", () => {
     for (const id of [
       5,
       null,
@@ -191,11 +193,7 @@ const hostile = fc.oneof(
         "extensions",
       ].map((key) => [
         key,
-        fc.oneof(
-          fc.jsonValue(),
-          fc.string({ unit: "binary" }),
-          fc.constantFrom("../x", "/", ".", "a\nb", "constructor"),
-        ),
+        fc.oneof(fc.jsonValue(), unicodeText(), fc.constantFrom("../x", "/", ".", "a\nb", "constructor")),
       ]),
     ),
     { requiredKeys: [] },
@@ -203,11 +201,11 @@ const hostile = fc.oneof(
   fc.jsonValue(),
 );
 
-describe("any manifest of anybody", () => {
+describe("any manifest", () => {
   it("is read, or refused in one sentence", () => {
     const text = fc.oneof(
       { weight: 8, arbitrary: hostile.map((value) => JSON.stringify(value)) },
-      fc.string({ unit: "binary" }),
+      unicodeText(),
     );
     let read = 0;
     fc.assert(

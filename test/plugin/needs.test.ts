@@ -4,11 +4,11 @@ import type { PluginManifest } from "../../src/plugin/manifest.ts";
 import { assertNeedsMet, unmetNeeds } from "../../src/plugin/needs.ts";
 
 function manifestOf(needs: PluginManifest["needs"]): PluginManifest {
-  return { id: "mine", kinds: [], declared: true, modules: [], needs, warnings: [] };
+  return { id: "mine", kinds: [], declared: true, modules: [], needs, commandAliases: {}, warnings: [] };
 }
 
 describe("the versions that a plugin asks for", () => {
-  it("are met by this one, or the plugin is refused with both", () => {
+  it("are met by this one, or the plugin is refused with both versions", () => {
     for (const range of ["*", ">=0.1.0-beta", "^0.1.0 || ^9"])
       assert.deepEqual(unmetNeeds(manifestOf({ pagurus: range })), { problems: [], warnings: [] }, range);
     assert.throws(() => assertNeedsMet(manifestOf({ pagurus: ">=99" })), {
@@ -19,13 +19,13 @@ describe("the versions that a plugin asks for", () => {
     assert.doesNotThrow(() => assertNeedsMet(undefined));
   });
 
-  it("are only told where they are Node.js's, or no versions at all", () => {
+  it("are only warnings where they are Node.js's, or not versions at all", () => {
     const { problems, warnings } = unmetNeeds(manifestOf({ node: "<20", pagurus: "next\nline" }));
     assert.deepEqual(problems, []);
     assert.deepEqual(
       warnings.map((warning) => warning.replace(process.versions.node, "VERSION")),
       [
-        'The plugin mine asks for Pagurus "next\\nline", which is no range of versions.',
+        'The plugin mine requires Pagurus "next\\nline", which is not a version range.',
         'The plugin mine was written for Node.js "<20", and this is VERSION.',
       ],
     );

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { homedir } from "node:os";
 import { describe, it } from "node:test";
-import type { ContextEngine } from "../../src/contract/engine.ts";
-import type { AgentHarness } from "../../src/contract/harness.ts";
-import type { PluginApi } from "../../src/contract/plugin.ts";
+import type { ContextEngine } from "../../src/contract/engine/engine.ts";
+import type { AgentHarness } from "../../src/contract/harness/harness.ts";
+import type { PluginApi } from "../../src/contract/host/plugin.ts";
 import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
-import type { PagurusConfig } from "../../src/config/types.ts";
+import type { PagurusConfig } from "../../src/config/config-types.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { PluginRegistry } from "../../src/plugin/registry.ts";
 
@@ -33,10 +33,12 @@ function harnessOf(id: string, aliases: string[] = [], contract = HARNESS_CONTRA
     contract,
     label: id,
     execution: { kind: "in-process" },
-    seam: "native",
+    seam: "embedded",
     capabilities: [],
     supports: () => ({ supported: true }),
-    runTurn: () => Promise.reject(new Error("not run here")),
+    start: () => {
+      throw new Error("not run here");
+    },
   };
 }
 
@@ -95,7 +97,7 @@ describe("a plugin's registration", () => {
     assert.equal(seen?.resolvePath("x"), "/base/x");
   });
 
-  it("leaves nothing behind when it throws", async () => {
+  it("registers nothing when it throws", async () => {
     const registry = registryOf();
     const failure = await registry.register("bad", async (api) => {
       api.registerContextEngine("mine", () => engineOf("mine"));
@@ -103,7 +105,11 @@ describe("a plugin's registration", () => {
       await Promise.resolve();
       throw new Error("no database\nat line 7");
     });
-    assert.deepEqual(failure, { pluginId: "bad", reason: "no database" });
+    assert.deepEqual(failure, {
+      pluginId: "bad",
+      reason: "no database",
+      needed: "cannot be read and may be a gate",
+    });
     assert.deepEqual(registry.failures, [failure]);
     assert.deepEqual(registry.engineIds, []);
     assert.deepEqual(registry.hooks("session_start"), []);
@@ -114,7 +120,7 @@ describe("a plugin's registration", () => {
     assert.equal(await registry.register("bad", () => undefined), undefined);
   });
 
-  it("that is there and not loaded is named to who asks for its engine", () => {
+  it("that is present but not loaded is named in the error about its engine", () => {
     const registry = registryOf();
     registry.leaveOut("mine", "disabled");
     registry.leaveOut("other", "denied");
@@ -148,7 +154,7 @@ describe("a plugin's registration", () => {
     assert.deepEqual(registry.engineIds, []);
   });
 
-  it("fails when an id is taken, naming who has it, and the first keeps it", async () => {
+  it("fails when an id is taken, naming the owner, and the first keeps it", async () => {
     const registry = registryOf();
     const first = () => engineOf("mine");
     await registry.register("a", (api) => {
@@ -184,7 +190,7 @@ describe("a plugin's registration", () => {
     assert.equal(registry.engine("mine"), first);
   });
 
-  it("can throw plugin_duplicate_id into the plugin's face, which may go on without", async () => {
+  it("can throw plugin_duplicate_id in the plugin, which may continue without", async () => {
     const registry = registryOf();
     await registry.register("a", (api) => api.registerTool(toolOf("look")));
     const codes: unknown[] = [];
@@ -214,7 +220,7 @@ describe("a plugin's registration", () => {
     assert.equal(registry.tools.length, 1);
   });
 
-  it("is checked for what cannot work", async () => {
+  it("is checked for invalid values", async () => {
     const registry = registryOf();
     const wrong: [RegExp, (api: PluginApi) => void][] = [
       [
@@ -255,7 +261,7 @@ describe("hooks", () => {
     assert.deepEqual(registry.hooks("session_end"), []);
   });
 
-  it("that do not exist are warned of and left out", async () => {
+  it("that have no counterpart here are reported as not used, not warned of (finding C2)", async () => {
     const warnings: string[] = [];
     const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
     const registry = new PluginRegistry({
@@ -265,9 +271,10 @@ describe("hooks", () => {
       llmComplete: () => Promise.reject(new Error("not called here")),
     });
     const failure = await registry.register("a", (api) =>
-      api.on("message_received" as never, (() => undefined) as never),
+      api.on("message_sending" as never, (() => undefined) as never),
     );
     assert.equal(failure, undefined);
-    assert.equal(warnings.length, 1);
+    assert.equal(warnings.length, 0);
+    assert.deepEqual(registry.facts[0]?.notUsed, ["hook message_sending"]);
   });
 });

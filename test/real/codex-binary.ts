@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const FOLDER = fileURLToPath(new URL(".", import.meta.url));
 
-/** The version that `package.json` beside this file pins. */
+/** The version that `package.json` in this folder pins. */
 export function pinnedCodexVersion(): string {
   const manifest = JSON.parse(readFileSync(join(FOLDER, "package.json"), "utf8")) as {
     dependencies: Record<string, string>;

@@ -1,4 +1,4 @@
-/** The real programs of other makers, as `npm run setup:real` installs them beside this file. */
+/** The real programs of other makers, as `npm run setup:real` installs them in this folder. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ function versionIn(manifest: string): string {
     : "none";
 }
 
-/** The version that `package.json` beside this file pins. Throws for a package that it does not name. */
+/** The version that `package.json` in this folder pins. Throws for a package that it does not name. */
 export function pinnedVersion(name: string): string {
   const { dependencies } = JSON.parse(readFileSync(join(FOLDER, "package.json"), "utf8")) as {
     dependencies: Record<string, string>;
@@ -41,7 +41,7 @@ export function claudeBinary(): string {
   return program;
 }
 
-/** Path of a program in `node_modules/.bin`, after a look at the version of its package. */
+/** Path of a program in `node_modules/.bin`. Throws when its package is missing or has another version. */
 export function realProgram(packageName: string, program: string): string {
   requirePinned(packageName);
   return join(MODULES, ".bin", program);

@@ -1,4 +1,4 @@
-/** A child on a leash ends with its host, however that ends, and takes what it has started with it. */
+/** A child on a leash ends with its host, however that ends, together with its own children. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,11 +9,11 @@ import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { processIsAlive } from "../../src/platform/process-group.ts";
 
-const CHILD = fileURLToPath(new URL("../../src/rpc/child.ts", import.meta.url));
+const CHILD = fileURLToPath(new URL("../../src/rpc/rpc-child.ts", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "pagurus-leash-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 
-/** Heeds no polite signal, looks at no input, and has a command in a session of its own. */
+/** Ignores polite signals, reads no input, and has a command in another process session. */
 const PROGRAM = `trap "" HUP TERM; setsid sleep 300 & echo $! > "${root}/command"; echo $$ > "${root}/program"; while :; do sleep 300; done`;
 const HOST = `
 import { RpcChild } from ${JSON.stringify(CHILD)};
@@ -39,7 +39,7 @@ function pidIn(name: string): number {
 }
 
 describe("A child on a leash", { skip: process.platform !== "linux" }, () => {
-  it("is killed with all that it has started when its host is killed", async () => {
+  it("is killed with its children when its host is killed", async () => {
     const host = spawn(process.execPath, ["--input-type=module", "-e", HOST, PROGRAM], {
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -34,7 +34,7 @@ export function errorBody(protocol: Protocol, status: number, message: string): 
   return { error: { message, type, param: null, code: OPENAI_CODES[status] ?? null } };
 }
 
-/** What the provider answers when the context does not fit: its real status and text. */
+/** A provider's reply to a context that does not fit: its real status and text. */
 export function contextOverflowReply(protocol: Protocol): ReplyStep {
   switch (protocol) {
     case "openai-responses": {

@@ -1,4 +1,4 @@
-/** What a scripted model server is told to answer; the suites of `pagurus/testkit` have the same words for it. */
+/** Script types of a scripted model server; the suites of `pagurus/testkit` use the same ones. */
 export type {
   Protocol,
   RecordedRequest,

@@ -1,6 +1,6 @@
 /**
- * Local HTTP servers that speak the providers' real streaming protocols with scripted replies, and record what they
- * were asked. For tests and benchmarks; several can run in one process.
+ * Local HTTP servers that speak the providers' real streaming protocols with scripted replies, and record their requests. For
+ * tests and benchmarks; several can run in one process.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -19,7 +19,7 @@ export type { Protocol, RecordedRequest, ReplyScript, ReplyStep, ReplyUsage } fr
 export interface ServerOptions {
   protocol: Protocol;
   script: ReplyScript;
-  /** Ids that `GET …/models` lists. Default none. */
+  /** Ids listed by `GET …/models`. Default none. */
   models?: readonly string[];
 }
 
@@ -33,12 +33,12 @@ export interface ClientClose {
 export interface ModelServer {
   /** The base URL to configure, with the protocol's version path. */
   readonly url: string;
-  /** Requests to the model, in order; asking for the list of models is not one. */
+  /** Requests to the model, in order, without requests for the list of models. */
   readonly requests: RecordedRequest[];
   readonly clientCloses: ClientClose[];
-  /** Calls back at each early leave; resolved at once for those that happened. */
+  /** Calls back at each early disconnect; at once for past ones. */
   onClientClose(listener: (close: ClientClose) => void): void;
-  /** The first early leave. */
+  /** The first early disconnect. */
   clientClosed(): Promise<ClientClose>;
   close(): Promise<void>;
 }
@@ -163,15 +163,15 @@ class ServerState {
       response.end();
       return;
     }
-    // What was written must reach the client before the socket breaks.
+    // The written bytes must reach the client before the socket is destroyed.
     response.write(": cut\n\n", () => setImmediate(() => response.destroy()));
   }
 }
 
-/** A count like a provider's: about four characters a token, the same for the same request. */
+/** A token count like a provider's: about four characters a token, the same for the same request. */
 function countedUsage(request: RecordedRequest, step: ReplyStep): ReplyUsage {
-  const said = [step.thinking?.text, step.text, JSON.stringify(step.toolCalls ?? "")].join("");
-  return { input: Math.ceil(request.text.length / 4), output: Math.max(1, Math.ceil(said.length / 4)) };
+  const reply = [step.thinking?.text, step.text, JSON.stringify(step.toolCalls ?? "")].join("");
+  return { input: Math.ceil(request.text.length / 4), output: Math.max(1, Math.ceil(reply.length / 4)) };
 }
 
 async function readBody(incoming: IncomingMessage): Promise<string> {

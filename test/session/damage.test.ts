@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { SessionStore } from "../../src/contract/store.ts";
-import type { OpenNotice } from "../../src/contract/writer.ts";
-import { openStore, sayTurn, temporaryFolder, textOf } from "./fixtures.ts";
+import type { SessionStore } from "../../src/contract/session/store.ts";
+import type { OpenNotice } from "../../src/contract/session/writer.ts";
+import { openStore, sayTurn, temporaryFolder, textOf, withoutSums } from "./fixtures.ts";
 
 const CWD = { cwd: "/project" };
 
@@ -48,11 +48,11 @@ function kinds(notices: readonly OpenNotice[]): string[] {
   return notices.map(({ kind }) => kind).toSorted();
 }
 
-test("a transcript without its header says so once to a writer and keeps its key, also without the index", (t) => {
+test("a transcript without its header is reported once to a writer and keeps its key, also without the index", (t) => {
   const { dir, file } = oneTurn(t);
   const [, ...rest] = readFileSync(file, "utf8").split("\n");
   writeFileSync(file, rest.join("\n"));
-  // Another command meets it first, and a reader does not use the notice up.
+  // Another command detects it first, and a reader does not consume the notice.
   withStore(dir, (store) => {
     assert.deepEqual(
       store.list().map((record) => [record.sessionKey, record.cwd]),
@@ -67,13 +67,13 @@ test("a transcript without its header says so once to a writer and keeps its key
   const { notices, texts } = visit(dir);
   assert.deepEqual(kinds(notices), ["header_lost", "index_rebuilt"]);
   const lost = notices.find(({ kind }) => kind === "header_lost")?.detail ?? "";
-  assert.match(lost, /header .* missing or cannot be read; the session goes on under the key main,/);
+  assert.match(lost, /header .* missing or cannot be read; the session continues under the key main,/);
   assert.deepEqual(texts, ["one", "answer to one"]);
   assert.deepEqual(visit(dir).notices, []);
   rmSync(join(dir, "sessions.db"));
-  const anew = visit(dir);
-  assert.deepEqual(kinds(anew.notices), ["header_lost", "index_rebuilt"]);
-  assert.deepEqual(anew.texts, texts);
+  const rebuilt = visit(dir);
+  assert.deepEqual(kinds(rebuilt.notices), ["header_lost", "index_rebuilt"]);
+  assert.deepEqual(rebuilt.texts, texts);
   withStore(dir, (store) =>
     assert.deepEqual(
       store.list().map((record) => record.sessionKey),
@@ -82,7 +82,7 @@ test("a transcript without its header says so once to a writer and keeps its key
   );
 });
 
-test("a header that is no header is told as such and as an unreadable line", (t) => {
+test("an invalid header is reported as such and as an unreadable line", (t) => {
   const { dir, file } = oneTurn(t);
   const text = readFileSync(file, "utf8");
   writeFileSync(file, `?${text.slice(1)}`);
@@ -90,13 +90,13 @@ test("a header that is no header is told as such and as an unreadable line", (t)
   assert.deepEqual(kinds(notices), ["header_lost", "index_rebuilt", "quarantined_line"]);
   assert.equal(texts.length, 2);
   assert.deepEqual(visit(dir).notices, []);
-  // Put back in its place, it is the header again.
+  // Restored to its place, it is the header again.
   writeFileSync(file, text);
   assert.deepEqual(kinds(visit(dir).notices), ["index_rebuilt"]);
   assert.deepEqual(visit(dir).notices, []);
 });
 
-test("a transcript whose key nobody knows any more stays reachable under one of its own", (t) => {
+test("a transcript whose key is lost stays reachable under a key of its own", (t) => {
   const { dir, file, sessionId } = oneTurn(t);
   rmSync(join(dir, "sessions.db"));
   writeFileSync(file, readFileSync(file, "utf8").replace(/^.*\n/, ""));
@@ -113,7 +113,7 @@ test("a transcript whose key nobody knows any more stays reachable under one of 
   assert.equal(existsSync(file.replace(/\.jsonl$/, ".key")), false);
 });
 
-test("entries that are gone from a transcript are counted at the next opening, whoever noticed first", (t) => {
+test("entries that are gone from a transcript are counted at the next opening, whoever detected it first", (t) => {
   const { dir, file } = oneTurn(t);
   truncateSync(file, 0);
   withStore(dir, (store) => assert.equal(store.list()[0]?.entryCount, 0));
@@ -144,7 +144,7 @@ test("lines cut off the end are counted, and what is left is read", (t) => {
 
 test("a transcript of a later version is refused and stays as it is", (t) => {
   const { dir, file } = oneTurn(t);
-  const later = readFileSync(file, "utf8").replace('"version":3', '"version":4');
+  const later = withoutSums(readFileSync(file, "utf8")).replace('"version":3', '"version":4');
   writeFileSync(file, later);
   rmSync(join(dir, "sessions.db"));
   withStore(dir, (store) => {
@@ -156,6 +156,63 @@ test("a transcript of a later version is refused and stays as it is", (t) => {
     assert.throws(() => store.openReader("main"), refusal);
     assert.throws(() => store.fork("main", "copy"), refusal);
     assert.equal(store.list().length, 1);
+  });
+  assert.equal(readFileSync(file, "utf8"), later);
+});
+
+for (const [damage, spoil] of [
+  ["a changed word", (line: Buffer) => line.write("twp", line.indexOf("two"))],
+  ["a block of NULs", (line: Buffer) => line.fill(0, 0, line.length - 1)],
+] as const)
+  test(`${damage} in a transcript is reported when the context is read, with the entry (finding F5)`, (t) => {
+    const { dir, file } = oneTurn(t);
+    const ids: string[] = [];
+    withStore(dir, (store) => {
+      const writer = store.openWriter("main", CWD);
+      for (const text of ["two", "three"]) ids.push(...sayTurn(writer, text, text));
+      writer.close();
+    });
+    const bytes = readFileSync(file);
+    const at = bytes.lastIndexOf("\n", bytes.indexOf('"content":"two"')) + 1;
+    spoil(bytes.subarray(at, bytes.indexOf("\n", at) + 1));
+    writeFileSync(file, bytes);
+    withStore(dir, (store) => {
+      const writer = store.openWriter("main", CWD);
+      const reported: OpenNotice[] = [];
+      writer.listen((notice) => reported.push(notice));
+      const texts = writer.contextMessages().messages.map(textOf);
+      assert.deepEqual(texts, ["one", "answer to one", "answer to two", "three", "answer to three"]);
+      assert.deepEqual(kinds(reported), ["quarantined_line"]);
+      assert.match(reported[0]?.detail ?? "", /A line of the transcript cannot be read and is skipped/);
+      assert.match(
+        readFileSync(file.replace(/jsonl$/, "jsonl.quarantine"), "utf8"),
+        new RegExp(`"entry":"${ids[0]}"`),
+      );
+      // Once: the next read knows it.
+      reported.length = 0;
+      writer.contextMessages();
+      writer.close();
+      assert.deepEqual(reported, []);
+    });
+    assert.deepEqual(visit(dir).notices, []);
+  });
+
+test("lines without a checksum, of an earlier version, stay readable (finding F5)", (t) => {
+  const { dir, file } = oneTurn(t);
+  assert.match(readFileSync(file, "utf8"), /^(?:\{.*,"crc32":"[0-9a-f]{8}"\}\n)+$/);
+  writeFileSync(file, withoutSums(readFileSync(file, "utf8")));
+  rmSync(join(dir, "sessions.db"));
+  const { notices, texts } = visit(dir);
+  assert.deepEqual(kinds(notices), ["index_rebuilt"]);
+  assert.deepEqual(texts, ["one", "answer to one"]);
+});
+
+test("a transcript that a newer version continued is not appended to once more (finding F13)", (t) => {
+  const { dir, file } = oneTurn(t);
+  const later = withoutSums(readFileSync(file, "utf8")).replace('"version":3', '"version":4');
+  writeFileSync(file, later);
+  withStore(dir, (store) => {
+    assert.throws(() => store.openWriter("main", CWD), { code: "store_read_failed" });
   });
   assert.equal(readFileSync(file, "utf8"), later);
 });

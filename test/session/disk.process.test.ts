@@ -9,7 +9,7 @@ import { collect, entriesOf, filesWith, openStore, sayTurn, temporaryFolder, tex
 const CHILD = join(import.meta.dirname, "writer.child.ts");
 const CWD = { cwd: "/w" };
 
-/** A folder on a small file system of its own; undefined where mounting is not allowed. */
+/** A folder on a small file system of its own; undefined when mounting is not allowed. */
 function smallDisk(t: TestContext): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), "pagurus-disk-"));
   const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m", "none", folder]).status === 0;
@@ -26,7 +26,7 @@ interface Line {
   message?: string;
 }
 
-/** Writes turns in a child until the store refuses. With `limit` files may have that many blocks of 512 bytes. */
+/** Writes turns in a child until the store refuses. `limit`: file size limit in blocks of 512 bytes. */
 function fillUp(dir: string, limit?: number): { turns: string[]; last: Line } {
   const command = `${limit === undefined ? "" : `trap '' XFSZ; ulimit -f ${limit}; `}exec "$0" "$@"`;
   const run = spawnSync("sh", ["-c", command, process.execPath, CHILD, "fill", dir, "f"], {
@@ -40,7 +40,7 @@ function fillUp(dir: string, limit?: number): { turns: string[]; last: Line } {
   return { turns: lines.flatMap((line) => line.turnId ?? []), last: lines.at(-1) ?? {} };
 }
 
-/** What was reported as committed is there, the file ends with a whole line, and the next turn runs. */
+/** Everything that was reported as committed exists, the file ends with a whole line, and the next turn runs. */
 function checkAfter(dir: string, turns: readonly string[]): void {
   const store = openStore(dir);
   const writer = store.openWriter("main", CWD);
@@ -60,7 +60,7 @@ function checkAfter(dir: string, turns: readonly string[]): void {
   store.close();
 }
 
-test("a full disk fails the append with a clear sentence and costs nothing that was committed", (t) => {
+test("a full disk fails the append with a clear sentence and loses nothing that was committed", (t) => {
   const dir = smallDisk(t);
   if (dir === undefined) {
     // Without the right to mount, a limit on file sizes stops writes at the same place.
@@ -91,7 +91,7 @@ test("a full disk fails the append with a clear sentence and costs nothing that 
   assert.deepEqual(filesWith(dir, "prompt"), []);
 });
 
-test("a limit on the size of files does the same", (t) => {
+test("a limit on the size of files fails the append with a clear sentence and loses nothing that was committed", (t) => {
   const dir = temporaryFolder(t);
   const { turns, last } = fillUp(dir, 1_000);
   assert.equal(last.code, "store_write_failed");
@@ -99,7 +99,7 @@ test("a limit on the size of files does the same", (t) => {
   checkAfter(dir, turns);
 });
 
-test("a folder that cannot be written refuses writing in one sentence and can be read", async (t) => {
+test("a folder that cannot be written refuses writes with one sentence and can be read", async (t) => {
   const mounted = smallDisk(t);
   const dir = mounted ?? temporaryFolder(t);
   const store = openStore(dir);
@@ -141,7 +141,7 @@ test("a folder that cannot be written refuses writing in one sentence and can be
   if (!mounted) for (const folder of [dir, join(dir, "sessions")]) chmodSync(folder, 0o700);
 });
 
-test("a home below a file is refused in one sentence", (t) => {
+test("a home below a file is refused with one sentence", (t) => {
   const file = join(temporaryFolder(t), "file");
   writeFileSync(file, "");
   const store = openStore(join(file, "agent"));
@@ -153,7 +153,7 @@ test("a home below a file is refused in one sentence", (t) => {
 test("a fresh home on a read-only file system or a full disk is refused by name, and read as empty", (t) => {
   const mounted = smallDisk(t);
   if (mounted === undefined) {
-    // Without the right to mount, a place where nobody may make a folder does.
+    // Without the right to mount, a place where no user may create a folder is used.
     assert.throws(() => openStore("/proc/pagurus/agents/main").openWriter("main", CWD), {
       code: "store_write_failed",
       message: /^Cannot create the folder \/proc\/pagurus\/agents\/main\/sessions: /,

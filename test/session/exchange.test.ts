@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { SessionStore } from "../../src/contract/store.ts";
+import type { SessionStore } from "../../src/contract/session/store.ts";
 import {
   assistant,
   collect,
@@ -102,7 +102,7 @@ test("an import with a bad line is refused with its number and leaves nothing", 
   store.close();
 });
 
-test("the Markdown export shows what was said and the tool calls", async (t) => {
+test("the Markdown export shows messages and tool calls", async (t) => {
   const store = openStore(temporaryFolder(t));
   fill(store, "main");
   const text = (await exported(store, "main", "markdown")).toString("utf8");
@@ -119,7 +119,7 @@ test("the Markdown export shows what was said and the tool calls", async (t) => 
   store.close();
 });
 
-test("a fork has the path's lines byte for byte and goes its own way", (t) => {
+test("a fork has the path's lines byte for byte and is independent afterwards", (t) => {
   const store = openStore(temporaryFolder(t));
   fill(store, "main");
   const source = store.find("main");
@@ -173,7 +173,7 @@ test("a renewed key starts empty and its former generation stays readable by id"
   store.close();
 });
 
-test("search finds words of any script, says what is off the path, and takes any text as words", (t) => {
+test("search finds words of any script, marks hits off the path, and accepts any text as words", (t) => {
   const store = openStore(temporaryFolder(t));
   const writer = store.openWriter("main", CWD);
   const [first = ""] = sayTurn(writer, "t1", "the naïve Badger crossed foo-bar/baz.ts");

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import type { SessionStore } from "../../src/contract/store.ts";
-import type { SessionWriter } from "../../src/contract/writer.ts";
-import { renderSummary } from "../../src/contract/summary.ts";
-import type { NewEntry, TranscriptEntry } from "../../src/contract/transcript.ts";
+import type { SessionStore } from "../../src/contract/session/store.ts";
+import type { SessionWriter } from "../../src/contract/session/writer.ts";
+import { renderSummary } from "../../src/contract/engine/summary.ts";
+import type { NewEntry, TranscriptEntry } from "../../src/contract/session/transcript.ts";
 import {
   assistant,
   collect,
@@ -20,7 +20,7 @@ import {
   user,
 } from "./fixtures.ts";
 
-/** The conversation as plainly as it can be said: entries by id, a leaf, and walks by parent. */
+/** The simplest model of a conversation: entries by id, a leaf, and walks by parent. */
 class Model {
   entries = new Map<string, TranscriptEntry>();
   leaf: string | null = null;
@@ -51,7 +51,7 @@ class Model {
     if (compaction?.type === "compaction") {
       kept = path.slice(path.findIndex((entry) => entry.id === compaction.firstKeptEntryId));
       const input = path.find((entry) => entry.id === compaction.splitTurnInputId);
-      if (input && !kept.includes(input)) head.push(this.#said(input, path));
+      if (input && !kept.includes(input)) head.push(this.#texts(input, path));
       head.push(renderSummary(compaction.summary));
     }
     const onPath = new Set(path.map((entry) => entry.id));
@@ -59,20 +59,20 @@ class Model {
       if (entry.type === "custom_message") head.push(entry.content);
       if (entry.type !== "message" || (entry.supersedes !== undefined && onPath.has(entry.supersedes)))
         continue;
-      head.push(this.#said(entry, path));
+      head.push(this.#texts(entry, path));
     }
     return head;
   }
 
-  #said(entry: TranscriptEntry, path: TranscriptEntry[]): string {
+  #texts(entry: TranscriptEntry, path: TranscriptEntry[]): string {
     const newer = path.findLast((other) => other.type === "message" && other.supersedes === entry.id);
-    if (newer) return this.#said(newer, path);
+    if (newer) return this.#texts(newer, path);
     assert.equal(entry.type, "message");
     return entry.type === "message" ? textOf(entry.message) : "";
   }
 
-  /** Turns that are to be offered, with their messages. */
-  due(): { turnId: string; said: string[] }[] {
+  /** Turns to be offered, with their messages. */
+  due(): { turnId: string; texts: string[] }[] {
     const due = new Set<string>();
     const known = new Set<string>();
     const begun = new Set<string>();
@@ -89,12 +89,12 @@ class Model {
     return [...begun].flatMap((turnId) => {
       const end = path.findLastIndex((entry) => entry.type === "turn_commit" && entry.turnId === turnId);
       if (!due.has(turnId) || end < 0) return [];
-      const said = path.slice(0, end).flatMap((entry) => {
+      const texts = path.slice(0, end).flatMap((entry) => {
         if (entry.turnId !== turnId) return [];
         if (entry.type === "custom_message") return [entry.content];
         return entry.type === "message" ? [textOf(entry.message)] : [];
       });
-      return [{ turnId, said }];
+      return [{ turnId, texts }];
     });
   }
 
@@ -170,7 +170,7 @@ class Run {
     return path[pick % Math.max(1, path.length)];
   }
 
-  /** Reopens and takes what recovery wrote into the model. */
+  /** Reopens the session and adds recovery's entries to the model. */
   reopen(file = this.writer.record.file): void {
     const open = new Set([...this.model.entries.values()].flatMap((entry) => entry.turnId ?? []));
     for (const turnId of this.model.committed()) open.delete(turnId);
@@ -271,7 +271,7 @@ class Run {
     this.model.add(last);
   }
 
-  /** Up to three messages of the path; what the model must not see changed is compared with before. */
+  /** Replaces up to three messages of the path; messages that must not change are compared. */
   rewrite(pick: number, text: string): void {
     const { model, writer } = this;
     const path = model.path();
@@ -310,8 +310,8 @@ class Run {
       context.map((message) => replaced.get(message.entryId ?? "") ?? textOf(message)),
     );
     assert.deepEqual(
-      model.due().map(({ turnId, said }) => [turnId, said.length]),
-      due.map(({ turnId, said }) => [turnId, said.length]),
+      model.due().map(({ turnId, texts }) => [turnId, texts.length]),
+      due.map(({ turnId, texts }) => [turnId, texts.length]),
     );
   }
 
@@ -358,7 +358,7 @@ class Run {
     for (const entry of model.entries.values()) assert.deepEqual(await writer.cursor.get(entry.id), entry);
     this.checkPlaces();
     assert.deepEqual(
-      [...writer.unfinalizedTurns()].map(({ turnId, messages }) => ({ turnId, said: messages.map(textOf) })),
+      [...writer.unfinalizedTurns()].map(({ turnId, messages }) => ({ turnId, texts: messages.map(textOf) })),
       model.due(),
     );
     this.checkFresh(context.messages);
@@ -379,7 +379,7 @@ class Run {
     assert.equal(this.writer.place("nobody"), undefined);
   }
 
-  /** A store that knows nothing reads the same, and slices by bytes are ends of the whole. */
+  /** A fresh store reads the same, and slices by bytes are suffixes of the whole. */
   checkFresh(messages: AgentMessage[]): void {
     const store = openStore(this.dir);
     const reader = store.openReader(this.key);

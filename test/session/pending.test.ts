@@ -51,7 +51,7 @@ test("an imported session's pending turns come one by one, in order, and are mar
   again.close();
 });
 
-test("what is marked or committed during an iteration is left out of it or in it", (t) => {
+test("a turn marked during an iteration is left out of it, a committed one is in it", (t) => {
   const store = openStore(temporaryFolder(t));
   t.after(() => store.close());
   const writer = store.openWriter("main", CWD);

@@ -56,7 +56,7 @@ test("an unreadable line counts as a line, a lost header as none", (t) => {
   }
 });
 
-test("a place is looked up in the index: a transcript that is gone does not matter", (t) => {
+test("an entry's place comes from the index: a missing transcript does not matter", (t) => {
   const store = openStore(temporaryFolder(t));
   const writer = store.openWriter("main", CWD);
   const ids = ["a", "b", "c"].flatMap((text) => sayTurn(writer, text, text));

@@ -3,8 +3,8 @@ import { appendFileSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Receipt, ReceiptPart } from "../../src/contract/receipt.ts";
-import { openReceiptLog, receiptFile } from "../../src/session/receipts.ts";
+import type { Receipt, ReceiptPart } from "../../src/contract/session/receipt.ts";
+import { openReceiptLog, receiptFile } from "../../src/session/receipt-log.ts";
 import { openStore, temporaryFolder } from "./fixtures.ts";
 
 function part(number: number): ReceiptPart {
@@ -23,7 +23,7 @@ function receipt(request: number, parts: number[], sharedParts: number): Receipt
     turnId: `t${request >> 2}`,
     request: request & 3,
     timestamp: "2026-01-01T00:00:00.000Z",
-    seam: "native",
+    seam: "embedded",
     runtime: "embedded",
     engine: "legacy",
     model: "p/m",
@@ -36,7 +36,7 @@ function receipt(request: number, parts: number[], sharedParts: number): Receipt
   };
 }
 
-test("receipts read back whole, whatever was shared, reopened, given its usage or claimed wrongly", (t) => {
+test("receipts read back whole: with any shared parts, reopened, with usage added or claimed wrongly", (t) => {
   const root = temporaryFolder(t);
   let count = 0;
   const change = fc.record({
@@ -71,7 +71,7 @@ test("receipts read back whole, whatever was shared, reopened, given its usage o
   );
 });
 
-test("a receipt takes only the room of what differs", (t) => {
+test("a receipt needs only the bytes of its differences", (t) => {
   const file = join(temporaryFolder(t), "r.jsonl");
   const log = openReceiptLog({ file });
   const parts = Array.from({ length: 1_000 }, (_, at) => at);
@@ -82,7 +82,7 @@ test("a receipt takes only the room of what differs", (t) => {
   assert.equal(log.last()?.parts.length, 1_001);
 });
 
-test("a torn line costs what rests on it and nothing that comes after", (t) => {
+test("a torn line loses the lines that depend on it and nothing after them", (t) => {
   const file = join(temporaryFolder(t), "r.jsonl");
   openReceiptLog({ file }).append(receipt(0, [1, 2, 3], 0));
   appendFileSync(file, '{"sequence":1,"keep":2,"rec');
@@ -100,7 +100,7 @@ test("a torn line costs what rests on it and nothing that comes after", (t) => {
   assert.equal(readFileSync(file, "utf8").trimEnd().split("\n").length, 4);
 });
 
-test("a session without receipts has none, and its file is beside the transcript", (t) => {
+test("a session without receipts has none, and its file is next to the transcript", (t) => {
   const store = openStore(temporaryFolder(t));
   const record = store.renew("main", { cwd: "/" });
   const file = receiptFile(record);
@@ -116,7 +116,7 @@ test("a session without receipts has none, and its file is beside the transcript
   store.close();
 });
 
-test("a completion that ends behind its turn has a number of its own", (t) => {
+test("a completion that ends after its turn has a number of its own", (t) => {
   const file = join(temporaryFolder(t), "s.receipts.jsonl");
   const log = openReceiptLog({ file });
   const [first, second] = [receipt(0, [1], 0), receipt(4, [2], 0)];
@@ -135,4 +135,16 @@ test("a completion that ends behind its turn has a number of its own", (t) => {
     ],
   );
   assert.deepEqual([log.next("t0"), log.next("t1"), log.next("t2")], [2, 1, 0]);
+});
+
+test("a receipt of an earlier version, whose seam is native, reads as embedded", (t) => {
+  const file = join(temporaryFolder(t), "old.jsonl");
+  const old = openReceiptLog({ file });
+  old.append({ ...receipt(0, [1, 2], 0), seam: "native" as "embedded" });
+  old.append({ ...receipt(1, [1, 2, 3], 2), seam: "native" as "embedded" });
+  const log = openReceiptLog({ file });
+  assert.deepEqual(
+    [...log.read(), log.last()].map((one) => one?.seam),
+    ["embedded", "embedded", "embedded"],
+  );
 });

@@ -1,9 +1,9 @@
-/** Rewrites and rotates a session until it is killed; says on standard output what was done. Not a test itself. */
+/** Rewrites and rotates a session until it is killed; reports its progress on standard output. Not a test itself. */
 import fs, { writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import type { NewEntry, TranscriptEntry } from "../../src/contract/transcript.ts";
-import type { SessionWriter } from "../../src/contract/writer.ts";
+import type { NewEntry, TranscriptEntry } from "../../src/contract/session/transcript.ts";
+import type { SessionWriter } from "../../src/contract/session/writer.ts";
 import { assistant, collect, openStore, seeded, textOf, toolResult, user } from "./fixtures.ts";
 
 const [, , dir = "", name = "", seed = "1", steps = "0"] = process.argv;
@@ -26,7 +26,7 @@ function dieIn(count: number): void {
     length: number,
     position: number | null,
   ): number => {
-    // A whole branch or file is more worth dying in than a line.
+    // Dying in a whole branch or file is more useful than in a line.
     if (fd !== 1) left -= length > 10_000 ? 8 : 1;
     if (fd === 1 || left > 0) return write(fd, data, offset, length, position);
     write(fd, data, offset, Math.floor(random() * (length + 1)), position);
@@ -51,7 +51,7 @@ function dieIn(count: number): void {
   syncBuiltinESMExports();
 }
 
-/** Every user message says its turn and the number of the last rewrite. */
+/** Every user message has its turn and the number of the last rewrite. */
 function prompt(turnId: string, version: number): ReturnType<typeof user> {
   return user(`${turnId} v${version}`);
 }
@@ -92,7 +92,7 @@ async function rewrite(writer: SessionWriter): Promise<number> {
   return version;
 }
 
-/** In the middle of a turn, as a compaction does: the engine writes what was before, the turn is carried along. */
+/** Rotates in the middle of a turn, as a compaction does: the engine writes the history, the turn is carried along. */
 async function rotate(writer: SessionWriter, turnId: string): Promise<SessionWriter> {
   const entries = await collect(writer.cursor.forward());
   const id = `${name}-${turnId}`;

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import type { SessionReader } from "../../src/contract/writer.ts";
+import type { SessionReader } from "../../src/contract/session/writer.ts";
 import { collect, openStore, seeded, temporaryFolder, textOf } from "./fixtures.ts";
 
-const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 18;
+const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 8;
 const CHILD = join(import.meta.dirname, "rewrite.child.ts");
 
 interface Report {
@@ -46,7 +46,7 @@ async function killed(
   return reports;
 }
 
-/** The user messages of the path: each names its turn and the last rewrite, so a half of one would show. */
+/** The user messages of the path: each names its turn and the last rewrite, so a partial one would show. */
 async function versions(view: Pick<SessionReader, "cursor">): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   for (const entry of await collect(view.cursor.forward())) {
@@ -84,7 +84,7 @@ test(`a kill at ${MOMENTS} moments of rewrites and rotations leaves the old or t
     for (const turnId of known) assert.ok(found.has(turnId), `the turn ${turnId} is gone`);
     const rotated = reports.findLast((report) => report.rotated !== undefined)?.rotated;
     const version = reports.findLast((report) => report.version !== undefined)?.version;
-    // What was said to be done is done; one step more may be, that the report did not get to.
+    // Reported steps are done; one more step may be done without a report.
     if (version !== undefined) assert.ok(Math.max(...found.values()) >= version, "a rewrite is gone");
     const records = store.list().toSorted((a, b) => a.generation - b.generation);
     const at = records.findIndex((record) => record.sessionId === rotated);

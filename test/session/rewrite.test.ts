@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "no
 import { dirname, join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import { renderSummary } from "../../src/contract/summary.ts";
-import type { TranscriptEntry } from "../../src/contract/transcript.ts";
-import type { SessionReader, SessionWriter } from "../../src/contract/writer.ts";
+import { renderSummary } from "../../src/contract/engine/summary.ts";
+import type { TranscriptEntry } from "../../src/contract/session/transcript.ts";
+import type { SessionReader, SessionWriter } from "../../src/contract/session/writer.ts";
 import {
   assistant,
   collect,
@@ -18,6 +18,7 @@ import {
   user,
   withFullDisk,
 } from "./fixtures.ts";
+import { FULL } from "../runner/short-form.ts";
 
 const CWD = { cwd: "/project" };
 
@@ -32,11 +33,11 @@ function withTurns(t: TestContext, ...texts: string[]) {
   return { dir, store, writer, ids, file: writer.record.file };
 }
 
-function said(view: SessionWriter | SessionReader): string[] {
+function contextTexts(view: SessionWriter | SessionReader): string[] {
   return view.contextMessages().messages.map(textOf);
 }
 
-/** What a reader that knows ids and parents alone takes for the conversation. */
+/** The conversation as a reader sees it that knows only ids and parents. */
 function walk(file: string): TranscriptEntry[] {
   const entries = new Map(entriesOf(file).map((entry) => [entry.id, entry]));
   const path: TranscriptEntry[] = [];
@@ -44,7 +45,7 @@ function walk(file: string): TranscriptEntry[] {
   return path;
 }
 
-test("a rewrite replaces messages on a branch of new entries and keeps every old word", async (t) => {
+test("a rewrite replaces messages on a branch of new entries and keeps every old text", async (t) => {
   const { store, writer, ids, file } = withTurns(t, "one", "two", "three");
   const [one = "", , , answer = ""] = ids;
   const before = readFileSync(file);
@@ -55,7 +56,7 @@ test("a rewrite replaces messages on a branch of new entries and keeps every old
   const freed = "answer to two".length - "shorter".length;
   assert.deepEqual(result, { changed: true, bytesFreed: freed, rewrittenEntries: 2 });
   const expected = ["ONE", "answer to one", "two", "shorter", "three", "answer to three"];
-  assert.deepEqual(said(writer), expected);
+  assert.deepEqual(contextTexts(writer), expected);
   assert.deepEqual(readFileSync(file).subarray(0, before.length), before);
 
   const old = await writer.cursor.get(one);
@@ -86,7 +87,7 @@ test("a rewrite replaces messages on a branch of new entries and keeps every old
   writer.close();
   const again = store.openWriter("main", CWD);
   assert.deepEqual(again.notices, []);
-  assert.deepEqual(said(again), expected);
+  assert.deepEqual(contextTexts(again), expected);
   again.close();
 });
 
@@ -97,13 +98,13 @@ test("an entry is rewritten again by its new id, and no longer by its old one", 
     const now = walk(file).findLast((entry) => entry.type === "message" && entry.message.role === "user");
     assert.ok(now);
     assert.equal(writer.rewrite([{ entryId: now.id, message: user(text) }]).changed, true);
-    assert.deepEqual(said(writer), ["one", "answer to one", text, "answer to two"]);
+    assert.deepEqual(contextTexts(writer), ["one", "answer to one", text, "answer to two"]);
   }
   const refused = writer.rewrite([{ entryId: two, message: user("e") }]);
   assert.match(refused.reason ?? "", /is not on the active path/);
 });
 
-test("a rewrite before the last compaction keeps its summary and what it kept", (t) => {
+test("a rewrite before the last compaction keeps its summary and its kept messages", (t) => {
   const { store, writer, ids } = withTurns(t, "one", "two");
   const [one = "", , two = ""] = ids;
   const live = writer.append({ type: "message", turnId: "live", message: user("the input") });
@@ -113,21 +114,21 @@ test("a rewrite before the last compaction keeps its summary and what it kept", 
   writer.append({ ...compaction, firstKeptEntryId: tail.id, splitTurnInputId: live.id });
   writer.commitTurn({ turnId: "live", outcome: "completed" });
   const context = ["the input", renderSummary("S"), "the tail"];
-  assert.deepEqual(said(writer), context);
+  assert.deepEqual(contextTexts(writer), context);
 
   assert.equal(writer.rewrite([{ entryId: one, message: user("ONE") }]).changed, true);
-  assert.deepEqual(said(writer), context);
+  assert.deepEqual(contextTexts(writer), context);
   assert.equal(writer.rewrite([{ entryId: two, message: user("TWO") }]).changed, false);
   const input = writer.contextMessages().messages[0]?.entryId ?? "";
   assert.notEqual(input, live.id);
   assert.equal(writer.rewrite([{ entryId: input, message: user("THE INPUT") }]).changed, true);
-  assert.deepEqual(said(writer), ["THE INPUT", renderSummary("S"), "the tail"]);
-  // A compaction that was planned before the rewrite names what was copied since by its old id.
+  assert.deepEqual(contextTexts(writer), ["THE INPUT", renderSummary("S"), "the tail"]);
+  // A compaction that was planned before the rewrite names entries that were copied since by their old ids.
   writer.append({ ...compaction, summary: "T", firstKeptEntryId: tail.id, splitTurnInputId: live.id });
-  assert.deepEqual(said(writer), ["THE INPUT", renderSummary("T"), "the tail"]);
+  assert.deepEqual(contextTexts(writer), ["THE INPUT", renderSummary("T"), "the tail"]);
   writer.close();
   const reader = store.openReader("main");
-  assert.deepEqual(said(reader), ["THE INPUT", renderSummary("T"), "the tail"]);
+  assert.deepEqual(contextTexts(reader), ["THE INPUT", renderSummary("T"), "the tail"]);
   reader.close();
 });
 
@@ -162,13 +163,13 @@ test("turns stay committed, and those that no engine took are offered once with 
   const last = store.openWriter("main", CWD);
   last.markFinalized("due");
   assert.deepEqual(offered(last), []);
-  // Back to the old words: what the engine has taken stays taken.
+  // Back to the old text: turns that the engine has taken stay taken.
   last.rewind(middle.id);
   assert.deepEqual(offered(last), []);
   last.close();
 });
 
-test("the running turn may go on over a rewrite of earlier words, and ends once", (t) => {
+test("the running turn may continue after a rewrite of earlier messages, and ends once", (t) => {
   const { store, writer, ids } = withTurns(t, "one");
   writer.append({ type: "message", turnId: "live", message: user("now") });
   const call = writer.append({ type: "message", turnId: "live", message: assistant("calling", ["c1"]) });
@@ -180,11 +181,11 @@ test("the running turn may go on over a rewrite of earlier words, and ends once"
   writer.close();
   const again = store.openWriter("main", CWD);
   assert.deepEqual(again.notices, []);
-  assert.deepEqual(said(again), ["ONE", "answer to one", "now", "calling<toolCall>", "result"]);
+  assert.deepEqual(contextTexts(again), ["ONE", "answer to one", "now", "calling<toolCall>", "result"]);
   again.close();
 });
 
-test("what a rewrite refuses changes nothing and says why", (t) => {
+test("a refused rewrite changes nothing and returns the reason", (t) => {
   const { writer, ids, file } = withTurns(t, "one");
   const [one = "", answer = ""] = ids;
   const called = writer.append({ type: "message", turnId: "tools", message: assistant("a", ["c1", "c2"]) });
@@ -208,7 +209,7 @@ test("what a rewrite refuses changes nothing and says why", (t) => {
     [called.id, assistant("x", ["c1"]), /changes the ids of its tool calls/],
     [answer, assistant("x", ["c9"]), /changes the ids of its tool calls/],
     [live.id, user("x"), /belongs to the turn live, which is not finished/],
-    [replaced.id, user("x"), new RegExp(`the entry ${newer.id} stands at the place`)],
+    [replaced.id, user("x"), new RegExp(`the entry ${newer.id} replaces the entry`)],
     [one, cyclic, /is not JSON/],
     [one, odd({ role: "user", content: "x", at: new Date() }), /is not JSON/],
     [one, odd({ role: "user", content: "x", timestamp: Number.NaN }), /is not JSON/],
@@ -219,7 +220,7 @@ test("what a rewrite refuses changes nothing and says why", (t) => {
     [one, user("one"), /no message differs/],
   ];
   for (const [entryId, message, reason] of cases) {
-    // A replacement that would be fine does not get through beside one that is refused.
+    // A valid replacement is not applied together with a refused one.
     const fine = { entryId: answer, message: assistant("fine") };
     const all = entryId === answer || reason.source.includes("differs") ? [] : [fine];
     const refused = writer.rewrite([...all, { entryId, message }]);
@@ -229,7 +230,7 @@ test("what a rewrite refuses changes nothing and says why", (t) => {
   }
   const twice = { entryId: one, message: user("x") };
   assert.match(writer.rewrite([twice, twice]).reason ?? "", /is replaced twice/);
-  assert.match(writer.rewrite([]).reason ?? "", /no replacement was given/);
+  assert.match(writer.rewrite([]).reason ?? "", /there is no replacement/);
   writer.rewind(one);
   assert.match(
     writer.rewrite([{ entryId: answer, message: assistant("x") }]).reason ?? "",
@@ -239,10 +240,10 @@ test("what a rewrite refuses changes nothing and says why", (t) => {
   assert.equal(readFileSync(file).subarray(0, size).length, size);
   const grown = writer.rewrite([{ entryId: one, message: user("one and much more") }]);
   assert.deepEqual(grown, { changed: true, bytesFreed: 0, rewrittenEntries: 1 });
-  assert.deepEqual(said(writer), ["one and much more"]);
+  assert.deepEqual(contextTexts(writer), ["one and much more"]);
 });
 
-test("a rewrite that would copy too much of the transcript is refused; one of newer entries is made", (t) => {
+test("a rewrite that would copy too much of the transcript is refused; one of newer entries is applied", (t) => {
   const many = withTurns(t, "old");
   for (let index = 0; index < 4_000; index += 1) many.writer.append({ type: "message", message: user("x") });
   const large = withTurns(t, "old");
@@ -262,26 +263,32 @@ test("a rewrite that would copy too much of the transcript is refused; one of ne
       { entryId: ids[0] ?? "", message: user("OLD") },
       { entryId: newest.id, message: user("NEWEST") },
     ];
-    const { reason: told = "", ...refused } = writer.rewrite(requests);
-    assert.match(told, reason);
+    const { reason: found = "", ...refused } = writer.rewrite(requests);
+    assert.match(found, reason);
     assert.deepEqual(refused, { changed: false, bytesFreed: 0, rewrittenEntries: 0 });
     assert.equal(readFileSync(file).length, size);
     assert.equal(writer.rewrite(requests.slice(1)).changed, true);
-    assert.equal(said(writer).at(-1), "NEWEST");
+    assert.equal(contextTexts(writer).at(-1), "NEWEST");
   }
 });
 
-test("a rewrite that was cut off anywhere leaves the old words, for readers and writers", (t) => {
+/** Each byte in the full form; the first and the last ones, and each eleventh between them, in the short one. */
+function nextCut(size: number, first: number, last: number): number {
+  if (FULL || size < first + 4 || size > last - 16) return 1;
+  return Math.min(11, last - 15 - size);
+}
+
+test("a rewrite that was cut off anywhere leaves the old text, for readers and writers", (t) => {
   const { writer, ids, file } = withTurns(t, "one");
   const before = readFileSync(file).length;
-  const old = said(writer);
+  const old = contextTexts(writer);
   writer.rewrite([{ entryId: ids[1] ?? "", message: assistant("A") }]);
-  const after = said(writer);
+  const after = contextTexts(writer);
   writer.close();
   const bytes = readFileSync(file);
   const root = temporaryFolder(t);
   const name = file.slice(dirname(file).length + 1);
-  for (let size = before; size <= bytes.length; size += 1) {
+  for (let size = before; size <= bytes.length; size += nextCut(size, before, bytes.length)) {
     const agent = join(root, String(size));
     mkdirSync(join(agent, "sessions"), { recursive: true });
     const copy = join(agent, "sessions", name);
@@ -289,18 +296,18 @@ test("a rewrite that was cut off anywhere leaves the old words, for readers and 
     const expected = size === bytes.length ? after : old;
     const store = openStore(agent);
     const reader = store.openReader("main");
-    assert.deepEqual(said(reader), expected, `a reader at byte ${size}`);
+    assert.deepEqual(contextTexts(reader), expected, `a reader at byte ${size}`);
     assert.deepEqual(
       reader.notices.map((notice) => notice.kind),
       size === before || size === bytes.length ? ["index_rebuilt"] : ["index_rebuilt", "torn_line"],
     );
     reader.close();
     const again = store.openWriter("main", CWD);
-    assert.deepEqual(said(again), expected, `a writer at byte ${size}`);
+    assert.deepEqual(contextTexts(again), expected, `a writer at byte ${size}`);
     if (size % 5 === 0 || size === bytes.length) {
       sayTurn(again, "next", "go on");
-      assert.deepEqual(said(again), [...expected, "go on", "answer to go on"]);
-      // Nothing of a part is left in the file: what follows the old words is what was said next.
+      assert.deepEqual(contextTexts(again), [...expected, "go on", "answer to go on"]);
+      // The file has nothing of the part: the next message follows the old ones.
       if (size < bytes.length) assert.deepEqual(walk(copy), entriesOf(copy));
     }
     again.close();
@@ -309,7 +316,7 @@ test("a rewrite that was cut off anywhere leaves the old words, for readers and 
   }
 });
 
-test("a part of a rewrite is told, set aside once, and its words are still there", (t) => {
+test("a part of a rewrite is reported, set aside once, and its text is still there", (t) => {
   const { dir, store, writer, ids, file } = withTurns(t, "one", "two");
   const before = readFileSync(file).length;
   writer.rewrite([{ entryId: ids[0] ?? "", message: user("ONE") }]);
@@ -323,7 +330,7 @@ test("a part of a rewrite is told, set aside once, and its words are still there
   writeFileSync(file, bytes);
   const other = openStore(dir);
   const reader = other.openReader("main");
-  assert.deepEqual(said(reader), ["one", "answer to one", "two", "answer to two"]);
+  assert.deepEqual(contextTexts(reader), ["one", "answer to one", "two", "answer to two"]);
   assert.match(reader.notices.at(-1)?.detail ?? "", /A rewrite at the end of the transcript \(\d+ bytes/);
   reader.close();
   const again = other.openWriter("main", CWD);
@@ -332,7 +339,7 @@ test("a part of a rewrite is told, set aside once, and its words are still there
   assert.equal(readFileSync(file.replace(/jsonl$/, "jsonl.torn")).length, size - before);
   assert.equal(again.rewrite([{ entryId: ids[0] ?? "", message: user("ONE") }]).changed, true);
   again.close();
-  // What was finished stays so when one of its lines is damaged after more was said.
+  // A finished rewrite stays finished when one of its lines is damaged later.
   const more = other.openWriter("main", CWD);
   sayTurn(more, "later", "later");
   more.close();
@@ -340,14 +347,14 @@ test("a part of a rewrite is told, set aside once, and its words are still there
   damaged.fill(0x20, before + 400, before + 410);
   writeFileSync(file, damaged);
   const damagedReader = other.openReader("main");
-  assert.ok(said(damagedReader).includes("later"));
+  assert.ok(contextTexts(damagedReader).includes("later"));
   damagedReader.close();
   other.close();
 });
 
-test("a rewrite on a full disk leaves the old words, and works once there is room", (t) => {
+test("a rewrite on a full disk leaves the old text, and works once there is space", (t) => {
   const { store, writer, ids, file } = withTurns(t, "one", "two");
-  const old = said(writer);
+  const old = contextTexts(writer);
   const bytes = readFileSync(file);
   const requests = [{ entryId: ids[0] ?? "", message: user("ONE") }];
   for (const at of ["writeSync", "fsyncSync"] as const) {
@@ -355,53 +362,53 @@ test("a rewrite on a full disk leaves the old words, and works once there is roo
       assert.throws(() => writer.rewrite(requests), { code: "store_write_failed" });
     }, at);
     assert.deepEqual(readFileSync(file), bytes);
-    assert.deepEqual(said(writer), old);
+    assert.deepEqual(contextTexts(writer), old);
     assert.deepEqual(writer.place(ids[0] ?? ""), { rawSeq: 1, messagePosition: 0 });
   }
   assert.equal(writer.rewrite(requests).changed, true);
-  assert.deepEqual(said(writer), ["ONE", ...old.slice(1)]);
+  assert.deepEqual(contextTexts(writer), ["ONE", ...old.slice(1)]);
   writer.close();
   const again = store.openWriter("main", CWD);
-  assert.deepEqual(said(again), ["ONE", ...old.slice(1)]);
+  assert.deepEqual(contextTexts(again), ["ONE", ...old.slice(1)]);
   again.close();
 });
 
 test("a rewrite of a transcript that another program changed is refused", (t) => {
   const { store, writer, ids, file } = withTurns(t, "one");
-  const old = said(writer);
+  const old = contextTexts(writer);
   const size = readFileSync(file).length;
   truncateSync(file, size - 1);
   assert.throws(() => writer.rewrite([{ entryId: ids[0] ?? "", message: user("ONE") }]), {
     code: "lock_lost",
   });
-  assert.deepEqual(said(writer), old);
+  assert.deepEqual(contextTexts(writer), old);
   assert.equal(readFileSync(file).length, size - 1);
   writer.close();
   assert.throws(() => writer.rewrite([]), { code: "store_write_failed" });
   const again = store.openWriter("main", CWD);
-  assert.deepEqual(said(again), old);
+  assert.deepEqual(contextTexts(again), old);
   again.close();
 });
 
-test("an exported rewrite is imported as it was, and a fork of its middle is whole", async (t) => {
+test("an exported rewrite is imported unchanged, and a fork of its middle is whole", async (t) => {
   const { dir, store, writer, ids, file } = withTurns(t, "one", "two", "three");
   writer.rewrite([{ entryId: ids[2] ?? "", message: user("TWO") }]);
   const path = walk(file);
-  const expected = said(writer);
+  const expected = contextTexts(writer);
   writer.close();
   const exported = join(dir, "out.jsonl");
   writeFileSync(exported, Buffer.concat(await collect(store.export("main", "jsonl"))));
   const other = openStore(join(dir, "other"));
   await other.import(exported, { sessionKey: "copy" });
   const reader = other.openReader("copy");
-  assert.deepEqual(said(reader), expected);
+  assert.deepEqual(contextTexts(reader), expected);
   assert.deepEqual(await collect(reader.cursor.forward()), path);
   reader.close();
 
   const middle = path.find((entry) => entry.type === "message" && textOf(entry.message) === "TWO");
   const fork = store.fork("main", "fork", { entryId: middle?.id ?? "" });
   const forked = store.openWriter("fork", CWD);
-  assert.deepEqual(said(forked), ["one", "answer to one", "TWO"]);
+  assert.deepEqual(contextTexts(forked), ["one", "answer to one", "TWO"]);
   assert.equal(fork.generation, 1);
   forked.close();
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { NewEntry, TranscriptEntry } from "../../src/contract/transcript.ts";
-import type { SessionReader, SessionWriter } from "../../src/contract/writer.ts";
+import type { NewEntry, TranscriptEntry } from "../../src/contract/session/transcript.ts";
+import type { SessionReader, SessionWriter } from "../../src/contract/session/writer.ts";
 import {
   assistant,
   collect,
@@ -32,11 +32,11 @@ function start(t: TestContext) {
   return { dir, store, writer };
 }
 
-function said(view: SessionWriter | SessionReader): string[] {
+function contextTexts(view: SessionWriter | SessionReader): string[] {
   return view.contextMessages().messages.map(textOf);
 }
 
-/** A transcript as an engine writes it: its own ids, or entries that it took over. */
+/** A transcript as an engine writes it: with its own ids, or entries that it copied. */
 function engineFile(file: string, id: string, entries: readonly (TranscriptEntry | string)[]): string {
   let parentId: string | null = null;
   const timestamp = "2026-01-02T03:04:05.000Z";
@@ -53,7 +53,7 @@ function engineFile(file: string, id: string, entries: readonly (TranscriptEntry
   return file;
 }
 
-/** An entry as it is given to be written again. */
+/** An entry in the form in which it is written again. */
 function again({
   id: _id,
   parentId: _parent,
@@ -87,7 +87,7 @@ test("a successor's file becomes the current generation, with the live turn at i
   assert.equal(record.cwd, "/engine");
   assert.equal(record.createdAt, "2026-01-02T03:04:05.000Z");
   assert.deepEqual([record.generation, record.current, record.entryCount], [2, true, 3]);
-  assert.deepEqual(said(next), ["what was before", "now", "calling<toolCall>"]);
+  assert.deepEqual(contextTexts(next), ["what was before", "now", "calling<toolCall>"]);
   assert.deepEqual(next.notices, []);
   const carried = entriesOf(record.file).slice(1);
   assert.ok(carried.every(({ epoch }) => (epoch ?? 0) > (live[0]?.epoch ?? 0)));
@@ -96,12 +96,12 @@ test("a successor's file becomes the current generation, with the live turn at i
     [ENGINE_ID, 2, true],
   ]);
 
-  // The turn goes on where it is now, and is no interrupted one where it was.
+  // The turn continues in the new session, and is not interrupted in the old one.
   next.append({ type: "message", turnId: "live", message: toolResult("c1", "result") });
   assert.equal(next.commitTurn({ turnId: "live", outcome: "completed" }), true);
   assert.throws(() => writer.append({ type: "message", message: user("x") }), { code: "store_write_failed" });
   const earlier = store.openReader("main", old.sessionId);
-  assert.deepEqual(said(earlier), ["one", "answer to one", "now", "calling<toolCall>"]);
+  assert.deepEqual(contextTexts(earlier), ["one", "answer to one", "now", "calling<toolCall>"]);
   assert.deepEqual(earlier.interruptedTurns(), []);
   assert.deepEqual([earlier.record.current, earlier.record.generation], [false, 1]);
   const [marker] = await collect(earlier.cursor.backward());
@@ -118,7 +118,7 @@ test("a successor's file becomes the current generation, with the live turn at i
     reopened.notices.map((notice) => notice.kind),
     ["index_rebuilt"],
   );
-  assert.deepEqual(said(reopened), ["what was before", "now", "calling<toolCall>", "result"]);
+  assert.deepEqual(contextTexts(reopened), ["what was before", "now", "calling<toolCall>", "result"]);
   const [after = ""] = sayTurn(reopened, "t9", "later");
   assert.match(after, /^[0-9a-z]{16}$/);
   reopened.close();
@@ -127,7 +127,7 @@ test("a successor's file becomes the current generation, with the live turn at i
   other.close();
 });
 
-test("turns that the engine took over stay as they were, whatever lines it left out", (t) => {
+test("turns that the engine took over keep their state, whatever lines it left out", (t) => {
   const { dir, store, writer } = start(t);
   for (const turnId of ["due", "taken", "plain"]) {
     writer.append({ type: "message", turnId, message: user(turnId) });
@@ -172,7 +172,7 @@ test("the key goes back to an earlier generation by its id, also within one turn
   const answer = second.append({ type: "message", turnId: "live", message: assistant("a") });
   const back = store.rotate(second, { sessionId: first }, [again(answer)]);
   assert.deepEqual(back.notices, []);
-  assert.deepEqual(said(back), ["one", "answer to one", "now", "a"]);
+  assert.deepEqual(contextTexts(back), ["one", "answer to one", "now", "a"]);
   assert.deepEqual(generations(store), [
     [first, 1, true],
     ["second", 2, false],
@@ -187,7 +187,7 @@ test("the key goes back to an earlier generation by its id, also within one turn
     ["second", 2, false],
   ]);
   const reader = other.openReader("main");
-  assert.deepEqual(said(reader), ["one", "answer to one", "now", "a"]);
+  assert.deepEqual(contextTexts(reader), ["one", "answer to one", "now", "a"]);
   assert.deepEqual(reader.interruptedTurns(), []);
   reader.close();
   const third = other.renew("main", CWD);
@@ -195,7 +195,7 @@ test("the key goes back to an earlier generation by its id, also within one turn
   other.close();
 });
 
-test("a successor that cannot be taken leaves the key, its writer and the folder as they were", (t) => {
+test("a refused successor leaves the key, its writer and the folder unchanged", (t) => {
   const { dir, store, writer } = start(t);
   store.create("other", { cwd: "/w", sessionId: "theirs" });
   const file = (id: string, entries: (TranscriptEntry | string)[] = ["x"]): string =>
@@ -230,7 +230,7 @@ test("a successor that cannot be taken leaves the key, its writer and the folder
     assert.deepEqual(readdirSync(dirname(writer.record.file)).toSorted(), names);
   }
   writer.append({ type: "message", message: user("goes on") });
-  assert.deepEqual(said(writer), ["one", "answer to one", "goes on"]);
+  assert.deepEqual(contextTexts(writer), ["one", "answer to one", "goes on"]);
   assert.equal(store.find("main")?.sessionId, writer.record.sessionId);
 
   store.renew("main", CWD);
@@ -243,7 +243,7 @@ test("a successor that cannot be taken leaves the key, its writer and the folder
   });
 });
 
-test("a rotation on a full disk leaves the key where it was, and works once there is room", (t) => {
+test("a rotation on a full disk leaves the key at its session, and works once there is space", (t) => {
   const { dir, store, writer } = start(t);
   const first = writer.record.sessionId;
   const file = engineFile(join(dir, "e.jsonl"), "engine", ["x".repeat(10_000)]);
@@ -269,28 +269,28 @@ test("a rotation on a full disk leaves the key where it was, and works once ther
   fails(second, { sessionId: first });
   const third = store.rotate(second, { sessionId: first }, []);
   assert.equal(third.record.sessionId, first);
-  assert.deepEqual(said(third), ["one", "answer to one", "now"]);
+  assert.deepEqual(contextTexts(third), ["one", "answer to one", "now"]);
   third.close();
 });
 
-test("an engine may leave out the last newline, and may write where the session is to be", (t) => {
+test("an engine may leave out the last newline, and may write at the session's own path", (t) => {
   const { dir, store, writer } = start(t);
   const folder = dirname(writer.record.file);
   const file = engineFile(join(folder, "beside.jsonl"), "beside", ["one", "two"]);
   const header = readFileSync(writer.record.file, "utf8").split("\n")[0] ?? "";
-  // With our header and another id it would be a generation of the key, were it a session.
+  // With our header and another id it would be a generation of the key, if it counted as a session.
   const copied = header.replace(writer.record.sessionId, "beside");
   const [, ...lines] = readFileSync(file, "utf8").trimEnd().split("\n");
   writeFileSync(file, [copied, ...lines].join("\n"));
   assert.deepEqual(store.list().length, 1);
   const next = store.rotate(writer, { sessionId: "beside", file }, []);
-  assert.deepEqual(said(next), ["one", "two"]);
+  assert.deepEqual(contextTexts(next), ["one", "two"]);
   assert.equal(next.record.file, file);
   sayTurn(next, "t2", "three");
   next.close();
   const other = openStore(dir);
   const reader = other.openReader("main");
-  assert.deepEqual(said(reader), ["one", "two", "three", "answer to three"]);
+  assert.deepEqual(contextTexts(reader), ["one", "two", "three", "answer to three"]);
   reader.close();
   other.close();
 });
@@ -313,7 +313,7 @@ test("deletion takes every generation and leaves sessions whose ids begin alike"
     ["other"],
   );
   const reader = store.openReader("other");
-  assert.deepEqual(said(reader), ["kept words", "answer to kept words"]);
+  assert.deepEqual(contextTexts(reader), ["kept words", "answer to kept words"]);
   reader.close();
 });
 
@@ -332,18 +332,18 @@ test("a rotated session is exported, imported and forked as any other", async (t
     [ENGINE_ID, "main", 1, true],
   );
   const reader = other.openReader("main");
-  assert.deepEqual(said(reader), ["engine WORDS"]);
+  assert.deepEqual(contextTexts(reader), ["engine WORDS"]);
   reader.close();
   assert.equal(other.renew("main", CWD).generation, 2);
   other.close();
   const fork = store.fork("main", "fork", { sessionId: store.reserveId() });
   assert.equal(fork.generation, 1);
   const forked = store.openReader("fork");
-  assert.deepEqual(said(forked), ["engine WORDS"]);
+  assert.deepEqual(contextTexts(forked), ["engine WORDS"]);
   forked.close();
 });
 
-test("a writer that died in a rotation leaves a lock, and the next one finds the generation that counts", (t) => {
+test("a writer that died in a rotation leaves a lock, and the next one finds the current generation", (t) => {
   const { dir, store, writer } = start(t);
   const old = writer.record;
   const file = engineFile(join(dir, "e.jsonl"), "after", ["engine words"]);
@@ -352,7 +352,7 @@ test("a writer that died in a rotation leaves a lock, and the next one finds the
   const next = store.rotate(writer, { sessionId: "after", file }, []);
   const { file: newFile } = next.record;
   next.close();
-  // As if the index had not heard of it: the file alone says so.
+  // As if the index had missed it: only the file has the information.
   for (const end of ["", "-wal", "-shm"]) rmSync(join(dir, `sessions.db${end}`), { force: true });
   const stale = readFileSync(newFile);
   rmSync(newFile);

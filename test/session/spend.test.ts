@@ -70,7 +70,7 @@ describe("The ledger of an agent", () => {
     });
   });
 
-  it("begins a new day at local midnight, and keeps the session's sum", () => {
+  it("starts a new day at local midnight, and keeps the session's sum", () => {
     inAgentDir((folder) => {
       let now = NOON;
       const ledger = ledgerOf(folder, () => now);
@@ -83,7 +83,7 @@ describe("The ledger of an agent", () => {
     });
   });
 
-  it("skips torn and foreign lines, and writes none onto a torn one", () => {
+  it("skips torn and foreign lines, and appends none to a torn one", () => {
     inAgentDir((folder) => {
       const ledger = ledgerOf(folder);
       ledger.record(paid(1));
@@ -104,7 +104,7 @@ describe("The ledger of an agent", () => {
     });
   });
 
-  it("takes a line whose newline comes later once", () => {
+  it("counts a line whose newline comes later once", () => {
     inAgentDir((folder) => {
       mkdirSync(join(folder, "spend"));
       const ledger = ledgerOf(folder);
@@ -115,7 +115,7 @@ describe("The ledger of an agent", () => {
     });
   });
 
-  it("reads a file anew that was replaced, cut or removed", () => {
+  it("reads a file again that was replaced, cut or removed", () => {
     inAgentDir((folder) => {
       const ledger = ledgerOf(folder);
       ledger.record(paid(1));
@@ -130,7 +130,7 @@ describe("The ledger of an agent", () => {
     });
   });
 
-  it("says why it could not write, and counts the cost in this process", () => {
+  it("returns why it could not write, and counts the cost in this process", () => {
     inAgentDir((folder) => {
       writeFileSync(join(folder, "spend"), "a file in the folder's place");
       const ledger = ledgerOf(folder);
@@ -149,7 +149,7 @@ describe("The ledger of an agent", () => {
     });
   });
 
-  it("lets a session take over what another cost, once, also along a chain", () => {
+  it("carries one session's cost over to another, once, also along a chain", () => {
     inAgentDir((folder) => {
       const [C] = ["2222222222222222"] as const;
       const ledger = ledgerOf(folder);
@@ -179,7 +179,7 @@ describe("The ledger of an agent", () => {
     });
   });
 
-  it("adds up whatever was recorded, in any order and by any instance", () => {
+  it("sums whatever was recorded, in any order and by any instance", () => {
     const record = fc.record({
       by: fc.nat(2),
       session: fc.constantFrom(A, B),

@@ -11,7 +11,7 @@ import { temporaryFolder } from "./fixtures.ts";
 
 const MOST = 3;
 
-/** An owner of children: it holds what it has started until it lets go of it. */
+/** An owner of children: it keeps those it has started until it drops them. */
 class Owner {
   readonly held = new Set<string>();
   readonly log: SubagentLog;
@@ -54,7 +54,7 @@ function kill(file: string, instance: string): void {
   db.close();
 }
 
-test("keys are counted for each parent, skip what exists, and are not given twice", (t) => {
+test("numbers of keys are counted per parent, skip existing keys, and are not reused", (t) => {
   const owner = new Owner(registry(t), "a");
   assert.equal(owner.reserve("x")?.childSessionKey, "x/sub-1");
   assert.equal(owner.reserve("y")?.childSessionKey, "y/sub-1");
@@ -64,7 +64,7 @@ test("keys are counted for each parent, skip what exists, and are not given twic
   owner.log.close();
 });
 
-test("a child that was asked to stop does not start to run", (t) => {
+test("a child whose end was requested does not start to run", (t) => {
   const owner = new Owner(registry(t), "a");
   owner.reserve("x");
   owner.log.requestStop("x", "released", false);
@@ -95,14 +95,14 @@ interface Expected {
   owner: number;
   state: "preparing" | "running" | "ended" | "failed";
   result: boolean;
-  told: boolean;
+  notified: boolean;
   delivered: boolean;
 }
 
-/** What the registry has to say, kept beside it in the plainest way. */
+/** A plain model of the registry's content. */
 class Model {
   readonly children = new Map<string, Expected>();
-  readonly told = new Map<string, number>();
+  readonly notified = new Map<string, number>();
 
   alive(parent: string): number {
     return [...this.children.values()].filter(
@@ -121,30 +121,30 @@ class Model {
 
   orphans(): string[] {
     const due = (child: Expected): boolean =>
-      ["preparing", "running"].includes(child.state) || (child.state === "ended" && !child.told);
+      ["preparing", "running"].includes(child.state) || (child.state === "ended" && !child.notified);
     return [...this.children].filter(([, child]) => child.owner < 0 && due(child)).map(([key]) => key);
   }
 }
 
 const step = fc.record({
-  what: fc.constantFrom("reserve", "run", "fail", "end", "tell", "deliver", "crash", "sweep"),
+  what: fc.constantFrom("reserve", "run", "fail", "end", "notify", "deliver", "crash", "sweep"),
   owner: fc.constantFrom(0, 1),
   parent: fc.constantFrom("x", "y"),
   pick: fc.nat(20),
   reason: fc.constantFrom("completed" as const, "released" as const, "deleted" as const, "swept" as const),
 });
 
-/** Tells the engine of a child that this owner holds, as a test counts it. */
-function tell(model: Model, owner: Owner, key: string): void {
+/** Notifies the engine of a child that this owner keeps, as a test counts it. */
+function notify(model: Model, owner: Owner, key: string): void {
   const child = model.children.get(key);
   assert.ok(child && child.state === "ended");
-  owner.log.setTold(key);
+  owner.log.setNotified(key);
   owner.held.delete(key);
-  child.told = true;
-  model.told.set(key, (model.told.get(key) ?? 0) + 1);
+  child.notified = true;
+  model.notified.set(key, (model.notified.get(key) ?? 0) + 1);
 }
 
-test("whatever owners do and whenever they die, limits hold, each end is told once, each result waits", (t) => {
+test("with any actions and deaths of owners, limits hold, each end is reported once, each result waits", (t) => {
   let runs = 0;
   const folder = temporaryFolder(t);
   const property = fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -159,12 +159,12 @@ test("whatever owners do and whenever they die, limits hold, each end is told on
       const mine = [...model.children].filter(([key, child]) => child.owner === at && owner.held.has(key));
       const [key, child] = mine[pick % Math.max(1, mine.length)] ?? [];
       if (what === "reserve") {
-        const room = model.alive(parent) < MOST;
+        const hasPlace = model.alive(parent) < MOST;
         const record = owner.reserve(parent);
-        assert.equal(record !== undefined, room, "a place is given when and only when there is one");
+        assert.equal(record !== undefined, hasPlace, "a place is given when and only when there is one");
         if (record) {
           assert.ok(!model.children.has(record.childSessionKey), "no key is given twice");
-          const fresh = { result: false, told: false, delivered: false };
+          const fresh = { result: false, notified: false, delivered: false };
           model.children.set(record.childSessionKey, { parent, owner: at, state: "preparing", ...fresh });
         }
       } else if (what === "crash") {
@@ -185,7 +185,7 @@ test("whatever owners do and whenever they die, limits hold, each end is told on
             assert.ok(owner.log.end(orphan, { reason: "swept", outcome: "aborted" }));
             Object.assign(taken, { state: "ended", result: taken.state === "running" });
           }
-          tell(model, owner, orphan);
+          notify(model, owner, orphan);
         }
       } else if (key !== undefined && child) {
         if (what === "run" && child.state === "preparing") {
@@ -194,13 +194,13 @@ test("whatever owners do and whenever they die, limits hold, each end is told on
         } else if (what === "fail" && child.state === "preparing") {
           owner.log.setFailed(key);
           owner.held.delete(key);
-          Object.assign(child, { state: "failed", told: true });
+          Object.assign(child, { state: "failed", notified: true });
         } else if (what === "end" && child.state === "running") {
           assert.equal(owner.log.end(key, { reason, outcome: "completed", answerEntryId: "e" }), true);
           assert.equal(owner.log.end(key, { reason: "swept", outcome: "aborted" }), false, "an end stays");
           Object.assign(child, { state: "ended", result: reason === "completed" || reason === "swept" });
-        } else if (what === "tell" && child.state === "ended" && !child.told) {
-          tell(model, owner, key);
+        } else if (what === "notify" && child.state === "ended" && !child.notified) {
+          notify(model, owner, key);
         }
       }
       if (what === "deliver") {
@@ -216,7 +216,7 @@ test("whatever owners do and whenever they die, limits hold, each end is told on
       }
     }
     for (const owner of owners) owner.log.close();
-    for (const count of model.told.values()) assert.equal(count, 1);
+    for (const count of model.notified.values()) assert.equal(count, 1);
   });
   fc.assert(property, { numRuns: 40 });
 });

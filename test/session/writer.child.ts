@@ -1,4 +1,4 @@
-/** Writes turns into a session until it is killed; says on standard output what was committed. Not a test itself. */
+/** Writes turns into a session until it is killed; reports its commits on standard output. Not a test itself. */
 import { createHash } from "node:crypto";
 import { readFileSync, writeSync } from "node:fs";
 import { assistant, openStore, toolResult, user } from "./fixtures.ts";
@@ -36,7 +36,7 @@ function endless(): void {
   }
 }
 
-/** A whole turn, then one that it dies in with open tool calls. */
+/** A whole turn, then one in which it dies with open tool calls. */
 function cut(): void {
   const store = openStore(dir);
   const writer = store.openWriter("main", { cwd: "/w" });
@@ -60,7 +60,7 @@ function contend(): void {
   }
 }
 
-/** Writes turns until the store refuses; reports the error and what the file holds then. */
+/** Writes turns until the store refuses; reports the error and the file's content. */
 function fill(): void {
   const store = openStore(dir);
   const writer = store.openWriter("main", { cwd: "/w" });

@@ -1,11 +1,11 @@
-/** Custom commands, skills and plans as a person meets them. */
+/** Custom commands, skills and plans in each channel. */
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
-import { commandNames, expandLine, isCommand, runCommand } from "../../src/command/run-command.ts";
-import { ChatScreen } from "../../src/cli/chat-screen.ts";
-import type { TurnEvent } from "../../src/contract/events.ts";
-import { commandReport, expandCommand } from "../../src/skill/commands.ts";
+import { commandNames, expandLine, isCommand, runCommand } from "../../src/command/host-command.ts";
+import { ChatScreen } from "../../src/cli/chat/chat-screen.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import { commandReport, expandCommand } from "../../src/skill/custom-commands.ts";
 import { skillReport } from "../../src/skill/section.ts";
 import { command, fakeCli } from "../cli/fake-cli.ts";
 import { completed, FakePagurus, statusReport, type Script } from "../cli/fake-pagurus.ts";
@@ -16,7 +16,7 @@ const echo = async function* (request: { prompt: string }): AsyncGenerator<TurnE
   yield completed;
 };
 
-/** A host whose command files and skills are those of `place`. */
+/** A host with the command files and skills of `place`. */
 function script(place: SkillPlace, more: Script = {}): Script {
   return {
     turns: [echo],
@@ -36,7 +36,7 @@ function fourCommands(place: SkillPlace): void {
   place.write("home/commands/knot.md", "Nor this.");
 }
 
-test("names of the host and of plugins go before command files, and that is told", async (t) => {
+test("commands of the host and of plugins take precedence over command files, and that is reported", async (t) => {
   const place = new SkillPlace(t);
   fourCommands(place);
   const pagurus = new FakePagurus(script(place, { commands: { knot: () => "tied" } }));
@@ -52,14 +52,14 @@ test("names of the host and of plugins go before command files, and that is told
   assert.equal(new Set(names).size, names.length);
   assert.ok(names.includes("/git:push_2") && names.includes("/plan") && names.includes("/knot"));
   const { out } = await command(["commands", "list"], { pagurus });
-  assert.match(out, /^· status: The host's own \/status goes before it\.$/m);
-  assert.match(out, /^· knot: A plugin's \/knot goes before it\.$/m);
+  assert.match(out, /^· status: The host's own \/status takes precedence\.$/m);
+  assert.match(out, /^· knot: A plugin's \/knot takes precedence\.$/m);
   assert.match(out, /^\/review <file> +offered +Review \$1\. +\//m);
   for (const line of ["/git:push_2", "/a1 x"]) assert.ok(isCommand(line), line);
   for (const line of ["/a:", "/a::b", "/a/b"]) assert.equal(isCommand(line), false, line);
 });
 
-test("in a chat the file's words are the input of a turn, with its model unless the user has chosen one", async (t) => {
+test("in a chat the file's text is the input of a turn, with its model unless the user has chosen one", async (t) => {
   const place = new SkillPlace(t);
   fourCommands(place);
   const env = { PAGURUS_HOME: "/nowhere/pagurus" };
@@ -76,7 +76,7 @@ test("in a chat the file's words are the input of a turn, with its model unless 
   assert.match(out, /^\[Review a\.ts\.\]$/m);
 });
 
-test("pagurus run takes a command file's name as its prompt; any other prompt stays as it is", async (t) => {
+test("pagurus run accepts a command file's name as its prompt; any other prompt is unchanged", async (t) => {
   const place = new SkillPlace(t);
   fourCommands(place);
   const asked = async (...argv: string[]): Promise<unknown[]> => {
@@ -89,7 +89,7 @@ test("pagurus run takes a command file's name as its prompt; any other prompt st
   assert.deepEqual(await asked("/unknown x"), [["/unknown x", undefined]]);
 });
 
-test("the tab key completes names of commands and nothing behind them", async (t) => {
+test("the tab key completes names of commands and nothing after them", async (t) => {
   const place = new SkillPlace(t);
   fourCommands(place);
   const pagurus = new FakePagurus(script(place));
@@ -100,6 +100,7 @@ test("the tab key completes names of commands and nothing behind them", async (t
     { ...cli, stdout },
     {
       line: (text) => lines.push(text),
+      open: () => undefined,
       interrupt: () => undefined,
       end: () => undefined,
       commands: () => commandNames({ pagurus, agentId: "main", cwd: "/" }),
@@ -115,7 +116,7 @@ test("the tab key completes names of commands and nothing behind them", async (t
   assert.deepEqual(lines, ["/git:push_2 x", "pl", "/review"]);
 });
 
-test("pagurus skills list tells what is named to the model and why others are not", async (t) => {
+test("pagurus skills list shows which skills the model sees and why others are left out", async (t) => {
   const place = new SkillPlace(t);
   assert.match((await command(["skills", "list"], { script: script(place) })).out, /^No skills; /);
   place.skill("home/skills", "good", "Good\u001b[31m for much.");
@@ -123,12 +124,12 @@ test("pagurus skills list tells what is named to the model and why others are no
   const { out } = await command(["skills", "list"], { script: script(place) });
   assert.match(out, /^good +offered +Good \[31m for much\. +\/.*\/good\/SKILL\.md$/m);
   assert.match(out, /^✗ bad: .*bad\/SKILL\.md is not used: it does not begin with front matter/m);
-  assert.match(out, /^The instructions of a turn name them in \d\d tokens, estimated\.$/m);
+  assert.match(out, /^The list in a turn's instructions takes \d\d tokens, estimated\.$/m);
   const json = await command(["skills", "list", "--json"], { script: script(place) });
   assert.deepEqual(JSON.parse(json.out), skillReport(place));
 });
 
-test("a plan is shown as it is made, by /plan and in the status", async () => {
+test("a plan is shown when it changes, by /plan and in the status", async () => {
   const steps = [
     { step: "look", status: "completed" as const },
     { step: "write\nit", status: "inProgress" as const },

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { isCommand } from "../../src/command/run-command.ts";
-import { commandReport, expandCommand } from "../../src/skill/commands.ts";
+import { isCommand } from "../../src/command/host-command.ts";
+import { commandReport, expandCommand } from "../../src/skill/custom-commands.ts";
 import { SkillPlace } from "./place.ts";
 
-test("arguments are put in once, as they were said", (t) => {
+test("inserted arguments are not expanded again", (t) => {
   const place = new SkillPlace(t);
   const cases: [body: string, args: string, prompt: string][] = [
     ["Review $ARGUMENTS now.", "a  b $1", "Review a  b $1 now."],
@@ -56,14 +56,14 @@ test("files are found in order of precedence; a subfolder is part of the name", 
   assert.deepEqual(problems, []);
   assert.match(
     commands[1]?.reason ?? "",
-    /\.pagurus\/commands\/review\.md has the same name and goes before it/,
+    /\.pagurus\/commands\/review\.md has the same name and takes precedence/,
   );
   assert.deepEqual(expandCommand(place, "REVIEW", ""), { prompt: "Ours.", model: "test/small" });
   assert.equal(expandCommand(place, "git:fix:commit", "")?.prompt, "# Commit\n\nCommit it.");
   assert.equal(expandCommand(place, "nothing", ""), undefined);
 });
 
-test("what has no effect here is told, and what cannot be used", (t) => {
+test("parts without effect and unusable files are reported", (t) => {
   const place = new SkillPlace(t);
   place.write(
     "work/.claude/commands/a.md",
@@ -80,19 +80,19 @@ test("what has no effect here is told, and what cannot be used", (t) => {
   assert.equal(a?.notes.length, 3);
   assert.equal(a?.model, undefined);
   assert.equal(expandCommand(place, "a", "")?.prompt, "See !`git status`.");
-  const told = [
+  const reasons = [
     /line 2 .* is not `key: value`/,
-    /holds no prompt/,
+    /contains no prompt/,
     /letters, digits/,
     /65537 bytes/,
     /leads out of/,
   ];
-  for (const [index, pattern] of told.entries()) assert.match(broken[index]?.reason ?? "", pattern);
+  for (const [index, pattern] of reasons.entries()) assert.match(broken[index]?.reason ?? "", pattern);
   assert.equal(expandCommand(place, "f", ""), undefined);
-  assert.match(problems[0] ?? "", /has 210 Markdown files; the first 200 are looked at/);
+  assert.match(problems[0] ?? "", /has 210 Markdown files; only the first 200 are read/);
 });
 
-test("a file whose name cannot be said behind a slash is not offered", (t) => {
+test("a file whose name cannot follow a slash is not offered", (t) => {
   const place = new SkillPlace(t);
   place.write("home/commands/2fa.md", "x");
   place.write("home/commands/2026/plan.md", "x");
@@ -107,7 +107,7 @@ test("a file whose name cannot be said behind a slash is not offered", (t) => {
   assert.equal(commands.length, 4);
 });
 
-test("a place with endless folders is looked through to a bound", (t) => {
+test("a place with endless folders is searched up to a limit", (t) => {
   const place = new SkillPlace(t);
   for (let n = 1_000; n < 1_202; n++) mkdirSync(join(place.home, "commands", `f${n}`), { recursive: true });
   place.write("home/commands/z/last.md", "x");
@@ -117,5 +117,5 @@ test("a place with endless folders is looked through to a bound", (t) => {
     commands.map(({ name }) => name),
     ["first"],
   );
-  assert.match(problems[0] ?? "", /more than 200 subfolders; the first ones are looked at/);
+  assert.match(problems[0] ?? "", /more than 200 subfolders; only the first ones are searched/);
 });

@@ -33,20 +33,20 @@ test("scalars of every style are read", () => {
   for (const [yaml, value] of cases) assert.equal(fields(yaml)["a"], value, yaml);
 });
 
-test("lists, maps, comments and empty values are passed over", () => {
+test("lists, maps, comments and empty values are skipped", () => {
   const text =
     "# who\nname: x\n\nmetadata:\n  author: me\n  tags: [a]\nallowed-tools:\n- Read\n- Bash\nlicense:\nlast: 1";
   assert.deepEqual(fields(text), { name: "x", last: "1" });
 });
 
-test("line ends of Windows, a byte order mark and the text behind it are taken as they are", () => {
+test("Windows line ends, a byte order mark and the text after it are accepted", () => {
   const read = readFrontMatter("\ufeff---\r\nname: x\r\n---\r\n\r\n# Title\r\n");
   assert.ok(read && "body" in read);
   assert.deepEqual([read.fields.get("name"), read.body], ["x", "\n# Title\n"]);
   assert.equal(readFrontMatter("# Title\n---\nname: x\n---\n"), undefined);
 });
 
-test("what is not front matter is told with its line", () => {
+test("invalid front matter is reported with its line", () => {
   assert.match(problem("---\nname: x\n"), /no closing/);
   assert.match(problem("---\nname: x\nwhat is this\n---\n"), /line 3 /);
   assert.match(problem("---\nname: x\nname: y\n---\n"), /"name" twice/);
@@ -54,7 +54,7 @@ test("what is not front matter is told with its line", () => {
   assert.match(problem("---\nname: *x\n---\n"), /begins with "\*"/);
 });
 
-test("long runs of spaces take no longer than their length", () => {
+test("long runs of spaces take linear time", () => {
   const started = performance.now();
   for (const text of [
     `a: x${" ".repeat(200_000)}y`,

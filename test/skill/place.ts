@@ -1,4 +1,4 @@
-/** A workspace and a home with skills and command files. */
+/** Creates a workspace and a home with skills and command files. */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

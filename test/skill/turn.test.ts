@@ -3,16 +3,17 @@ import assert from "node:assert/strict";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import type { TurnEvent } from "../../src/contract/events.ts";
-import type { AgentHarness } from "../../src/contract/harness.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import type { AgentHarness } from "../../src/contract/harness/harness.ts";
 import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
 import { countExact } from "../../src/tokens/exact.ts";
 import { Bench, words } from "../turn/in-process.ts";
 import { modelConfig } from "../turn/setting.ts";
+import { startWith } from "../turn/start-with.ts";
 
 type ToolCall = { id: string; name: string; arguments: Record<string, unknown> };
 
-/** Calls of the model at the first request of each turn that holds none of their results. */
+/** Tool calls of the model in the first request of each turn that contains none of their results. */
 let calls: ToolCall[] = [];
 const bench = await Bench.with(() => {
   const now = calls;
@@ -33,7 +34,7 @@ const work = join(bench.root, "work");
 const empty = join(bench.root, "empty");
 for (const folder of [work, empty]) mkdirSync(folder);
 
-/** In the order of the calls' ids. */
+/** Results in the order of the calls' ids. */
 function results(events: readonly TurnEvent[]): string[] {
   return events
     .flatMap((event) =>
@@ -43,7 +44,7 @@ function results(events: readonly TurnEvent[]): string[] {
     .map(words);
 }
 
-test("without skills nothing is said of them; the instructions name them from the next turn on, with the same bytes", async () => {
+test("without skills the instructions have no section; with skills they name them from the next turn on, with the same bytes", async () => {
   const host = await bench.host();
   await bench.ask(host, "one", { cwd: work });
   assert.doesNotMatch(bench.body(-1).system, /[Ss]kill/);
@@ -67,7 +68,7 @@ test("without skills nothing is said of them; the instructions name them from th
   );
 });
 
-test("the folders of skills are read without asking, and nothing beside them", async () => {
+test("the folders of skills are read without a permission prompt, and no folder next to them", async () => {
   const home = join(bench.root, "home");
   skill(join(home, "skills"), "off");
   writeFileSync(join(home, "secret.txt"), "SECRET");
@@ -91,7 +92,7 @@ test("the folders of skills are read without asking, and nothing beside them", a
   assert.match(refused ?? "", /Permission denied/);
 });
 
-test("the host's instructions and tools stay below 3,000 tokens with more skills than there is room for", async () => {
+test("the host's instructions and tools stay below 3,000 tokens with more skills than fit", async () => {
   const folder = join(bench.root, "home/skills");
   for (let n = 100; n < 160; n++) skill(folder, `many-${n}`, "words that say when it is used. ".repeat(20));
   const host = await bench.host();
@@ -103,7 +104,7 @@ test("the host's instructions and tools stay below 3,000 tokens with more skills
   for (let n = 100; n < 160; n++) rmSync(join(folder, `many-${n}`), { recursive: true });
 });
 
-test("a plan is an event, an entry of the transcript and a line of the status; wrong ones are refused", async () => {
+test("a plan is an event, an entry of the transcript and a line of the status; invalid plans are refused", async () => {
   const host = await bench.host();
   const plan = (id: string, steps: unknown[], more = {}): ToolCall => ({
     id,
@@ -135,7 +136,7 @@ test("a plan is an event, an entry of the transcript and a line of the status; w
   assert.deepEqual((await host.status({ sessionKey: "plan", cwd: bench.root })).plan, status.plan);
 });
 
-test("a runtime is not given what it has: skills that it finds, a plan tool; its plan is kept in the same way", async () => {
+test("a runtime with skills or a plan tool of its own does not get ours; its plan is stored in the same way", async () => {
   const offered: string[] = [];
   let instructions = "";
   const planner: AgentHarness = {
@@ -143,18 +144,18 @@ test("a runtime is not given what it has: skills that it finds, a plan tool; its
     label: "Planner",
     contract: HARNESS_CONTRACT,
     execution: { kind: "in-process" },
-    seam: "native",
+    seam: "embedded",
     capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact"],
     nativeTools: ["update_plan"],
     nativeSkills: [".agents/skills"],
     supports: () => ({ supported: true }),
-    async runTurn(turn) {
+    start: startWith(async (turn) => {
       ({ instructions } = turn);
       offered.push(...turn.tools.specs.map(({ name }) => name));
-      await turn.assemble();
-      await turn.emit({ type: "plan.updated", steps: [{ step: "mine", status: "pending" }] });
+      await turn.context.assemble();
+      await turn.io.emit({ type: "plan.updated", steps: [{ step: "mine", status: "pending" }] });
       return { stopReason: "stop", usage: { input: 1, output: 1, totalTokens: 2 } };
-    },
+    }),
   };
   const host = await bench.host({ more: { harnesses: [planner] } });
   const events = await bench.ask(host, "go", { sessionKey: "own", runtime: "planner", cwd: work });

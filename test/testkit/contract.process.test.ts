@@ -21,7 +21,7 @@ function contract(...args: string[]): ReturnType<typeof runCommand> {
   });
 }
 
-test("the contract table tells what a test proves from what is only declared, and fails for the latter", async () => {
+test("the contract table separates proven members from declared ones, and fails for the latter", async () => {
   const { code, stdout, stderr } = await contract("--json", "test/testkit/one-call.ts");
   assert.equal(code, 1, stderr);
   const report = JSON.parse(stdout) as Report;

@@ -1,4 +1,4 @@
-/** Ctrl-C in the midst of a conformance run. */
+/** Tests Ctrl-C during a conformance run. */
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { ROOT } from "../../scripts/command.ts";
 import { Launcher, type Ended } from "../cli/launch.ts";
 
-/** Never answers a question, so that the check of it is under way when the interrupt comes. */
+/** An engine that never answers, so that its check is running when the interrupt comes. */
 const SLOW = `export default (api) => api.registerContextEngine("slow", () => ({
   info: { id: "slow", name: "Slow" },
   ingest: async () => ({ ingested: true }),
@@ -25,7 +25,7 @@ describe("an interrupt of a conformance run", () => {
   });
   afterEach(() => user.remove());
 
-  /** Interrupts the command when it has printed the words. */
+  /** Interrupts the command when it has printed the text. */
   async function interrupted(args: string[], words: string): Promise<Ended> {
     const { child, ended } = user.start(args);
     let seen = "";
@@ -39,7 +39,7 @@ describe("an interrupt of a conformance run", () => {
     return ended;
   }
 
-  it("ends the program of a runtime and takes the folders of the run away", async () => {
+  it("ends the program of a runtime and removes the run's folders", async () => {
     const plugin = join(ROOT, "examples/program");
     const args = [
       "runtimes",

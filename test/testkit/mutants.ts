@@ -1,15 +1,15 @@
-/** Engines that are good but for one thing, for each check of the suite. */
+/** Engines with one defect, for each check of the suite. */
 import { spawn } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CompactResult } from "../../src/contract/engine-compaction.ts";
-import type { AssembleParams, AssembleResult } from "../../src/contract/engine-params.ts";
-import type { ContextEngine, ContextEngineInfo } from "../../src/contract/engine.ts";
+import type { CompactResult } from "../../src/contract/engine/engine-compaction.ts";
+import type { AssembleParams, AssembleResult } from "../../src/contract/engine/engine-params.ts";
+import type { ContextEngine, ContextEngineInfo } from "../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import type { RuntimeContext } from "../../src/contract/runtime-context.ts";
-import type { TranscriptEntry } from "../../src/contract/transcript.ts";
-import { createLegacyEngine } from "../../src/engines/legacy/engine.ts";
-import { messagesTokens } from "../../src/tokens/messages.ts";
+import type { RuntimeContext } from "../../src/contract/engine/runtime-context.ts";
+import type { TranscriptEntry } from "../../src/contract/session/transcript.ts";
+import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
+import { messagesTokens } from "../../src/tokens/message-tokens.ts";
 import { createDurableEngine } from "./engines/durable.ts";
 import { createInterceptingEngine } from "./engines/intercepting.ts";
 import { createRotatingEngine } from "./engines/rotating.ts";
@@ -32,7 +32,7 @@ const MEMBERS: readonly (keyof ContextEngine)[] = [
   "dispose",
 ];
 
-/** The engine with some members replaced; what replaces one may call what it replaces. */
+/** The engine with some members replaced; a replacement may call the original. */
 function changed(base: Create, change: (engine: ContextEngine) => Changes): Create {
   return (context) => {
     const engine = base(context);
@@ -58,7 +58,7 @@ function answer(messages: AgentMessage[]): AssembleResult {
   return { messages, estimatedTokens: messagesTokens(messages) };
 }
 
-/** Another selection of what the host gave. */
+/** Another selection of the host's messages. */
 function assembling(
   base: Create,
   change: (messages: AgentMessage[], params: AssembleParams) => AgentMessage[],
@@ -82,7 +82,7 @@ function result(base: Create, extra: Record<string, unknown>): Create {
   );
 }
 
-/** Compaction without any care: the model's words, whatever they are, and the newest message of a role stays. */
+/** A careless compaction: the model's text, whatever it is, and the newest message of a role stays. */
 function careless(role: AgentMessage["role"]): Create {
   return changed(legacy, () => ({
     compact: async ({ runtimeContext }: { runtimeContext: RuntimeContext }) => {
@@ -118,7 +118,7 @@ function successor(change: (lines: Record<string, unknown>[]) => Record<string, 
   });
 }
 
-/** A live engine that keeps every message that it is ever told of. */
+/** A live engine that keeps every message it receives. */
 function hoarding(extra: (held: AgentMessage[]) => Changes = () => ({})): Create {
   return changed(legacy, (engine) => {
     const held: AgentMessage[] = [];
@@ -210,6 +210,7 @@ export const MUTANTS: Record<string, Create> = {
   "assemble.estimate": changed(legacy, () => ({
     assemble: async ({ messages }: AssembleParams) => ({ messages, estimatedTokens: 1 }),
   })),
+  "assemble.begins": assembling(legacy, (messages) => messages.slice(1)),
   "assemble.budget": changed(legacy, () => ({
     assemble: async ({ messages, tokenBudget }: AssembleParams) => ({
       messages,
@@ -469,7 +470,8 @@ export const MUTANTS: Record<string, Create> = {
   })),
   "maintain.refused": changed(intercepting, () => ({
     maintain: async ({ runtimeContext }: { runtimeContext: RuntimeContext }) => {
-      await runtimeContext.rewriteTranscriptEntries?.([{ entryId: "entry00001", message: greeting }]);
+      const entryId = await newest(runtimeContext, "user");
+      await runtimeContext.rewriteTranscriptEntries?.([{ entryId, message: greeting }]);
       return { changed: true, bytesFreed: 0, rewrittenEntries: 1 };
     },
   })),

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { declaredContract } from "../../scripts/contract-declared.ts";
-import type { AssembleParams, AssembleResult } from "../../src/contract/engine-params.ts";
-import type { ContextEngine } from "../../src/contract/engine.ts";
-import type { HookHandler } from "../../src/contract/hooks.ts";
-import type { Memory } from "../../src/contract/memory.ts";
-import type { PluginApi } from "../../src/contract/plugin.ts";
+import type { AssembleParams, AssembleResult } from "../../src/contract/engine/engine-params.ts";
+import type { ContextEngine } from "../../src/contract/engine/engine.ts";
+import type { HookHandler } from "../../src/contract/host/hooks.ts";
+import type { Memory } from "../../src/contract/engine/memory.ts";
+import type { PluginApi } from "../../src/contract/host/plugin.ts";
 import { recordEngine, recordMemory, recordPlugin, type ContractRecord } from "./recorder.ts";
 
 const VARIABLE = "PAGURUS_CONTRACT_RECORD";
@@ -76,14 +76,14 @@ describe("recording how the host uses the contract", () => {
     return await recordEngine(engine()).assemble(params as unknown as AssembleParams);
   }
 
-  it("gives back what it was given while it is switched off", () => {
+  it("returns its input while it is switched off", () => {
     delete process.env[VARIABLE];
     const [made, plugin] = [engine(), (): void => undefined];
     assert.equal(recordEngine(made), made);
     assert.equal(recordPlugin(plugin), plugin);
   });
 
-  it("notes a call, what was set in it with its type, and what the engine called of it", async () => {
+  it("records a call, its set fields with their types, and what the engine called of it", async () => {
     const answered = await assembled();
     assert.equal(answered.estimatedTokens, 7);
     assert.deepEqual(paths("call"), ["assemble", "assemble#0.runtimeContext.tokens"]);
@@ -98,7 +98,7 @@ describe("recording how the host uses the contract", () => {
     );
   });
 
-  it("notes of an answer only what is read, and a copy of it is a plain value", async () => {
+  it("records only the read fields of an answer, and a copy of it is a plain value", async () => {
     const answered = await assembled();
     assert.deepEqual(paths("read"), []);
     assert.equal(answered.contextProjection?.epoch, "1");
@@ -110,7 +110,7 @@ describe("recording how the host uses the contract", () => {
     });
   });
 
-  it("notes which fields of info are read, and a rollback only when it is called", async () => {
+  it("records which fields of info are read, and a rollback only when it is called", async () => {
     const recorded = recordEngine(engine());
     assert.equal(recorded.info.id, "recorded");
     assert.deepEqual(paths("read"), ["info", "info.id"]);

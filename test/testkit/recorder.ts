@@ -1,20 +1,20 @@
 /**
- * Records how the host uses the contract while tests run: members called, fields set, answers read. Switched on by
- * `PAGURUS_CONTRACT_RECORD=<folder>`: each process appends JSON lines there, which `npm run contract` reads. Switched
- * off, every function here gives back what it was given.
+ * Records how the host uses the contract while tests run: members called, fields set, answers read. Enabled by
+ * `PAGURUS_CONTRACT_RECORD=<folder>`: each process appends JSON lines there, which `npm run contract` reads. Disabled, every
+ * function here returns its input.
  *
- * A path is a member, `#` and the index of a parameter or `=` for the answer, then fields; `[]` stands for the
- * elements of a list: `assemble#0.runtimeContext.model`, `compact=.result.tokensBefore`.
+ * A path is a member, `#` and the index of a parameter or `=` for the answer, then fields; `[]` means the elements of a list:
+ * `assemble#0.runtimeContext.model`, `compact=.result.tokensBefore`.
  */
 import { appendFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import * as nodeTest from "node:test";
-import type { ContextEngine, EngineFactoryContext } from "../../src/contract/engine.ts";
-import type { HookHandler, HookName } from "../../src/contract/hooks.ts";
-import type { Memory } from "../../src/contract/memory.ts";
-import type { PluginApi, PluginRegister } from "../../src/contract/plugin.ts";
+import type { ContextEngine, EngineFactoryContext } from "../../src/contract/engine/engine.ts";
+import type { HookHandler, HookName } from "../../src/contract/host/hooks.ts";
+import type { Memory } from "../../src/contract/engine/memory.ts";
+import type { PluginApi, PluginRegister } from "../../src/contract/host/plugin.ts";
 
-/** `call`: a function was called. `answer`: it came back. `set`: a value was handed over. `read`: a field was read. */
+/** `call`: a function was called. `answer`: it returned. `set`: a value was passed. `read`: a field was read. */
 export interface ContractRecord {
   surface: "engine" | "memory" | "hooks";
   event: "call" | "answer" | "set" | "read";
@@ -28,13 +28,13 @@ export interface ContractRecord {
 
 const ROOT = join(import.meta.dirname, "../..");
 const VARIABLE = "PAGURUS_CONTRACT_RECORD";
-/** Values whose inside is no matter of the contract, or too large to walk. */
+/** Values whose content is outside the contract, or too large to walk. */
 const OPAQUE = new Set(
   "config messages message messagesToSummarize turnPrefixMessages branchEntries usage details params outcome".split(
     " ",
   ),
 );
-/** Functions whose parameters and answers are passed on as they are. */
+/** Functions whose parameters and answers are passed on unrecorded. */
 const OPAQUE_CALLS = /\.(tokens|complete)$/;
 const DEEPEST = 6;
 /** Walking into a value puts frames of this file on the stack. */
@@ -76,7 +76,7 @@ function typeOf(value: unknown): string {
   return typeof value;
 }
 
-/** Name and file of the test that runs, as far as the call comes from one. */
+/** Name and file of the running test, if the call comes from one. */
 function runningTest(): string {
   const context = (
     nodeTest as { getTestContext?(): { fullName?: string; filePath?: string } | undefined }
@@ -118,7 +118,7 @@ class Recorder {
     appendFileSync(this.#file, `${JSON.stringify(record)}\n`);
   }
 
-  /** What a factory was called with. */
+  /** Records the argument of a factory. */
   factory(context: object): void {
     this.note("call", "factory", "function");
     this.value("factory#0", context, "given");
@@ -143,8 +143,8 @@ class Recorder {
   }
 
   /**
-   * A value that the host hands over (`given`): what is in it is noted at once. A value that the host gets
-   * (`answered`): a copy whose fields note that they are read. Functions in it are wrapped either way.
+   * A value that the host passes : its content is recorded at once. A value that the host gets: a copy
+   * whose fields record their reads. Functions in it are wrapped either way.
    */
   value(path: string, value: unknown, direction: Direction, depth = 0, self?: unknown): unknown {
     if (direction === "given" && value !== undefined) this.note("set", path, typeOf(value));
@@ -209,13 +209,13 @@ function recorder(surface: ContractRecord["surface"]): Recorder | undefined {
   return folder === undefined || folder === "" ? undefined : new Recorder(folder, surface);
 }
 
-/** The engine, or one that does the same and records; `context` is what its factory was given. */
+/** The engine, or one that does the same and records; `context` is its factory's argument. */
 export function recordEngine(engine: ContextEngine, context?: EngineFactoryContext): ContextEngine {
   const record = recorder("engine");
   if (!record) return engine;
   if (context !== undefined) record.factory(context);
   const recorded: Fields = {};
-  // What tests put on their engines beside the contract stays in reach.
+  // Extra members that tests put on their engines stay accessible.
   for (const name of Object.keys(engine)) recorded[name] = (engine as unknown as Fields)[name];
   for (const name of MEMBERS) {
     const member = engine[name] as Work | undefined;
@@ -231,7 +231,7 @@ export function recordEngine(engine: ContextEngine, context?: EngineFactoryConte
   return recorded as unknown as ContextEngine;
 }
 
-/** The memory, or one that does the same and records; `context` is what its factory was given. */
+/** The memory, or one that does the same and records; `context` is its factory's argument. */
 export function recordMemory(memory: Memory, context?: { workspaceDir: string; config?: unknown }): Memory {
   const record = recorder("memory");
   if (!record) return memory;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CompactParams } from "../../src/contract/engine-compaction.ts";
-import type { ContextEngine } from "../../src/contract/engine.ts";
-import { createLegacyEngine } from "../../src/engines/legacy/engine.ts";
+import type { CompactParams } from "../../src/contract/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../src/contract/engine/engine.ts";
+import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
 import {
   runEngineSuite,
   testEngine,
@@ -45,7 +45,7 @@ test("an id that names no check is refused, in the gaps and among those to run",
   assert.throws(() => testEngine("legacy", { create, only: ["assemble.magic"] }, () => undefined), code);
 });
 
-test("an engine that cannot be made, or that hangs, fails its checks and the suite goes on", async () => {
+test("an engine that cannot be created, or that hangs, fails its checks and the suite continues", async () => {
   const broken = (): never => {
     throw new Error("no database");
   };
@@ -61,7 +61,7 @@ test("an engine that cannot be made, or that hangs, fails its checks and the sui
   );
 });
 
-test("a compaction that failed for want of a model can be made when there is one", async () => {
+test("a compaction that failed without a model succeeds when there is one", async () => {
   const made = (): ContextEngine => {
     const engine = createLegacyEngine();
     return {

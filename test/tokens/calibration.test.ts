@@ -7,17 +7,17 @@ function within(value: number, expected: number, share: number): void {
   assert.ok(Math.abs(value / expected - 1) <= share, `${value}, expected about ${expected}`);
 }
 
-test("without an observation an estimate stays as it is", () => {
+test("an estimate is unchanged without an observation", () => {
   assert.equal(new Calibration().apply(1_234), 1_234);
 });
 
-test("the first report is believed", () => {
+test("the first report sets the factor", () => {
   const calibration = new Calibration();
   calibration.observe(10_000, 13_000);
   assert.equal(calibration.apply(10_000), 13_000);
 });
 
-test("it converges to a steady ratio, from any state", () => {
+test("the factor converges to a steady ratio, from any state", () => {
   fc.assert(
     fc.property(
       fc.double({ min: 0.6, max: 2.8, noNaN: true }),
@@ -38,7 +38,7 @@ test("noise around a ratio averages out", () => {
   within(calibration.apply(10_000), 14_000, 0.06);
 });
 
-test("one wild report moves it by less than a tenth", () => {
+test("one outlier moves the factor by less than a tenth", () => {
   const calibration = new Calibration();
   for (let round = 0; round < 20; round++) calibration.observe(10_000, 12_000);
   calibration.observe(10_000, 1_000_000);
@@ -47,7 +47,7 @@ test("one wild report moves it by less than a tenth", () => {
   within(calibration.apply(10_000), 12_000, 0.1);
 });
 
-test("small requests and reports that make no sense are not taken into account", () => {
+test("small requests and invalid reports are ignored", () => {
   const calibration = new Calibration();
   calibration.observe(499, 1_500);
   for (const nonsense of [0, -1, Number.NaN, Infinity]) {
@@ -69,7 +69,7 @@ test("the factor stays within 0.5 and 3 whatever is reported", () => {
   );
 });
 
-test("it goes on from its JSON as if it had never stopped", () => {
+test("a calibration restored from JSON continues as if it had never stopped", () => {
   const whole = new Calibration();
   let resumed = new Calibration();
   for (let round = 1; round <= 12; round++) {
@@ -80,7 +80,7 @@ test("it goes on from its JSON as if it had never stopped", () => {
   assert.deepEqual(resumed.toJSON(), whole.toJSON());
 });
 
-test("a damaged state is taken as none", () => {
+test("a damaged state is ignored", () => {
   for (const state of [
     { factor: Number.NaN, samples: 3 },
     { factor: 2, samples: -1 },

@@ -21,7 +21,7 @@ test("no piece holds a run of letters, signs or blanks beyond the limit", () => 
   }
 });
 
-test("a text without long runs comes back whole", () => {
+test("a text without long runs is returned whole", () => {
   const text = "A sentence, then another one.\n".repeat(1_000);
   assert.deepEqual(splitLongRuns(text), [text]);
   assert.deepEqual(splitLongRuns(""), [""]);
@@ -41,7 +41,7 @@ test("100,000 equal characters get an exact count", async () => {
   }
 });
 
-test("what looks like a control token is counted as text", async () => {
+test("text that looks like a control token is counted as text", async () => {
   assert.equal(await countExact(""), 0);
   assert.equal(await countExact("hello world"), 2);
   assert.ok(((await countExact("<|endoftext|>")) ?? 0) > 1);

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentMessage, AssistantMessage } from "../../src/contract/message.ts";
 import { estimateTokens } from "../../src/tokens/estimate.ts";
-import { messagesTokens, messageTokens } from "../../src/tokens/messages.ts";
+import { messagesTokens, messageTokens } from "../../src/tokens/message-tokens.ts";
 
 const WORDS = "Please look at the three newest files and tell me what changed.";
 
-test("a user message costs its words and four tokens, as a string or as a part", () => {
+test("a user message costs its text and four tokens, as a string or as a part", () => {
   const expected = estimateTokens(WORDS) + 4;
   assert.equal(messageTokens({ role: "user", content: WORDS }), expected);
   assert.equal(messageTokens({ role: "user", content: [{ type: "text", text: WORDS }] }), expected);
@@ -63,7 +63,7 @@ test("no messages cost nothing", () => {
   assert.equal(messagesTokens([]), 0);
 });
 
-test("a message is counted once and remembered by object", () => {
+test("a message is counted once and cached by object", () => {
   let reads = 0;
   const message: AgentMessage = {
     role: "user",
@@ -78,7 +78,7 @@ test("a message is counted once and remembered by object", () => {
   assert.equal(reads, before);
 });
 
-test("arguments that are no JSON, absent content and unknown parts do not break a count", () => {
+test("arguments that are not JSON, absent content and unknown parts do not break a count", () => {
   const cyclic: Record<string, unknown> = {};
   cyclic["self"] = cyclic;
   const call: AgentMessage = {

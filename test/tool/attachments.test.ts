@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { PagurusError } from "../../src/contract/errors.ts";
-import { readAttachments } from "../../src/tool/attachments.ts";
+import { readAttachments } from "../../src/tool/files/attachments.ts";
 import { temporaryFolder } from "./fixture.ts";
 
 const PNG = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
@@ -19,15 +19,15 @@ test("mentioned files come after the prompt, once each, in the order of the word
   assert.deepEqual(await readAttachments(prompt, { cwd }), {
     prompt,
     parts: [
-      { type: "text", text: '<file path="b.txt">\nB\n</file>' },
-      { type: "text", text: '<file path="a b.txt">\nA\n</file>' },
+      { type: "text", text: '<file path="b.txt">\nB\n</file>', source: "file b.txt" },
+      { type: "text", text: '<file path="a b.txt">\nA\n</file>', source: "file a b.txt" },
       { type: "image", data: PNG.toString("base64"), mimeType: "image/png" },
     ],
     notices: [],
   });
 });
 
-test("what names no file inside the folder stays plain text", async (t) => {
+test("a mention of no file inside the folder stays plain text", async (t) => {
   const base = temporaryFolder(t);
   const cwd = join(base, "w");
   mkdirSync(join(cwd, "folder"), { recursive: true });
@@ -39,7 +39,7 @@ test("what names no file inside the folder stays plain text", async (t) => {
   assert.deepEqual((await readAttachments(prompt, { cwd })).parts, []);
 });
 
-test("a word that looks like a path and is not attached is noticed, with the reason", async (t) => {
+test("a word that looks like a path and is not attached gets a notice with the reason", async (t) => {
   const base = temporaryFolder(t);
   const cwd = join(base, "w");
   mkdirSync(join(cwd, "src"), { recursive: true });
@@ -70,7 +70,7 @@ test("a mentioned file that is too large or binary is refused by name", async (t
   await assert.rejects(readAttachments("@tool.bin", { cwd }), isInvalid);
 });
 
-test("images may lie anywhere but must be images", async (t) => {
+test("images may be anywhere but must be images", async (t) => {
   const base = temporaryFolder(t);
   const cwd = join(base, "w");
   mkdirSync(cwd);
@@ -91,5 +91,41 @@ test("the header of a file cannot be broken by its name", async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, `a&b<.txt`), "x");
   const { parts } = await readAttachments(`@"a&b<.txt"`, { cwd });
-  assert.deepEqual(parts, [{ type: "text", text: '<file path="a&amp;b&lt;.txt">\nx\n</file>' }]);
+  assert.deepEqual(parts, [
+    { type: "text", text: '<file path="a&amp;b&lt;.txt">\nx\n</file>', source: "file a&b<.txt" },
+  ]);
+});
+
+test("a mention may name lines of a file, and missing lines are reported (finding D9)", async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, "calc.js"), "one\ntwo\nthree\n");
+  writeFileSync(join(cwd, "odd:7"), "a name with a number\n");
+  const { parts, notices } = await readAttachments(
+    "@calc.js:1-2, @calc.js:3. @calc.js:2-99 @odd:7 @gone.js:4",
+    {
+      cwd,
+    },
+  );
+  const texts = parts.map((part) => (part.type === "text" ? part.text : ""));
+  assert.deepEqual(texts, [
+    '<file path="calc.js:1-2">\none\ntwo\n</file>',
+    '<file path="calc.js:3">\nthree\n</file>',
+    '<file path="calc.js:2-99">\ntwo\nthree\n</file>',
+    '<file path="odd:7">\na name with a number\n</file>',
+  ]);
+  assert.deepEqual(notices, ['"@gone.js:4" is not attached: there is no such file in the workspace.']);
+  for (const prompt of ["@calc.js:9", "@calc.js:3-1"]) {
+    await assert.rejects(readAttachments(prompt, { cwd }), isInvalid);
+  }
+});
+
+test("a mention shows nothing of the home of Pagurus nor of key places (finding F2, F4)", async (t) => {
+  const cwd = temporaryFolder(t);
+  mkdirSync(join(cwd, ".pagurus"));
+  mkdirSync(join(cwd, ".ssh"));
+  for (const file of [".pagurus/pagurus.json", ".ssh/id"]) writeFileSync(join(cwd, file), "key");
+  const env = { PAGURUS_HOME: join(cwd, ".pagurus"), HOME: cwd };
+  const { parts, notices } = await readAttachments("@.pagurus/pagurus.json @.ssh/id", { cwd, env });
+  assert.deepEqual(parts, []);
+  assert.match(notices.join(), /keys are kept there/);
 });

@@ -7,7 +7,7 @@ import { fixture, textOf } from "./fixture.ts";
 
 const PNG = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
 
-test("read numbers the lines and says where a window goes on", async (t) => {
+test("read numbers the lines and reports where a window continues", async (t) => {
   const { write, call } = fixture(t);
   write("a.txt", "one\ntwo\r\nthree\n");
   assert.equal(textOf(await call("read", { path: "a.txt" })), "1\tone\n2\ttwo\n3\tthree");
@@ -20,7 +20,7 @@ test("read numbers the lines and says where a window goes on", async (t) => {
   assert.match(textOf(await call("read", { path: "empty" })), /is empty/);
 });
 
-test("read cuts long lines and long files, and says so", async (t) => {
+test("read cuts long lines and long files with a note", async (t) => {
   const { write, call } = fixture(t);
   write("wide.txt", `${"x".repeat(5_000)}\nnext\n`);
   const wide = textOf(await call("read", { path: "wide.txt" }));
@@ -45,7 +45,7 @@ test("read keeps characters whole at the edges of its chunks and knows byte orde
   assert.equal(textOf(await call("read", { path: "utf16.txt" })), "1\thallo\n2\twelt");
 });
 
-test("read gives images as images and refuses other binary files and folders", async (t) => {
+test("read returns images as images and refuses other binary files and folders", async (t) => {
   const { write, call, root } = fixture(t);
   write("a.dat", PNG);
   const image = await call("read", { path: "a.dat" });
@@ -58,7 +58,7 @@ test("read gives images as images and refuses other binary files and folders", a
   assert.match(textOf(await call("read", { path: "folder" })), /is a folder; use glob/);
 });
 
-test("a file that is not there is answered with similar names", async (t) => {
+test("a missing file is answered with similar names", async (t) => {
   const { write, call } = fixture(t);
   write("src/package.json", "{}");
   const outcome = await call("read", { path: "src/packge.json" });
@@ -67,7 +67,7 @@ test("a file that is not there is answered with similar names", async (t) => {
   assert.match(textOf(await call("read", { path: "nowhere/x" })), /folder does not exist either/);
 });
 
-test("write creates parents, replaces as a whole, keeps the mode and leaves nothing behind", async (t) => {
+test("write creates parents, replaces as a whole, keeps the mode and leaves no temporary files", async (t) => {
   const { write, call, root } = fixture(t);
   const created = await call("write", { path: "deep/er/a.txt", content: "x\ny" });
   assert.match(textOf(created), /^Created "deep\/er\/a\.txt": 2 lines, 3 bytes/);
@@ -90,7 +90,7 @@ test("write refuses folders, the workspace itself and a file as a folder, and ha
   assert.equal(readFileSync(join(root, "file"), "utf8"), "keep");
 });
 
-test("edit replaces one place and says which line", async (t) => {
+test("edit replaces one place and reports the line", async (t) => {
   const { write, call } = fixture(t);
   const path = write("a.ts", "let a = 1;\nlet b = 2;\n");
   assert.equal(
@@ -132,7 +132,7 @@ test("edit keeps CRLF line ends and a byte order mark", async (t) => {
   assert.equal(readFileSync(path, "utf8"), "\uFEFF1\r\n2\r\n2b\r\n3\r\n4\r\n");
 });
 
-test("edit refuses what it would damage", async (t) => {
+test("edit refuses files that it would damage", async (t) => {
   const { write, call } = fixture(t);
   write("latin1.txt", Buffer.from([0x61, 0xe9, 0x62]));
   write("bin", Buffer.from([0x61, 0, 0x62]));

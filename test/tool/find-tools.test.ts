@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { globMatcher } from "../../src/tool/glob-pattern.ts";
-import { parseGitignore } from "../../src/tool/gitignore.ts";
+import { globMatcher } from "../../src/tool/files/glob-pattern.ts";
+import { parseGitignore } from "../../src/tool/files/gitignore.ts";
 import { fixture, textOf } from "./fixture.ts";
 
-test("patterns match as shells and git know them", () => {
+test("patterns match as in shells and git", () => {
   const table: [string, string, boolean][] = [
     ["*.ts", "a.ts", true],
     ["*.ts", "a/b.ts", false],
@@ -37,7 +37,7 @@ test("patterns match as shells and git know them", () => {
   assert.throws(() => globMatcher("[z-a]"), /cannot be read/);
 });
 
-test("gitignore rules: the last word counts, folders, anchors, escapes", () => {
+test("gitignore rules: the last rule wins, folders, anchors, escapes", () => {
   const ignores = parseGitignore(
     "# c\n*.log\n!keep.log\n/top\nbuild/\na/*.tmp\n\\#x\n{a,b}\ntrail  \n[z-a]\n",
   );
@@ -81,7 +81,7 @@ test("glob lists sorted files without .git, node_modules and what git ignores", 
   assert.match(textOf(await call("glob", { pattern: "*", path: "missing" })), /cannot be read: ENOENT/);
 });
 
-test("search gives path, line and text, sorted, and leaves out what glob leaves out", async (t) => {
+test("search returns path, line and text, sorted, and skips what glob skips", async (t) => {
   const { write, call } = fixture(t, { env: { PATH: "" } });
   write("b.txt", "alpha\nbeta Alpha\r\n");
   write("a/c.md", "alpha\n");

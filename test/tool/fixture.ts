@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { TestContext } from "node:test";
-import type { ToolOutcome } from "../../src/contract/tool.ts";
+import type { ToolOutcome } from "../../src/contract/harness/tool.ts";
 import { createToolSet, type ToolSetOptions } from "../../src/tool/toolset.ts";
 
 export interface Fixture {
-  /** Holds `root` and whatever lies outside of it. */
+  /** Contains `root` and files outside of it. */
   base: string;
   root: string;
   write(path: string, content: string | Uint8Array): string;
@@ -19,8 +19,11 @@ export function textOf(outcome: ToolOutcome): string {
   return outcome.content.map((part) => (part.type === "text" ? part.text : `<${part.mimeType}>`)).join("\n");
 }
 
+/** The system's own, which a sandbox replaces; the runner may set another for the jobs. */
+const TEMPORARY = process.platform === "linux" ? "/tmp" : tmpdir();
+
 export function temporaryFolder(t: TestContext): string {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "pagurus-tool-")));
+  const folder = realpathSync(mkdtempSync(join(TEMPORARY, "pagurus-tool-")));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

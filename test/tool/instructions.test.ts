@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { projectInstructions } from "../../src/tool/instructions.ts";
+import { projectInstructions } from "../../src/tool/project-instructions.ts";
 import { temporaryFolder } from "./fixture.ts";
 
 function makeRepository(folder: string): void {
@@ -29,7 +29,7 @@ test("instructions are read from the repository's root down to the working folde
   assert.deepEqual(projectInstructions(cwd, { home: base }), projectInstructions(cwd, { home: base }));
 });
 
-test("an empty .git, as sandboxes leave them, makes no repository", (t) => {
+test("an empty .git, as left by sandboxes, is not a repository", (t) => {
   const base = temporaryFolder(t);
   const cwd = join(base, "x");
   mkdirSync(join(base, ".git"));
@@ -41,7 +41,7 @@ test("an empty .git, as sandboxes leave them, makes no repository", (t) => {
   assert.deepEqual(texts(), [base, cwd]);
 });
 
-test("without a repository the way up ends at home, and outside of home at the folder itself", (t) => {
+test("without a repository the search ends at home, and outside of home at the folder itself", (t) => {
   const base = temporaryFolder(t);
   const cwd = join(base, "home", "x");
   mkdirSync(cwd, { recursive: true });
@@ -51,7 +51,7 @@ test("without a repository the way up ends at home, and outside of home at the f
   assert.deepEqual(texts(join(base, "elsewhere")), [cwd]);
 });
 
-test("a long file is cut at a whole character, and says so", (t) => {
+test("a long file is cut at a whole character, with a note", (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, "AGENTS.md"), `x${"é".repeat(40_000)}`);
   const [only] = projectInstructions(cwd);
@@ -60,7 +60,7 @@ test("a long file is cut at a whole character, and says so", (t) => {
   assert.deepEqual(only?.cut, { fromBytes: 80_001, toBytes: 32_768 });
 });
 
-test("a link that leads out of the tree is told and not read, a folder of that name is no file", (t) => {
+test("a link out of the tree is reported and not read, a folder of that name is not a file", (t) => {
   const base = temporaryFolder(t);
   const cwd = join(base, "repo");
   makeRepository(cwd);
@@ -75,7 +75,7 @@ test("a link that leads out of the tree is told and not read, a folder of that n
   ]);
 });
 
-test("a file that the system cannot read is told, and the other name is read beside it", (t) => {
+test("an unreadable file is reported, and the other name is read instead", (t) => {
   const cwd = temporaryFolder(t);
   symlinkSync("AGENTS.md", join(cwd, "AGENTS.md"));
   writeFileSync(join(cwd, "CLAUDE.md"), "other");

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PermissionMode, PermissionRule } from "../../src/config/types.ts";
-import type { AskPermission, PermissionQuestion } from "../../src/contract/run.ts";
+import type { PermissionMode, PermissionRule } from "../../src/config/config-types.ts";
+import type { AskPermission, PermissionQuestion } from "../../src/contract/host/run.ts";
 import type { Access } from "../../src/tool/host-tool.ts";
-import { createPermissions } from "../../src/tool/permission.ts";
+import { createPermissions } from "../../src/tool/tool-permission.ts";
 
 const ROOT = "/ws";
 const SIGNAL = new AbortController().signal;
@@ -41,7 +41,7 @@ async function allowed(setup: Setup, access: Access): Promise<boolean> {
   return (await refusal(setup, access)) === undefined;
 }
 
-test("the decision table of the modes holds without anybody to ask", async () => {
+test("the decision table of the modes applies without a permission prompt", async () => {
   const table: [string, Access, Record<PermissionMode, boolean>][] = [
     ["read inside", read, { ask: true, deny: true, auto: true, "read-only": true }],
     ["read outside", readOutside, { ask: false, deny: false, auto: true, "read-only": false }],
@@ -73,13 +73,13 @@ test("the decision table of the modes holds without anybody to ask", async () =>
   }
 });
 
-test("a refusal says how the user can allow it", async () => {
+test("a refusal explains how the user can allow it", async () => {
   assert.match((await refusal({ mode: "ask" }, write)) ?? "", /nobody can be asked.*--permission auto/);
   assert.match((await refusal({ mode: "deny" }, write)) ?? "", /mode is deny.*--permission auto/);
   assert.match((await refusal({ mode: "read-only" }, shell("ls"))) ?? "", /read-only.*--permission auto/);
 });
 
-test("mode ask asks once, and only for what needs it", async () => {
+test("mode ask asks once, and only if needed", async () => {
   const asked: PermissionQuestion[] = [];
   const ask: AskPermission = async (question) => {
     asked.push(question);
@@ -136,7 +136,7 @@ test("an answer of always remembers the narrowest rule and is not asked again", 
   ]);
 });
 
-test("a question says in words what always would save", async () => {
+test("a question shows as text what always would save", async () => {
   const rules: (string | undefined)[] = [];
   const ask: AskPermission = async ({ rule }) => {
     rules.push(rule);
@@ -157,7 +157,7 @@ test("a question says in words what always would save", async () => {
   ]);
 });
 
-test("an always holds in every set that shares the list of remembered rules", async () => {
+test("an always applies in every set that shares the list of remembered rules", async () => {
   const remembered: PermissionRule[] = [];
   const first = createPermissions({
     permission: { mode: "ask" },
@@ -175,7 +175,7 @@ test("an always holds in every set that shares the list of remembered rules", as
   );
 });
 
-test("a preview that cannot be made leaves the question, and one that can hides no characters", async () => {
+test("a failing preview leaves the question, and a preview hides no characters", async () => {
   const previews: (string | undefined)[] = [];
   const ask: AskPermission = async ({ preview }) => {
     previews.push(preview);
@@ -189,7 +189,7 @@ test("a preview that cannot be made leaves the question, and one that can hides 
   assert.deepEqual(previews, [undefined, String.raw`+a\u202eb`]);
 });
 
-test("questions come one at a time, and an always answers the ones that wait", async () => {
+test("questions come one at a time, and an always answers the queued ones", async () => {
   let open = 0;
   let questions = 0;
   const permissions = permissionsOf({
@@ -208,7 +208,7 @@ test("questions come one at a time, and an always answers the ones that wait", a
   assert.equal(questions, 1);
 });
 
-test("a no, a broken question and a rule that cannot be kept are told apart", async () => {
+test("a no, a broken question and a rule that cannot be stored are distinguished", async () => {
   assert.match((await refusal({ mode: "ask", ask: async () => "deny" }, write)) ?? "", /user said no/);
   const broken: AskPermission = () => Promise.reject(new Error("terminal gone"));
   assert.match((await refusal({ mode: "ask", ask: broken }, write)) ?? "", /not answered/);
@@ -274,7 +274,35 @@ test("a denied prefix is found in every part of a compound command", async () =>
   assert.equal(await allowed(setup, shell("rmdir x")), true);
 });
 
-test("a rule is for its folder and what is below, an exact command for that folder alone", async () => {
+test("a command that ends in ` *` is allowed once and saves no rule (finding F13)", async () => {
+  const questions: PermissionQuestion[] = [];
+  const rules: PermissionRule[] = [];
+  const permissions = permissionsOf({
+    mode: "ask",
+    ask: async (question) => {
+      questions.push(question);
+      return "always";
+    },
+    remember: async (rule) => void rules.push(rule),
+  });
+  for (const command of ["rm -rf build/ *", " rm -rf build/ * \n", "rm -rf build/ /home/user/x"])
+    assert.equal(await permissions.refusal("shell", { access: shell(command) }, SIGNAL), undefined);
+  assert.equal(questions.length, 3);
+  assert.match(questions[0]?.rule ?? "", /^only this once, /);
+  assert.match(questions[1]?.rule ?? "", /^only this once, /);
+  assert.deepEqual(rules, [{ tool: "shell", cwd: "/ws", match: "rm -rf build/ /home/user/x" }]);
+});
+
+test("a line of too deeply nested commands is denied, a long one is not (finding F13)", async () => {
+  const setup: Setup = { mode: "auto", deny: [{ tool: "shell", match: "rm *" }] };
+  for (const nested of ["sudo eval ".repeat(80), "sudo eval ".repeat(5_000)])
+    assert.equal(await allowed(setup, shell(nested)), false);
+  assert.equal(await allowed(setup, shell(`sudo cp ${"a.txt ".repeat(5_000)}`)), true);
+  assert.equal(await allowed(setup, shell(`cat > x <<'E'\n${"see `a`\n".repeat(5_000)}E`)), true);
+  assert.equal(await allowed(setup, shell("sudo eval 'ls; eval rm x'")), false);
+});
+
+test("a rule applies in its folder and below, an exact command in that folder alone", async () => {
   const below = (rule: PermissionRule, access: Access) => allowed({ mode: "deny", allow: [rule] }, access);
   assert.equal(await below({ tool: "write", cwd: "/ws" }, write), true);
   assert.equal(await below({ tool: "write", cwd: "/other" }, write), false);
@@ -328,7 +356,7 @@ test("a question shows characters that would hide what a command does", async ()
   assert.equal(summary, String.raw`rm -rf x\u001b[2K\u000dls \u202etxt` + "\nnext");
 });
 
-test("an abort ends a question that nobody answers", async () => {
+test("an abort ends an unanswered question", async () => {
   const controller = new AbortController();
   const ask: AskPermission = () => {
     queueMicrotask(() => controller.abort());
@@ -342,7 +370,7 @@ test("an abort ends a question that nobody answers", async () => {
   assert.match(answer ?? "", /not answered/);
 });
 
-test("a star in the name of a rule's tool stands for any characters, and nothing else does", async () => {
+test("a star in the name of a rule's tool matches any characters, and nothing else does", async () => {
   const call: Access = { kind: "plugin", readOnly: false };
   const denied = async (pattern: string, name: string): Promise<boolean> => {
     const permissions = permissionsOf({ mode: "auto", deny: [{ tool: pattern }] });
@@ -367,7 +395,7 @@ test("a star in the name of a rule's tool stands for any characters, and nothing
   assert.equal(await allowed({ mode: "deny", allow: [{ tool: "rec*" }] }, call), true);
 });
 
-test("a deny rule for a part of a plugin's tool denies all of it, since no part can be told", async () => {
+test("a deny rule for a part of a plugin's tool denies all of it, since parts cannot be matched", async () => {
   const call: Access = { kind: "plugin", readOnly: false };
   const rule = (tool: string): PermissionRule => ({ tool, match: "/etc/**" });
   assert.equal(await allowed({ mode: "auto", deny: [rule("recall")] }, call), false);

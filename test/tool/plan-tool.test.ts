@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createPlanTool, type Plan } from "../../src/tool/plan-tool.ts";
 import { fixture, textOf } from "./fixture.ts";
 
-test("a plan is shown whole in every mode, with long words cut", async (t) => {
+test("a plan is shown complete in every mode, with long texts cut", async (t) => {
   const shown: Plan[] = [];
   const { call } = fixture(t, {
     permission: { mode: "deny" },
@@ -27,7 +27,7 @@ test("a plan is shown whole in every mode, with long words cut", async (t) => {
   ]);
 });
 
-test("what is no plan is refused with what to do, and nothing is shown", async (t) => {
+test("an invalid plan is refused with a remedy, and nothing is shown", async (t) => {
   const { call } = fixture(t, {
     extra: [createPlanTool(() => assert.fail("nothing may be shown"))],
   });

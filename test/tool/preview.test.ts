@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import type { PermissionQuestion } from "../../src/contract/run.ts";
-import { editPreview } from "../../src/tool/preview.ts";
+import type { PermissionQuestion } from "../../src/contract/host/run.ts";
+import { editPreview } from "../../src/tool/files/change-preview.ts";
 import { fixture, textOf, type Fixture } from "./fixture.ts";
 
-/** A set in mode `ask` whose questions are kept and denied. */
+/** A tool set in mode `ask` whose questions are recorded and denied. */
 function asking(t: TestContext): Fixture & { asked: PermissionQuestion[] } {
   const asked: PermissionQuestion[] = [];
   const made = fixture(t, {
@@ -51,7 +51,7 @@ test("the question for an edit says edit and shows a small diff", async (t) => {
   assert.equal(asked[0]?.rule, `edit anywhere in ${root}`);
 });
 
-test("the question for a command and for a plugin's tool shows all that it would get", async (t) => {
+test("the question for a command and for a plugin's tool shows all of its input", async (t) => {
   const asked: PermissionQuestion[] = [];
   const { call, root } = fixture(t, {
     permission: { mode: "ask" },

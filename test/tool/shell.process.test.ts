@@ -5,19 +5,28 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { findProgram } from "../../src/tool/find-program.ts";
-import { bwrapArguments, createSandbox, seatbeltProfile, writableFolders } from "../../src/tool/sandbox.ts";
-import { shellEnvironment } from "../../src/tool/shell-env.ts";
+import { findProgram } from "../../src/tool/shell/find-program.ts";
+import { bwrapArguments } from "../../src/tool/shell/bwrap.ts";
+import { createSandbox } from "../../src/tool/shell/sandbox.ts";
+import { seatbeltProfile } from "../../src/tool/shell/seatbelt.ts";
+import { childEnvironment } from "../../src/platform/child-environment.ts";
 import { fixture, temporaryFolder, textOf } from "./fixture.ts";
 
-/** Commands of living processes that hold `mark` in their arguments. */
+const ANYWHERE = {
+  setting: "auto",
+  network: "on",
+  places: { closed: [], folders: [], secret: [], readable: [] },
+} as const;
+const NO_GIT = { fixed: [], readOnly: [], made: [], absent: [], links: [] };
+
+/** Commands of living processes with `mark` in their arguments. */
 function livingWith(mark: string): string[] {
   return execFileSync("ps", ["-eo", "stat,args"], { encoding: "utf8" })
     .split("\n")
     .filter((line) => line.includes(mark) && !line.startsWith("Z") && !line.includes("ps -eo"));
 }
 
-test("a command runs in the workspace and gives output and exit code", async (t) => {
+test("a command runs in the workspace and returns output and exit code", async (t) => {
   const { call, root } = fixture(t);
   mkdirSync(join(root, "sub"));
   const fine = await call("shell", { command: "pwd; echo err >&2" });
@@ -34,7 +43,7 @@ test("a command runs in the workspace and gives output and exit code", async (t)
   assert.equal(textOf(await call("shell", { command: "cat; echo done" })), "done");
 });
 
-test("the environment holds what programs need, what the configuration names, and no keys", async (t) => {
+test("the environment holds common variables, those of the configuration, and no keys", async (t) => {
   const env = {
     PATH: process.env["PATH"],
     HOME: "/home/x",
@@ -51,7 +60,7 @@ test("the environment holds what programs need, what the configuration names, an
   assert.ok(!lines.some((line) => line.includes("sk-1")));
   for (const line of ["MY_ONE=1", "APP_A=a", "HOME=/home/x", "LC_ALL=C"])
     assert.ok(lines.includes(line), line);
-  assert.deepEqual(Object.keys(shellEnvironment({})), ["PATH"]);
+  assert.deepEqual(Object.keys(childEnvironment({})), ["PATH"]);
 });
 
 test("a flood keeps its head and tail, counts its bytes and is shown only in part", async (t) => {
@@ -79,7 +88,7 @@ test("output is shown while the command runs", async (t) => {
   assert.equal(outcome.isError, true);
 });
 
-test("a timeout and an abort end the whole group, also what ignores the polite signal", async (t) => {
+test("a timeout and an abort end the whole group, also processes that ignore SIGTERM", async (t) => {
   const { call } = fixture(t);
   const mark = `77${process.pid}1`;
   const timedOut = await call("shell", { command: `sleep ${mark} & sleep ${mark}`, timeout: 1 });
@@ -102,7 +111,7 @@ test("a background process does not outlive its call, nor hold it open", async (
   assert.deepEqual(livingWith(mark), []);
 });
 
-test("a host process that exits takes its commands along", async (t) => {
+test("a host process that exits ends its commands", async (t) => {
   const folder = temporaryFolder(t);
   const mark = `77${process.pid}3`;
   const script = join(folder, "host.ts");
@@ -121,7 +130,7 @@ test("a host process that exits takes its commands along", async (t) => {
 });
 
 for (const sandbox of ["off", "auto"] as const) {
-  test(`a host process that is killed takes its commands along (sandbox: ${sandbox})`, async (t) => {
+  test(`a host process that is killed ends its commands (sandbox: ${sandbox})`, async (t) => {
     const folder = temporaryFolder(t);
     const mark = `77${process.pid}${sandbox === "off" ? 4 : 5}`;
     const script = join(folder, "host.ts");
@@ -151,7 +160,7 @@ test("a command that waits for all of its children, or looks at its pipes, sees 
   assert.equal((await call("shell", { command: "kill -TERM $$" })).details?.["end"], "signal");
 });
 
-test("the sandbox confines writing where there is one, and is said plainly where there is none", async (t) => {
+test("the sandbox confines writing where there is one, and its absence is reported", async (t) => {
   const { call, set, root } = fixture(t);
   const outside = join(homedir(), `.pagurus-sandbox-${process.pid}`);
   t.after(() => rmSync(outside, { force: true }));
@@ -164,6 +173,18 @@ test("the sandbox confines writing where there is one, and is said plainly where
   assert.equal(/\[sandbox: .*only in the workspace/.test(textOf(outcome)), set.sandbox.kind !== "none");
 });
 
+test("a home under the temporary folder is read-only to commands as any other (finding G2)", async (t) => {
+  const home = temporaryFolder(t);
+  writeFileSync(join(home, "seen.txt"), "seen");
+  const env = { PATH: process.env["PATH"], HOME: home };
+  const { call, set, root } = fixture(t, { env });
+  const outcome = await call("shell", { command: "cat ~/seen.txt; pwd > here.txt; echo x > ~/made.txt" });
+  assert.match(textOf(outcome), /^seen/);
+  assert.equal(existsSync(join(root, "here.txt")), true);
+  assert.equal(existsSync(join(home, "made.txt")), set.sandbox.kind === "none");
+  assert.equal(/Read-only file system/.test(textOf(outcome)), set.sandbox.kind === "bwrap");
+});
+
 test("a sandbox that is required and missing stops the command before it runs", async (t) => {
   const env = { PATH: "" };
   const { call, set, root } = fixture(t, { env, permission: { mode: "auto", sandbox: "require" } });
@@ -172,28 +193,34 @@ test("a sandbox that is required and missing stops the command before it runs", 
   if (set.sandbox.kind === "none") assert.match(textOf(outcome), /requires a sandbox/);
   const off = fixture(t, { permission: { mode: "auto", sandbox: "off" } });
   assert.match(off.set.sandbox.detail, /configuration turns it off/);
-  assert.equal(createSandbox({ setting: "auto", root: "/", env: {} }).report.kind, "none");
+  assert.equal(createSandbox({ ...ANYWHERE, root: "/", env: {} }).report.kind, "none");
 });
 
-test("a bubblewrap that cannot make namespaces counts as none", { concurrency: false }, (t) => {
+test("a bubblewrap that cannot create namespaces counts as missing", { concurrency: false }, (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, "bwrap"), "#!/bin/sh\nexit 1\n");
   chmodSync(join(folder, "bwrap"), 0o755);
-  const { report } = createSandbox({ setting: "auto", root: folder, env: { PATH: folder } });
+  const { report } = createSandbox({ ...ANYWHERE, root: folder, env: { PATH: folder } });
   assert.equal(report.kind, process.platform === "darwin" ? "sandbox-exec" : "none");
   if (process.platform === "linux") assert.match(report.detail, /does not let it make namespaces/);
 });
 
 test("sandbox arguments: outer folders before inner ones, no capabilities, quoted profile", () => {
-  assert.ok(writableFolders("/srv/work", {}).includes("/srv/work"));
-  const args = bwrapArguments(["/tmp", "/srv/work"], "own");
+  const mounts = { root: "/tmp/a/work", hidden: ["/tmp"], shown: [], held: [], git: NO_GIT };
+  const args = bwrapArguments(mounts, { proc: "own", network: "off" });
   assert.deepEqual(args.slice(0, 3), ["--ro-bind", "/", "/"]);
-  assert.ok(args.indexOf("/tmp") < args.indexOf("/srv/work"));
+  assert.ok(args.indexOf("/tmp") < args.indexOf("/tmp/a/work"));
+  assert.ok(args.includes("--unshare-net"));
   assert.ok(args.join(" ").includes("--cap-drop ALL --die-with-parent --"));
-  assert.ok(seatbeltProfile(['/a"b']).includes(String.raw`(subpath "/a\"b")`));
+  const places = { root: '/a"b', scratch: "/s", hidden: ["/h"], shown: ["/h/x"], held: [], git: NO_GIT };
+  const profile = seatbeltProfile({ ...places, network: "on" });
+  assert.ok(profile.includes(String.raw`(subpath "/a\"b")`));
+  assert.ok(
+    profile.indexOf('deny file-read* file-write* (subpath "/h")') < profile.indexOf('(subpath "/h/x")'),
+  );
 });
 
-test("search gives the same with ripgrep, where it is installed, as without", async (t) => {
+test("search returns the same with and without ripgrep", async (t) => {
   const { write, call, root } = fixture(t);
   write("a/one.txt", "alpha\nbeta\n");
   write("a-b/two.txt", "ALPHA\r\nalphabet\n");
@@ -226,7 +253,7 @@ test("search gives the same with ripgrep, where it is installed, as without", as
   }
 });
 
-test("a ripgrep that is broken leaves the search to plain Node", async (t) => {
+test("search falls back to plain Node with a broken ripgrep", async (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, "rg"), "#!/bin/sh\necho nonsense\nexit 0\n");
   chmodSync(join(folder, "rg"), 0o755);

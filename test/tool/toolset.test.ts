@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import type { ToolOutcome } from "../../src/contract/tool.ts";
+import type { ToolOutcome } from "../../src/contract/harness/tool.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
 import { checkArguments } from "../../src/tool/arguments.ts";
 import { createToolSet, type ExtraTool } from "../../src/tool/toolset.ts";
@@ -49,7 +49,7 @@ test("the catalog is small, stable and fingerprinted by its content alone", (t) 
   assert.equal(make([sameKeys]).fingerprint, make([one]).fingerprint);
 });
 
-test("a set is refused for a folder that is not there and for two tools of one name", (t) => {
+test("a set is refused for a missing folder and for two tools of one name", (t) => {
   const { root } = fixture(t);
   const make = (cwd: string, extra: ExtraTool[] = []) =>
     createToolSet({ cwd, permission: { mode: "deny" }, context: CONTEXT, extra });
@@ -58,7 +58,7 @@ test("a set is refused for a folder that is not there and for two tools of one n
   assert.throws(() => make(root, [echoTool("read")]), hasCode("plugin_duplicate_id"));
 });
 
-test("an unknown tool and wrong arguments are told so that the model can correct them", async (t) => {
+test("an unknown tool and wrong arguments are reported so that the model can correct them", async (t) => {
   const { call } = fixture(t);
   assert.match(textOf(await call("bash", {})), /There is no tool "bash"\. Tools: read, write/);
   const wrong = await call("read", { offset: "3", file: "x" });
@@ -69,7 +69,7 @@ test("an unknown tool and wrong arguments are told so that the model can correct
   assert.match(textOf(await call("read", { path: "x", offset: 0 })), /at least 1/);
 });
 
-test("a call whose arguments were no JSON is answered with what came, and nothing runs", async (t) => {
+test("a call with invalid JSON is answered with the received text, and nothing runs", async (t) => {
   const { call } = fixture(t, { beforeCall: () => assert.fail("no hook sees it") });
   const outcome = await call("write", { __invalid_json: `{"path": ${"x".repeat(300)}` });
   assert.equal(outcome.isError, true);
@@ -79,7 +79,7 @@ test("a call whose arguments were no JSON is answered with what came, and nothin
   );
 });
 
-test("the checker knows enum, items, nested objects, and takes null as left out", () => {
+test("the checker knows enum, items, nested objects, and treats null as absent", () => {
   const schema = {
     type: "object",
     properties: {
@@ -124,7 +124,7 @@ test("a hook may block a call or rewrite its arguments, which are checked again"
   ]);
 });
 
-test("nothing that a hook, a tool or a watcher throws leaves the set", async (t) => {
+test("no error of a hook, a tool or a watcher leaves the set", async (t) => {
   const extra = [echoTool("broken", { readOnly: true, execute: () => Promise.reject(new Error("kaputt")) })];
   const blocked = fixture(t, { beforeCall: () => Promise.reject(new Error("hook down")) });
   const refused = await blocked.call("glob", { pattern: "*" });

@@ -3,9 +3,9 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { addressKind, hostKind } from "../../src/tool/address.ts";
-import { httpGet } from "../../src/tool/http-get.ts";
-import { htmlText } from "../../src/tool/html-text.ts";
+import { addressKind, hostKind } from "../../src/tool/web/address.ts";
+import { httpGet } from "../../src/tool/web/http-get.ts";
+import { htmlText } from "../../src/tool/web/html-text.ts";
 import { fixture, textOf } from "./fixture.ts";
 
 async function serve(t: TestContext, listener: RequestListener): Promise<string> {
@@ -18,7 +18,7 @@ async function serve(t: TestContext, listener: RequestListener): Promise<string>
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test("addresses are told apart in every way of writing them", () => {
+test("addresses are classified in every notation", () => {
   const table: Record<string, string[]> = {
     forbidden: [
       "169.254.169.254",
@@ -81,7 +81,7 @@ test("loopback needs permission", async (t) => {
   assert.equal(textOf(await allowed.call("web_fetch", { url: base })), "hello");
 });
 
-test("a name that leads to this machine is refused at the connection, whatever the name says", async (t) => {
+test("a name that resolves to this machine is refused at the connection", async (t) => {
   const base = await serve(t, (_request, response) => response.end("secret"));
   const url = new URL(base.replace("127.0.0.1", "localhost"));
   const signal = new AbortController().signal;
@@ -149,7 +149,7 @@ test("redirects stay on the host; another host is named instead of followed", as
   assert.match(await get("/file"), /Only http and https/);
 });
 
-test("a long page is given in parts and an endless one is cut", async (t) => {
+test("a long page is returned in parts and an endless one is cut", async (t) => {
   const base = await serve(t, (request, response) => {
     response.writeHead(200, { "content-type": "text/plain" });
     if (request.url === "/long") {
@@ -197,7 +197,7 @@ test("html keeps headings, lists, links and code, and drops scripts and styles",
   );
 });
 
-test("html that is broken on purpose takes no more than linear time and does not throw", () => {
+test("malicious html takes linear time and does not throw", () => {
   const base = new URL("https://a.example/");
   for (const piece of ['<a href="', "<script>", "<!--", "</", "<", "&#9999999;", "<pre>", "<a href=x>"]) {
     assert.equal(typeof htmlText(piece.repeat(100_000), base), "string");

@@ -3,10 +3,11 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync, existsSync } from 
 import { isAbsolute, join, relative } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isInside, openWorkspace } from "../../src/tool/workspace.ts";
+import { isInside, openWorkspace } from "../../src/tool/places/workspace-boundary.ts";
 import { fixture, temporaryFolder, textOf } from "./fixture.ts";
+import { runs } from "../runner/short-form.ts";
 
-test("a path with dots that lead out is outside, one that comes back is inside", (t) => {
+test("a path whose dots lead outside is outside, one that returns is inside", (t) => {
   const root = temporaryFolder(t);
   const workspace = openWorkspace(root);
   assert.equal(workspace.locate("../x").inside, false);
@@ -56,7 +57,7 @@ test("a workspace that is itself reached by a link is its real folder", (t) => {
   assert.equal(workspace.locate(join(base, "link", "x")).inside, true);
 });
 
-test("property: inside is said exactly of paths whose way from the root never begins with two dots", (t) => {
+test("property: a path is inside exactly if its relative path from the root never begins with two dots", (t) => {
   const root = temporaryFolder(t);
   const workspace = openWorkspace(root);
   const part = fc.oneof(
@@ -72,10 +73,10 @@ test("property: inside is said exactly of paths whose way from the root never be
       assert.equal(at.inside, way !== ".." && !way.startsWith("../"));
       assert.equal(isAbsolute(at.path), true);
       assert.equal(isInside(root, at.path), at.inside);
-      // Where a path leads does not depend on how often it is asked.
+      // The result of resolving a path is stable.
       assert.deepEqual(workspace.locate(at.path), at);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { TurnEvent } from "../../src/contract/events.ts";
-import { TurnChannel } from "../../src/turn/channel.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import { TurnChannel } from "../../src/turn/run/steering-channel.ts";
 
 const delta = (text: string): TurnEvent => ({ type: "text.delta", delta: text });
 const failed: TurnEvent = {
@@ -20,7 +20,7 @@ async function read(run: AsyncIterable<TurnEvent>): Promise<TurnEvent[]> {
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("the channel between a turn and its reader", () => {
-  it("hands over every event in order, however the reader and the turn take turns", async () => {
+  it("delivers every event in order, however the reader and the turn alternate", async () => {
     const channel = new TurnChannel();
     const run = channel.run(async () => {
       for (let round = 0; round < 50; round += 1) {
@@ -40,7 +40,7 @@ describe("the channel between a turn and its reader", () => {
     assert.deepEqual(seen, expected);
   });
 
-  it("hands over a very long queue: a late reader pays for each event once", async () => {
+  it("delivers a very long queue: a late reader pays for each event once", async () => {
     const count = 150_000;
     const channel = new TurnChannel();
     const run = channel.run(async () => {
@@ -53,7 +53,7 @@ describe("the channel between a turn and its reader", () => {
     assert.equal(seen, count + 1);
   });
 
-  it("drops what comes after the last event, and takes no more input", async () => {
+  it("drops events after the last one, and takes no more input", async () => {
     const channel = new TurnChannel();
     const run = channel.run(async () => {
       channel.emit(delta("in time"));
@@ -95,7 +95,7 @@ describe("the channel between a turn and its reader", () => {
     }
   });
 
-  it("goes to the end of the work when nobody reads", async () => {
+  it("runs to the end of the work without a reader", async () => {
     const channel = new TurnChannel();
     let ended = false;
     channel.run(async () => {

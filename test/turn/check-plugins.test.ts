@@ -1,26 +1,38 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { checkPlugins } from "../../src/turn/admit.ts";
-import type { AgentHost } from "../../src/turn/scope.ts";
+import { checkPlugins } from "../../src/turn/admit/admit-turn.ts";
+import type { AgentHost } from "../../src/turn/turn-scope.ts";
 
 const hostWith = (...pluginFailures: AgentHost["pluginFailures"]): AgentHost =>
   ({ pluginFailures }) as AgentHost;
 
-it("a run that is refused for a plugin names the key that switches it off", () => {
+const needed = "is a gate (before_tool_call)";
+const eng = { pluginId: "eng2", path: "/x/eng2", reason: "It is broken.", needed };
+
+it("a run that is refused for a plugin names why it is needed and the key that switches it off (finding C8)", () => {
   checkPlugins(hostWith());
-  const eng = { pluginId: "eng2", path: "/x/eng2", reason: "It is broken." };
   assert.throws(() => checkPlugins(hostWith(eng)), {
     code: "plugin_failed",
-    message: "The plugin eng2 failed: It is broken. Mend it, or set plugins.entries.eng2.enabled to false.",
+    message:
+      "The plugin eng2 failed: It is broken. No run starts without it, since it is a gate (before_tool_call). Repair it, or set plugins.entries.eng2.enabled to false.",
   });
   const scoped = { ...eng, pluginId: "@acme/eng.in" };
   assert.throws(() => checkPlugins(hostWith(scoped, eng)), {
     message:
-      /broken \(and 1 more\)\. Mend it, or set plugins\.entries\["@acme\/eng\.in"\]\.enabled to false\.$/,
+      /broken \(and 1 more\)\. .* Repair it, or set plugins\.entries\["@acme\/eng\.in"\]\.enabled to false\.$/,
   });
-  // What a caller handed over has no key.
+  // A plugin that a caller passed has no config key.
   const { path: _, ...own } = eng;
-  assert.throws(() => checkPlugins(hostWith(own)), {
-    message: "The plugin eng2 failed: It is broken. Mend it.",
+  assert.throws(() => checkPlugins(hostWith(own)), { message: /Repair it\.$/ });
+});
+
+it("a failed plugin that is no gate refuses no run (finding C8)", () => {
+  const { needed: _, ...idle } = eng;
+  checkPlugins(hostWith(idle));
+});
+
+it("the advice for a plugin with the id of a bundled part does not switch that part off (finding A7)", () => {
+  assert.throws(() => checkPlugins(hostWith({ ...eng, pluginId: "acp", path: "/x/acp" })), {
+    message: /Remove it with pagurus plugins uninstall \/x\/acp\.$/,
   });
 });

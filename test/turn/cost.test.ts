@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import fc from "fast-check";
-import type { CostLimits } from "../../src/config/types.ts";
+import type { CostLimits } from "../../src/config/config-types.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
 import type { Usage } from "../../src/contract/message.ts";
 import { SpendLedger } from "../../src/session/spend.ts";
-import { CostGate, costLimits, type CostRequest, type PricedModel } from "../../src/turn/cost.ts";
+import { CostGate, costLimits, type CostRequest, type PricedModel } from "../../src/turn/run/cost-limits.ts";
+import { runs } from "../runner/short-form.ts";
 
 const SESSION = "0000000000000000";
 const MODEL: PricedModel = { ref: "p/m", cost: { input: 1, output: 10, cacheRead: 0.1, cacheWrite: 1.25 } };
@@ -36,7 +37,7 @@ function gateOf(
   return {
     spent: (...paid) => gate.spent(...paid),
     soFar: () => gate.soFar(),
-    // One request after the other: each has ended before the next is asked for.
+    // One request after the other: each has ended before the next begins.
     before: (request) => {
       const { done, ...allowed } = gate.before(request);
       done();
@@ -70,7 +71,7 @@ describe("The limits of a turn", () => {
     assert.deepEqual(costLimits(0, undefined), { turn: 0 });
   });
 
-  it("refuse what is no amount", () => {
+  it("refuse values that are no amount", () => {
     for (const amount of [-1, Number.NaN]) {
       assert.throws(() => costLimits(amount, undefined), { code: "usage_invalid" });
     }
@@ -80,7 +81,7 @@ describe("The limits of a turn", () => {
 describe("A turn without limits", () => {
   it("never stops and reads no file", () => {
     inAgentDir((folder) => {
-      // Whoever read this as a file would fail.
+      // Reading this as a file would fail.
       const ledger = new SpendLedger(folder);
       mkdirSync(join(folder, "spend", `${ledger.today()}.jsonl`), { recursive: true });
       for (const model of [MODEL, FREE, NO_PRICES]) {
@@ -89,7 +90,7 @@ describe("A turn without limits", () => {
     });
   });
 
-  it("shows what is known of its costs", () => {
+  it("shows its costs so far", () => {
     inAgentDir((folder) => {
       const unknown = gateOf(folder, {}, { model: NO_PRICES });
       assert.equal(unknown.spent(usageOf(10, 10)), undefined);
@@ -110,7 +111,7 @@ describe("A turn without limits", () => {
 });
 
 describe("A turn with limits", () => {
-  it("gives the output tokens that the rest of the budget pays for", () => {
+  it("returns the output tokens that the rest of the budget pays for", () => {
     inAgentDir((folder) => {
       // 100,000 tokens of input at the dearest input price, 1.25 a million.
       const gate = gateOf(folder, { turn: 1, session: 2, day: 3 });
@@ -126,11 +127,11 @@ describe("A turn with limits", () => {
     });
   });
 
-  it("stops before the request that could exceed a limit, and says which and what to do", () => {
+  it("stops before the request that could exceed a limit, and names the limit and the remedy", () => {
     for (const [limit, remedy] of [
       ["turn", /--max-cost or agents\.defaults\.maxCost\.turn/],
-      ["session", /agents\.defaults\.maxCost\.session, or start anew/],
-      ["day", /agents\.defaults\.maxCost\.day, or go on tomorrow/],
+      ["session", /agents\.defaults\.maxCost\.session, or start a new session/],
+      ["day", /agents\.defaults\.maxCost\.day, or continue tomorrow/],
     ] as const) {
       inAgentDir((folder) => {
         const gate = gateOf(folder, { turn: 9, session: 9, day: 9, [limit]: 1 });
@@ -199,7 +200,7 @@ describe("A turn with limits", () => {
     });
   });
 
-  it("holds where nothing can be written, and stops where the ledger cannot be read", () => {
+  it("applies when nothing can be written, and stops when the ledger cannot be read", () => {
     inAgentDir((folder) => {
       const ledger = new SpendLedger(folder, { now: () => BEFORE_MIDNIGHT });
       mkdirSync(join(folder, "spend", `${ledger.today()}.jsonl`), { recursive: true });
@@ -213,7 +214,7 @@ describe("A turn with limits", () => {
     });
   });
 
-  it("is never exceeded by requests that keep to the output they were given", () => {
+  it("is never exceeded by requests that respect their output limit", () => {
     const price = fc.double({ min: 0, max: 100, noNaN: true });
     const limit = fc.option(fc.double({ min: 0, max: 20, noNaN: true }), { nil: undefined });
     const request = fc.record({
@@ -270,7 +271,7 @@ describe("A turn with limits", () => {
           });
         },
       ),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 });
@@ -289,7 +290,7 @@ describe("Requests at the same time", () => {
     });
   const small = { inputTokens: 10_000, minOutputTokens: 100, wantedOutputTokens: 100 };
 
-  it("hold what they may cost until they have ended", () => {
+  it("reserve their possible cost until they have ended", () => {
     const gate = make("2".repeat(16), { turn: 0.03 });
     const held: { done(): void }[] = [];
     assert.throws(

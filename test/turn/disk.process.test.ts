@@ -25,7 +25,7 @@ describe("a transcript that cannot be written", () => {
     const place = makeSetting();
     setting = place;
     mkdirSync(join(place.home, "agents"), { mode: 0o700 });
-    // Where mounting is not allowed, the limit on file sizes in `limited` stops writes at about the same place.
+    // Without mounting, the limit on file sizes in `limited` stops writes at about the same place.
     const disk = join(place.home, "agents");
     if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m", "none", disk]).status === 0) mounted = disk;
     writeFileSync(join(place.home, "pagurus.json"), JSON.stringify(config(place)));
@@ -38,7 +38,7 @@ describe("a transcript that cannot be written", () => {
       : start(place, ["run", "--json", prompt], "", "trap '' XFSZ; ulimit -f 1900").finished;
   }
 
-  it("stops the turn in the middle, tells the engine what happened, and loses nothing that was committed", async () => {
+  it("stops the turn in the middle, reports to the engine what happened, and loses nothing that was committed", async () => {
     const made = await startServer({
       protocol: "openai-completions",
       script: (request) => {
@@ -85,16 +85,16 @@ describe("a transcript that cannot be written", () => {
 
     const log = readFileSync(join(place.root, "calls.jsonl"), "utf8").trim().split("\n");
     const calls = log.map((line) => JSON.parse(line) as { name: string; texts: string[]; before?: number });
-    const told = calls.filter((call) => call.name === "afterTurn").at(-1);
+    const settled = calls.filter((call) => call.name === "afterTurn").at(-1);
     assert.deepEqual(
-      told?.texts.slice(0, 3),
+      settled?.texts.slice(0, 3),
       ["Small.", "A small reply.", "Fill the disk."],
       "finalized with the fallback snapshot",
     );
-    assert.ok((told?.texts.length ?? 0) > rounds * 2 - 2);
-    assert.ok(!calls.slice(calls.lastIndexOf(told as never)).some((call) => call.name === "maintain"));
+    assert.ok((settled?.texts.length ?? 0) > rounds * 2 - 2);
+    assert.ok(!calls.slice(calls.lastIndexOf(settled as never)).some((call) => call.name === "maintain"));
 
-    // Room again: the user frees some space.
+    // Space again: the user frees some.
     const sessions = join(place.home, "agents", "main", "sessions");
     if (mounted) spawnSync("mount", ["-o", "remount,size=64m", mounted]);
     assert.ok(existsSync(sessions));
@@ -103,9 +103,9 @@ describe("a transcript that cannot be written", () => {
     assert.ok(after.events.some((event) => event.type === "notice" && event.kind === "interrupted_turn"));
     const request = made.requests.at(-1);
     assert.ok(request);
-    const said = outline(readBody("openai-completions", request));
-    assert.deepEqual(said.slice(0, 3), ["user:Small.", "assistant:A small reply.", "user:Fill the disk."]);
-    assert.equal(said.at(-1), "user:Small.");
+    const lines = outline(readBody("openai-completions", request));
+    assert.deepEqual(lines.slice(0, 3), ["user:Small.", "assistant:A small reply.", "user:Fill the disk."]);
+    assert.equal(lines.at(-1), "user:Small.");
   });
 
   it("refuses a turn whose input cannot be written, before anything is sent", async () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../src/contract/engine.ts";
-import type { CompactResult } from "../../src/contract/engine-compaction.ts";
-import type { TurnRun } from "../../src/contract/run.ts";
+import type { ContextEngine } from "../../src/contract/engine/engine.ts";
+import type { CompactResult } from "../../src/contract/engine/engine-compaction.ts";
+import type { TurnRun } from "../../src/contract/host/run.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import { contextOverflowReply, type ReplyStep } from "../servers/server.ts";
 import { Bench, eventsOf, words } from "./in-process.ts";
@@ -27,7 +27,7 @@ describe("at the edges of a turn", () => {
   let bench: Bench;
   afterEach(() => bench.end());
 
-  it("keeps the whole history in sight although its lines are long with images", async () => {
+  it("reads the whole history although its lines are long with images", async () => {
     bench = await Bench.with([{ text: "Reply 0." }, { text: "Reply 1." }, { text: "Reply 2." }]);
     const pagurus = await bench.host({ model: { contextWindow: 100_000, input: ["text", "image"] } });
     await bench.ask(pagurus, "One");
@@ -69,11 +69,11 @@ describe("at the edges of a turn", () => {
     const pagurus = await bench.host({ engine: cut });
     await bench.ask(pagurus, "The question");
     assert.equal(calls, 1);
-    const said = outline(bench.body(3));
-    assert.equal(said.filter((line) => line.includes("The question")).length, 1);
+    const shown = outline(bench.body(3));
+    assert.equal(shown.filter((line) => line.includes("The question")).length, 1);
     assert.ok(
-      said.findIndex((line) => line.includes("The question")) <=
-        said.findIndex((line) => line.includes("<conversation_summary>")),
+      shown.findIndex((line) => line.includes("The question")) <=
+        shown.findIndex((line) => line.includes("<conversation_summary>")),
     );
   });
 
@@ -104,7 +104,7 @@ describe("at the edges of a turn", () => {
     });
   }
 
-  it("takes a gate that gives no reason seriously, for prompts and for steering", async () => {
+  it("respects a gate without a reason, for prompts and for steering", async () => {
     let run: TurnRun | undefined;
     bench = await Bench.with((_request, index) => {
       if (index > 0) return { text: "Done." };
@@ -128,7 +128,7 @@ describe("at the edges of a turn", () => {
   });
 
   for (const way of ["out of steps", "aborted"]) {
-    it(`never loses steering that it accepted, when the turn ends ${way}`, async () => {
+    it(`never loses accepted steering when the turn ends ${way}`, async () => {
       let run: TurnRun | undefined;
       let accepted = false;
       bench = await Bench.with((_request, index) => {
@@ -143,13 +143,13 @@ describe("at the edges of a turn", () => {
       assert.equal(accepted, true);
       assert.equal(events.filter((event) => event.type === "steered").length, 1);
       const reader = pagurus.sessions().openReader("main");
-      const said = reader.contextMessages().messages.map(words);
+      const shown = reader.contextMessages().messages.map(words);
       reader.close();
-      assert.equal(said.filter((text) => text === "And the fog?").length, 1);
+      assert.equal(shown.filter((text) => text === "And the fog?").length, 1);
     });
   }
 
-  it("keeps the transcript's words when an engine changes the messages it was given", async () => {
+  it("keeps the transcript's text when an engine changes the messages it received", async () => {
     bench = await Bench.with((_request, index) => ({ text: `Reply ${index}.` }));
     const pagurus = await bench.host({
       engine: engine({
@@ -198,7 +198,7 @@ describe("at the edges of a turn", () => {
     assert.deepEqual(offered, ["One", "One", "One", "Two", "Three"]);
   });
 
-  it("says the input once when an engine appends the prompt itself, images or not", async () => {
+  it("sends the input once when an engine appends the prompt itself, images or not", async () => {
     bench = await Bench.with([{ text: "Seen." }]);
     const pagurus = await bench.host({
       model: { input: ["text", "image"] },
@@ -217,7 +217,7 @@ describe("at the edges of a turn", () => {
     assert.ok(bench.server.requests[0]?.text.includes("aGk="));
   });
 
-  it("asks for a refused compaction once a turn, not before every model call", async () => {
+  it("tries a refused compaction once a turn, not before every model call", async () => {
     let calls = 0;
     bench = await Bench.with((_request, index) => (index < 5 ? call(`c${index}`) : { text: "Done." }));
     const pagurus = await bench.host({
@@ -235,7 +235,7 @@ describe("at the edges of a turn", () => {
     assert.equal(events.filter((event) => event.type === "compaction.failed").length, 1);
   });
 
-  it("says that /compact took an extract because the model failed, and status keeps it", async () => {
+  it("reports that /compact used an extract because the model failed, and status keeps it", async () => {
     bench = await Bench.with((request, index) =>
       JSON.stringify(request.body).includes("You write the summary")
         ? { status: 400 }
@@ -250,7 +250,7 @@ describe("at the edges of a turn", () => {
     assert.ok(status.degraded.some(({ stage, reason }) => stage === "compact" && /extract/.test(reason)));
   });
 
-  it("trims a tool's result to what a small window bears", async () => {
+  it("trims a tool's result to fit a small window", async () => {
     bench = await Bench.with([
       { toolCalls: [{ id: "c1", name: "shell", arguments: { command: "seq 1 9000" } }] },
       { text: "Done." },
@@ -277,7 +277,7 @@ describe("at the edges of a turn", () => {
     assert.deepEqual(offered, [true, true, false]);
   });
 
-  it("hands each tool call through all hooks that rewrite it", async () => {
+  it("passes each tool call through all hooks that rewrite it", async () => {
     bench = await Bench.with([
       { toolCalls: [{ id: "c1", name: "shell", arguments: { command: "echo secret" } }] },
       { text: "Done." },
@@ -296,7 +296,7 @@ describe("at the edges of a turn", () => {
     assert.match(bench.body(1).messages.at(-1)?.results[0]?.text ?? "", /hidden twice/);
   });
 
-  it("takes an input back that failed before anything answered, and keeps its words in the transcript", async () => {
+  it("takes an input back that failed before any answer, and keeps its text in the transcript", async () => {
     bench = await Bench.with((_request, index) =>
       index === 1 ? { status: 400 } : { text: `Reply ${index}.` },
     );
@@ -314,7 +314,7 @@ describe("at the edges of a turn", () => {
     assert.deepEqual(status.interruptedTurns, []);
   });
 
-  it("counts what a summary costs, in the turn and on its entry", async () => {
+  it("counts the cost of a summary, in the turn and on its entry", async () => {
     let refused = false;
     bench = await Bench.with((request) => {
       if (!request.text.includes('"tools"'))
@@ -344,7 +344,7 @@ describe("at the edges of a turn", () => {
     );
   });
 
-  it("says that images were left out for a model that takes none", async () => {
+  it("reports that images were left out for a model that takes none", async () => {
     bench = await Bench.with([{ text: "Reply." }]);
     const pagurus = await bench.host();
     const events = await bench.ask(pagurus, "Look", {
@@ -356,7 +356,7 @@ describe("at the edges of a turn", () => {
     );
   });
 
-  it("runs nothing while a plugin that should be there is not", async () => {
+  it("runs nothing while a required plugin is missing", async () => {
     bench = await Bench.with([]);
     const pagurus = await bench.host({
       plugin: () => {
@@ -374,7 +374,7 @@ describe("at the edges of a turn", () => {
     );
   });
 
-  it("asks once for what was allowed always, in every turn of the process", async () => {
+  it("prompts once for a permission granted always, in every turn of the process", async () => {
     let asked = 0;
     bench = await Bench.with((_request, index) =>
       index % 2 === 0
@@ -395,15 +395,15 @@ describe("at the edges of a turn", () => {
     assert.equal(asked, 1);
   });
 
-  it("notices a served window that stays full while the conversation grows", async () => {
+  it("detects a served window that stays full while the conversation grows", async () => {
     bench = await Bench.with(() => ({ text: "Reply.", usage: { input: 4_096, output: 2 } }));
     const pagurus = await bench.host({ model: { truncatesSilently: true } });
-    const said: number[] = [];
+    const counts: number[] = [];
     for (const prompt of ["tide and wall ".repeat(1_150), "harbour ".repeat(260), "lantern ".repeat(260)]) {
       const events = await bench.ask(pagurus, prompt);
-      said.push(events.filter((event) => event.type === "context.degraded").length);
+      counts.push(events.filter((event) => event.type === "context.degraded").length);
     }
-    assert.deepEqual(said, [0, 1, 1]);
+    assert.deepEqual(counts, [0, 1, 1]);
   });
 
   it("treats an abort inside a gate as an abort", async () => {

@@ -3,33 +3,33 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { engineSessionFile } from "../../src/turn/engine-files.ts";
+import { engineSessionFile } from "../../src/turn/open/engine-files.ts";
 
 describe("the copy of a transcript that an engine gets", () => {
   let root: string;
   let transcript: string;
-  let said: string[];
+  let reported: string[];
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), "pagurus-mirror-"));
     transcript = join(root, "one.jsonl");
-    said = [];
-    // Longer than what is compared of its end.
+    reported = [];
+    // Longer than the compared part of its end.
     writeFileSync(transcript, `first\n${"x".repeat(10_000)}\nlast\n`);
   });
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
   function given(): string {
     const failed = (reason: string): never => assert.fail(reason);
-    return engineSessionFile({ bundled: false }, transcript, failed, (reason) => void said.push(reason));
+    return engineSessionFile({ bundled: false }, transcript, failed, (reason) => void reported.push(reason));
   }
 
-  it("follows the transcript, and nothing is said of it", () => {
+  it("follows the transcript without a report", () => {
     const copy = given();
     appendFileSync(transcript, "more\n");
     assert.equal(given(), copy);
     assert.notEqual(copy, transcript);
     assert.equal(readFileSync(copy, "utf8"), readFileSync(transcript, "utf8"));
-    assert.deepEqual(said, []);
+    assert.deepEqual(reported, []);
   });
 
   const changes: Record<string, (copy: string) => void> = {
@@ -45,22 +45,22 @@ describe("the copy of a transcript that an engine gets", () => {
     },
   };
   for (const [what, change] of Object.entries(changes)) {
-    it(`that ${what} is made anew, and that is said once`, () => {
+    it(`that ${what} is rebuilt, and reported once`, () => {
       const before = readFileSync(transcript, "utf8");
       const copy = given();
       change(copy);
       appendFileSync(transcript, "more\n");
       given();
-      assert.equal(said.length, 1);
-      assert.match(said[0] ?? "", /rewrote its copy of the transcript; that is not taken over/);
+      assert.equal(reported.length, 1);
+      assert.match(reported[0] ?? "", /rewrote its copy of the transcript; that is not taken over/);
       assert.equal(readFileSync(copy, "utf8"), `${before}more\n`);
       assert.equal(readFileSync(transcript, "utf8"), `${before}more\n`);
       given();
-      assert.equal(said.length, 1);
+      assert.equal(reported.length, 1);
     });
   }
 
-  it("is the transcript itself for an engine of the package", () => {
+  it("is the transcript itself for a bundled engine", () => {
     assert.equal(
       engineSessionFile({ bundled: true }, transcript, (reason) => assert.fail(reason)),
       transcript,

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { StatusReport } from "../../src/contract/status.ts";
+import type { StatusReport } from "../../src/contract/host/status.ts";
 import { contextOverflowReply, startServer, type ModelServer, type ReplyStep } from "../servers/server.ts";
-import { makeSetting, modelConfig, run, start, type Finished, type Setting } from "./setting.ts";
+import { AS_PROGRAM } from "./inside.ts";
+import { makeSetting, modelConfig, run, finish, type Finished, type Setting } from "./setting.ts";
 import { outline, readBody, type WireBody } from "./wire-bodies.ts";
 
 const ENGINE = resolve(import.meta.dirname, "engines/failing.js");
@@ -58,7 +59,7 @@ describe("an engine that fails on demand", () => {
         plugins: {
           slots: { contextEngine: "failing" },
           load: { paths: [ENGINE] },
-          entries: { failing: { config: { ...engine, log } } },
+          entries: { failing: { config: { ...engine, log, holds: AS_PROGRAM } } },
         },
       },
     );
@@ -77,8 +78,7 @@ describe("an engine that fails on demand", () => {
               .split("\n")
               .map((line) => JSON.parse(line) as EngineCall)
           : [],
-      status: async () =>
-        JSON.parse((await start(place, ["status", "--json"]).finished).stdout) as StatusReport,
+      status: async () => JSON.parse((await finish(place, ["status", "--json"])).stdout) as StatusReport,
       transcript: () => {
         const folder = join(place.home, "agents", "main", "sessions");
         const name = readdirSync(folder).find((each) => /^[^.]+\.jsonl$/.test(each));
@@ -93,7 +93,7 @@ describe("an engine that fails on demand", () => {
   });
 
   for (const how of WAYS) {
-    it(`at assemble (${how}): the plain history and the original prompt are sent, and it is said`, async () => {
+    it(`at assemble (${how}): the plain history and the original prompt are sent, with a report`, async () => {
       const { ask, body, status } = await prepare({ stage: "assemble", how });
       assert.equal((await ask("First?")).code, 0);
       const second = await ask("Second?");
@@ -115,7 +115,7 @@ describe("an engine that fails on demand", () => {
       assert.equal(report.degraded.filter(({ stage }) => stage === "assemble").length, 2);
     });
 
-    it(`at bootstrap (${how}): it is warned of and the turn goes on`, async () => {
+    it(`at bootstrap (${how}): a warning is reported and the turn continues`, async () => {
       const { ask, calls, status } = await prepare({ stage: "bootstrap", how });
       assert.equal((await ask("First?")).code, 0);
       const second = await ask("Second?");
@@ -136,7 +136,7 @@ describe("an engine that fails on demand", () => {
       assert.equal((await status()).degraded[0]?.stage, "bootstrap");
     });
 
-    it(`at compact (${how}): the overflow is a clear error, the history is intact and the session goes on`, async () => {
+    it(`at compact (${how}): the overflow is a clear error, the history is intact and the session continues`, async () => {
       const { ask, body } = await prepare({ stage: "compact", how }, (index) =>
         index === 1 ? contextOverflowReply("openai-completions") : { text: `Reply ${index}.` },
       );
@@ -149,7 +149,7 @@ describe("an engine that fails on demand", () => {
       assert.deepEqual(outline(body(2)), ["user:First?", "assistant:Reply 0.", "user:Third?"]);
     });
 
-    it(`at maintain (${how}): the turn is complete and the failure is said`, async () => {
+    it(`at maintain (${how}): the turn is complete and the failure is reported`, async () => {
       const { ask, calls, status } = await prepare({ stage: "maintain", how });
       const first = await ask("First?");
       assert.equal(first.code, 0, first.stderr);
@@ -215,7 +215,7 @@ describe("an engine that fails on demand", () => {
     });
   }
 
-  it("in register: the run is refused and says why the plugin failed", async () => {
+  it("in register: the run is refused with the reason why the plugin failed", async () => {
     const { ask } = await prepare({ stage: "register", how: "throw" });
     const { code, last } = await ask("First?");
     assert.equal(code, 2);
@@ -224,7 +224,7 @@ describe("an engine that fails on demand", () => {
     assert.equal(server?.requests.length, 0);
   });
 
-  it("that needs what the runtime cannot do: the run is refused with the engine's own message", async () => {
+  it("with requirements that the runtime lacks: the run is refused with the engine's own message", async () => {
     const { ask } = await prepare({ stage: "requirements", how: "throw" });
     const { code, last } = await ask("First?");
     assert.equal(code, 2);

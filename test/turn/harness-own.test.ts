@@ -1,12 +1,13 @@
-/** A harness whose system prompt is its own: what the host leaves out then, and what it counts. */
+/** A harness with a system prompt of its own: what the host then leaves out, and what it counts. */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { AgentHarness, AssembledContext, HarnessTurn } from "../../src/contract/harness.ts";
-import type { Pagurus } from "../../src/contract/host.ts";
+import type { AgentHarness, AssembledContext, HarnessTurn } from "../../src/contract/harness/harness.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
 import { recordingEngine } from "./lanes/setting.ts";
 import { Bench } from "./in-process.ts";
+import { startWith } from "./start-with.ts";
 
 interface Seen {
   turn: HarnessTurn;
@@ -27,15 +28,15 @@ describe("a harness with instructions of its own", () => {
     const harness: AgentHarness = {
       id: "shell",
       label: "Shell",
-      contract: "pagurus.harness/1",
+      contract: "pagurus.harness/2",
       execution: { kind: "external" },
       seam: "wire",
       capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact"],
       supports: () => ({ supported: true }),
-      runTurn: async (turn) => {
-        seen.push({ turn, context: await turn.assemble() });
+      start: startWith(async (turn) => {
+        seen.push({ turn, context: await turn.context.assemble() });
         return { stopReason: "stop", usage: { input: 1, output: 1, totalTokens: 2 } };
-      },
+      }),
       ...more,
     };
     const { engine } = recordingEngine({
@@ -49,7 +50,7 @@ describe("a harness with instructions of its own", () => {
     return bench.host({ engine, defaults: { models }, more: { harnesses: [harness] } });
   };
 
-  it("is told nothing of the host's, and offered none of its tools, but what the engine says", async () => {
+  it("receives no instructions and no tools of the host, only the engine's text", async () => {
     const pagurus = await open({ ownsInstructions: true }, "Ask for what was said.");
     await bench.ask(pagurus, "Go.");
     const [{ turn, context } = assert.fail()] = seen;
@@ -74,7 +75,7 @@ describe("a harness with instructions of its own", () => {
     assert.equal(refused.isError, true);
   });
 
-  it("is offered the engine's own tools where it takes those, and none where the engine has none", async () => {
+  it("is offered the engine's own tools when it takes those, and none when the engine has none", async () => {
     const more = { ownsInstructions: true, takesTools: "engine" } as const;
     const pagurus = await open(more);
     await bench.ask(pagurus, "Go.");
@@ -84,9 +85,9 @@ describe("a harness with instructions of its own", () => {
     await assert.rejects(pagurus.native.tools({ ...about, runtime: "nobody" }), { code: "runtime_unknown" });
   });
 
-  it("leaves more of the window to the conversation than one that is told everything", async () => {
-    const told = await open({});
-    await bench.ask(told, "Go.");
+  it("leaves more of the window to the conversation than one that gets the host's prompt", async () => {
+    const plain = await open({});
+    await bench.ask(plain, "Go.");
     const owns = await open({ ownsInstructions: true });
     await bench.ask(owns, "Go.");
     const [first = assert.fail(), second = assert.fail()] = seen.map(({ turn }) => turn);
@@ -96,7 +97,7 @@ describe("a harness with instructions of its own", () => {
     assert.equal("systemPromptAddition" in (seen[0]?.context ?? {}), false);
   });
 
-  it("is believed in what its own prompt takes, in turns and in what is told between them", async () => {
+  it("counts its reported prompt tokens, in turns and between them", async () => {
     const asked: string[] = [];
     let known: number | undefined;
     const fixedTokens = (sessionKey: string): number | undefined => (asked.push(sessionKey), known);

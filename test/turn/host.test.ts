@@ -4,21 +4,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createPagurus } from "../../src/app.ts";
-import type { ContextEngine } from "../../src/contract/engine.ts";
-import type { TurnEvent } from "../../src/contract/events.ts";
-import type { AgentHarness, HarnessTurn, HarnessTurnResult } from "../../src/contract/harness.ts";
-import type { Pagurus, PagurusOptions } from "../../src/contract/host.ts";
-import type { TurnRun } from "../../src/contract/run.ts";
-import type { StatusReport } from "../../src/contract/status.ts";
+import type { ContextEngine } from "../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import type { AgentHarness, HarnessTurn, HarnessTurnResult } from "../../src/contract/harness/harness.ts";
+import type { Pagurus, PagurusOptions } from "../../src/contract/host/host.ts";
+import type { TurnRun } from "../../src/contract/host/run.ts";
+import type { StatusReport } from "../../src/contract/host/status.ts";
 import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
 import { statusText } from "../../src/command/status-text.ts";
-import type { Seam } from "../../src/contract/receipt.ts";
+import type { Seam } from "../../src/contract/session/receipt.ts";
+import { HARNESS_CONTRACT_1, type RunTurn1 } from "../../src/plugin/compat/harness-contract-1.ts";
 import { silentLogger } from "../../src/platform/log.ts";
-import { Calibrations } from "../../src/turn/calibrations.ts";
+import { Calibrations } from "../../src/turn/context/calibrations.ts";
 import { OpenWork } from "../../src/turn/open-work.ts";
-import { isSilentCut } from "../../src/turn/silent-cut.ts";
+import { isSilentCut } from "../../src/turn/run/silent-cut.ts";
 import { recordPlugin } from "../testkit/recorder.ts";
 import { modelConfig, type ModelOptions } from "./setting.ts";
+import { startWith } from "./start-with.ts";
 
 type RunTurn = (turn: HarnessTurn) => Promise<HarnessTurnResult>;
 
@@ -28,15 +30,15 @@ function harness(runTurn: RunTurn): AgentHarness {
     label: "Scripted",
     contract: HARNESS_CONTRACT,
     execution: { kind: "in-process" },
-    seam: "native",
+    seam: "embedded",
     capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact"],
     supports: () => ({ supported: true }),
-    runTurn,
+    start: startWith(runTurn),
   };
 }
 
-async function say(turn: HarnessTurn, text: string): Promise<HarnessTurnResult> {
-  await turn.emit({
+async function say(turn: { io: Pick<HarnessTurn["io"], "emit"> }, text: string): Promise<HarnessTurnResult> {
+  await turn.io.emit({
     type: "message",
     message: {
       role: "assistant",
@@ -88,6 +90,7 @@ describe("the host around its turns", () => {
 
   interface HostOptions {
     runTurn?: RunTurn;
+    harness?: Partial<AgentHarness>;
     engine?: string;
     engines?: PagurusOptions["engines"];
     plugin?: NonNullable<PagurusOptions["plugins"]>[string];
@@ -102,7 +105,7 @@ describe("the host around its turns", () => {
     const made = await createPagurus({
       home: join(root, "home"),
       env: { PATH: process.env["PATH"], HOME: root, PAGURUS_NO_PROBE: "1" },
-      harnesses: [harness(runTurn)],
+      harnesses: [{ ...harness(runTurn), ...options.harness }],
       ...(engines ? { engines } : {}),
       ...(plugin ? { plugins: { hooks: recordPlugin(plugin) } } : {}),
       config: modelConfig("openai-completions", "http://127.0.0.1:9/v1", model, {
@@ -120,16 +123,18 @@ describe("the host around its turns", () => {
     play(pagurus.run({ prompt, cwd: root }));
 
   describe("steering", () => {
-    it("is kept and told of where the runtime takes no input, which is not run for it for ever", async () => {
+    it("is recorded and reported when a runtime of the earlier contract takes no input, without running it in a loop", async () => {
       let runs = 0;
       let run: TurnRun | undefined;
-      const pagurus = await host({
-        runTurn: (turn) => {
+      const earlier: Partial<AgentHarness> & { runTurn: RunTurn1 } = {
+        contract: HARNESS_CONTRACT_1,
+        runTurn: ({ emit }) => {
           runs += 1;
           if (runs === 1) run?.steer("And the wind?");
-          return say(turn, `Reply ${runs}.`);
+          return say({ io: { emit } }, `Reply ${runs}.`);
         },
-      });
+      };
+      const pagurus = await host({ harness: earlier });
       run = pagurus.run({ prompt: "The tide?", cwd: root });
       const last = (await play(run)).at(-1);
       assert.ok(last?.type === "turn.completed");
@@ -143,7 +148,7 @@ describe("the host around its turns", () => {
   });
 
   describe("closing", () => {
-    it("gives a turn that ignores its signal a grace, then ends without it", async (t) => {
+    it("waits a grace period for a turn that ignores its signal, then ends without it", async (t) => {
       const pagurus = await host({ runTurn: () => never() });
       t.mock.timers.enable({ apis: ["setTimeout"] });
       const run = pagurus.run({ prompt: "One", cwd: root });
@@ -163,7 +168,7 @@ describe("the host around its turns", () => {
       assert.match(rest.at(-1)?.type ?? "", /^turn\./, "its reader is not left waiting");
     });
 
-    it("refuses every later call in words, and closes once", async () => {
+    it("refuses every later call with a sentence, and closes once", async () => {
       const pagurus = await host();
       await pagurus.close();
       await pagurus.close();
@@ -182,7 +187,7 @@ describe("the host around its turns", () => {
       assert.throws(() => pagurus.sessions(), refused);
     });
 
-    it("refuses a run that comes while it closes, and lets the one under way end in order", async () => {
+    it("refuses a run that comes while it closes, and lets the running one end in order", async () => {
       const seen: string[] = [];
       const pagurus = await host({
         runTurn: async (turn) => {
@@ -209,7 +214,7 @@ describe("the host around its turns", () => {
       assert.deepEqual(seen, ["session_end", "gateway_stop"]);
     });
 
-    it("aborts a compaction that is under way and waits for it before the engine is disposed of", async () => {
+    it("aborts a running compaction and waits for it before the engine is disposed of", async () => {
       const order: string[] = [];
       let begun: () => void = () => undefined;
       const compacting = new Promise<void>((resolve) => {
@@ -238,7 +243,7 @@ describe("the host around its turns", () => {
       assert.ok(order.includes("answered"));
     });
 
-    it("tells whoever waits for an operation that it was given up", async () => {
+    it("rejects a waiting operation that was given up", async () => {
       const work = new OpenWork({ drainMs: 0, graceMs: 1, logger: silentLogger });
       const waiting = work.track("compaction", () => never());
       const [outcome] = await Promise.allSettled([waiting, work.stop()]);
@@ -289,7 +294,7 @@ describe("the host around its turns", () => {
       assert.deepEqual(ended, [`reset ${old}`]);
     });
 
-    it("makes the first generation where there is none", async () => {
+    it("creates the first generation when there is none", async () => {
       const pagurus = await host();
       const record = await pagurus.renew({ reason: "new", cwd: root });
       assert.equal(pagurus.sessions().find("main")?.sessionId, record.sessionId);
@@ -297,7 +302,7 @@ describe("the host around its turns", () => {
   });
 
   describe("status", () => {
-    it("comes with an engine that is not registered, and names it", async () => {
+    it("works with an engine that is not registered, and names it", async () => {
       await ask(await host(), "One");
       const pagurus = await host({ engine: "gone" });
       const report = await pagurus.status({ cwd: root });
@@ -335,7 +340,7 @@ describe("the host around its turns", () => {
         },
         "engine_failed",
       ],
-      ["a model that nobody knows", { defaults: { model: "nowhere/nothing" } }, "model_unknown"],
+      ["an unknown model", { defaults: { model: "nowhere/nothing" } }, "model_unknown"],
       ["a provider without its key", { defaults: { model: "anthropic/claude-x" } }, "credential_missing"],
       [
         "a runtime that is not there",
@@ -344,7 +349,7 @@ describe("the host around its turns", () => {
       ],
     ];
     for (const [what, options, code] of broken) {
-      it(`comes with ${what}`, async () => {
+      it(`works with ${what}`, async () => {
         const pagurus = await host(options);
         const report: StatusReport = await pagurus.status({ cwd: root });
         assert.deepEqual(
@@ -361,11 +366,11 @@ describe("the host around its turns", () => {
   });
 
   describe("calibration of token estimates", () => {
-    it("is not learned from a server's silent cut, neither now nor after a restart", async () => {
+    it("ignores a server's silent cut, now and after a restart", async () => {
       const cut: RunTurn = async (turn) => {
-        await turn.assemble();
-        turn.receipt({});
-        turn.receipt({ usage: { input: 3_000, output: 1, totalTokens: 3_001 } });
+        await turn.context.assemble();
+        turn.context.receipt({});
+        turn.context.receipt({ usage: { input: 3_000, output: 1, totalTokens: 3_001 } });
         return say(turn, "Reply.");
       };
       const first = await host({ runTurn: cut, truncatesSilently: true });
@@ -382,12 +387,12 @@ describe("the host around its turns", () => {
       );
     });
 
-    it("is not learned from a runtime that adds a prompt of its own, neither now nor after a restart", async () => {
+    it("ignores a runtime that adds a prompt of its own, now and after a restart", async () => {
       const tokensUnder = async (seam: Seam): Promise<number[]> => {
         const prompted: RunTurn = async (turn) => {
-          await turn.assemble();
-          turn.receipt({ seam });
-          turn.receipt({ usage: { input: 30_000, output: 1, totalTokens: 30_001 } });
+          await turn.context.assemble();
+          turn.context.receipt({ seam });
+          turn.context.receipt({ usage: { input: 30_000, output: 1, totalTokens: 30_001 } });
           return say(turn, "Reply.");
         };
         const sessionKey = `agent:main:${seam}`;
@@ -401,14 +406,14 @@ describe("the host around its turns", () => {
         await second.close();
         return made;
       };
-      const [native = 0, nativeAgain] = await tokensUnder("native");
+      const [native = 0, nativeAgain] = await tokensUnder("embedded");
       assert.equal(nativeAgain, native);
       for (const seam of ["thread", "projection", "wire"] as const)
         for (const tokens of await tokensUnder(seam))
           assert.ok(tokens < native * 0.5, `${seam}: ${tokens} of ${native}`);
     });
 
-    it("tells a cut from a report that is only a little lower, and says nothing of small requests", () => {
+    it("distinguishes a cut from a slightly lower report, and ignores small requests", () => {
       const model = { truncatesSilently: true } as Parameters<typeof isSilentCut>[0];
       assert.equal(isSilentCut(model, { estimated: 10_000, reported: 7_499 }), true);
       assert.equal(isSilentCut(model, { estimated: 10_000, reported: 7_500 }), false);

@@ -1,21 +1,23 @@
-/** A host in this process with a scripted model, for tests of what engines, hooks and the endpoint see. */
+/** A host in this process with a scripted model, for tests of engines, hooks and requests. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPagurus } from "../../src/app.ts";
-import type { ContextEngine } from "../../src/contract/engine.ts";
-import type { TurnEvent } from "../../src/contract/events.ts";
-import type { Pagurus, PagurusOptions } from "../../src/contract/host.ts";
-import type { RunRequest, TurnRun } from "../../src/contract/run.ts";
+import type { ContextEngine } from "../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import type { Pagurus, PagurusOptions } from "../../src/contract/host/host.ts";
+import type { RunRequest, TurnRun } from "../../src/contract/host/run.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import type { PluginApi } from "../../src/contract/plugin.ts";
+import type { PluginApi } from "../../src/contract/host/plugin.ts";
 import { startServer, type ModelServer, type ReplyScript } from "../servers/server.ts";
 import { recordEngine, recordPlugin } from "../testkit/recorder.ts";
 import { modelConfig, type ModelOptions } from "./setting.ts";
 import { readBody, type WireBody } from "./wire-bodies.ts";
 
 export interface HostOptions {
+  /** Log level; default `silent`. */
+  level?: string;
   engine?: ContextEngine;
   plugin?: (api: PluginApi) => void;
   model?: ModelOptions;
@@ -37,7 +39,7 @@ export class Bench {
   }
 
   async host(options: HostOptions = {}): Promise<Pagurus> {
-    const { engine, plugin, model, defaults, more } = options;
+    const { engine, plugin, model, defaults, more, level = "silent" } = options;
     const made = await createPagurus({
       home: join(this.root, "home"),
       env: { PATH: process.env["PATH"], HOME: this.root, PAGURUS_NO_PROBE: "1" },
@@ -45,7 +47,7 @@ export class Bench {
       ...(plugin ? { plugins: { hooks: recordPlugin(plugin) } } : {}),
       config: modelConfig("openai-completions", this.server.url, model, {
         agents: { defaults: defaults ?? {} },
-        logging: { level: "silent" },
+        logging: { level },
         ...(engine ? { plugins: { slots: { contextEngine: engine.info.id } } } : {}),
       }),
       ...more,
@@ -54,7 +56,7 @@ export class Bench {
     return made;
   }
 
-  /** A turn that has to complete; all its events. */
+  /** Runs a turn that has to complete; returns all its events. */
   async ask(pagurus: Pagurus, prompt: string, more: Partial<RunRequest> = {}): Promise<TurnEvent[]> {
     const events = await eventsOf(pagurus.run({ prompt, cwd: this.root, ...more }));
     assert.equal(events.at(-1)?.type, "turn.completed", JSON.stringify(events.at(-1)));
@@ -81,7 +83,7 @@ export async function eventsOf(run: TurnRun): Promise<TurnEvent[]> {
   return events;
 }
 
-/** What was said, as words. */
+/** The text of a message. */
 export function words(message: AgentMessage): string {
   if (typeof message.content === "string") return message.content;
   return message.content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("");

@@ -3,12 +3,12 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
-import type { TranscriptEntry } from "../../src/contract/transcript.ts";
+import type { TranscriptEntry } from "../../src/contract/session/transcript.ts";
 import { startServer, type ReplyStep } from "../servers/server.ts";
 import { makeSetting, modelConfig, run, start, type Setting } from "./setting.ts";
 import { readBody } from "./wire-bodies.ts";
 
-const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 8;
+const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 4;
 
 /** Seeded: the same moments in every run. */
 function random(seed: number): () => number {

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createPagurus } from "../../src/app.ts";
-import type { ContextEngine } from "../../src/contract/engine.ts";
-import type { AssembleParams } from "../../src/contract/engine-params.ts";
-import type { TurnEvent } from "../../src/contract/events.ts";
-import type { Pagurus, PagurusOptions } from "../../src/contract/host.ts";
-import type { RunRequest, TurnRun } from "../../src/contract/run.ts";
-import type { PluginApi } from "../../src/contract/plugin.ts";
+import type { ContextEngine } from "../../src/contract/engine/engine.ts";
+import type { AssembleParams } from "../../src/contract/engine/engine-params.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import type { Pagurus, PagurusOptions } from "../../src/contract/host/host.ts";
+import type { RunRequest, TurnRun } from "../../src/contract/host/run.ts";
+import type { PluginApi } from "../../src/contract/host/plugin.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { recordEngine, recordPlugin } from "../testkit/recorder.ts";
 import { modelConfig, type ModelOptions } from "./setting.ts";
@@ -20,7 +20,7 @@ interface Call {
   params: Record<string, unknown>;
 }
 
-/** A pass-through engine that keeps every call it gets. */
+/** A pass-through engine that records every call. */
 function recorder(calls: Call[], info: Partial<ContextEngine["info"]> = {}): ContextEngine {
   const note = (name: string, params: unknown): void =>
     void calls.push({ name, params: params as Record<string, unknown> });
@@ -145,7 +145,7 @@ describe("the way of a turn", () => {
     );
   });
 
-  it("gives a turn-scoped engine the history without the input, the input as the prompt, once a turn", async () => {
+  it("passes a turn-scoped engine the history without the input, the input as the prompt, once a turn", async () => {
     server = await startServer({
       protocol: "openai-completions",
       script: [
@@ -191,7 +191,7 @@ describe("the way of a turn", () => {
     assert.match(readFileSync(String(after["sessionFile"]), "utf8"), /"Done\."/);
   });
 
-  it("asks a call-scoped engine before every model call, with the live turn and without the prompt from the second on", async () => {
+  it("calls a call-scoped engine before every model call, with the live turn and without the prompt from the second on", async () => {
     server = await startServer({
       protocol: "openai-completions",
       script: [{ toolCalls: [{ id: "c1", name: "glob", arguments: { pattern: "*" } }] }, { text: "Done." }],
@@ -207,7 +207,7 @@ describe("the way of a turn", () => {
     assert.deepEqual(outline(body(1)), ["user:One", "call:glob", "result"]);
   });
 
-  it("prepends the engine's addition to the system prompt, after the hooks have stood around it", async () => {
+  it("prepends the engine's addition to the system prompt, after the hooks' text was added", async () => {
     server = await startServer({ protocol: "openai-completions", script: [{ text: "Reply." }] });
     let seen = "";
     const pagurus = await host({
@@ -223,7 +223,7 @@ describe("the way of a turn", () => {
     assert.match(seen, /^You are an agent tha.*\|One\|1$/);
   });
 
-  it("blocks an input when a gate says so, and when the gate itself fails", async () => {
+  it("blocks an input when a gate blocks it, and when the gate itself fails", async () => {
     server = await startServer({ protocol: "openai-completions", script: [] });
     const pagurus = await host({
       plugin: (api) =>
@@ -240,7 +240,7 @@ describe("the way of a turn", () => {
     assert.equal(pagurus.sessions().find("main"), undefined, "a blocked input leaves no session behind");
   });
 
-  it("lets a hook block and rewrite tool calls, and tells the model", async () => {
+  it("lets a hook block and rewrite tool calls, and reports it to the model", async () => {
     server = await startServer({
       protocol: "openai-completions",
       script: [
@@ -287,7 +287,7 @@ describe("the way of a turn", () => {
     assert.equal(run.steer("Too late."), false);
   });
 
-  it("answers steering input that arrives with the last words of the turn", async () => {
+  it("answers steering input that arrives with the last output of the turn", async () => {
     let run: TurnRun | undefined;
     server = await startServer({
       protocol: "openai-completions",
@@ -351,7 +351,7 @@ describe("the way of a turn", () => {
     );
   });
 
-  it("previews what would be assembled and stores nothing", async () => {
+  it("previews the context and stores nothing", async () => {
     server = await startServer({ protocol: "openai-completions", script: [{ text: "Reply." }] });
     const pagurus = await host({ engine: "legacy" });
     await ask(pagurus, "One");
@@ -381,7 +381,7 @@ describe("the way of a turn", () => {
     );
   });
 
-  it("trims a large tool result the same way from its first sending on, and the receipt names it", async () => {
+  it("trims a large tool result the same way from its first request on, and the receipt names it", async () => {
     server = await startServer({
       protocol: "openai-completions",
       script: [
@@ -404,7 +404,7 @@ describe("the way of a turn", () => {
     assert.equal(trimmed.length, 1);
   });
 
-  it("notes a silent cut of the input by a server that truncates", async () => {
+  it("reports a silent cut of the input by a server that truncates", async () => {
     server = await startServer({
       protocol: "openai-completions",
       script: [{ text: "Reply.", usage: { input: 2_048, output: 3 } }],
@@ -432,7 +432,7 @@ describe("the way of a turn", () => {
     assert.match(degraded.reason, /2048 input tokens/);
   });
 
-  it("refuses a second turn of a session that is running one", async () => {
+  it("refuses a second turn of a session with a running one", async () => {
     server = await startServer({
       protocol: "openai-completions",
       script: [{ text: "Reply.", delayMs: 300 }, { text: "Reply." }],

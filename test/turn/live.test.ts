@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import { joinLive, splitLive } from "../../src/turn/live.ts";
+import { joinLive, splitLive } from "../../src/turn/context/live-messages.ts";
 
 const user = (text: string, entryId?: string): AgentMessage => ({
   role: "user",
@@ -17,7 +17,7 @@ describe("joining the live turn with an engine's answer", () => {
     assert.deepEqual(joinLive(history, live), [...history, ...live]);
   });
 
-  it("never says twice what the engine returned by id or as a copy without one", () => {
+  it("never repeats a message that the engine returned by id or as a copy without one", () => {
     assert.deepEqual(joinLive([...history, ...live], live), [...history, ...live]);
     assert.deepEqual(joinLive([...history, user("yes")], live), [...history, ...live]);
     const parts: AgentMessage = { role: "user", content: [{ type: "text", text: "yes" }] };
@@ -32,7 +32,7 @@ describe("joining the live turn with an engine's answer", () => {
     assert.deepEqual(joinLive(before, live), [...before, ...live]);
   });
 
-  it("gives every live message once and in order, whatever part of them the engine returns", () => {
+  it("has every live message once and in order, whatever part of them the engine returns", () => {
     const texts = fc.array(fc.constantFrom("yes", "no", "go"), { minLength: 1, maxLength: 8 });
     fc.assert(
       fc.property(
@@ -51,7 +51,7 @@ describe("joining the live turn with an engine's answer", () => {
 });
 
 describe("splitting a context at the live turn", () => {
-  it("takes the input and all after it as live, a summary between them included", () => {
+  it("treats the input and all after it as live, a summary between them included", () => {
     const messages = [
       user("old", "a1"),
       user("input", "b1"),

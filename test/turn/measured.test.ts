@@ -1,17 +1,18 @@
-/** What a harness was seen to add to its requests by itself: no room of the engine's, in the turn and in later ones. */
+/** Tokens that a harness adds to its requests itself: not part of the engine's budget, in the turn and in later ones. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngineInfo } from "../../src/contract/engine.ts";
-import type { AgentHarness, HarnessTurn } from "../../src/contract/harness.ts";
-import type { Pagurus } from "../../src/contract/host.ts";
-import type { Receipt, Seam } from "../../src/contract/receipt.ts";
+import type { ContextEngineInfo } from "../../src/contract/engine/engine.ts";
+import type { AgentHarness, HarnessTurn } from "../../src/contract/harness/harness.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
+import type { Receipt, Seam } from "../../src/contract/session/receipt.ts";
 import { recordingEngine, type Calls } from "./lanes/setting.ts";
 import { Bench } from "./in-process.ts";
+import { startWith } from "./start-with.ts";
 
 const WINDOW = 40_000;
 const RESERVE = WINDOW / 4;
 
-describe("what a harness adds by itself", () => {
+describe("tokens that a harness adds itself", () => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await Bench.with(() => ({ text: "unasked" }));
@@ -28,15 +29,15 @@ describe("what a harness adds by itself", () => {
     const harness: AgentHarness = {
       id: "shell",
       label: "Shell",
-      contract: "pagurus.harness/1",
+      contract: "pagurus.harness/2",
       execution: { kind: "external" },
       seam,
       capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact"],
       supports: () => ({ supported: true }),
-      runTurn: async (turn) => {
+      start: startWith(async (turn) => {
         await run(turn);
         return { stopReason: "stop", usage: { input: 1, output: 1, totalTokens: 2 } };
-      },
+      }),
     };
     const { engine, calls } = recordingEngine({ info });
     const defaults = { models: { "test/model": { agentRuntime: { id: "shell" } } } };
@@ -47,15 +48,15 @@ describe("what a harness adds by itself", () => {
   const last = async (pagurus: Pagurus): Promise<Receipt> =>
     (await pagurus.context.receipts({})).at(-1) ?? assert.fail();
 
-  it("counts against the window from the request on in which it was seen", async () => {
+  it("count against the window from the request on in which they were measured", async () => {
     const budgets: number[] = [];
     const { pagurus, calls } = await open(
       "wire",
       async (turn) => {
         for (const fixedTokens of [12_000, 13_000]) {
-          await turn.assemble({ fixedTokens });
+          await turn.context.assemble({ fixedTokens });
           budgets.push(turn.tokenBudget);
-          turn.receipt({ seam: "wire" });
+          turn.context.receipt({ seam: "wire" });
         }
       },
       { assembleScope: "call" },
@@ -79,12 +80,12 @@ describe("what a harness adds by itself", () => {
     );
   });
 
-  it("is known before the first request of the next turn, in another host too, and to who looks", async () => {
+  it("are known before the first request of the next turn, in another host too, and to previews", async () => {
     const budgets: number[] = [];
     const run: Run = async (turn) => {
       budgets.push(turn.tokenBudget);
-      await turn.assemble({ fixedTokens: 12_000 });
-      turn.receipt({ seam: "wire" });
+      await turn.context.assemble({ fixedTokens: 12_000 });
+      turn.context.receipt({ seam: "wire" });
     };
     const first = await open("wire", run);
     await bench.ask(first.pagurus, "Go.");
@@ -100,10 +101,11 @@ describe("what a harness adds by itself", () => {
     assert.ok(elsewhere.receipt.tokenBudget > WINDOW - RESERVE - 12_000, "nor of another session");
   });
 
-  it("has an engine asked again in the turn that had been given more room, and no other", async () => {
+  it("make the host call an engine again in the turn that had a larger budget, and no other", async () => {
     const { pagurus, calls } = await open("wire", async (turn) => {
-      await turn.assemble();
-      for (const fixedTokens of [12_000, 12_000, 11_000, 13_000]) await turn.assemble({ fixedTokens });
+      await turn.context.assemble();
+      for (const fixedTokens of [12_000, 12_000, 11_000, 13_000])
+        await turn.context.assemble({ fixedTokens });
     });
     await bench.ask(pagurus, "Go.");
     assert.deepEqual(
@@ -115,10 +117,10 @@ describe("what a harness adds by itself", () => {
     );
   });
 
-  it("is no other runtime's", async () => {
+  it("are no other runtime's", async () => {
     const { pagurus } = await open("wire", async (turn) => {
-      await turn.assemble({ fixedTokens: 12_000 });
-      turn.receipt({ seam: "wire" });
+      await turn.context.assemble({ fixedTokens: 12_000 });
+      turn.context.receipt({ seam: "wire" });
     });
     await bench.ask(pagurus, "Go.");
     await bench.ask(pagurus, "Go on.", { runtime: "embedded" });
@@ -127,12 +129,12 @@ describe("what a harness adds by itself", () => {
     assert.equal(fixedTokens, undefined);
   });
 
-  it("is still known behind what an engine has asked a model for", async () => {
+  it("are still known after the engine's own model calls", async () => {
     const budgets: number[] = [];
     const { pagurus, calls } = await open("wire", async (turn) => {
       budgets.push(turn.tokenBudget);
-      await turn.assemble({ fixedTokens: 12_000 });
-      turn.receipt({ seam: "wire" });
+      await turn.context.assemble({ fixedTokens: 12_000 });
+      turn.context.receipt({ seam: "wire" });
       const messages = [{ role: "user" as const, content: "Sum it up." }];
       await calls.assemble.at(-1)?.runtimeContext?.llm.complete({ purpose: "summary", messages });
     });
@@ -142,17 +144,17 @@ describe("what a harness adds by itself", () => {
     assert.equal(budgets[1], WINDOW - RESERVE - 12_000);
   });
 
-  it("leaves less of a window to one result of a tool", async () => {
+  it("leave less of a window to one result of a tool", async () => {
     const lengths: number[] = [];
     const { pagurus } = await open("wire", async (turn) => {
       const call = { type: "toolCall" as const, id: "c1", name: "look", arguments: {} };
-      await turn.emit({ type: "message", message: { role: "assistant", content: [call] } });
+      await turn.io.emit({ type: "message", message: { role: "assistant", content: [call] } });
       const text = "The keeper writes. ".repeat(4_000);
       const content = [{ type: "text" as const, text }];
       const result = { role: "toolResult" as const, toolCallId: "c1", toolName: "look", content };
-      await turn.emit({ type: "message", message: { ...result, isError: false } });
+      await turn.io.emit({ type: "message", message: { ...result, isError: false } });
       for (const fixedTokens of [2_000, 20_000, 20_000]) {
-        const { messages } = await turn.assemble({ fixedTokens });
+        const { messages } = await turn.context.assemble({ fixedTokens });
         lengths.push(JSON.stringify(messages.at(-1)).length);
       }
     });
@@ -162,14 +164,14 @@ describe("what a harness adds by itself", () => {
     assert.equal(second, third);
   });
 
-  it("is no number that makes no sense", async () => {
+  it("ignore implausible numbers", async () => {
     const budgets: number[] = [];
     const { pagurus } = await open("wire", async (turn) => {
       for (const fixedTokens of [Number.NaN, -1, Infinity]) {
-        await turn.assemble({ fixedTokens });
+        await turn.context.assemble({ fixedTokens });
         budgets.push(turn.tokenBudget);
       }
-      await turn.assemble({ fixedTokens: 10 * WINDOW });
+      await turn.context.assemble({ fixedTokens: 10 * WINDOW });
       assert.equal(turn.tokenBudget, 0);
     });
     await bench.ask(pagurus, "Go.");
@@ -177,34 +179,34 @@ describe("what a harness adds by itself", () => {
     assert.ok((budgets[0] ?? 0) > WINDOW / 2, String(budgets));
   });
 
-  describe("to a thread is what the provider counts", () => {
+  describe("tokens added to a thread follow the provider's count", () => {
     const COUNTED = 15_000;
     const thread =
       (usage: number, budgets: number[], seam: Seam = "thread"): Run =>
       async (turn) => {
         budgets.push(turn.tokenBudget);
-        await turn.assemble();
-        turn.receipt({ seam });
+        await turn.context.assemble();
+        turn.context.receipt({ seam });
         const cacheRead = usage / 2;
-        turn.receipt({ usage: { input: cacheRead, cacheRead, output: 1, totalTokens: usage + 1 } });
+        turn.context.receipt({ usage: { input: cacheRead, cacheRead, output: 1, totalTokens: usage + 1 } });
         budgets.push(turn.tokenBudget);
       };
 
-    it("in a session's first request, beside what was said there", async () => {
+    it("in a session's first request, besides its conversation", async () => {
       const budgets: number[] = [];
       const { pagurus } = await open("thread", thread(COUNTED, budgets));
       await bench.ask(pagurus, "Go.");
       const [before = 0, after = 0] = budgets;
       assert.ok(before > after, budgets.join(" "));
-      const said = (await last(pagurus)).parts.filter(({ role }) => role !== "system");
-      const own = COUNTED - said.reduce((sum, { tokens }) => sum + tokens, 0);
+      const messages = (await last(pagurus)).parts.filter(({ role }) => role !== "system");
+      const own = COUNTED - messages.reduce((sum, { tokens }) => sum + tokens, 0);
       assert.equal(after, WINDOW - RESERVE - own);
       await bench.ask(pagurus, "Go on.");
       assert.deepEqual(budgets.slice(2), [after, after]);
       assert.equal((await last(pagurus)).fixedTokens, own);
     });
 
-    it("not in one that tells more than a little, nor where a count makes no sense", async () => {
+    it("not in one with more than a little conversation, nor when a count is implausible", async () => {
       const budgets: number[] = [];
       const { pagurus } = await open("thread", thread(500, budgets));
       await bench.ask(pagurus, "Go.", { sessionKey: "little" });
@@ -217,7 +219,7 @@ describe("what a harness adds by itself", () => {
       assert.equal(budgets[4], budgets[5]);
     });
 
-    it("and not where a prompt is told as text, whose calls are counted together", async () => {
+    it("and not when a prompt is a text projection, whose calls are counted together", async () => {
       const budgets: number[] = [];
       const { pagurus } = await open("projection", thread(COUNTED, budgets, "projection"));
       await bench.ask(pagurus, "Go.");

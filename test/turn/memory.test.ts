@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Degradation } from "../../src/contract/events.ts";
-import type { Memory, MemoryFactory, MemoryHit } from "../../src/contract/memory.ts";
-import type { ToolOutcome } from "../../src/contract/tool.ts";
-import { createFilesMemory } from "../../src/memories/files/memory.ts";
+import type { Degradation } from "../../src/contract/host/events.ts";
+import type { Memory, MemoryFactory, MemoryHit } from "../../src/contract/engine/memory.ts";
+import type { ToolOutcome } from "../../src/contract/harness/tool.ts";
+import { createFilesMemory } from "../../src/memories/files/files-memory.ts";
 import { silentLogger } from "../../src/platform/log.ts";
-import { Guard } from "../../src/turn/guard.ts";
+import { Guard } from "../../src/turn/context/guard.ts";
 import {
   memoryForTurn,
   MemorySlot,
   selectedMemory,
   type MemoryTurn,
   type MemoryTurnInput,
-} from "../../src/turn/memory.ts";
+} from "../../src/turn/prepare/turn-memory.ts";
 import { inWorkspace } from "../memories/workspace.ts";
 
 function memoryOf(parts: Partial<Memory> = {}): Memory {
@@ -67,7 +67,7 @@ describe("The memory slot", () => {
     assert.equal(chosen("none"), undefined);
   });
 
-  it("makes one memory for each workspace, when it is first asked for", async () => {
+  it("creates one memory per workspace, at its first use", async () => {
     const made: string[] = [];
     const slot = slotOf(({ workspaceDir }) => {
       made.push(workspaceDir);
@@ -78,7 +78,7 @@ describe("The memory slot", () => {
     assert.deepEqual([first === again, first === other, made], [true, false, ["/a", "/b"]]);
   });
 
-  it("tries again after a memory could not be created", async () => {
+  it("retries after a memory could not be created", async () => {
     let tries = 0;
     const slot = slotOf(() => {
       if (++tries === 1) throw new Error("no disk");
@@ -93,13 +93,13 @@ describe("The memory slot", () => {
     assert.deepEqual((await give(slot)).sections, ["notes exist"]);
   });
 
-  it("names a memory that nobody registered, and why its plugin failed", async () => {
+  it("names a memory that is not registered, and why its plugin failed", async () => {
     const { sections, degraded } = await give(slotOf(undefined, "it broke"));
     assert.deepEqual(sections, []);
     assert.match(degraded[0]?.reason ?? "", /"test" is not registered \(it broke\).*plugins\.slots\.memory/);
   });
 
-  it("refuses what is no memory", async () => {
+  it("refuses values that are no memory", async () => {
     const { degraded } = await give(slotOf(() => ({ id: "x" }) as unknown as Memory));
     assert.match(degraded[0]?.reason ?? "", /lacks search\(\) or promptSection\(\)/);
   });
@@ -123,13 +123,13 @@ describe("The memory slot", () => {
   });
 });
 
-describe("What a turn gets of the memory", () => {
+describe("The memory of a turn", () => {
   it("is nothing, without a degradation, while the slot is off", async () => {
     const slot = new MemorySlot({ id: undefined, factory: undefined });
     assert.deepEqual(await give(slot), { sections: [], degraded: [] });
   });
 
-  it("are the sections for its tools and citations mode, and the tool", async () => {
+  it("is the sections for its tools and citations mode, and the tool", async () => {
     const asked: unknown[] = [];
     const memory = memoryOf({
       promptSection: ({ availableTools, citationsMode }) => {
@@ -145,7 +145,7 @@ describe("What a turn gets of the memory", () => {
     assert.deepEqual([given.tool?.name, given.tool?.readOnly], ["memory_search", true]);
   });
 
-  it("is no tool where there is nothing to remember, or a plugin has its own of that name", async () => {
+  it("has no tool when there is nothing to remember, or a plugin has a tool of that name", async () => {
     const empty = await give(slotOf(() => memoryOf({ promptSection: () => Promise.resolve([]) })));
     assert.deepEqual([empty.sections, empty.tool], [[], undefined]);
     const own = await give(
@@ -155,7 +155,7 @@ describe("What a turn gets of the memory", () => {
     assert.deepEqual([own.sections, own.tool], [["notes exist"], undefined]);
   });
 
-  it("is a degradation when the memory throws or answers nonsense", async () => {
+  it("is a degradation when the memory throws or returns an invalid result", async () => {
     const failing = [
       () => Promise.reject(new Error("torn")),
       () => Promise.resolve("text" as unknown as string[]),
@@ -179,7 +179,7 @@ describe("What a turn gets of the memory", () => {
     const given = give(slotOf(() => memory));
     await asked.promise;
     t.mock.timers.tick(5_000);
-    assert.match((await given).degraded[0]?.reason ?? "", /took longer than 5000 ms/);
+    assert.match((await given).degraded[0]?.reason ?? "", /took longer than 5 s/);
   });
 
   it("is no degradation when the turn is aborted meanwhile", async () => {
@@ -203,7 +203,7 @@ describe("What a turn gets of the memory", () => {
 });
 
 describe("memory_search", () => {
-  it("shows path, line and text of each hit, and asks for as many as the model wants", async () => {
+  it("shows path, line and text of each hit, and requests as many as the model wants", async () => {
     const asked: unknown[] = [];
     const memory = memoryOf({
       search: (query, { limit }) => {
@@ -228,13 +228,13 @@ describe("memory_search", () => {
     ]);
   });
 
-  it("says when nothing matches, and when there is nothing to look for", async () => {
+  it("reports when nothing matches, and when the query is empty", async () => {
     const given = await give(slotOf(() => memoryOf({ search: () => Promise.resolve([]) })));
     assert.match(textOf(await call(given, { query: "q" })), /Nothing in memory matches/);
     assert.equal((await call(given, { query: " " })).isError, true);
   });
 
-  it("tells the model why the memory failed", async () => {
+  it("reports to the model why the memory failed", async () => {
     const failing = [
       () => Promise.reject(new Error("index gone")),
       () => Promise.resolve(undefined as unknown as MemoryHit[]),

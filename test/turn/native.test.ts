@@ -1,11 +1,11 @@
-/** Native threads of a runtime: listed, taken over as sessions, and how things stand. */
+/** Native threads of a runtime: listed, adopted as sessions, and their status. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { PagurusError } from "../../src/contract/errors.ts";
-import type { AgentHarness } from "../../src/contract/harness.ts";
-import type { Pagurus } from "../../src/contract/host.ts";
+import type { AgentHarness } from "../../src/contract/harness/harness.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import type { NativeThread } from "../../src/contract/native.ts";
+import type { NativeThread } from "../../src/contract/harness/native.ts";
 import { readBinding } from "../../src/session/bindings.ts";
 import { Bench } from "./in-process.ts";
 
@@ -25,12 +25,14 @@ function harness(changes: Partial<AgentHarness> = {}): AgentHarness {
   return {
     id: "shell",
     label: "Shell",
-    contract: "pagurus.harness/1",
+    contract: "pagurus.harness/2",
     execution: { kind: "external" },
     seam: "thread",
     capabilities: [],
     supports: () => ({ supported: true }),
-    runTurn: () => Promise.reject(new PagurusError("internal", "The test runs no turn.")),
+    start: () => {
+      throw new PagurusError("internal", "The test runs no turn.");
+    },
     threads: () => Promise.resolve([THREAD]),
     adopt: (nativeId) =>
       "thread-1".startsWith(nativeId)
@@ -51,16 +53,16 @@ describe("native threads", () => {
   const open = (changes: Partial<AgentHarness> = {}): Promise<Pagurus> =>
     bench.host({ more: { harnesses: [harness(changes)] } });
 
-  it("become sessions once, which the next turn sees whole, without what nobody said", async () => {
+  it("become sessions once, which the next turn sees whole, without the program's own context", async () => {
     const pagurus = await open();
     const report = await pagurus.native.bind({ runtime: "shell", nativeId: "thread", sessionKey: "main" });
     assert.equal(report.session.sessionKey, "main");
     assert.match(report.told[0] ?? "", /^Imported the shell thread thread-1 as session "main": 2 messages/);
     await bench.ask(pagurus, "And the crab?");
     const [request] = bench.server.requests;
-    const said = request?.text ?? "";
+    const shown = request?.text ?? "";
     for (const words of ["Where is the whelk?", "Near the pier.", "And the crab?", "<tab>open</tab>"])
-      assert.equal(said.split(words).length - 1, 1, words);
+      assert.equal(shown.split(words).length - 1, 1, words);
     assert.deepEqual(await pagurus.native.threads({ runtime: "shell" }), [{ ...THREAD, sessionKey: "main" }]);
     const again = { runtime: "shell", nativeId: "thread-1" };
     await assert.rejects(pagurus.native.bind(again), {
@@ -74,7 +76,7 @@ describe("native threads", () => {
     });
   });
 
-  it("are gone on with in the thread itself where no engine governs, through the newest message", async () => {
+  it("are continued in the thread itself when no engine governs, through the newest message", async () => {
     const pagurus = await open();
     const { goesOn, session } = await pagurus.native.bind({ runtime: "shell", nativeId: "thread-1" });
     assert.deepEqual([goesOn, session.sessionKey], ["thread", "shell:thread-1"]);
@@ -96,7 +98,7 @@ describe("native threads", () => {
     });
   });
 
-  it("give way to the context of an engine that governs", async () => {
+  it("are replaced by the context of an engine that governs", async () => {
     const home = await bench.host({
       more: {
         harnesses: [harness()],
@@ -108,7 +110,7 @@ describe("native threads", () => {
     assert.equal(readBinding(session, "shell"), undefined);
   });
 
-  it("are left by their runtime where the session is deleted, whatever the runtime makes of it", async () => {
+  it("are left by their runtime when the session is deleted, whether or not the runtime fails", async () => {
     const left: string[] = [];
     const pagurus = await bench.host({
       more: {
@@ -130,7 +132,7 @@ describe("native threads", () => {
     assert.deepEqual(left, ["thread-1"], "and no session is left that is not there");
   });
 
-  it("are refused in one sentence where there is nothing of the kind", async () => {
+  it("are refused with one sentence when there is nothing of the kind", async () => {
     const pagurus = await open({
       id: "bare",
       threads: undefined as never,

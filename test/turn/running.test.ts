@@ -1,16 +1,16 @@
-/** A turn that runs is steered and stopped from another host of the same home, as another process would do it. */
+/** Steering and stopping a running turn from another host of the same home, as another process would do it. */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Pagurus } from "../../src/contract/host.ts";
-import type { SessionRecord } from "../../src/contract/writer.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
+import type { SessionRecord } from "../../src/contract/session/writer.ts";
 import { silentLogger } from "../../src/platform/log.ts";
-import { Letter, mailboxFolder } from "../../src/session/mailbox.ts";
-import type { LiveSession } from "../../src/turn/live-session.ts";
-import { TurnMailbox, type TurnInput } from "../../src/turn/mailbox.ts";
+import { Letter, mailboxFolder } from "../../src/session/session-mailbox.ts";
+import type { LiveSession } from "../../src/turn/run/live-session.ts";
+import { TurnMailbox, type TurnInput } from "../../src/turn/run/turn-mailbox.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 
 const NO_TURN = { code: "turn_not_running", message: /^No turn is running in the session main; / };
@@ -41,7 +41,7 @@ describe("a running turn, reached from another host", () => {
     return { host, other, events };
   }
 
-  it("takes what it is told before its next model call, and leaves no mailbox", async () => {
+  it("takes steering before its next model call, and leaves no mailbox", async () => {
     const { host, other, events } = await begun();
     await other.running.steer({ text: "and look again" });
     assert.equal(statSync(box(host)).mode & 0o777, 0o700);
@@ -71,13 +71,13 @@ describe("a running turn, reached from another host", () => {
     assert.doesNotMatch(JSON.stringify(await events), /not_running/);
   });
 
-  it("has no turn to reach where a session does not exist, and where something else holds it", async () => {
+  it("cannot be reached when a session does not exist, or another program holds it", async () => {
     bench = await Bench.with(() => ({ text: "x" }));
     const host = await bench.host();
     await assert.rejects(host.running.stop({ sessionKey: "nobody" }), { code: "turn_not_running" });
     const writer = host.sessions().openWriter("main", { cwd: bench.root });
     await assert.rejects(host.running.stop({}), NO_TURN);
-    // A process that hangs: its mailbox is open, and nobody looks into it.
+    // A process that hangs: its mailbox is open and is not polled.
     const folder = box(host);
     mkdirSync(folder);
     await assert.rejects(host.running.stop({}), NO_TURN);
@@ -111,13 +111,13 @@ describe("the mailbox of a turn", () => {
     generation: 1,
   });
 
-  it("sweeps what is left, drops what is no request, and follows a session that gets another id", async () => {
+  it("removes leftovers, drops invalid requests, and follows a session that gets another id", async () => {
     mkdirSync(join(root, "a.mailbox"), { recursive: true });
     writeFileSync(join(root, "a.mailbox", "0-old.request.json"), '{"kind":"stop"}');
-    const told: string[] = [];
+    const received: string[] = [];
     const turn: TurnInput = {
-      steer: (text) => told.push(text) < 2,
-      abort: () => void told.push("stop"),
+      steer: (text) => received.push(text) < 2,
+      abort: () => void received.push("stop"),
     };
     const session = { writer: { record: record("a") } };
     const mailbox = new TurnMailbox(session as unknown as LiveSession, turn, silentLogger);
@@ -126,7 +126,7 @@ describe("the mailbox of a turn", () => {
     const first = new Letter(record("a"));
     assert.equal(first.post({ kind: "steer", text: "one" }), true);
     assert.deepEqual(await answerOf(first), { accepted: true });
-    assert.deepEqual(told, ["one"]);
+    assert.deepEqual(received, ["one"]);
     assert.deepEqual(readdirSync(join(root, "a.mailbox")), ["open"]);
     session.writer.record = record("b");
     while (!existsSync(join(root, "b.mailbox"))) await pause(20);

@@ -3,8 +3,11 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { TurnEvent } from "../../src/contract/events.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import { COMPILE_CACHE } from "../runner/compile-cache.ts";
+import { FULL } from "../runner/short-form.ts";
 import type { Protocol } from "../servers/server.ts";
+import { AS_PROGRAM, runInside } from "./inside.ts";
 
 export const LAUNCHER = resolve(import.meta.dirname, "../../bin/pagurus.js");
 
@@ -19,7 +22,8 @@ export interface Setting {
 export function makeSetting(config?: unknown): Setting {
   const root = mkdtempSync(join(tmpdir(), "pagurus-test-"));
   const home = join(root, "home");
-  const workspace = join(root, "work");
+  // The key of its conversation is "main".
+  const workspace = join(root, "main");
   mkdirSync(home, { mode: 0o700 });
   mkdirSync(workspace);
   if (config !== undefined)
@@ -31,6 +35,7 @@ export function makeSetting(config?: unknown): Setting {
     PAGURUS_NO_PROBE: "1",
     NO_COLOR: "1",
     LANG: "C.UTF-8",
+    ...COMPILE_CACHE,
   };
   return { root, home, workspace, env, remove: () => rmSync(root, { recursive: true, force: true }) };
 }
@@ -44,7 +49,10 @@ export interface ModelOptions {
   cost?: { input: number; output: number };
 }
 
-/** A configuration whose only model is `test/model` at a local server. */
+/** The sandbox has tests of its own; in the short form these do without its start for each host and command. */
+const PERMISSION = { mode: "auto", ...(FULL ? {} : { sandbox: "off" }) };
+
+/** A configuration whose only model is `test/model` at a local server; its engine is `legacy` unless `more` names one. */
 export function modelConfig(
   protocol: Protocol,
   url: string,
@@ -52,8 +60,12 @@ export function modelConfig(
   more: Record<string, unknown> = {},
 ): Record<string, unknown> {
   const api = protocol === "google" ? "google-generative-ai" : protocol;
-  const { agents, ...rest } = more as { agents?: { defaults?: Record<string, unknown> } };
+  const { agents, plugins, ...rest } = more as {
+    agents?: { defaults?: Record<string, unknown> };
+    plugins?: { slots?: Record<string, unknown> };
+  };
   return {
+    session: { scope: "main" },
     models: {
       providers: {
         test: {
@@ -64,7 +76,8 @@ export function modelConfig(
         },
       },
     },
-    agents: { defaults: { model: "test/model", permission: { mode: "auto" }, ...agents?.defaults } },
+    agents: { defaults: { model: "test/model", permission: PERMISSION, ...agents?.defaults } },
+    plugins: { ...plugins, slots: { contextEngine: "legacy", ...plugins?.slots } },
     ...rest,
   };
 }
@@ -131,7 +144,18 @@ export function start(setting: Setting, args: readonly string[], input?: string,
   return { child, seen, finished };
 }
 
+/** `pagurus <args>` to its end, in the test's own process. */
+export async function finish(setting: Setting, args: readonly string[], input = ""): Promise<Finished> {
+  if (AS_PROGRAM) return await start(setting, args, input).finished;
+  const ended = await runInside(args, { cwd: setting.workspace, env: setting.env, input });
+  const events = ended.stdout
+    .split("\n")
+    .filter((line) => line.startsWith('{"type"'))
+    .map((line) => JSON.parse(line) as TurnEvent);
+  return { ...ended, signal: null, events, last: events.at(-1) };
+}
+
 /** `pagurus run --json`, to its end. */
 export function run(setting: Setting, prompt: string, ...args: string[]): Promise<Finished> {
-  return start(setting, ["run", "--json", ...args, prompt]).finished;
+  return finish(setting, ["run", "--json", ...args, prompt]);
 }

@@ -1,7 +1,7 @@
-/** Engines in whose hands the live turn must stay whole: they differ in when they are asked and what they return. */
-import type { ContextEngine, ContextEngineFactory } from "../../src/contract/engine.ts";
+/** Engines for tests of the live turn: they differ in when they are called and what they return. */
+import type { ContextEngine, ContextEngineFactory } from "../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
-import { createLegacyEngine } from "../../src/engines/legacy/engine.ts";
+import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
 
 export type EngineKind = "legacy" | "every-call" | "stripping" | "half";
 
@@ -19,7 +19,7 @@ function engine(
   };
 }
 
-/** Copies as an engine makes that keeps its own records: no object and no entry id is the host's. */
+/** Copies like those of an engine with its own records: no object and no entry id is the host's. */
 function strip(message: AgentMessage): AgentMessage {
   const { entryId: _entryId, timestamp: _timestamp, ...rest } = structuredClone(message);
   return rest;
@@ -28,6 +28,6 @@ function strip(message: AgentMessage): AgentMessage {
 export const ENGINES: Record<Exclude<EngineKind, "legacy">, ContextEngineFactory> = {
   "every-call": () => engine("every-call", "call", (messages) => messages),
   stripping: () => engine("stripping", "call", (messages) => messages.map(strip)),
-  // Returns what it was given and loses every third message, whichever that is.
+  // Returns its input without every third message, whichever that is.
   half: () => engine("half", "call", (messages) => messages.filter((_, index) => index % 3 !== 1)),
 };

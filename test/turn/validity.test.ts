@@ -6,8 +6,8 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { createPagurus } from "../../src/app.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
-import type { Pagurus } from "../../src/contract/host.ts";
-import type { PluginTool } from "../../src/contract/plugin.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
+import type { PluginTool } from "../../src/contract/host/plugin.ts";
 import { startServer, type Protocol, type RecordedRequest, type ReplyStep } from "../servers/server.ts";
 import { ENGINES, type EngineKind } from "./test-engines.ts";
 import { modelConfig } from "./setting.ts";
@@ -74,7 +74,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: "new" as const }) },
 );
 
-const TELL: PluginTool = {
+const TALKER: PluginTool = {
   name: "tell",
   description: "Tells so many words.",
   parameters: { type: "object", properties: { words: { type: "number" } } },
@@ -140,17 +140,17 @@ class Drive {
       if (message.role === "tool") continue;
       assert.deepEqual(open, [], "every call has its result before the next message");
       open = message.calls.map((call) => call.id);
-      // Google's calls carry no ids; they are told apart by their place.
+      // Google's calls have no ids; they are distinguished by their position.
       if (this.#protocol !== "google")
         for (const id of open) assert.ok(!seen.has(id), `the call id ${id} is used once`);
       for (const id of open) seen.add(id);
     }
     assert.deepEqual(open, [], "no call is left without a result");
-    const said = body.messages
+    const text = body.messages
       .filter((message) => message.role !== "assistant")
       .map((message) => message.text)
       .join("\n");
-    const inputs = said.match(/«input \d+»/g) ?? [];
+    const inputs = text.match(/«input \d+»/g) ?? [];
     assert.equal(
       inputs.filter((text) => text === input).length,
       1,
@@ -166,7 +166,7 @@ class Drive {
     this.#pagurus ??= await createPagurus({
       home: this.#home,
       engines: ENGINES,
-      plugins: { telling: (api) => api.registerTool(TELL) },
+      plugins: { telling: (api) => api.registerTool(TALKER) },
       env: { PATH: process.env["PATH"], HOME: this.#root, PAGURUS_NO_PROBE: "1" },
       config: modelConfig(
         this.#protocol,
@@ -285,7 +285,7 @@ function ignoreNothing(error: unknown): void {
   throw error;
 }
 
-describe("what is sent to a model", () => {
+describe("a request to a model", () => {
   it("is valid after any sequence of turns, aborts, crashes, forks, rewinds and compactions", async () => {
     const full = process.env["PAGURUS_PROVE"] === "1";
     let requests = 0;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { TurnEvent } from "../../src/contract/events.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
 import type { ReplyScript, ReplyStep } from "../servers/server.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 
@@ -49,7 +49,7 @@ describe("a turn that waits for a subagent", () => {
     );
   });
 
-  it("ends at its deadline, and says so", async () => {
+  it("ends at its deadline, with that error", async () => {
     await open(HANGS, (call) => (call === 1 ? SPAWN : { text: "waiting" }));
     const pagurus = await bench.host({ defaults: { timeoutSeconds: 2 } });
     const events = await eventsOf(pagurus.run({ prompt: "PARENT", cwd: bench.root }));
@@ -57,7 +57,7 @@ describe("a turn that waits for a subagent", () => {
     assert.ok(last?.type === "turn.failed" && last.error.code === "turn_deadline", JSON.stringify(last));
   });
 
-  it("answers what is said to it meanwhile", async () => {
+  it("answers steering meanwhile", async () => {
     await open(HANGS, (call) => (call === 1 ? SPAWN : { text: `answer ${call}` }));
     const pagurus = await bench.host();
     const run = pagurus.run({ prompt: "PARENT", cwd: bench.root });
@@ -71,7 +71,7 @@ describe("a turn that waits for a subagent", () => {
     await events;
   });
 
-  it("is given a result again when no model has answered to it", async () => {
+  it("receives a result again when no model has answered it", async () => {
     let refused = false;
     await open({ text: "CHILD ANSWER" }, (call) => {
       if (call === 1) return SPAWN;
@@ -103,7 +103,7 @@ describe("a reload", () => {
   let bench: Bench;
   afterEach(() => bench.end());
 
-  it("lets a run that waits for it be aborted at once", async () => {
+  it("lets a waiting run be aborted at once", async () => {
     bench = await Bench.with((_request, index) => (index === 0 ? HANGS : { text: "Reply." }));
     const pagurus = await bench.host();
     const slow = pagurus.run({ prompt: "slow", sessionKey: "slow", cwd: bench.root });

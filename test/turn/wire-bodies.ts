@@ -96,7 +96,7 @@ const READERS: Record<Protocol, (body: Json) => WireBody> = {
   "anthropic-messages": (body) => {
     const messages = list(body["messages"]).map((item): WireMessage => {
       const parts = list(item["content"]);
-      const said = parts.filter((part) => part["type"] === "text");
+      const texts = parts.filter((part) => part["type"] === "text");
       const calls = parts
         .filter((part) => part["type"] === "tool_use")
         .map((part) => ({ id: String(part["id"]), name: String(part["name"]), arguments: part["input"] }));
@@ -106,7 +106,7 @@ const READERS: Record<Protocol, (body: Json) => WireBody> = {
       const role = item["role"] === "assistant" ? "assistant" : results.length > 0 ? "tool" : "user";
       return {
         role,
-        text: typeof item["content"] === "string" ? item["content"] : text(said),
+        text: typeof item["content"] === "string" ? item["content"] : text(texts),
         calls,
         results,
       };
@@ -145,7 +145,7 @@ const READERS: Record<Protocol, (body: Json) => WireBody> = {
   },
 };
 
-/** The order of what was said, called and answered, as short words. */
+/** The order of messages, calls and results, as short words. */
 export function outline(body: WireBody): string[] {
   return body.messages.flatMap((message) => [
     ...(message.text === "" ? [] : [`${message.role}:${message.text}`]),

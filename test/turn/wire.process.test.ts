@@ -79,7 +79,7 @@ for (const protocol of PROTOCOLS) {
       assert.equal(body(0).system, third.system, "the system part is the same in every request");
     });
 
-    it("runs parallel tool calls and answers each call once, in the order of the calls", async () => {
+    it("runs the commands of one answer one after the other and answers each call once, in the order of the calls", async () => {
       const { setting, body } = await prepare([
         {
           toolCalls: [
@@ -97,7 +97,7 @@ for (const protocol of PROTOCOLS) {
       assert.match(results[0]?.text ?? "", /first/);
       assert.match(results[1]?.text ?? "", /second/);
       const order = events.flatMap((event) => (event.type === "tool.completed" ? [event.toolCallId] : []));
-      assert.notEqual(order[0], "call_a", "the slow call did not hold up the others");
+      assert.deepEqual(order, ["call_a", "call_b", "call_c"]);
     });
 
     it("closes the socket when the turn is aborted mid-stream, and keeps what had arrived", async () => {
@@ -115,13 +115,13 @@ for (const protocol of PROTOCOLS) {
 
       const next = await run(setting, "Go on.");
       assert.equal(next.code, 0, next.stderr);
-      const said = outline(body(1));
-      assert.equal(said[0], "user:Tell me at length.");
-      assert.match(said[1] ?? "", /^assistant:It begins/);
-      assert.equal(said.at(-1), "user:Go on.");
+      const lines = outline(body(1));
+      assert.equal(lines[0], "user:Tell me at length.");
+      assert.match(lines[1] ?? "", /^assistant:It begins/);
+      assert.equal(lines.at(-1), "user:Go on.");
     });
 
-    it("tries again after a 429 and after a cut stream, with the same request", async () => {
+    it("retries after a 429 and after a cut stream, with the same request", async () => {
       const { server, setting } = await prepare([
         { status: 429, headers: { "retry-after": "0" } },
         { text: LONG, cutAfterChunks: 6 },
@@ -186,11 +186,11 @@ for (const protocol of PROTOCOLS) {
       );
       assert.equal(readFileSync(join(setting.workspace, "side.txt"), "utf8"), "y\n");
       const last = body(server.requests.length - 1);
-      const said = outline(last);
-      assert.match(said[0] ?? "", /^user:<conversation_summary>/);
-      assert.deepEqual(said.slice(-3), ["user:And the last one?", "call:shell", "result"]);
-      assert.equal(said.filter((line) => line.includes("And the last one?")).length, 1);
-      assert.ok(!said.some((line) => line === "user:One?"), "what was summarized is not sent again");
+      const lines = outline(last);
+      assert.match(lines[0] ?? "", /^user:<conversation_summary>/);
+      assert.deepEqual(lines.slice(-3), ["user:And the last one?", "call:shell", "result"]);
+      assert.equal(lines.filter((line) => line.includes("And the last one?")).length, 1);
+      assert.ok(!lines.some((line) => line === "user:One?"), "what was summarized is not sent again");
     });
 
     it("ends with a clear error when the context overflows a second time", async () => {
@@ -211,7 +211,7 @@ for (const protocol of PROTOCOLS) {
       assert.equal((await run(setting, "Fine again?")).code, 0, "the session goes on");
     });
 
-    it("refuses a wrong key in one sentence and never prints the key", async () => {
+    it("refuses a wrong key with one sentence and never prints the key", async () => {
       const { setting } = await prepare([{ status: 401 }]);
       const { code, last, stdout, stderr } = await run(setting, "Hello");
       assert.equal(code, 1);

@@ -1,39 +1,39 @@
-/** Whether a context lets an agent go on with a job: what it lacks, and what it says wrongly. */
+/** Checks whether a context lets an agent continue a job: what it lacks, and what it states wrongly. */
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { messageTokens } from "../../../src/tokens/messages.ts";
+import { messageTokens } from "../../../src/tokens/message-tokens.ts";
 import type { PromptBlocks } from "../policy.ts";
 import { textOfMessage } from "../replay/blocks.ts";
 import type { JobState } from "./state.ts";
-import { LineIndex, Told } from "./told.ts";
+import { LineIndex, Statements } from "./statements.ts";
 
 /** What is missing or wrong, by name; empty lists where nothing is. */
 export interface ContinuityFindings {
-  /** User's words that are not there verbatim; corrections are counted apart. */
+  /** User's messages that are not in it verbatim; corrections are counted separately. */
   lostUserTexts: string[];
   lostCorrections: string[];
-  /** Binding sentences of messages that had to go. */
+  /** Binding sentences of messages that were removed. */
   lostConstraints: string[];
-  /** Files that are not named, or whose last word is another state than theirs, with what is told. */
+  /** Files that are not named, or whose last stated state is not theirs, with the stated one. */
   lostFiles: string[];
-  /** The step that is worked on: not there in its words, or told as done. */
+  /** The current step: missing verbatim, or stated as done. */
   lostOpenStep: string[];
-  /** Finished steps that stand as open, and calls that look as if nothing had come of them. */
+  /** Finished steps that are stated as open, and calls that look as if they had no result. */
   finishedShownOpen: string[];
-  /** Side effects since the user last spoke that are not stated, or with another outcome. */
+  /** Side effects since the user's last message that are not stated, or with another outcome. */
   lostEffects: string[];
-  /** The command that an abort cut off is not there as such. */
+  /** The command that an abort cut off is not stated as such. */
   lostAbort: string[];
 }
 
 export interface ContinuityRules {
   /**
-   * Tokens that the user's words may take. Where all of them are more, corrections and the newest words stay, then as
-   * many others as fit: constraints and corrections go first.
+   * Tokens that the user's messages may take. Where all of them are more, corrections and the newest ones stay, then as many
+   * others as fit: constraints and corrections have priority.
    */
   userShareTokens: number;
 }
 
-/** A result that says nothing came of its call is a finished call shown as open. */
+/** A result that says nothing came of its call shows a finished call as open. */
 function openCalls(messages: readonly AgentMessage[]): string[] {
   const answered = new Map<string, string>();
   for (const message of messages) {
@@ -50,23 +50,23 @@ function openCalls(messages: readonly AgentMessage[]): string[] {
   );
 }
 
-function lostFilesOf(state: JobState, told: Told): string[] {
+function lostFilesOf(state: JobState, statements: Statements): string[] {
   return [...state.files].flatMap(([path, expected]) => {
-    const said = told.file(path);
-    return said === expected ? [] : [`${path} is ${expected}, told ${said ?? "nothing"}`];
+    const stated = statements.file(path);
+    return stated === expected ? [] : [`${path} is ${expected}, stated ${stated ?? "nothing"}`];
   });
 }
 
-function lostOpenStepOf({ openStep }: JobState, text: string, told: Told): string[] {
+function lostOpenStepOf({ openStep }: JobState, text: string, statements: Statements): string[] {
   if (!openStep) return [];
   if (!text.includes(openStep.text)) return [openStep.text];
-  return told.step(openStep.mark) === "done" ? [`${openStep.mark} is told as done`] : [];
+  return statements.step(openStep.mark) === "done" ? [`${openStep.mark} is stated as done`] : [];
 }
 
-function lostEffectsOf(state: JobState, told: Told): string[] {
+function lostEffectsOf(state: JobState, statements: Statements): string[] {
   return state.effects.flatMap(({ mark, outcome }) => {
-    const said = told.outcome(mark);
-    return said === outcome ? [] : [`${mark} is ${outcome}, told ${said ?? "nothing"}`];
+    const stated = statements.outcome(mark);
+    return stated === outcome ? [] : [`${mark} is ${outcome}, stated ${stated ?? "nothing"}`];
   });
 }
 
@@ -75,24 +75,26 @@ function tokensOf(content: string): number {
 }
 
 function wordsTokens(texts: readonly string[]): number {
-  return texts.reduce((total, said) => total + tokensOf(said), 0);
+  return texts.reduce((total, userText) => total + tokensOf(userText), 0);
 }
 
-/** Whether all of the user's words together are more than what they may take. */
+/** Whether all of the user's messages together exceed their share. */
 export function isOverShare({ userTexts }: JobState, { userShareTokens }: ContinuityRules): boolean {
   return wordsTokens(userTexts) > userShareTokens;
 }
 
-/** All of the user's words while they fit their share; else corrections, the newest, and what there is room for. */
+/** All of the user's messages while they fit their share; else corrections, the newest, and what fits. */
 function lostWords(state: JobState, text: string, rules: ContinuityRules): Set<string> {
-  const missing = state.userTexts.filter((said) => !text.includes(said));
+  const missing = state.userTexts.filter((userText) => !text.includes(userText));
   if (!isOverShare(state, rules)) return new Set(missing);
   const first = new Set([...state.corrections, ...state.userTexts.slice(-1)]);
-  const held = wordsTokens(state.userTexts.filter((said) => text.includes(said)));
-  return new Set(missing.filter((said) => first.has(said) || held + tokensOf(said) <= rules.userShareTokens));
+  const held = wordsTokens(state.userTexts.filter((userText) => text.includes(userText)));
+  return new Set(
+    missing.filter((userText) => first.has(userText) || held + tokensOf(userText) <= rules.userShareTokens),
+  );
 }
 
-/** Checks one context against what is true before the call. `index` keeps what was read of messages before. */
+/** Checks one context against the state before the call. `index` caches what was read of messages before. */
 export function checkContinuity(
   prompt: PromptBlocks,
   state: JobState,
@@ -101,21 +103,21 @@ export function checkContinuity(
 ): ContinuityFindings {
   const { messages } = prompt;
   const text = [prompt.addition ?? "", ...messages.map(textOfMessage)].join("\n");
-  const told = new Told(messages, state.userTexts, index);
+  const statements = new Statements(messages, state.userTexts, index);
   const missing = lostWords(state, text, rules);
   const corrections = new Set(state.corrections);
   const { aborted, finishedSteps } = state;
   return {
-    lostUserTexts: [...missing].filter((said) => !corrections.has(said)),
-    lostCorrections: [...missing].filter((said) => corrections.has(said)),
+    lostUserTexts: [...missing].filter((userText) => !corrections.has(userText)),
+    lostCorrections: [...missing].filter((userText) => corrections.has(userText)),
     lostConstraints: state.constraints.filter((sentence) => !text.includes(sentence)),
-    lostFiles: lostFilesOf(state, told),
-    lostOpenStep: lostOpenStepOf(state, text, told),
+    lostFiles: lostFilesOf(state, statements),
+    lostOpenStep: lostOpenStepOf(state, text, statements),
     finishedShownOpen: [
-      ...finishedSteps.filter((mark) => told.step(mark) === "open"),
+      ...finishedSteps.filter((mark) => statements.step(mark) === "open"),
       ...openCalls(messages),
     ],
-    lostEffects: lostEffectsOf(state, told),
-    lostAbort: aborted === undefined || told.isCutOff(aborted) ? [] : [aborted],
+    lostEffects: lostEffectsOf(state, statements),
+    lostAbort: aborted === undefined || statements.isCutOff(aborted) ? [] : [aborted],
   };
 }

@@ -1,16 +1,16 @@
 /**
- * Long scripted jobs of an agent, from a seed: plans of the user, steps that read, write, rename and delete files and act
- * on the world, commands that fail and are tried again, corrections in the middle, turns that the user aborts. What a
- * context has to hold is known at every call.
+ * Long scripted jobs of an agent, from a seed: plans of the user, steps that read, write, rename and delete files and have
+ * side effects, commands that fail and are retried, corrections in the middle, turns that the user aborts. The required
+ * content of a context is known at every call.
  */
 import { NOUNS, Script, type Job } from "./script.ts";
 import type { Step } from "./state.ts";
 
 const ROUNDS = 14;
-/** After an abort more is to do: the turn goes on for so long that what was cut off leaves the newest messages. */
+/** The turn after an abort has more steps, so that the aborted part leaves the newest messages. */
 const ROUNDS_AFTER_ABORT = 18;
 const STEPS = 4;
-/** Each turn of so many, counted from the first, is aborted in its last step. */
+/** One in so many turns, counted from the first, is aborted in its last step. */
 const ABORT_EVERY = 3;
 /** The round before which a step's correction comes, and the one in which a turn is aborted. */
 const CORRECTION_AT = 6;
@@ -29,13 +29,13 @@ export interface JobOptions {
   seed: number;
   /** Plans of the user; one in three is aborted and takes two turns. */
   turns: number;
-  /** Characters of text that the user pastes behind each request, so that the user's words exceed their share. */
+  /** Characters of text that the user pastes after each request, so that the user's messages exceed their share. */
   pasted?: number;
-  /** Files of the project, at most so many hundreds; 2 where absent, so that work comes back to them. */
+  /** Files of the project, at most so many hundreds; default 2, so that work returns to them. */
   hundreds?: number;
 }
 
-/** One of the things an agent does at a step. */
+/** A kind of action of an agent in a step. */
 function doSomething(script: Script, step: Step, paths: readonly string[]): void {
   const path = script.pick(paths);
   const kind = script.below(16);
@@ -61,7 +61,7 @@ function actSomehow(script: Script): void {
   else script.acts(script.pick(COMMANDS), mark, Math.max(0, kind - 3));
 }
 
-/** `from` and `to` are rounds: an aborted step goes on in the next turn. */
+/** `from` and `to` are rounds: an aborted step continues in the next turn. */
 function work(script: Script, step: Step, options: { from: number; to: number; correction?: string }): void {
   const paths = Array.from({ length: 4 }, () => script.path());
   for (let round = options.from; round < options.to; round++) {

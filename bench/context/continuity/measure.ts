@@ -1,14 +1,14 @@
 /** Runs jobs under a policy and checks contexts from the first compaction on (Must show 8). */
-import { isValidSequence } from "../../../src/compaction/pairing.ts";
+import { isValidSequence } from "../../../src/compaction/tool-pairing.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { ContextPolicy, PromptBlocks } from "../policy.ts";
 import type { ModelCall } from "../replay/session.ts";
 import { checkContinuity, isOverShare, type ContinuityFindings, type ContinuityRules } from "./check.ts";
 import type { Job } from "./script.ts";
 import type { JobState } from "./state.ts";
-import { LineIndex } from "./told.ts";
+import { LineIndex } from "./statements.ts";
 
-/** Within an epoch a context only grows, so what it lacks shows right behind the compaction; later ones by samples. */
+/** Within an epoch a context only grows, so what it lacks shows right after the compaction; later contexts are sampled. */
 const CHECKED_FIRST = 3;
 const CHECKED_EVERY = 7;
 
@@ -23,9 +23,9 @@ export interface ContinuityScore {
   insideTurns: number;
   /** Contexts that were checked. */
   contexts: number;
-  /** Contexts in which the user's words were more than their share. */
+  /** Contexts in which the user's messages exceed their share. */
   overShare: number;
-  /** Shares of what had to be there, over all contexts; 1 is whole. */
+  /** Shares of the required content, over all contexts; 1 is complete. */
   held: Record<Finding, number>;
   /** Contexts that a provider refuses, and those that do not begin with the one before them in their epoch. */
   invalid: number;
@@ -76,7 +76,7 @@ const FINDINGS: readonly Finding[] = [
   "lostAbort",
 ];
 
-/** The bytes of a message, made once for each. */
+/** The bytes of a message, computed once for each. */
 class Bytes {
   readonly #made = new WeakMap<AgentMessage, string>();
 

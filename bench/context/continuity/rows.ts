@@ -13,7 +13,7 @@ interface Setting {
   name: string;
   /** Tokens of the model's window. */
   window: number;
-  /** Tokens that the user's words may take before any of them may go: about a sixth of what a context has. */
+  /** Tokens for the user's messages before any may be removed: about a sixth of what a context has. */
   userShareTokens: number;
   jobs: readonly JobOptions[];
 }
@@ -25,7 +25,7 @@ const WIDE = 40;
 const LEAST_COMPACTIONS = 8;
 const SETTINGS: readonly Setting[] = [
   {
-    // What 56k leave beside the recorded prefix of 26k tokens, 32k leave beside one of 8k.
+    // What 56k leave next to the recorded prefix of 26k tokens, 32k leave next to one of 8k.
     name: "32k",
     window: 56_000,
     userShareTokens: 2_500,
@@ -113,7 +113,7 @@ interface Subject {
   judged: boolean;
 }
 
-/** From here on every baseline costs minutes, and a setting of an engine is not bounded by the budget. */
+/** From here on every baseline takes minutes, and an engine's setting is not bounded by the budget. */
 const LARGE = 100_000;
 
 function subjectsOf(window: number): Subject[] {

@@ -1,6 +1,6 @@
-/** The author of a scripted job: each act becomes messages, and what is true afterwards is written down with them. */
+/** The author of a scripted job: each act becomes messages, and the resulting state is recorded with them. */
 import type { AgentMessage, AssistantMessage, ToolCallPart } from "../../../src/contract/message.ts";
-import type { TurnOutcome } from "../../../src/contract/transcript.ts";
+import type { TurnOutcome } from "../../../src/contract/session/transcript.ts";
 import { generateTranscript, mulberry32 } from "../../generate.ts";
 import { entryId, type ModelCall, type RecordedSession } from "../replay/session.ts";
 import type { Effect, FileState, JobState, Step } from "./state.ts";
@@ -17,7 +17,7 @@ export interface Job {
   states: readonly JobState[];
 }
 
-/** One call of a round, and what came of it. */
+/** One call of a round, and its result. */
 interface Act {
   name: string;
   args: Record<string, unknown>;
@@ -47,7 +47,7 @@ export class Script {
   #marks = 0;
   #ids = 0;
 
-  /** `hundreds`: of files that there are to work on. */
+  /** `hundreds`: of files in the project. */
   constructor(seed: number, hundreds: number) {
     this.#hundreds = hundreds;
     this.#random = mulberry32(seed);
@@ -66,7 +66,7 @@ export class Script {
     return choices[this.below(choices.length)] as T;
   }
 
-  /** A string that stands for one thing only. */
+  /** A string that identifies one thing only. */
   mark(kind: string): string {
     return `${kind}-${String(++this.#marks).padStart(3, "0")}${this.below(0xffff).toString(16).padStart(4, "0")}`;
   }
@@ -87,7 +87,7 @@ export class Script {
     this.adds(text);
   }
 
-  /** The user says something while the agent works. */
+  /** The user sends a message while the agent works. */
   adds(text: string): void {
     this.#userTexts.push(text);
     this.#effects = [];
@@ -137,7 +137,7 @@ export class Script {
     this.#call([{ type: "text", text }]);
   }
 
-  /** A file that was deleted cannot be read: it is written anew. */
+  /** A file that was deleted cannot be read: it is written again. */
   reads(path: string): void {
     if (this.#files.get(path) === "gone") return this.writes(path, "Bringing it back");
     this.round(`Let me look at ${path}.`, [{ name: "read", args: { path }, result: this.output() }]);
@@ -159,7 +159,7 @@ export class Script {
     return { name: "write", args: { path, content }, result };
   }
 
-  /** Nothing has changed after it. */
+  /** The file is not changed. */
   failsToEdit(path: string): void {
     const args = { path, oldText: this.output().slice(0, 200), newText: "" };
     this.round("This goes out.", [
@@ -181,7 +181,7 @@ export class Script {
     ]);
   }
 
-  /** A file that is not there cannot be renamed: it is written. */
+  /** A file that does not exist cannot be renamed: it is written. */
   renames(path: string, to: string): void {
     if (!this.has(path) || this.has(to)) return this.writes(path, "Something new");
     this.round("It needs another name.", [
@@ -204,7 +204,7 @@ export class Script {
     this.#files.set(written, "changed");
   }
 
-  /** A command that acts on the world, tried again where it failed. */
+  /** A command with a side effect, retried where it failed. */
   acts(command: string, mark: string, failures: number, gives: Effect["outcome"] = "done"): void {
     const args = { command: `${command} ${mark}` };
     for (let index = 0; index < failures; index++) {

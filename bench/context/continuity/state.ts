@@ -1,8 +1,8 @@
-/** What is true of a scripted job at a call, whatever a context says of it. */
+/** The true state of a scripted job at a call, whatever a context states. */
 
 export type FileState = "seen" | "changed" | "gone";
 
-/** A command that acts on the world, retried or not: how it stands. */
+/** A command with a side effect, retried or not, and its outcome. */
 export interface Effect {
   /** In the command and in its result, and nowhere else. */
   mark: string;
@@ -12,13 +12,13 @@ export interface Effect {
 export interface Step {
   /** In the plan, in the calls of the step, and nowhere else. */
   mark: string;
-  /** The plan's words, the mark among them. */
+  /** The plan's text, including the mark. */
   text: string;
 }
 
-/** What is true before a call; the words of it are the messages' own. */
+/** The state before a call; its texts are the messages' own. */
 export interface JobState {
-  /** Everything the user has said so far, corrections among it. */
+  /** All messages of the user so far, corrections included. */
   userTexts: readonly string[];
   corrections: readonly string[];
   /** Sentences of longer messages that bind all later work. */
@@ -28,8 +28,8 @@ export interface JobState {
   openStep: Step | undefined;
   /** Marks of steps that are done. */
   finishedSteps: readonly string[];
-  /** What the agent did to the world since the user last spoke. */
+  /** Side effects since the user's last message. */
   effects: readonly Effect[];
-  /** Mark of the command that an abort cut off, while the turn after the abort goes on with its work. */
+  /** Mark of the command that an abort cut off, while the turn after the abort continues its work. */
   aborted: string | undefined;
 }

@@ -1,24 +1,24 @@
 /**
- * Drives one engine through a replayed session as the host does: bootstrap, assemble, compaction over the trigger,
- * settle, maintain. Differences to a host: nothing is trimmed, and no state of a provider's cache is told (the
- * recorded times are not the engine's clock).
+ * Drives one engine through a replayed session as the host does: bootstrap, assemble, compaction over the trigger, settle,
+ * maintain. Differences to a host: nothing is trimmed, and no state of a provider's cache is reported (the recorded times
+ * are not the engine's clock).
  */
 import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { contextFromPath } from "../../../src/compaction/context.ts";
-import { checkCut } from "../../../src/compaction/cut.ts";
-import { repairPairs } from "../../../src/compaction/pairing.ts";
+import { contextFromPath } from "../../../src/compaction/compaction-context.ts";
+import { checkCut } from "../../../src/compaction/cut-check.ts";
+import { repairPairs } from "../../../src/compaction/tool-pairing.ts";
 import { inAttemptEnabled, reservedTokens } from "../../../src/compaction/policy.ts";
 import { planRuntimeCompaction } from "../../../src/compaction/runtime-plan.ts";
-import { compactionSettings } from "../../../src/compaction/settings.ts";
-import type { ContextEngine, ContextEngineFactory } from "../../../src/contract/engine.ts";
-import type { AssembleResult } from "../../../src/contract/engine-params.ts";
+import { compactionSettings } from "../../../src/compaction/compaction-settings.ts";
+import type { ContextEngine, ContextEngineFactory } from "../../../src/contract/engine/engine.ts";
+import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { messageTokens } from "../../../src/tokens/messages.ts";
-import { inputText, joinLive } from "../../../src/turn/live.ts";
+import { messageTokens } from "../../../src/tokens/message-tokens.ts";
+import { inputText, joinLive } from "../../../src/turn/context/live-messages.ts";
 import { STATIC_TOKENS, type PolicyRun, type PromptBlocks } from "../policy.ts";
 import type { ModelCall, RecordedSession } from "../replay/session.ts";
 import { EngineParams, type EngineOptions } from "./params.ts";
@@ -38,14 +38,14 @@ export class EngineDriver implements PolicyRun {
   readonly #transcript: ReplayTranscript;
   readonly #tokenBudget: number;
   readonly #params: EngineParams;
-  /** Messages of the session that the transcript holds. */
+  /** Messages of the session that are in the transcript. */
   #written = 0;
-  /** Messages of earlier turns that the engine has not taken. */
+  /** Messages of earlier turns that the engine has not ingested. */
   #untaken: AgentMessage[] = [];
   #kept: { result: AssembleResult; prompt: string | undefined } | undefined;
   #callsOfTurn = 0;
   #compactions = 0;
-  /** Tokens at which nothing could be compacted; asked again when the context has grown by a tenth. */
+  /** Tokens at which nothing could be compacted; retried when the context has grown by a tenth. */
   #refusedAt = 0;
   #lastInput: number | undefined;
 
@@ -74,7 +74,7 @@ export class EngineDriver implements PolicyRun {
     this.#params = new EngineParams({ options, factor, tokenBudget, transcript: this.#transcript, dir });
   }
 
-  /** History from before the first call is a session that existed already. */
+  /** History from before the first call is an existing session. */
   async #bootstrap(): Promise<void> {
     const start = this.#session.calls[0]?.liveStart ?? 0;
     if (start === 0) return;
@@ -95,7 +95,7 @@ export class EngineDriver implements PolicyRun {
     let prompt = await this.#join(call);
     const tokens = this.#tokensOf(prompt);
     const wanted = this.#kept?.result.wantsCompaction === true;
-    if ((tokens > this.#trigger || wanted) && (await this.#makeRoom(call, tokens, wanted))) {
+    if ((tokens > this.#trigger || wanted) && (await this.#compactOver(call, tokens, wanted))) {
       prompt = await this.#join(call);
     }
     this.#callsOfTurn++;
@@ -103,7 +103,7 @@ export class EngineDriver implements PolicyRun {
     return prompt;
   }
 
-  /** Tokens of history and live turn from which a compaction is asked for. */
+  /** Tokens of history and live turn from which a compaction is requested. */
   get #trigger(): number {
     const { trigger } = this.#options;
     return trigger === undefined ? this.#tokenBudget : Math.min(this.#tokenBudget, trigger - STATIC_TOKENS);
@@ -137,7 +137,7 @@ export class EngineDriver implements PolicyRun {
     return {
       messages: repairPairs(joinLive(result.messages, live, prompt)),
       ...(result.systemPromptAddition ? { addition: result.systemPromptAddition } : {}),
-      // What a turn-scoped engine answers, it answers for the turn.
+      // A turn-scoped engine's result holds for the whole turn.
       epoch: named ?? `${this.#compactions}`,
     };
   }
@@ -150,8 +150,8 @@ export class EngineDriver implements PolicyRun {
     return Math.ceil(raw * this.#session.factor);
   }
 
-  /** Inside a turn the run's own lane, which the engine may intercept; else, and where it wants it, its `compact`. */
-  async #makeRoom(call: ModelCall, tokens: number, wanted: boolean): Promise<boolean> {
+  /** Inside a turn the run's own lane, which the engine may intercept; else, and on the engine's request, its `compact`. */
+  async #compactOver(call: ModelCall, tokens: number, wanted: boolean): Promise<boolean> {
     if (tokens < this.#refusedAt * 1.1) return false;
     const { info } = this.#engine;
     const inside = !wanted && this.#callsOfTurn > 0 && inAttemptEnabled(info, "default", false);
@@ -170,7 +170,7 @@ export class EngineDriver implements PolicyRun {
       ...this.#params.base(call.turnId, this.#lastInput),
       ...this.#params.files(),
       tokenBudget: this.#tokenBudget,
-      // Below the budget only the caller's trigger wants it.
+      // Below the budget only the caller's trigger requests it.
       force: !wanted && tokens <= this.#tokenBudget,
       currentTokenCount: tokens,
       compactionTarget: "budget",
@@ -210,7 +210,7 @@ export class EngineDriver implements PolicyRun {
     return this.#take(call, { summary, firstKeptEntryId, tokensBefore, origin: "engine" });
   }
 
-  /** Writes a summary into the transcript, where the cut is one that the host takes. */
+  /** Writes a summary into the transcript, where the cut is one that the host accepts. */
   async #take(
     call: ModelCall,
     made: {
@@ -233,7 +233,7 @@ export class EngineDriver implements PolicyRun {
     const next = this.#session.calls[call.index + 1];
     const ends = next?.turnId !== call.turnId;
     const { messages } = this.#session;
-    // Words of the user that came behind the results belong to the next call, or open the next turn.
+    // User messages after the results belong to the next call, or open the next turn.
     let end = call.end + 1;
     while (messages[end]?.role === "toolResult") end++;
     this.#write(ends ? end : (next?.end ?? end), call.turnId);
@@ -267,7 +267,7 @@ export class EngineDriver implements PolicyRun {
       for (const message of turn)
         await engine.ingest({ ...this.#params.base(turnId, this.#lastInput), message });
     this.#untaken = [];
-    // As a host does it: behind a turn that ended well only.
+    // As in a host: after a successful turn only.
     if (outcome !== "completed") return;
     await engine.maintain?.({ ...this.#params.base(turnId, this.#lastInput), ...this.#params.files() });
   }
@@ -278,7 +278,7 @@ export class EngineDriver implements PolicyRun {
   }
 }
 
-/** What the window leaves for history and live turn: less what is kept free for the answer, less the static prefix. */
+/** The window's rest for history and live turn: less the reserve for the answer, less the static prefix. */
 function engineBudget(window: number, engine: ContextEngine): number {
   return Math.max(0, window - reservedTokens(window, undefined, engine.info) - STATIC_TOKENS);
 }

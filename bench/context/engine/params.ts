@@ -1,11 +1,11 @@
 /** Parameters of an engine's members, as a host makes them. */
-import type { CommitTurnParams, TranscriptEntryAnchor } from "../../../src/contract/engine-params.ts";
+import type { CommitTurnParams, TranscriptEntryAnchor } from "../../../src/contract/engine/engine-params.ts";
 import { PagurusError } from "../../../src/contract/errors.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { LlmComplete } from "../../../src/contract/model.ts";
-import type { RuntimeContext, SessionTarget } from "../../../src/contract/runtime-context.ts";
+import type { RuntimeContext, SessionTarget } from "../../../src/contract/engine/runtime-context.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { messagesTokens, messageTokens } from "../../../src/tokens/messages.ts";
+import { messagesTokens, messageTokens } from "../../../src/tokens/message-tokens.ts";
 import type { ReplayTranscript } from "./transcript.ts";
 
 export interface EngineOptions {
@@ -13,9 +13,9 @@ export interface EngineOptions {
   window: number;
   /** The host's configuration, as `runtimeContext.config`. */
   config?: unknown;
-  /** Tokens of a whole prompt from which the host asks for a compaction; what the window leaves where absent. */
+  /** Tokens of a whole prompt from which the host requests a compaction; default: what the window leaves. */
   trigger?: number;
-  /** Answers the engine's own model calls. Where absent there is no model, and the provider is `offline`. */
+  /** Answers the engine's own model calls. Without it there is no model, and the provider is `offline`. */
   complete?: LlmComplete;
 }
 

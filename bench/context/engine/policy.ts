@@ -1,9 +1,9 @@
-import type { ContextEngineFactory } from "../../../src/contract/engine.ts";
+import type { ContextEngineFactory } from "../../../src/contract/engine/engine.ts";
 import type { ContextPolicy } from "../policy.ts";
 import { EngineDriver } from "./driver.ts";
 import type { EngineOptions } from "./params.ts";
 
-/** A context engine as a policy; `name` says which setting of it. One engine instance for each session. */
+/** A context engine as a policy; `name` names the setting. One engine instance for each session. */
 export function engineContextPolicy(
   name: string,
   create: ContextEngineFactory,

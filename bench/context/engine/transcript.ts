@@ -1,4 +1,4 @@
-/** A transcript in memory for a replayed session, with a file of the same lines beside it. */
+/** A transcript in memory for a replayed session, and a file of the same lines. */
 import { appendFileSync, writeFileSync } from "node:fs";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type {
@@ -6,7 +6,7 @@ import type {
   TranscriptCursor,
   TranscriptEntry,
   TurnCommitEntry,
-} from "../../../src/contract/transcript.ts";
+} from "../../../src/contract/session/transcript.ts";
 import { TRANSCRIPT_VERSION } from "../../../src/contract/version.ts";
 
 type Unplaced<T> = Omit<T, "id" | "parentId" | "timestamp">;
@@ -38,7 +38,7 @@ export class ReplayTranscript implements TranscriptCursor {
     this.#append(entry, this.#nextId());
   }
 
-  /** Entries between messages sort behind the message before them. */
+  /** Entries between messages sort after the message before them. */
   #nextId(): string {
     return `${this.#message}x${String(++this.#others).padStart(5, "0")}`;
   }

@@ -7,7 +7,7 @@ import { History } from "./history.ts";
 
 const SUMMARY_TOKENS = 4_000;
 
-/** Tokens that stay verbatim, as the published simulation chose them. */
+/** Tokens that stay verbatim, as in the published simulation. */
 export function tailTokens(window: number): number {
   return Math.min(20_000, window / 10);
 }
@@ -19,7 +19,7 @@ class Compacted implements PolicyRun {
   #cut = 0;
   #summary: string | undefined;
   #head: readonly AgentMessage[] = [];
-  /** Inputs of the live turn at the time of the compaction: they stand before the summary until the next one. */
+  /** Inputs of the live turn at the time of the compaction: they precede the summary until the next one. */
   #inputs: readonly AgentMessage[] = [];
   #compactions = 0;
 

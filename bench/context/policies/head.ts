@@ -1,14 +1,14 @@
-/** What the summarizing policies put in front of the kept messages. */
-import { identifierLines, summarizeExtractively } from "../../../src/compaction/extract.ts";
-import { surveyStrings } from "../../../src/compaction/identifiers.ts";
-import { renderSections } from "../../../src/compaction/sections.ts";
+/** The text that the summarizing policies put in front of the kept messages. */
+import { identifierLines, summarizeExtractively } from "../../../src/compaction/summary/extract.ts";
+import { surveyStrings } from "../../../src/compaction/summary/identifiers.ts";
+import { renderSections } from "../../../src/compaction/summary/sections.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { renderSummary } from "../../../src/contract/summary.ts";
+import { renderSummary } from "../../../src/contract/engine/summary.ts";
 import { Pace } from "../../../src/platform/pace.ts";
 
 /**
- * How a summary is written. `blank`: words that say nothing, the size of the budget (how the published simulation
- * counted a model's summary). `extract`: the extractive summarizer without its list of exact strings.
+ * How a summary is written. `blank`: meaningless words, the size of the budget (how the published simulation counted a
+ * model's summary). `extract`: the extractive summarizer without its list of exact strings.
  */
 export type Writing = "blank" | "extract";
 

@@ -1,4 +1,4 @@
-/** What the simulated policies share: sizes of a session's messages, and where its history may be cut. */
+/** Shared parts of the simulated policies: sizes of a session's messages, and where its history may be cut. */
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { STATIC_TOKENS } from "../policy.ts";
 import { tokensOf, type ModelCall, type RecordedSession } from "../replay/session.ts";
@@ -26,10 +26,7 @@ export class History {
     return this.session.messages.slice(from, to);
   }
 
-  /**
-   * Where a tail of at most `budget` tokens begins: never at a tool result, never behind the newest answer, never
-   * before `least`.
-   */
+  /** Start of a tail of at most `budget` tokens: never at a tool result, never after the newest answer, never before `least`. */
   cut(call: ModelCall, budget: number, least: number): number {
     let newest = call.end - 1;
     while (newest > call.liveStart && this.session.messages[newest]?.role !== "assistant") newest--;
@@ -41,14 +38,14 @@ export class History {
     return cut;
   }
 
-  /** The user's words of the live turn that stand before a cut: they stay, in front of everything else. */
+  /** The user's messages of the live turn before a cut: they stay, in front of everything else. */
   inputsBefore(call: ModelCall, cut: number): readonly AgentMessage[] {
     return this.slice(call.liveStart, Math.max(cut, call.liveStart)).filter(
       (message) => message.role === "user",
     );
   }
 
-  /** Tokens of a prompt: static prefix, what stands before the tail, the tail from `cut` on. */
+  /** Tokens of a prompt: static prefix, what precedes the tail, the tail from `cut` on. */
   promptTokens(before: readonly AgentMessage[], cut: number, call: ModelCall): number {
     const extra = before.reduce((sum, message) => sum + tokensOf(this.session, message), 0);
     return STATIC_TOKENS + extra + this.tokens(cut, call.end);

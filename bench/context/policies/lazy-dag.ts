@@ -10,7 +10,7 @@ const LEAF_SOURCE_TOKENS = 20_000;
 const NODE_TOKENS = 800;
 /** Nodes of one depth that are condensed into one. */
 const FANOUT = 4;
-/** More nodes than these are never in the head: then the two oldest become one. */
+/** Maximum of nodes in the head: then the two oldest become one. */
 const MOST_NODES = 6;
 const STRINGS_TOKENS = 2_000;
 
@@ -64,7 +64,7 @@ class LazyDag implements PolicyRun {
     this.#cut = cut;
   }
 
-  /** Leaves of about equal size over what has left the tail. */
+  /** Leaves of about equal size over what was removed from the tail. */
   async #addLeaves(cut: number): Promise<void> {
     const total = this.#history.tokens(this.#cut, cut);
     const size = total / Math.max(1, Math.round(total / LEAF_SOURCE_TOKENS));

@@ -1,4 +1,4 @@
-/** Policies that only leave out: nothing stands for what is gone. */
+/** Policies that only leave out: nothing replaces what is removed. */
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { ContextPolicy, PolicyRun } from "../policy.ts";
 import { History } from "./history.ts";
@@ -21,7 +21,7 @@ class Trimmed implements PolicyRun {
   readonly #trigger: number;
   readonly #target: number;
   #cut = 0;
-  /** Of the live turn at the newest cut; they stay until the next one, so that the prompt only grows. */
+  /** Inputs of the live turn at the newest cut; they stay until the next one, so that the prompt only grows. */
   #inputs: readonly AgentMessage[] = [];
   #epoch = 1;
 
@@ -34,8 +34,9 @@ class Trimmed implements PolicyRun {
   assemble(call: ModelCall): ReturnType<PolicyRun["assemble"]> {
     const history = this.#history;
     if (history.promptTokens(this.#inputs, this.#cut, call) > this.#trigger) {
-      const room = this.#target - history.promptTokens(history.inputsBefore(call, call.end), call.end, call);
-      const cut = history.cut(call, room, this.#cut);
+      const tailBudget =
+        this.#target - history.promptTokens(history.inputsBefore(call, call.end), call.end, call);
+      const cut = history.cut(call, tailBudget, this.#cut);
       if (cut !== this.#cut) {
         this.#epoch++;
         this.#inputs = history.inputsBefore(call, cut);

@@ -1,4 +1,4 @@
-/** What anybody would do first: the newest words, and BM25 in three forms. */
+/** Obvious baselines: the newest words, and BM25 in three forms. */
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import { textOfMessage } from "../replay/blocks.ts";
@@ -9,7 +9,7 @@ interface Document extends Passage {
   tokens: number;
 }
 
-/** Documents in an order of preference, as many as fit in the budget of a page. */
+/** Documents in order of preference, as many as fit in the budget of a page. */
 function fill(documents: Iterable<Document>, budget: number, page: number): Document[] {
   let skipped = page * budget;
   let left = budget;
@@ -52,7 +52,7 @@ abstract class DocumentRecaller implements Recaller {
   }
 
   protected added(_text: string): void {
-    // Only a search keeps more than the documents.
+    // Only a search needs more than the documents.
   }
 
   protected abstract order(question: string): Iterable<Document>;

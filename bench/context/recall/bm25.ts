@@ -25,7 +25,7 @@ export class Bm25 {
     this.#total += words.length;
   }
 
-  /** Documents that share a word with the query, best first; of equal ones the newer first. */
+  /** Documents that share a word with the query, best first; the newer of equal ones first. */
   rank(query: string): number[] {
     const documents = this.#lengths.length;
     const mean = this.#total / Math.max(1, documents);

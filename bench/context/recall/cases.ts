@@ -51,7 +51,7 @@ function casesOf(session: RecordedSession, split: Split, facts: number): RecallC
   ];
 }
 
-/** Cases of one split; none where the recordings are not there. */
+/** Cases of one split; none without the recordings. */
 export function recallCases(split: Split, facts = FACTS): RecallCase[] {
   return [coding(split), dialogues(split)].flatMap((session) =>
     session ? casesOf(session, split, facts) : [],

@@ -37,7 +37,7 @@ const THINGS = [
 ].map((names) => names.split(","));
 interface Property {
   name: string;
-  /** The same asked without a word of its name. */
+  /** The same question without a word of its name. */
   otherWords: string;
 }
 const PROPERTIES: readonly Property[] = [
@@ -53,7 +53,7 @@ const PROPERTIES: readonly Property[] = [
   { name: "queue name", otherWords: "Through what do jobs reach the THING?" },
 ];
 const SYLLABLES = "var hol nem tis gra pel dor min sak lun ber fos kir tam wen zol".split(" ");
-/** Words of talk about a thing and a property that say nothing about its value, for each fact. */
+/** Sentences about a thing and a property without its value, for each fact. */
 const TALKS = 6;
 
 class Source {
@@ -83,15 +83,15 @@ class Source {
   }
 }
 
-/** Messages that stand together, or a line in the middle of some tool's result. */
+/** Messages that belong together, or a line in the middle of some tool's result. */
 type Saying = { messages: AgentMessage[] } | { line: string };
 
 interface Fact {
   category: Category;
   question: string;
   gold: readonly string[];
-  /** By the order in which they are said; the later ones in a later part of the history. */
-  said: Saying[];
+  /** In order of their occurrence; the later ones in a later part of the history. */
+  statements: Saying[];
 }
 
 function userSays(text: string): AgentMessage {
@@ -102,7 +102,7 @@ function agentSays(text: string): AgentMessage {
   return { role: "assistant", content: [{ type: "text", text }], stopReason: "stop" };
 }
 
-/** A call that names what is looked up, and a result that is only the value. */
+/** A call with the looked-up name, and a result that is only the value. */
 function lookup(thing: string, name: string, value: string): AgentMessage[] {
   const id = `lookup_${value}`;
   const call = {
@@ -134,41 +134,41 @@ function factOf(
   const value = source.value();
   const other = source.value();
   const question = `What was the ${name} of the ${thing} again?`;
-  const told = around(`For later: the ${name} of the ${thing} is ${value}. Nothing to do about it now.`);
+  const statement = around(`For later: the ${name} of the ${thing} is ${value}. Nothing to do about it now.`);
   const fact = { category, question, gold: [value] };
   switch (category) {
     case "user":
-      return { ...fact, said: [{ messages: [userSays(told)] }] };
+      return { ...fact, statements: [{ messages: [userSays(statement)] }] };
     case "assistant": {
       const text = `I have set the ${name} of the ${thing} to ${value}, since the shorter one was taken.`;
-      return { ...fact, said: [{ messages: [agentSays(around(text))] }] };
+      return { ...fact, statements: [{ messages: [agentSays(around(text))] }] };
     }
     case "tool result": {
       const key = `${thing} ${name}`.replaceAll(" ", "_");
-      return { ...fact, said: [{ line: `[config] ${key}=${value} reloads=${source.below(900)}` }] };
+      return { ...fact, statements: [{ line: `[config] ${key}=${value} reloads=${source.below(900)}` }] };
     }
     case "other words": {
       const asked = property.otherWords.replace("THING", thing);
-      return { ...fact, question: asked, said: [{ messages: [userSays(told)] }] };
+      return { ...fact, question: asked, statements: [{ messages: [userSays(statement)] }] };
     }
     case "corrected": {
       const first = around(`The ${name} of the ${thing} is ${other}.`);
       const second = around(`I was wrong about the ${thing}: its ${name} is ${value}, not what I said.`);
-      return { ...fact, said: [first, second].map((text) => ({ messages: [userSays(text)] })) };
+      return { ...fact, statements: [first, second].map((text) => ({ messages: [userSays(text)] })) };
     }
     case "two places": {
       const first = around(`Half of the ${thing} has a ${name} of its own, ${other}.`);
       const second = around(`The other half of the ${thing} got its ${name} today: ${value}.`);
-      const said = [first, second].map((text) => ({ messages: [userSays(text)] }));
+      const statements = [first, second].map((text) => ({ messages: [userSays(text)] }));
       const asked = `What are the two values of the ${name} of the ${thing}?`;
-      return { category, question: asked, gold: [other, value], said };
+      return { category, question: asked, gold: [other, value], statements };
     }
     case "answered": {
       const asked = agentSays(around(`I need to know the ${name} of the ${thing}. What is it?`));
-      return { ...fact, said: [{ messages: [asked, userSays(`It is ${value}.`)] }] };
+      return { ...fact, statements: [{ messages: [asked, userSays(`It is ${value}.`)] }] };
     }
     case "looked up":
-      return { ...fact, said: [{ messages: lookup(thing, name, value) }] };
+      return { ...fact, statements: [{ messages: lookup(thing, name, value) }] };
   }
 }
 
@@ -191,7 +191,7 @@ const PHRASES = [
   ],
 ] as const;
 
-/** What an agent says about a thing at length without a fact in it. */
+/** Long texts of an agent about a thing without a fact in them. */
 function talk(source: Source, vocabulary: Vocabulary, thing: string, { name }: Property): AgentMessage {
   const phrases = PHRASES[vocabulary];
   const sentences = source.shuffled(phrases).slice(0, 2 + source.below(phrases.length - 2));
@@ -211,7 +211,7 @@ function sentencesOf(history: readonly AgentMessage[]): string[] {
   return [...found];
 }
 
-/** Says a sentence in the middle of two to sixteen others. */
+/** Puts a sentence in the middle of two to sixteen others. */
 function amid(source: Source, sentences: readonly string[], text: string): string {
   const some = (): string[] =>
     Array.from({ length: 1 + source.below(8) }, () => source.pick(sentences) ?? "");
@@ -219,12 +219,12 @@ function amid(source: Source, sentences: readonly string[], text: string): strin
 }
 
 interface Insertion {
-  /** Stand before the message of this index. */
+  /** Placed before the message of this index. */
   at: number;
   messages: readonly AgentMessage[];
 }
 
-/** Indices before which a message of its own may stand: not between a call and its results. */
+/** Indices before which a separate message may be placed: not between a call and its results. */
 function gapsOf(messages: readonly AgentMessage[]): number[] {
   return messages.flatMap((message, index) => (message.role === "toolResult" ? [] : [index]));
 }
@@ -248,10 +248,10 @@ export interface PlantOptions {
 }
 
 /**
- * A history with up to `count` facts at places of the seed's choice: said by the user, by the agent, in the middle of
- * a tool's result, asked for in other words than they were told in, corrected later, told in two places, told as an
- * answer to a question, looked up by a call; and with talk about the same things that holds no fact. Entry
- * ids are given anew.
+ * A history with up to `count` facts at places that the seed chooses: in messages of the user or the agent, in the middle of
+ * a tool's result, asked for in other words than they were stated in, corrected later, stated in two places, stated as an
+ * answer to a question, looked up by a call; and with sentences about the same things without a fact. Entry ids are
+ * renumbered.
  */
 export function plantFacts(history: readonly AgentMessage[], options: PlantOptions): PlantedHistory {
   const { seed, count, vocabulary } = options;
@@ -268,8 +268,8 @@ export function plantFacts(history: readonly AgentMessage[], options: PlantOptio
   for (const [number, pair] of source.shuffled(pairs).slice(0, count).entries()) {
     const category = CATEGORIES[number % CATEGORIES.length] ?? "user";
     const fact = factOf(source, category, pair, (text) => amid(source, sentences, text));
-    const part = gaps.length / fact.said.length;
-    for (const [order, saying] of fact.said.entries()) {
+    const part = gaps.length / fact.statements.length;
+    for (const [order, saying] of fact.statements.entries()) {
       const at = gaps[Math.floor(part * order + source.below(part))] ?? 0;
       if ("messages" in saying) insertions.push({ at, messages: saying.messages });
       else {

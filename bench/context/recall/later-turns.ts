@@ -1,4 +1,4 @@
-/** Questions of later work: what the agent typed next out of a past that is no longer in front of it (M3). */
+/** Questions of later work: what the agent typed next from a past that is no longer in its context (M3). */
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { textOfMessage } from "../replay/blocks.ts";
 import { outputOf, type ModelCall, type RecordedSession } from "../replay/session.ts";
@@ -7,9 +7,9 @@ import { wordsOf } from "./bm25.ts";
 import type { Question } from "./facts.ts";
 
 const LEAST_WORDS = 4;
-/** What the newest messages hold is in front of the agent and need not be found. */
+/** The newest messages are in the agent's context and need not be found. */
 const IN_FRONT = 40;
-/** Words of a question: the newest of what was said. */
+/** Words of a question: the newest of the text. */
 const MOST_CHARACTERS = 600;
 
 function spokenBy(message: AgentMessage): string {
@@ -21,7 +21,7 @@ function spokenBy(message: AgentMessage): string {
   return texts.join("\n").trim();
 }
 
-/** What the agent said it would do, else what the user asked last, without the strings that are looked for. */
+/** The agent's stated intent, else the user's last request, without the strings that are searched. */
 function questionOf(session: RecordedSession, call: ModelCall, gold: readonly string[]): string {
   const input = session.messages.slice(call.liveStart, call.end).findLast(({ role }) => role === "user");
   for (const message of [outputOf(session, call), input]) {
@@ -33,8 +33,8 @@ function questionOf(session: RecordedSession, call: ModelCall, gold: readonly st
 }
 
 /**
- * Of every call from index `from` on: the specific strings of its output that the history before call `from` holds,
- * and none of the newest 40 messages. Calls that say too little to ask with are left out.
+ * For every call from index `from` on: the specific strings of its output that occur in the history before call `from`, and
+ * in none of the newest 40 messages. Calls with too little text to ask with are left out.
  */
 export function laterQuestions(session: RecordedSession, from: number): Question[] {
   const start = session.calls[from]?.end ?? session.messages.length;

@@ -1,11 +1,11 @@
-/** The recall of the lossless engine: the pages of its tool `context_search`, over a store of its own. */
+/** The recall of the lossless engine: the pages of its tool `context_search`, over its own store. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
 import { recallPassages } from "../../../src/engines/lossless/recall/pages.ts";
-import { openLosslessStore, type LosslessStore } from "../../../src/engines/lossless/store/store.ts";
+import { openLosslessStore, type LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
 import type { Passage, Recaller } from "./recaller.ts";
 
 const SESSION = "history";
@@ -17,7 +17,7 @@ function idOf(index: number): string {
   return START + index.toString(36).padStart(ID_LENGTH - START.length, "0");
 }
 
-/** As a transcript holds them: each user's message begins a turn, and the last one has ended. */
+/** As in a transcript: each user's message begins a turn, and the last one has ended. */
 function* entriesOf(messages: readonly AgentMessage[]): Generator<TranscriptEntry> {
   let parentId: string | null = null;
   let turnId = "";

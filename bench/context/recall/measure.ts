@@ -32,7 +32,7 @@ export interface RecallScore {
   tokens: number;
 }
 
-/** What of the passages is read: whole ones until the budget is spent. */
+/** The passages that are read: whole ones until the budget is spent. */
 export function within(passages: readonly Passage[], budget: number): { text: string; tokens: number } {
   const read: string[] = [];
   let tokens = 0;

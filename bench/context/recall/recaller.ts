@@ -1,4 +1,4 @@
-/** What finds older words again, as the bench asks it. */
+/** Interface of what finds older content, as the bench calls it. */
 import type { AgentMessage } from "../../../src/contract/message.ts";
 
 export interface Passage {
@@ -12,8 +12,8 @@ export interface Recaller {
   /** Takes a history, oldest first; each message has an entry id. Called once. */
   index(messages: readonly AgentMessage[]): void | Promise<void>;
   /**
-   * Passages for a question, best first. `budgetTokens` is counted by `estimateTokens` over their texts; what exceeds
-   * it is not read. `page` asks for what comes after the pages before it, each of the same budget.
+   * Passages for a question, best first. `budgetTokens` is counted by `estimateTokens` over their texts; what exceeds it is
+   * not read. `page` requests what comes after the pages before it, each of the same budget.
    */
   recall(
     question: string,

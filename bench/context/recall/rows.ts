@@ -1,4 +1,4 @@
-/** Recall as rows: what is found within a budget, by kind of question, for tuning and for reporting apart. */
+/** Recall as rows: what is found within a budget, by kind of question, for tuning and for reporting separately. */
 import { type BenchOptions, type BenchRow, withTarget } from "../../report.ts";
 import { baselines } from "./baselines.ts";
 import { recallCases, type Split } from "./cases.ts";
@@ -72,7 +72,7 @@ function meanOf({ shares }: Tally): number {
   return shares.reduce((sum, { found }) => sum + found, 0) / Math.max(1, shares.length);
 }
 
-/** A recaller of ours has to be ahead of every baseline at every budget. Percentage points. */
+/** A recaller of ours must be ahead of every baseline at every budget. Percentage points. */
 function leadRows(split: Split, tallies: Tallies, ours: ReadonlySet<string>): BenchRow[] {
   const rows: BenchRow[] = [];
   for (const name of ours) {

@@ -1,16 +1,16 @@
-/** What a prompt is made of, for the caches of providers and for the search of strings: the parts of its messages. */
+/** The parts of a prompt's messages, for the caches of providers and for the search of strings. */
 import { createHash } from "node:crypto";
-import { summaryPieces } from "../../../src/compaction/summary-pieces.ts";
+import { summaryPieces } from "../../../src/compaction/summary/summary-pieces.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { messageTokens } from "../../../src/tokens/messages.ts";
+import { messageTokens } from "../../../src/tokens/message-tokens.ts";
 
 export interface Block {
   /** The same for blocks with the same bytes. */
   id: number;
   /** Calibrated. */
   tokens: number;
-  /** What a model can read in it. */
+  /** The text in it that a model can read. */
   text: string;
 }
 
@@ -25,7 +25,7 @@ function collect(value: unknown, into: string[]): void {
   }
 }
 
-/** The words of a part; arguments of calls as they are meant, without the escapes of JSON. */
+/** The text of a part; arguments of calls without the escapes of JSON. */
 function textOfPart(part: Part): string {
   switch (part.type) {
     case "text":
@@ -42,7 +42,7 @@ function textOfPart(part: Part): string {
   }
 }
 
-/** The words of a message, of all its parts. */
+/** The text of a message, of all its parts. */
 export function textOfMessage(message: AgentMessage): string {
   return partsOf(message).map(textOfPart).join("\n");
 }

@@ -1,6 +1,6 @@
 /**
- * Sessions as Claude Code writes them: JSON lines, one for each part of an answer and for each tool result. The parts
- * of one answer share a message id, also where results of its first calls stand between them.
+ * Reads sessions as Claude Code writes them: JSON lines, one for each part of an answer and for each tool result. The parts
+ * of one answer share a message id, also with results of its first calls between them.
  */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -74,7 +74,7 @@ function usageOf(usage: RecordedUsage): Usage {
   return { input, output, cacheRead, cacheWrite, totalTokens: input + output + cacheRead + cacheWrite };
 }
 
-/** One answer with what belongs to it; calls without a recorded result get none. */
+/** One answer with its results; calls without a recorded result get none. */
 interface Round {
   id: string;
   answer: AssistantMessage;
@@ -87,7 +87,7 @@ class Reader {
   #round: Round | undefined;
   #liveStart = -1;
   #turns = 0;
-  /** A user's message has come since the last answer. */
+  /** True after a user's message since the last answer. */
   #opened = false;
   /** Inputs that were queued while the agent worked, and those of them that reached it since the last answer. */
   #queued: { text: string; timestamp: number }[] = [];
@@ -102,8 +102,8 @@ class Reader {
     const content = line.message.content ?? "";
     const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
     for (const part of parts) if (part.type === "tool_result") this.#result(part, timestamp);
-    const said = contentParts(parts);
-    if (said.length > 0) this.#input({ role: "user", content: said, timestamp });
+    const typed = contentParts(parts);
+    if (typed.length > 0) this.#input({ role: "user", content: typed, timestamp });
   }
 
   end(): void {
@@ -112,7 +112,7 @@ class Reader {
 
   #queue(line: Line, timestamp: number): void {
     if (line.operation === "enqueue") this.#queued.push({ text: line.content ?? "", timestamp });
-    // What leaves the queue in this way was handed to the agent in the middle of its work.
+    // Input that leaves the queue in this way was passed to the agent during its work.
     const taken = line.operation === "remove" ? this.#queued.shift() : undefined;
     if (line.operation === "dequeue") this.#queued.shift();
     if (taken) this.#steering.push({ role: "user", content: taken.text, timestamp });
@@ -175,7 +175,7 @@ class Reader {
     });
   }
 
-  /** The answer is whole: it goes into the history with its results in the order of its calls. */
+  /** The answer is complete: it is added to the history with its results in the order of its calls. */
   #close(): void {
     const round = this.#round;
     if (!round) return;
@@ -227,10 +227,10 @@ export interface RecordedSessions {
   subagents: RecordedSession[];
 }
 
-/** The recorded sessions beside the checkout; undefined where there is no such folder. */
+/** The recorded sessions next to the checkout; undefined without such a folder. */
 export function recordedSessions(): RecordedSessions | undefined {
   if (!existsSync(FOLDER)) return undefined;
-  // What a sub-agent called "acompact" did is a compaction of the session, not work.
+  // A sub-agent's "acompact" is a compaction of the session, not work.
   const files = globSync("*.jsonl", { cwd: FOLDER }).filter((file) => !file.includes("_agent-acompact"));
   const sessions = files.toSorted().map((file) => ({
     sub: file.includes("_subagents_"),

@@ -1,13 +1,13 @@
 /** A recorded session as a sequence of model calls. */
 import type { AgentMessage, AssistantMessage } from "../../../src/contract/message.ts";
-import type { TurnOutcome } from "../../../src/contract/transcript.ts";
-import { messageTokens } from "../../../src/tokens/messages.ts";
+import type { TurnOutcome } from "../../../src/contract/session/transcript.ts";
+import { messageTokens } from "../../../src/tokens/message-tokens.ts";
 
 export interface ModelCall {
   /** 0-based position among the calls of the session. */
   index: number;
   turnId: string;
-  /** `messages[0, end)` is what existed before the call; `messages[end]` is the call's output. */
+  /** `messages[0, end)` is the history before the call; `messages[end]` is the call's output. */
   end: number;
   /** Index of the live turn's input. */
   liveStart: number;
@@ -45,13 +45,13 @@ export function entryId(position: number): string {
   return `e${String(position).padStart(7, "0")}`;
 }
 
-/** Recorded contexts that shrink were compacted in between, and say nothing of the messages. */
+/** Recorded contexts that shrink were compacted in between, and are no measure of the messages. */
 interface Growth {
   reported: number;
   estimated: number;
 }
 
-/** How much contexts grew from call to call, as reported and as estimated. Tokens. */
+/** Growth of contexts from call to call, as reported and as estimated. Tokens. */
 export function growthOf({ messages, calls }: Pick<RecordedSession, "messages" | "calls">): Growth {
   const total: Growth = { reported: 0, estimated: 0 };
   let before: ModelCall | undefined;
@@ -67,8 +67,8 @@ export function growthOf({ messages, calls }: Pick<RecordedSession, "messages" |
 }
 
 /**
- * Several sessions as one agent that goes on working: one history, one sequence of calls, entry ids and turn ids
- * anew. The factor is that of all together.
+ * Several sessions as one agent that continues working: one history, one sequence of calls, new entry ids and turn ids. The
+ * factor is that of all together.
  */
 export function asOneAgent(name: string, sessions: readonly RecordedSession[]): RecordedSession {
   const messages: AgentMessage[] = [];

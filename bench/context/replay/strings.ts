@@ -1,4 +1,4 @@
-/** Which specific strings the agent really typed in each call, and where in the history they stood before (M3). */
+/** Specific strings that the agent typed in each call, and where in the history they occurred before (M3). */
 import { Blocks, textOfMessage } from "./blocks.ts";
 import { outputOf, type ModelCall, type RecordedSession } from "./session.ts";
 
@@ -20,7 +20,7 @@ export function specificStrings(text: string): string[] {
 interface WantedString {
   value: string;
   far: boolean;
-  /** Ids of the blocks of the whole history that hold it. */
+  /** Ids of the blocks of the whole history that contain it. */
   holders: ReadonlySet<number>;
 }
 
@@ -29,7 +29,7 @@ interface Placed {
   position: number;
 }
 
-/** A specific string lies within one unbroken run of its characters: the runs are what has to be searched. */
+/** A specific string is part of one unbroken run of its characters: only the runs are searched. */
 class RunIndex {
   readonly #runs = new Map<string, Placed[]>();
   readonly #grams = new Map<string, string[]>();
@@ -57,7 +57,7 @@ class RunIndex {
     }
   }
 
-  /** Every place that holds the string, in order. */
+  /** Every place that contains the string, in order. */
   find(value: string): Placed[] {
     let fewest: readonly string[] | undefined;
     for (let at = 0; at + GRAM <= value.length; at++) {

@@ -1,7 +1,7 @@
-/** What the host knows of a model, and the small completion call that engines and plugins get. */
+/** Model metadata of the host, and the small completion call that engines and plugins get. */
 import type { StopReason, Usage } from "./message.ts";
 export type ModelApi = "openai-responses" | "openai-completions" | "anthropic-messages" | "google-generative-ai" | "offline";
-/** US dollars for a million tokens. */
+/** US dollars per million tokens. */
 export interface ModelCost {
     input: number;
     output: number;
@@ -11,14 +11,14 @@ export interface ModelCost {
 export interface ModelInfo {
     /** `provider/model`. */
     ref: string;
-    /** The ref as it was given, where that is a legacy one (`codex/gpt-5.5`), whose prefix names a runtime. */
+    /** The ref as written, where it is a legacy one (`codex/gpt-5.5`), whose prefix names a runtime. */
     writtenAs?: string;
     provider: string;
     id: string;
     api: ModelApi;
-    /** Tokens that input and output share. */
+    /** Tokens shared by input and output. */
     contextWindow: number;
-    /** Most output tokens of one call. */
+    /** Maximum output tokens of one call. */
     maxTokens: number;
     reasoning: boolean;
     input: readonly ("text" | "image")[];
@@ -37,9 +37,9 @@ export interface LlmCompleteRequest {
     maxTokens?: number;
     /** Model ref; the session's model where absent. */
     model?: string;
-    /** What the call is for, for receipts and costs. */
+    /** Purpose of the call, for receipts and costs. */
     purpose?: string;
-    /** How much the model should think first, where it can; its own default where absent. */
+    /** Reasoning effort, where the model supports it; default: the model's own. */
     reasoning?: "off" | "low" | "medium" | "high";
     signal?: AbortSignal;
 }
@@ -49,7 +49,7 @@ export interface LlmCompleteResult {
     model: string;
     agentId: string;
     usage?: Usage;
-    /** `length`: the text is cut at `maxTokens`. */
+    /** `length`: the text was cut at `maxTokens`. */
     stopReason?: StopReason;
 }
 /** Throws `model_*` errors. Deadline: the caller's signal, else 180 s. */

@@ -2,16 +2,16 @@
  * Model refs whose prefix names a runtime, from before runtimes were chosen by policy. Source: agent runtimes, "Codex
  * surfaces", "Runtime selection".
  */
-import type { PagurusConfig } from "../types.ts";
+import type { PagurusConfig } from "../config-types.ts";
 
 export interface LegacyRef {
-  /** The ref as it is written today. */
+  /** The current form of the ref. */
   ref: string;
   /** The runtime that the prefix means. */
   runtime: string;
 }
 
-/** The login that belongs to Codex, and the refs that meant it. */
+/** Codex's own login, and the refs that meant it. */
 export const CODEX_LOGIN = "openai-codex";
 
 const PREFIXES: Readonly<Record<string, { provider: string; runtime: string }>> = {
@@ -21,7 +21,7 @@ const PREFIXES: Readonly<Record<string, { provider: string; runtime: string }>> 
   "claude-cli": { provider: "anthropic", runtime: "claude-cli" },
 };
 
-/** Undefined for a ref that is none of these; a provider that is configured under such a name, with its `api`, is one. */
+/** Undefined for any other ref; a provider configured under such a name, with its `api`, is not legacy. */
 export function readLegacyRef(ref: string, { models }: Pick<PagurusConfig, "models">): LegacyRef | undefined {
   const slash = ref.indexOf("/");
   const prefix = ref.slice(0, Math.max(0, slash));
@@ -32,5 +32,5 @@ export function readLegacyRef(ref: string, { models }: Pick<PagurusConfig, "mode
   return meant && { ref: `${meant.provider}/${id}`, runtime: meant.runtime };
 }
 
-/** Names of the command-line backends that configurations use; each is a runtime where one is registered under it. */
+/** Names of the command-line backends in configurations; each is a runtime if one is registered under it. */
 export const CLI_BACKENDS: readonly string[] = ["claude-cli", "codex-cli", "gemini-cli"];

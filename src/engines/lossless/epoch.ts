@@ -1,80 +1,80 @@
-/** An epoch: what stands before the messages that a session's contexts keep verbatim. Its bytes never change. */
+/** Epochs: the head before the messages that a session's contexts keep verbatim. An epoch's bytes never change. */
 import { createHash } from "node:crypto";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
-import { renderSummary } from "../../contract/summary.ts";
-import type { Chapter } from "./chapters.ts";
-import type { Frontier } from "./store/types.ts";
+import { renderSummary } from "../../contract/engine/summary.ts";
+import type { Chapter } from "./head/chapters.ts";
+import type { Frontier } from "./store/store-types.ts";
 
 export interface StringUse {
   value: string;
-  /** Messages of the agent or the user that hold it. */
+  /** Number of messages in which the agent or the user wrote it. */
   said: number;
   /** Ordinal of the newest of them. */
   last: number;
 }
 
-/** What code collects of the summarized prefix and carries from epoch to epoch. */
+/** Facts that code collects from the summarized prefix and carries from epoch to epoch. */
 export interface Facts {
   /** Entries of user messages that the head shows verbatim, oldest first. */
   users: readonly string[];
-  /** User messages that summaries stand for. */
+  /** Number of user messages that are only in summaries. */
   earlierUsers: number;
-  /** Sentences of users that had to leave the verbatim part and still hold, oldest first. */
+  /** Binding sentences of user messages that are no longer verbatim, oldest first. */
   rules: readonly string[];
   /** One line each call that changed something, oldest first. */
   work: readonly string[];
-  /** Those of `work` since the user last spoke that may have changed something: they are told whatever has to go. */
+  /** Lines of `work` since the user's last message that may have changed something: they are always shown. */
   effects: readonly string[];
-  /** What calls reported as under way or to be done, and no later one as done. */
+  /** Steps that calls reported as in progress or to do, and no later call as done. */
   reports: readonly { topic: string; label: string }[];
   /** Calls without a result and turns that did not end well, one line each. */
   open: readonly string[];
   /** As `fileLine` writes them, last use last. */
   files: readonly string[];
-  /** Exact strings that the agent or the user wrote themselves. */
+  /** Exact strings that the agent or the user wrote. */
   strings: readonly StringUse[];
-  /** Messages that have left so far; `last` of a string counts in them. */
+  /** Number of messages summarized so far; `last` of a string is an index among them. */
   left: number;
-  /** What the agent said last before the kept messages; empty where that is kept. */
+  /** The agent's last message before the kept ones; empty when it is kept. */
   lastAnswer: string;
 }
 
-/** A live message that no entry holds, kept in its place until the epoch ends. */
+/** A live message without an entry, kept in its place until the epoch ends. */
 export interface Volatile {
   message: AgentMessage;
-  /** Entry it stands behind; the epoch's id where that is the head. */
+  /** Entry that it follows; the epoch's id when it follows the head. */
   after: string;
 }
 
 export interface Stub {
   text: string;
-  /** Entry that made the result worthless; off the path, the result is shown again. */
+  /** Entry that made the result obsolete; when it is off the path, the result is shown again. */
   by: string;
 }
 
-/** Names a call of an assistant message among an epoch's stubs. */
+/** Key of an assistant message's call among an epoch's stubs. */
 export function callKey(entryId: string, callId: string): string {
   return `${entryId}/${callId}`;
 }
 
 export interface Epoch {
-  /** Names the epoch and its bytes: the same for the same head and cut. */
+  /** Id of the epoch and its bytes: equal for the same head and cut. */
   id: string;
   /** Text of the summary, without delimiters. */
   head: string;
-  /** What of the head the next one takes over; absent where that begins anew. */
+  /** Chapters that the next head continues; absent when the next head is rendered from scratch. */
   chapters?: readonly Chapter[];
-  /** Pinned entries that the head was made for. */
+  /** Pinned entries in the head. */
   pins?: readonly string[];
   firstKeptEntryId: string;
-  /** Input of the turn that the cut splits; it stands before the head. */
+  /** Input of the turn that the cut splits; it comes before the head. */
   splitInputId?: string;
   facts: Facts;
-  /** Texts that stand for the words of kept results by entry id, of kept calls by `callKey`. */
+  /** Replacement texts of kept results by entry id, of kept calls by `callKey`. */
   stubs: Readonly<Record<string, Stub>>;
-  /** Entries of the path when it was made; a compaction entry behind them is a newer one. */
+  /** Length of the path at creation; a compaction entry after it is newer. */
   madeAt: number;
-  /** Estimated tokens of the context when it began. */
+  /** Estimated tokens of the context at its start. */
   startTokens: number;
 }
 
@@ -103,7 +103,7 @@ export function epochId(head: string, firstKeptEntryId: string, stubs: Epoch["st
   return hashOf("epoch", head, firstKeptEntryId, ...left);
 }
 
-/** The epoch that a frontier was published with; undefined before the first. */
+/** The epoch of a frontier; undefined before the first one. */
 export function epochOf(frontier: Frontier): Epoch | undefined {
   const { firstKeptEntryId, details } = frontier;
   if (firstKeptEntryId === null || typeof details !== "object" || details === null) return undefined;
@@ -123,7 +123,7 @@ export function epochOf(frontier: Frontier): Epoch | undefined {
   };
 }
 
-/** What of an epoch is kept with its frontier. */
+/** The part of an epoch that is stored with its frontier. */
 export function epochDetails(epoch: Epoch): unknown {
   const { firstKeptEntryId: _, ...details } = epoch;
   return details;
@@ -131,7 +131,7 @@ export function epochDetails(epoch: Epoch): unknown {
 
 const headMessages = new WeakMap<Epoch, UserMessage>();
 
-/** The head as the model sees it. The same object for the same epoch, so that its tokens are counted once. */
+/** The head as a message. The same object for the same epoch, so that its tokens are counted once. */
 export function headMessage(epoch: Epoch): UserMessage {
   const known = headMessages.get(epoch);
   if (known) return known;

@@ -1,4 +1,4 @@
-/** `compact` and `interceptCompaction`: the host's compaction lanes, which may also cut a live turn. */
+/** `compact` and `interceptCompaction`, called by the host's compaction lanes; they may also cut a live turn. */
 import { setImmediate } from "node:timers/promises";
 import { summaryOptions } from "../../compaction/built-in.ts";
 import type {
@@ -6,37 +6,37 @@ import type {
   CompactResult,
   CompactionInterceptRequest,
   CompactionInterceptResult,
-} from "../../contract/engine-compaction.ts";
+} from "../../contract/engine/engine-compaction.ts";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
-import type { RuntimeContext } from "../../contract/runtime-context.ts";
+import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
 import { leastGain } from "../../compaction/runtime-plan.ts";
-import { messageTokens } from "../../tokens/messages.ts";
-import { contextBefore, planCut, type Cut } from "./cut.ts";
-import { extractLeaf, PARTS, type Span } from "./nodes.ts";
-import { NODE_SHARE } from "./head.ts";
-import { recordOf } from "./record.ts";
-import { draftEpoch, leavingSpans, publishDraft, type Draft } from "./publish.ts";
-import type { LosslessSession } from "./session.ts";
-import type { LosslessStore } from "./store/store.ts";
-import type { NewNode } from "./store/types.ts";
-import { modelNode } from "./summarize.ts";
-import { sentTokens, type ViewState } from "./view.ts";
+import { messageTokens } from "../../tokens/message-tokens.ts";
+import { contextBefore, planCut, type Cut } from "./head/epoch-cut.ts";
+import { extractLeaf, PARTS, type Span } from "./summary/summary-nodes.ts";
+import { NODE_SHARE } from "./head/head.ts";
+import { recordOf } from "./epoch-record.ts";
+import { draftEpoch, leavingSpans, publishDraft, type Draft } from "./summary/publish.ts";
+import type { LosslessSession } from "./lossless-session.ts";
+import type { LosslessStore } from "./store/lossless-store.ts";
+import type { NewNode } from "./store/store-types.ts";
+import { modelNode } from "./summary/summarize.ts";
+import { sentTokens, type ViewState } from "./session-in-memory.ts";
 
-/** A forced compaction of a smaller context would say more than it saves. Tokens. */
+/** Minimum context of a forced compaction; the summary of a smaller one would be longer. Tokens. */
 const SMALLEST_FORCED = 200;
-/** Longest wait for the model of a compaction that a user asked for, ms. */
+/** Default timeout of the model in a manual compaction, ms. */
 const MODEL_MS = 90_000;
-/** A head takes at most this share of the budget. */
+/** Limit on a head as a share of the budget. */
 const MOST_HEAD_SHARE = 0.3;
 
 interface Asked {
   context: RuntimeContext;
   budget: number;
   force: boolean;
-  /** What the host counts, tokens. */
+  /** The host's own count, tokens. */
   current: number | undefined;
   focus: string | undefined;
-  /** A user waits for it: the summary may be a model's at once. */
+  /** A user waits for it: a model may write the summary now. */
   manual: boolean;
   signal: AbortSignal | undefined;
 }
@@ -48,17 +48,17 @@ type Made =
       keptEntryId: string;
       before: number;
       after: number;
-      /** Why a model that was asked has written none of it. */
+      /** Why the model wrote none of the summary. */
       modelError?: string;
     }
   | { reason: string };
 
 interface Plan {
   cut: Cut;
-  /** Uncorrected tokens of the context as it is. */
+  /** Uncorrected tokens of the current context. */
   before: number;
   factor: number;
-  /** Uncorrected. */
+  /** Limit on the head, uncorrected. */
   headTokens: number;
   userTokens: number;
 }
@@ -75,7 +75,7 @@ function liveStartOf(session: LosslessSession, turnId: string | undefined): numb
   return at < 0 ? items.length : at;
 }
 
-/** Summaries of what leaves, by a model, for a user who waits; what fails is left to the extract and a debt. */
+/** Summaries by a model, for a user who waits; after a failure the extract and a debt remain. */
 async function writtenByModel(
   session: LosslessSession,
   spans: readonly Span[],
@@ -101,15 +101,15 @@ async function writtenByModel(
     } catch (error) {
       const failure = toPagurusError(error);
       if (failure.code === "turn_aborted") throw failure;
-      // The extract stands in, and its debt is tried again later.
+      // The extract is used, and its debt is retried later.
       return { written, modelError: failure.message };
     }
   }
   return { written };
 }
 
-/** What a compaction cuts and how much its head may take. */
-function planRoom(session: LosslessSession, asked: Asked): Plan | { reason: string } {
+/** Plans a compaction: the cut, and the limit on the head. */
+function planEpoch(session: LosslessSession, asked: Asked): Plan | { reason: string } {
   const { view, store } = session;
   const factor = session.factor(asked.context);
   const shares = session.shares(asked.budget);
@@ -124,18 +124,19 @@ function planRoom(session: LosslessSession, asked: Asked): Plan | { reason: stri
       reason: `There is nothing to compact: the context has about ${Math.ceil(before * factor)} tokens.`,
     };
   const half = asked.force ? Math.floor(items / 2) : Infinity;
-  const keep = Math.min(Math.floor(shares.tail / factor), half);
-  const cut = planCut(store, view, { keep, liveStart, splitsLive: true });
+  const tail = Math.floor(shares.tail / factor);
+  const keep = Math.min(tail, half);
+  const cut = planCut(store, view, { keep, splitsAbove: tail, liveStart, splitsLive: true });
   if ("reason" in cut) return cut;
-  // Half of what the head stands for and of what it takes the place of: else nothing would be gained.
-  const room = Math.floor(((cut.leaving + before - items) * factor) / 2);
-  const wanted = Math.min(shares.head, Math.floor(asked.budget * MOST_HEAD_SHARE), room);
+  // At most half of the removed messages and of the replaced head, or nothing would be gained.
+  const limit = Math.floor(((cut.leaving + before - items) * factor) / 2);
+  const wanted = Math.min(shares.head, Math.floor(asked.budget * MOST_HEAD_SHARE), limit);
   const headTokens = Math.max(60, Math.floor(wanted / factor));
-  const userTokens = Math.floor(Math.min(shares.users, room) / factor);
+  const userTokens = Math.floor(Math.min(shares.users, limit) / factor);
   return { cut, before, factor, headTokens, userTokens };
 }
 
-async function makeRoom(
+async function draftCompaction(
   store: LosslessStore,
   view: ViewState,
   asked: Asked,
@@ -160,7 +161,9 @@ async function makeRoom(
     cut.splitInputId === undefined ? undefined : store.get(cut.splitInputId, view.sessionId)?.message;
   const after = draft.epoch.startTokens + (input ? messageTokens(input) : 0);
   if (after >= before && view.complete)
-    return { reason: "There is nothing to compact: a summary would be no shorter than what it stands for." };
+    return {
+      reason: "There is nothing to compact: a summary would be no shorter than the messages it replaces.",
+    };
   if (!asked.force && view.complete && before - after < leastGain(before))
     return {
       reason: `There is too little to compact: of ${Math.ceil(before * factor)} tokens ${Math.ceil(after * factor)} would be left.`,
@@ -168,7 +171,7 @@ async function makeRoom(
   return { draft, cut, keptEntryId, before: Math.ceil(before * factor), after: Math.ceil(after * factor) };
 }
 
-/** The session is left to other calls while a model writes. */
+/** Compacts. The session's lock is released while a model writes. */
 async function compactNow(
   session: LosslessSession,
   asked: Asked,
@@ -178,12 +181,12 @@ async function compactNow(
   const begun = await session.exclusive(async () => {
     signal?.throwIfAborted();
     await session.follow({ ...context, tokenBudget: budget }, { sessionKey, signal });
-    const plan = planRoom(session, asked);
+    const plan = planEpoch(session, asked);
     signal?.throwIfAborted();
     if ("reason" in plan) return plan;
     if (!manual) {
       const { store, view } = session;
-      return publishRoom(session, asked, await makeRoom(store, view, asked, plan));
+      return publishCompaction(session, asked, await draftCompaction(store, view, asked, plan));
     }
     return { plan, state: session.view.state() };
   });
@@ -192,26 +195,26 @@ async function compactNow(
   const { index, firstKeptEntryId } = plan.cut;
   const { spans } = await leavingSpans(session.store, state, { cut: index, firstKeptEntryId });
   const { written, modelError } = await writtenByModel(session, spans, asked, plan.headTokens);
-  const made = await makeRoom(session.store, state, asked, plan, written);
-  // The draft's last slice is over: others have their turn before it is published.
+  const made = await draftCompaction(session.store, state, asked, plan, written);
+  // Yields before publishing: the draft has used up its last slice.
   await setImmediate();
-  const published = await session.exclusive(async () => publishRoom(session, asked, made));
+  const published = await session.exclusive(async () => publishCompaction(session, asked, made));
   return "reason" in published || modelError === undefined ? published : { ...published, modelError };
 }
 
-/** A draft of a path that was left, or of an epoch that was replaced, is not published. */
-function publishRoom(session: LosslessSession, asked: Asked, made: Made): Made {
+/** Publishes a draft, unless its path was left or its epoch was replaced meanwhile. */
+function publishCompaction(session: LosslessSession, asked: Asked, made: Made): Made {
   asked.signal?.throwIfAborted();
   if ("reason" in made) return made;
   const { store, view, sessionId } = session;
   if (!store.locate(sessionId, made.cut.firstKeptEntryId)?.onPath)
-    return { reason: "The conversation was taken back behind the cut while its summary was written." };
+    return { reason: "The conversation was rewound to before the cut while its summary was written." };
   const published = publishDraft(store, view, made.draft, Date.now());
   session.wanted = undefined;
-  return published ? made : { reason: "The session was compacted by somebody else meanwhile." };
+  return published ? made : { reason: "Another process or call compacted the session meanwhile." };
 }
 
-/** Throws `turn_aborted` when its signal fires, and what the store throws. */
+/** Implements `compact`. Throws `turn_aborted` when its signal fires, and the store's errors. */
 export async function compactSession(
   session: LosslessSession,
   params: CompactParams,
@@ -266,13 +269,14 @@ export async function compactSession(
   }
 }
 
-/** Answers the run's own threshold check at once: with what is prepared, else with an extract. */
+/** Implements `interceptCompaction`, without waiting for a model: uses prepared summaries, else an extract. */
 export async function interceptSession(
   session: LosslessSession,
   request: CompactionInterceptRequest,
 ): Promise<CompactionInterceptResult> {
   const { context } = session;
-  if (!context) return { handled: false, reason: "The engine has not met this session in this process yet." };
+  if (!context)
+    return { handled: false, reason: "The engine has no context of this session in this process yet." };
   const { customInstructions: focus, signal, currentTokenCount: current, trigger } = request;
   const asked = {
     context,

@@ -1,12 +1,12 @@
-/** Registers the engine as a plugin would. The engine and its store load when a session needs them. */
+/** Registers the engine as a plugin would. The engine and its store are loaded lazily. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { PluginApi, ToolContext } from "../../contract/plugin.ts";
-import { registerPinCommands } from "./command/pins.ts";
-import type { LosslessOptions } from "./engine.ts";
-import { recallTools } from "./recall.ts";
-import { losslessSettings, PIN_SHARE, sessionPolicy, sharesOf } from "./settings.ts";
-import type { LosslessStore } from "./store/store.ts";
+import type { PluginApi, ToolContext } from "../../contract/host/plugin.ts";
+import { registerPinCommands } from "./command/pin-commands.ts";
+import type { LosslessOptions } from "./lossless-engine.ts";
+import { recallTools } from "./recall/recall-tools.ts";
+import { losslessSettings, PIN_SHARE, sessionPolicy, sharesOf } from "./lossless-settings.ts";
+import type { LosslessStore } from "./store/lossless-store.ts";
 
 const ID = "lossless";
 const DATABASE = "lossless.db";
@@ -20,7 +20,7 @@ export interface LosslessRegistration {
 }
 
 async function openStore(folder: string): Promise<LosslessStore> {
-  const { openLosslessStore } = await import("./store/store.ts");
+  const { openLosslessStore } = await import("./store/lossless-store.ts");
   return openLosslessStore(folder);
 }
 
@@ -28,9 +28,10 @@ export function registerLossless(api: PluginApi, options: LosslessRegistration):
   const { selected, agentDir, memorySection } = options;
   const stores = new Set<LosslessStore>();
   api.registerContextEngine(ID, async (context) => {
-    const { createLosslessEngine } = await import("./engine.ts");
+    const { createLosslessEngine } = await import("./lossless-engine.ts");
     let opened: LosslessStore | undefined;
     const onStore = (store: LosslessStore): void => {
+      if (opened) stores.delete(opened);
       opened = store;
       stores.add(store);
     };
@@ -43,7 +44,7 @@ export function registerLossless(api: PluginApi, options: LosslessRegistration):
       },
     };
   });
-  // What is deleted is deleted here too, also while another engine is in the slot.
+  // Deleted sessions are erased here too, also while another engine is in the slot.
   api.on("session_end", async ({ reason }, { sessionKey, sessionId, agentId }) => {
     const folder = agentDir(agentId);
     if (reason === "shutdown" || !existsSync(join(folder, DATABASE))) return;
@@ -52,9 +53,9 @@ export function registerLossless(api: PluginApi, options: LosslessRegistration):
     else await forgetDebts(folder, sessionId);
   });
   const settings = losslessSettings(api.config);
-  const pinRoom = Math.floor(sharesOf(settings, Infinity).head * PIN_SHARE);
+  const pinTokens = Math.floor(sharesOf(settings, Infinity).head * PIN_SHARE);
   registerPinCommands(api, {
-    room: pinRoom,
+    pinTokens,
     open: (agentId) => openStore(agentDir(agentId)),
     refusal: ({ sessionKey }) => {
       if (selected !== ID)
@@ -65,11 +66,11 @@ export function registerLossless(api: PluginApi, options: LosslessRegistration):
     },
   });
   if (selected !== ID) return;
-  // A tool's call names its session, not its agent; of several agents' stores only its own knows the session.
+  // A tool call names its session, not its agent; only the store of its own agent knows the session.
   const storeOf = ({ sessionId }: ToolContext): LosslessStore | undefined => {
     const open = [...stores];
     return open.length === 1 ? open[0] : open.find((store) => store.session(sessionId) !== undefined);
   };
-  for (const tool of recallTools(storeOf, { pinRoom }))
+  for (const tool of recallTools(storeOf, { pinTokens }))
     api.registerTool(Object.assign(tool, { readOnly: true }));
 }

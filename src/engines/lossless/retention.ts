@@ -1,14 +1,14 @@
 /**
- * Sessions that nobody has used for long leave the database, where the settings say so. Their transcripts stay as they
- * are: the next turn of such a session takes it in again.
+ * Removes sessions from the database that were unused for the configured time. Their transcripts stay unchanged: the
+ * next turn of such a session adopts it again.
  */
 import { randomUUID } from "node:crypto";
-import type { LosslessSettings } from "./settings.ts";
-import type { LosslessStore } from "./store/store.ts";
-import type { SessionInfo } from "./store/types.ts";
+import type { LosslessSettings } from "./lossless-settings.ts";
+import type { LosslessStore } from "./store/lossless-store.ts";
+import type { SessionInfo } from "./store/store-types.ts";
 
 const DAY_MS = 86_400_000;
-/** A deletion writes the whole file anew, so it is not made after each turn. */
+/** Interval of the check: a deletion rewrites the whole file, so it does not run after each turn. */
 const EVERY_MS = DAY_MS;
 const LEASE = "retention";
 const LEASE_MS = 10 * 60_000;
@@ -23,18 +23,18 @@ const KINDS = [
   "turn_commit",
 ] as const;
 
-/** When a session was used last; undefined for an empty one. */
+/** Time of a session's last use; undefined for an empty one. */
 function lastUse(store: LosslessStore, sessionId: string): number | undefined {
   return store.outlineBack(sessionId, { kinds: KINDS, maxMessages: 1 }).items[0]?.time;
 }
 
-/** What a transcript could not bring back: pins, and live messages that were never recorded. */
+/** Whether the store has data that no transcript could restore: pins, and live messages that were never recorded. */
 function holdsMore(store: LosslessStore, sessionId: string): boolean {
   const { volatile } = (store.sessionState(sessionId) ?? {}) as { volatile?: unknown };
   return store.pins(sessionId).length > 0 || (Array.isArray(volatile) && volatile.length > 0);
 }
 
-/** Whether a session's data may go; `last` is when it was used last, ms. */
+/** Whether a session may be removed; `last` is the time of its last use, ms. */
 export function isTooOld(settings: LosslessSettings, last: number, now: number): boolean {
   const { retentionDays } = settings;
   return retentionDays !== undefined && last < now - retentionDays * DAY_MS;
@@ -47,7 +47,7 @@ function retired(store: LosslessStore, settings: LosslessSettings, now: number):
   });
 }
 
-/** Once a day at most, over all processes. Answers how many sessions have left. Throws what the store throws. */
+/** Removes old sessions, at most once a day over all processes. Returns their number. Throws the store's errors. */
 export async function retireSessions(
   store: LosslessStore,
   settings: LosslessSettings,
@@ -67,5 +67,5 @@ export async function retireSessions(
   }
 }
 
-/** Name of the store's value that says when sessions were looked at last, ms. */
+/** Name of the store's value with the time of the last check, ms. */
 export const RETIRED_AT = "retired_at";

@@ -1,12 +1,13 @@
 /** MCP over HTTP, with bounds on what a server may send. */
 import type * as Mcp from "@modelcontextprotocol/client";
-import type { HttpSettings } from "./settings.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import type { HttpSettings } from "./mcp-settings.ts";
 
-/** Of one answer; a stream of events may go on longer, in pieces. */
+/** Limit of one answer; a stream of events may continue beyond it, in pieces. */
 const BODY_BYTES = 32 * 1024 * 1024;
 const STREAM_BYTES = 256 * 1024 * 1024;
 
-/** The same response, which fails once it has grown beyond bounds. */
+/** The same response, which fails once it exceeds the limit. */
 function bounded(response: Response): Response {
   const { body, headers } = response;
   if (!body) return response;
@@ -25,10 +26,27 @@ function bounded(response: Response): Response {
   return new Response(counted, { status: response.status, statusText: response.statusText, headers });
 }
 
+/** Refuses redirects: headers hold credentials and the body holds the model's text; both are for the configured address alone. */
+async function fetchThere(input: string | URL, init?: RequestInit): Promise<Response> {
+  const response = await fetch(input, { ...init, redirect: "manual" });
+  const { status, headers } = response;
+  if (status < 300 || status > 399 || status === 304) return bounded(response);
+  await response.body?.cancel();
+  const location = headers.get("location");
+  const to =
+    location !== null && URL.canParse(location, String(input))
+      ? ` to ${new URL(location, input).origin}`
+      : "";
+  throw new PagurusError(
+    "mcp_failed",
+    `the server redirects${to} (HTTP ${status}), and a redirect is not followed; correct its url`,
+  );
+}
+
 export function httpTransport(library: typeof Mcp, { kind, url, headers }: HttpSettings): Mcp.Transport {
   const options = {
     requestInit: { headers },
-    fetch: async (input: string | URL, init?: RequestInit) => bounded(await fetch(input, init)),
+    fetch: fetchThere,
   };
   if (kind === "sse") return new library.SSEClientTransport(url, options);
   return new library.StreamableHTTPClientTransport(url, options);

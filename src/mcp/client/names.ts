@@ -1,7 +1,7 @@
-/** Names under which models know the tools of MCP servers. */
+/** Names under which models see the tools of MCP servers. */
 import { createHash } from "node:crypto";
 
-/** What every provider takes: OpenAI and Anthropic allow 64 of these characters. */
+/** Length limit: OpenAI and Anthropic allow 64 of these characters. */
 const MOST_CHARACTERS = 64;
 const HASH_CHARACTERS = 8;
 const HASHED = /_[0-9a-f]{8}$/;
@@ -12,21 +12,21 @@ function plain(text: string): string {
 }
 
 /**
- * `<server>__<tool>`. Names that are too long, or hold what a provider does not take, are shortened or replaced there and
- * get a hash of the true names, so that two tools never share one. The same names always give the same one: it depends on
- * nothing but them. Nothing begins with `mcp__`, which Codex keeps for itself.
+ * `<server>__<tool>`. A name that is too long or has characters a provider rejects is shortened or replaced and gets a hash
+ * of the true names, so that two tools never share one. Pure: the same names always give the same result. Never begins with
+ * `mcp__`, which Codex reserves.
  */
 export function toolName(server: string, tool: string): string {
   const wanted = `${plain(server)}${SEPARATOR}${plain(tool)}`;
   const exact =
     plain(server) === server &&
     plain(tool) === tool &&
-    // Google wants a letter at the start.
+    // Google requires a letter at the start.
     /^[A-Za-z]/.test(server) &&
     // The first separator has to be the one between the two.
     !`${server}_`.includes(SEPARATOR) &&
     server !== "mcp" &&
-    // That is how the others end.
+    // Hashed names end like that.
     !HASHED.test(tool) &&
     wanted.length <= MOST_CHARACTERS;
   if (exact) return wanted;
@@ -39,7 +39,7 @@ export function toolName(server: string, tool: string): string {
   return safe.slice(0, MOST_CHARACTERS - suffix.length) + suffix;
 }
 
-/** Whether a tool's own name fits one of the patterns: the name itself, where `*` stands for any characters. */
+/** Whether a tool's own name matches one of the patterns: the name itself, where `*` matches any characters. */
 export function fitsOne(tool: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => {
     const parts = pattern.split("*").map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`));

@@ -1,16 +1,17 @@
 /**
- * MCP over the pipes of a program, with bounds: a line has a longest length, and what nobody asked for must not drown the
- * host. Lines that are no MCP are left out, since many servers print a greeting.
+ * MCP over the pipes of a program, with limits on the length of a line and on unrequested output. Lines that are not MCP are
+ * skipped, since many servers print a greeting.
  */
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import type { ServerChild } from "./child.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import type { ServerChild } from "./mcp-child.ts";
 
-/** Of one message. */
+/** Limit of one message. */
 const LINE_BYTES = 32 * 1024 * 1024;
-/** Of all that comes between two answers and is none. */
+/** Limit of all unrequested output between two answers. */
 const UNASKED_BYTES = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
-/** Characters of a line that is no MCP, for a sentence. */
+/** Characters kept of a line that is not MCP, for error sentences. */
 const KEPT_CHARACTERS = 4_096;
 
 function mebibytes(bytes: number): string {
@@ -26,24 +27,24 @@ export class StdioTransport implements Transport {
   #parts: Buffer[] = [];
   #held = 0;
   #unasked = 0;
-  /** Ids of requests that were not answered yet. */
+  /** Ids of requests that are not answered yet. */
   readonly #asked = new Set<string>();
   #reason: string | undefined;
   #garbage = "";
   #closed = false;
 
-  /** `parse` throws for a line that is no message. */
+  /** `parse` throws for a line that is not a message. */
   constructor(child: ServerChild, parse: (line: string) => JSONRPCMessage) {
     this.#child = child;
     this.#parse = parse;
   }
 
-  /** Why it is over, as the end of a sentence that begins with the server; undefined while it is not. */
+  /** Why the connection ended, as the end of a sentence that begins with the server; undefined while it is open. */
   get reason(): string | undefined {
     return this.#reason;
   }
 
-  /** The first line that was no MCP; empty when there was none. */
+  /** The first line that was not MCP; empty when there was none. */
   get garbage(): string {
     return this.#garbage;
   }
@@ -54,9 +55,9 @@ export class StdioTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    if (this.#closed) throw new Error(this.#reason ?? "The connection is closed.");
+    if (this.#closed) throw new PagurusError("mcp_failed", this.#reason ?? "The connection is closed.");
     const { output } = this.#child;
-    if (output.destroyed) throw new Error("It does not listen any more.");
+    if (output.destroyed) throw new PagurusError("mcp_failed", "It does not listen any more.");
     if ("method" in message && "id" in message) this.#asked.add(String(message.id));
     if (output.write(`${JSON.stringify(message)}\n`)) return;
     await new Promise<void>((resolve) => {
@@ -107,13 +108,13 @@ export class StdioTransport implements Transport {
     const isAsked = isAnswer && this.#asked.delete(String(message.id));
     this.#unasked = isAsked ? 0 : this.#unasked + bytes;
     if (this.#unasked > UNASKED_BYTES) {
-      const what = this.#garbage === "" ? "messages that nobody asked for" : "what is no MCP";
+      const what = this.#garbage === "" ? "unrequested messages" : "output that is not MCP";
       return this.#over(`wrote more than ${mebibytes(UNASKED_BYTES)} of ${what} to its standard output`);
     }
     if (message && isAnswer === isAsked) this.#hand(message);
   }
 
-  /** What the library cannot digest must not end the process, in whose event this is. */
+  /** Passes a message to the library. An exception there must not end the process, whose event handler this is. */
   #hand(message: JSONRPCMessage): void {
     try {
       this.onmessage?.(message);

@@ -1,13 +1,13 @@
 /**
- * The program that a harness starts as its MCP server: it carries bytes between its standard input and output and the
- * socket of the host, and knows nothing of MCP. It is plain CommonJS in one text, so that it starts as fast as Node does,
- * from the sources and from the built package alike.
+ * Program that a harness starts as its MCP server: it copies bytes between its standard input and output and the host's
+ * socket, without reading them. Plain CommonJS in one string, so that it starts as fast as Node does, from the sources and
+ * from the built package alike.
  */
 
 /** How long the last answers may take after the harness has closed its end, ms. */
 const LINGER_MS = 1_000;
 
-/** `token` lies in the file, which only the user can read, and so in no argument and no environment. */
+/** `token` is in the file, which only the user can read, and so in no argument and no environment. */
 export function bridgeScript(socketPath: string, token: string): string {
   return `"use strict";
 process.title = "pagurus-tools";

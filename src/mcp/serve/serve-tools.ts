@@ -1,4 +1,4 @@
-/** Host tools for a harness that takes MCP servers. */
+/** Serves host tools to a harness that supports MCP servers. */
 import type { ServeOptions } from "./served-call.ts";
 import { openBridgeSocket } from "./socket.ts";
 
@@ -6,27 +6,27 @@ export type { ServedCall } from "./served-call.ts";
 
 export interface ServedTools {
   /**
-   * A stdio MCP server that a harness may start as often as it likes, several at a time. Each start is a small process
-   * that ends when its standard input or this host does. Holds no secret. `env` is to be added to the child's.
+   * A stdio MCP server that a harness may start any number of times, also in parallel. Each start is a small process that
+   * ends when its standard input or this host does. Contains no secret. Add `env` to the child's environment.
    */
   readonly server: { command: string; args: string[]; env: Record<string, string> };
   /**
-   * Call it when `tools()` answers another set, such as at the start of a turn. Where the fingerprint is another one the
-   * clients are told (`notifications/tools/list_changed`), and it waits until each client that had listed the tools has
-   * listed them anew: true, or false when one did not within `deadlineMs` (default 1000). Never throws.
+   * Call it when `tools()` returns another set, such as at the start of a turn. When the fingerprint changed, notifies the
+   * clients (`notifications/tools/list_changed`) and waits until each client that had listed the tools has listed them again.
+   * Returns true, or false when one did not within `deadlineMs` (default 1000). Never throws.
    */
   refresh(deadlineMs?: number): Promise<boolean>;
-  /** Aborts open calls, ends all bridges and leaves nothing on the disk. Never throws. */
+  /** Aborts open calls, ends all bridges and removes the files. Never throws. */
   close(): Promise<void>;
 }
 
 const REFRESH_MS = 1_000;
 
 /**
- * Offers a turn's tools as a stdio MCP server, with names, descriptions and schemas as they are. Hooks and permission run
- * in `ToolSet.call`; a client's cancel aborts that call; calls may run at the same time. While a call runs a client that
- * asked for progress is told of it every few seconds, so that it waits. Both revisions of the protocol are served, the one
- * that begins with `initialize` and the one that does not. Throws `runtime_failed`.
+ * Serves a turn's tools as a stdio MCP server, with their names, descriptions and schemas unchanged. Hooks and permission run
+ * in `ToolSet.call`; a client's cancel aborts that call; calls may run in parallel. While a call runs, a client that
+ * requested progress gets a notification every few seconds, so that it does not time out. Serves both revisions of the
+ * protocol, the one that begins with `initialize` and the one that does not. Throws `runtime_failed`.
  */
 export async function serveTools(options: ServeOptions): Promise<ServedTools> {
   const { ToolServer } = await import("./tool-server.ts");
@@ -42,7 +42,7 @@ export async function serveTools(options: ServeOptions): Promise<ServedTools> {
   if (options.signal?.aborted) await close();
   else options.signal?.addEventListener("abort", onAbort, { once: true });
   return {
-    // What a user sets for Node is meant for programs, not for this: a loader or an inspector would only slow it.
+    // A user's Node options are meant for programs, not for this: a loader or an inspector would only slow it down.
     server: { command: process.execPath, args: [socket.script], env: { NODE_OPTIONS: "" } },
     refresh: (deadlineMs = REFRESH_MS) => server.refresh(deadlineMs),
     close,

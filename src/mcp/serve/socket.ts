@@ -1,4 +1,4 @@
-/** The socket on which the bridges of one set of served tools arrive: in a folder that only the user can enter. */
+/** Socket to which the bridges of one set of served tools connect, in a folder that only the user can enter. */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
@@ -9,29 +9,29 @@ import { bridgeScript } from "./bridge.ts";
 
 const PREFIX = "pagurus-tools-";
 const SOCKET = "socket";
-/** Longest path that every system takes for a socket (macOS; Linux takes 107). */
+/** Longest socket path that every system accepts (macOS; Linux accepts 107). */
 const SOCKET_PATH_BYTES = 103;
-/** A bridge says its token with its first bytes. */
+/** Timeout for a bridge's token, which is the first thing it sends, ms. */
 const HELLO_MS = 10_000;
-/** A folder without a listener may be one that is just being made. */
+/** A younger folder without a listener may still be in creation. */
 const STALE_MS = 60_000;
 const TOKEN_BYTES = 32;
 
 export interface BridgeSocket {
-  /** Path of the script that a harness is to start with Node. */
+  /** Path of the script that a harness starts with Node. */
   script: string;
-  /** Ends connections and takes everything off the disk. */
+  /** Ends connections and removes the files. */
   close(): void;
 }
 
-/** A temporary folder whose path is short enough for a socket in it. */
+/** Creates a temporary folder whose path is short enough for a socket in it. */
 function makeFolder(): string {
   const wanted = tmpdir();
   const length = Buffer.byteLength(join(wanted, `${PREFIX}XXXXXX`, SOCKET));
   return mkdtempSync(join(length > SOCKET_PATH_BYTES ? "/tmp" : wanted, PREFIX));
 }
 
-/** Calls `accept` with each connection that has said the token; what it said besides is still to be read from it. */
+/** Calls `accept` with each connection that has sent the token; later bytes are still unread. */
 function admit(socket: Socket, token: Buffer, accept: (socket: Socket) => void): void {
   let held: Buffer = Buffer.alloc(0);
   const timer = setTimeout(() => socket.destroy(), HELLO_MS).unref();
@@ -41,8 +41,8 @@ function admit(socket: Socket, token: Buffer, accept: (socket: Socket) => void):
     clearTimeout(timer);
     socket.off("data", look);
     socket.pause();
-    const said = held.subarray(0, token.length);
-    if (held[token.length] !== 0x0a || !timingSafeEqual(said, token)) {
+    const received = held.subarray(0, token.length);
+    if (held[token.length] !== 0x0a || !timingSafeEqual(received, token)) {
       socket.destroy();
       return;
     }
@@ -61,24 +61,24 @@ async function listen(server: Server, path: string): Promise<void> {
   await promise;
   server.off("error", reject);
   server.on("error", () => undefined);
-  // What waits for a call is the harness; nobody waits for this alone.
+  // The harness waits for calls; this server alone must not keep the process alive.
   server.unref();
 }
 
-/** Does what may fail for a reason that is nobody's affair: another user's folder, one that is gone by now. */
+/** Runs `work` and ignores its failure: another user's folder, or one that is gone. */
 function quietly(work: () => void): void {
   try {
     work();
   } catch {
-    // Of use to nobody but the disk; the next host tries again.
+    // Only disk space; the next host tries again.
     return;
   }
 }
 
-/** Takes a folder away whose host was killed: nobody listens in it. */
+/** Removes the folder of a host that was killed, in which no process listens. */
 function sweepOne(folder: string): void {
   const found = lstatSync(folder);
-  // What another user has put there, or a link, may lead anywhere.
+  // Another user's folder or a link may lead anywhere.
   if (!found.isDirectory() || found.uid !== process.getuid?.()) return;
   if (Date.now() - found.mtimeMs < STALE_MS) return;
   const probe = connect(join(folder, SOCKET));

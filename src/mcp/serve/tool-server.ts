@@ -1,20 +1,20 @@
-/** The MCP server behind the bridges: one instance for each connection, all over the same tools. Loads the MCP library. */
+/** MCP server for the bridges: one instance for each connection, all over the same tools. Loads the MCP library. */
 import type { Socket } from "node:net";
 import { Server, type ServerContext } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport, type StdioServerHandle } from "@modelcontextprotocol/server/stdio";
-import type { ToolOutcome, ToolSet, ToolSpec } from "../../contract/tool.ts";
-import { wholeLines } from "./lines.ts";
+import type { ToolOutcome, ToolSet, ToolSpec } from "../../contract/harness/tool.ts";
+import { wholeLines } from "./served-lines.ts";
 import type { ServedCall, ServeOptions } from "./served-call.ts";
 
-/** Of one message from a client; a file that is to be written travels in one. */
+/** Limit of one message from a client, which may contain a whole file to write. */
 const MESSAGE_BYTES = 64 * 1024 * 1024;
-/** Of what comes with the end of a message in one piece. */
+/** Limit of the bytes that come with the end of a message in one piece. */
 const CHUNK_BYTES = 1024 * 1024;
-/** Clients that wait for progress give up after 60 s at the earliest. */
+/** Interval of progress notifications, ms; clients that wait for progress give up after 60 s at the earliest. */
 const PROGRESS_MS = 5_000;
 const BETWEEN_TURNS =
   "No turn of the host is running, so its tools cannot be used now. Nothing was done; answer without them.";
-/** Where Claude Code says which of its model's calls a request is for. */
+/** Where Claude Code sends the id of its model's call. */
 const CLAUDE_CALL_ID = "claudecode/toolUseId";
 
 interface Connection {
@@ -25,7 +25,7 @@ interface Connection {
   listed: string | undefined;
 }
 
-/** What the library takes as a tool. */
+/** A tool in the library's form. */
 interface ListedTool {
   [key: string]: unknown;
   name: string;
@@ -58,18 +58,18 @@ export class ToolServer {
   readonly #closed = new AbortController();
   #calls = 0;
   #known: { specs: readonly ToolSpec[]; fingerprint: string } | undefined;
-  #told: string | undefined;
-  /** Told when a client has listed the tools, or is gone. */
+  #announced: string | undefined;
+  /** Callbacks for when a client has listed the tools or disconnected. */
   readonly #onListed = new Set<() => void>();
 
   constructor(options: ServeOptions) {
     this.#options = options;
   }
 
-  /** Serves a client whose bridge has arrived. */
+  /** Serves a client whose bridge has connected. */
   connect(socket: Socket): void {
     const lines = wholeLines(MESSAGE_BYTES);
-    // Where a message ends cannot be known any more.
+    // The end of a message can no longer be found.
     lines.once("error", () => socket.destroy());
     const connection: Connection = {
       socket,
@@ -92,7 +92,7 @@ export class ToolServer {
     const { fingerprint } = this.#look();
     const stale = (): boolean =>
       [...this.#connections].some(({ listed }) => listed !== undefined && listed !== fingerprint);
-    if (this.#told !== fingerprint) await this.#tell(fingerprint);
+    if (this.#announced !== fingerprint) await this.#announce(fingerprint);
     if (!stale()) return true;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const timer = setTimeout(() => resolve(false), deadlineMs);
@@ -117,19 +117,19 @@ export class ToolServer {
     for (const look of this.#onListed) look();
   }
 
-  /** The catalog of now; between turns the last one. */
+  /** The current catalog; between turns the last one. */
   #look(): { tools: ToolSet | undefined; specs: readonly ToolSpec[]; fingerprint: string } {
     const tools = this.#closed.signal.aborted ? undefined : this.#options.tools();
     if (tools) this.#known = { specs: tools.specs, fingerprint: tools.fingerprint };
     return { tools, specs: this.#known?.specs ?? [], fingerprint: this.#known?.fingerprint ?? "" };
   }
 
-  async #tell(fingerprint: string): Promise<void> {
-    this.#told = fingerprint;
+  async #announce(fingerprint: string): Promise<void> {
+    this.#announced = fingerprint;
     const stale = [...this.#connections].filter(
       ({ listed }) => listed !== undefined && listed !== fingerprint,
     );
-    // A client that is gone by now needs no telling.
+    // A client that disconnected needs no notification.
     await Promise.allSettled(stale.flatMap(({ server }) => (server ? [server.sendToolListChanged()] : [])));
   }
 
@@ -138,8 +138,8 @@ export class ToolServer {
     const server = new Server(info, { capabilities: { tools: { listChanged: true } } });
     server.setRequestHandler("tools/list", () => {
       const { specs, fingerprint } = this.#look();
-      connection.listed = this.#told = fingerprint;
-      // After the answer has left.
+      connection.listed = this.#announced = fingerprint;
+      // After the answer was sent.
       setImmediate(() => this.#clientsChanged());
       return { tools: specs.map(listedTool) };
     });
@@ -155,7 +155,7 @@ export class ToolServer {
     { mcpReq }: ServerContext,
   ): Promise<Pick<ToolOutcome, "content" | "isError">> {
     const { tools, fingerprint } = this.#look();
-    if (this.#told !== undefined && this.#told !== fingerprint) void this.#tell(fingerprint);
+    if (this.#announced !== undefined && this.#announced !== fingerprint) void this.#announce(fingerprint);
     if (!tools) return { content: [{ type: "text", text: BETWEEN_TURNS }], isError: true };
     const meta = mcpReq._meta ?? {};
     const native = meta[CLAUDE_CALL_ID];
@@ -168,7 +168,7 @@ export class ToolServer {
     };
     const progress = this.#reportProgress(meta["progressToken"], mcpReq);
     try {
-      const call = { ...called, id: (await this.#announced(called)) ?? called.id };
+      const call = { ...called, id: (await this.#announceCall(called)) ?? called.id };
       const signal = AbortSignal.any([mcpReq.signal, this.#closed.signal]);
       const outcome = await tools.call({ type: "toolCall", id: call.id, name, arguments: args }, signal);
       await this.#settled(call, outcome);
@@ -178,7 +178,7 @@ export class ToolServer {
     }
   }
 
-  async #announced(call: ServedCall): Promise<string | undefined> {
+  async #announceCall(call: ServedCall): Promise<string | undefined> {
     try {
       return await this.#options.onCall?.(call);
     } catch {
@@ -191,7 +191,7 @@ export class ToolServer {
     try {
       await this.#options.onOutcome?.(call, outcome);
     } catch {
-      // The tool has run; what a watcher makes of it cannot change that.
+      // The tool has run; a failing observer cannot change that.
       return;
     }
   }
@@ -210,7 +210,7 @@ export class ToolServer {
         method: "notifications/progress" as const,
         params: { progressToken: token, progress },
       };
-      // A client that is gone has cancelled the call too.
+      // A client that disconnected has cancelled the call too.
       request.notify(notification).catch(() => undefined);
     }, PROGRESS_MS).unref();
   }

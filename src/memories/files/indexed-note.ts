@@ -1,24 +1,24 @@
-/** A note as a search uses it: its passages, and which of them hold which words. */
-import { cutPassages, type Passage } from "./passages.ts";
+/** Search index of a note: its passages, and which words each contains. */
+import { cutPassages, type Passage } from "./note-passages.ts";
 import type { Pace } from "../../platform/pace.ts";
 import { TermIndexBuilder, type TermIndex } from "./term-index.ts";
-import { fold, wordsOf, type QueryTerm } from "./words.ts";
+import { fold, wordsOf, type QueryTerm } from "./note-words.ts";
 
-/** What a term in a passage's headings or path counts, besides those in its text. */
+/** Weight of a term in a passage's headings or path; a term in its text counts 1. */
 const CONTEXT_WEIGHT = 0.5;
 
-/** In arrays and one text, since a file may be cut into tens of thousands of passages. */
+/** Index of one note, in typed arrays and one string, since a file may have tens of thousands of passages. */
 export class IndexedNote {
   readonly path: string;
   /** UTF-16 units of the folded passages together. */
   readonly length: number;
   readonly #body: string;
-  /** Of each passage: end of its text in the body, line, folded length. */
+  /** For each passage: end of its text in the body, line, folded length. */
   readonly #ends: Uint32Array;
   readonly #lines: Uint32Array;
   readonly #lengths: Uint16Array;
   readonly #words: TermIndex;
-  /** First passage under each context, one more for the end; the passages of a context follow each other. */
+  /** First passage of each context, plus one for the end; the passages of a context are contiguous. */
   readonly #contexts: Uint32Array;
   readonly #contextWords: TermIndex;
 
@@ -50,7 +50,7 @@ export class IndexedNote {
     return this.#lengths[passage] ?? 0;
   }
 
-  /** Adds to `counts[base + passage]` what each passage has of a term, in its text and above it. */
+  /** Adds each passage's weighted count of a term, in its text and its headings, to `counts[base + passage]`. */
   count(term: QueryTerm, counts: Float32Array, base: number): void {
     this.#words.count(term, counts, base);
     const above = new Float32Array(this.#contexts.length);
@@ -92,7 +92,7 @@ class NoteParts {
   }
 }
 
-/** Cuts and indexes a note, in slices. */
+/** Splits a note into passages and indexes them, in slices. */
 export async function indexNote(path: string, text: string, pace: Pace): Promise<IndexedNote> {
   const parts = new NoteParts();
   for (const passage of await cutPassages(path, text, pace)) {

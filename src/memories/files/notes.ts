@@ -1,22 +1,23 @@
 /**
- * The notes of a workspace: `MEMORY.md` and what ends in `.md` under `memory/`. What cannot be read is left out, and
- * a link counts only where it leads to something inside the workspace.
+ * The notes of a workspace: `MEMORY.md` and the `.md` files under `memory/`. Unreadable files are skipped, and links
+ * are followed only inside the workspace.
  */
-import { constants, type Dirent } from "node:fs";
-import { open, readdir, realpath, stat } from "node:fs/promises";
+import type { Dirent } from "node:fs";
+import { readdir, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
+import { openInPlace } from "../../platform/open-in-place.ts";
 import { indexNote, type IndexedNote } from "./indexed-note.ts";
 import type { Pace } from "../../platform/pace.ts";
 
 export const CORE_FILE = "MEMORY.md";
 const NOTES_FOLDER = "memory";
 
-/** Of one file; what is longer is read up to the last whole line. */
+/** Limit for one file; a longer one is read up to the last whole line. */
 const MOST_FILE_BYTES = 256 * 1024;
-/** Of all files, and how many; of more, the last by name stay (the newest, where names are dates). */
+/** Limits for all files; beyond them, the last by name are kept (the newest, where names are dates). */
 const MOST_BYTES = 8 * 1024 * 1024;
 const MOST_FILES = 2_000;
-/** Names looked at, and folders within folders. */
+/** Limits on directory entries and on nested folders. */
 const MOST_NAMES = 20_000;
 const MOST_DEPTH = 8;
 
@@ -26,7 +27,7 @@ interface Note {
   /** Absolute, without links. */
   real: string;
   size: number;
-  /** Differs when the file was changed or replaced. */
+  /** Changes when the file is changed or replaced. */
   stamp: string;
 }
 
@@ -36,7 +37,7 @@ interface KnownNote {
 }
 
 export interface NotesOverview {
-  /** The text of `MEMORY.md`; absent where there is none or nothing in it. */
+  /** Text of `MEMORY.md`; absent when the file is missing or empty. */
   core?: { text: string; bytes: number };
   /** Other notes exist. */
   others: boolean;
@@ -64,8 +65,8 @@ export class NoteFiles {
   }
 
   /**
-   * All notes by path; only those that are new or changed are read. What is read stays known when the signal fires
-   * before the rest, so that the next search has less to do. Throws `turn_aborted`.
+   * All notes by path; only new or changed ones are read. Files that were read before an abort stay cached, so that
+   * the next search has less to do. Throws `turn_aborted`.
    */
   async indexed(pace: Pace): Promise<IndexedNote[]> {
     const notes = await this.#notes(pace);
@@ -106,7 +107,7 @@ async function realPath(path: string): Promise<string | undefined> {
   try {
     return await realpath(path);
   } catch {
-    // Not there, or not to be entered: no note.
+    // Missing or not accessible: no note.
     return undefined;
   }
 }
@@ -116,7 +117,7 @@ function isInside(root: string, path: string): boolean {
   return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
-/** The regular file behind a path; undefined where there is none or it is not in the workspace. */
+/** The regular file that a path resolves to; undefined when there is none or it is outside the workspace. */
 async function noteAt(root: string, path: string, shown: string): Promise<Note | undefined> {
   try {
     const real = await realpath(path);
@@ -126,7 +127,7 @@ async function noteAt(root: string, path: string, shown: string): Promise<Note |
     const { ino, size, mtimeMs, ctimeMs } = stats;
     return { path: shown, real, size, stamp: [ino, size, mtimeMs, ctimeMs].join(":") };
   } catch {
-    // Gone, a link to nothing, or not to be read.
+    // Missing, a dangling link, or not accessible.
     return undefined;
   }
 }
@@ -137,7 +138,7 @@ async function* walkNotes(root: string, pace?: Pace): AsyncGenerator<Note, void,
   let names = 0;
   async function* walk(folder: string, shown: string, depth: number): AsyncGenerator<Note, void, void> {
     const real = await realPath(folder);
-    // A link may lead to a folder above itself.
+    // A link may point to a parent folder.
     if (real === undefined || !isInside(root, real) || entered.has(real) || depth > MOST_DEPTH) return;
     entered.add(real);
     for (const entry of await folderEntries(real)) {
@@ -162,16 +163,16 @@ async function folderEntries(folder: string): Promise<Dirent[]> {
     const entries = await readdir(folder, { withFileTypes: true });
     return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   } catch {
-    // No folder, or not to be read: nothing in it.
+    // Missing or not readable: no entries.
     return [];
   }
 }
 
-/** The text of a note; undefined where it cannot be read or is no text. */
+/** Text of a note; undefined when it cannot be read or is binary. */
 async function readNote({ real }: Note): Promise<string | undefined> {
   try {
-    // Neither through a link nor waiting on a pipe that took the file's place meanwhile.
-    const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    // Neither follows a link nor blocks on a pipe that has replaced the file meanwhile.
+    const file = await openInPlace(real);
     try {
       const { buffer, bytesRead } = await file.read(
         Buffer.alloc(MOST_FILE_BYTES + 1),
@@ -190,7 +191,7 @@ async function readNote({ real }: Note): Promise<string | undefined> {
       await file.close();
     }
   } catch {
-    // It went away, or may not be read.
+    // Deleted meanwhile, or not readable.
     return undefined;
   }
 }

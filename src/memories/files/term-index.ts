@@ -1,13 +1,13 @@
-/** Which of a file's texts hold a term, and how often, without looking at the texts again. */
-import { PREFIX_CHARACTERS, PREFIX_WEIGHT, type QueryTerm } from "./words.ts";
+/** Inverted index of a file's texts: which of them contain a term, and how often. */
+import { PREFIX_CHARACTERS, PREFIX_WEIGHT, type QueryTerm } from "./note-words.ts";
 
 /**
- * Words in code unit order, each with the numbers of the texts that hold it. All numbers of a file are in three
- * arrays, since a note may have as many words as a novel.
+ * Words in code unit order, each with the indexes of the texts that contain it. Postings are in three typed arrays,
+ * since a note may have as many words as a novel.
  */
 export class TermIndex {
   readonly #words: readonly string[];
-  /** Where the postings of each word begin; one more for the end. */
+  /** Start of each word's postings, plus one for the end. */
   readonly #starts: Uint32Array;
   readonly #texts: Uint32Array;
   readonly #counts: Uint16Array;
@@ -19,7 +19,7 @@ export class TermIndex {
     this.#counts = counts;
   }
 
-  /** Adds to `counts[base + text]` how often each text has the term; a word that only begins with it counts half. */
+  /** Adds each text's count of the term to `counts[base + text]`; a word that only starts with the term counts half. */
   count({ text: term, kind }: QueryTerm, counts: Float32Array, base: number): void {
     for (let at = this.#firstFrom(term); at < this.#words.length; at += 1) {
       const word = this.#words[at] ?? "";
@@ -52,9 +52,9 @@ function wordWeight(word: string, term: string): number {
   return word.length === term.length + 1 && word.endsWith("s") ? 1 : PREFIX_WEIGHT;
 }
 
-/** Collects texts in the order of their numbers. */
+/** Builds a `TermIndex`; texts are added in the order of their indexes. */
 export class TermIndexBuilder {
-  /** Of each word number and count of one text after the other. */
+  /** For each word, pairs of text index and count. */
   readonly #postings = new Map<string, number[]>();
   #size = 0;
 

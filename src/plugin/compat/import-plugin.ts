@@ -1,35 +1,44 @@
-/** Imports a plugin's module: by Node where Node can, through jiti where TypeScript needs more than its types stripped. */
+/** Imports a plugin's module: with Node if possible, with jiti where TypeScript needs more than type stripping. */
+import { realpathSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { PagurusError } from "../../contract/errors.ts";
-import { ensurePrivateDir } from "../../platform/files.ts";
-import { noteOpenClawImport, offerOpenClawImports, OPENCLAW_SPECIFIERS } from "./imports.ts";
+import { ensurePrivateDir } from "../../platform/atomic-files.ts";
+import {
+  isLent,
+  isOpenClawSdk,
+  noteOpenClawImport,
+  offerOpenClawImports,
+  OPENCLAW_SPECIFIERS,
+} from "./imports.ts";
 
 const TYPESCRIPT = /\.[cm]?ts$/;
 
-/** What Node answers, before anything of a module has run, to TypeScript that it cannot run as it is. */
+/** Node's error codes, before any code of a module has run, for TypeScript that it cannot run directly. */
 const NEEDS_TRANSFORM = new Set([
   "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX",
   "ERR_INVALID_TYPESCRIPT_SYNTAX",
   "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING",
   "ERR_UNKNOWN_FILE_EXTENSION",
-  // `./other.js` stands for `./other.ts` in TypeScript sources.
+  // In TypeScript sources `./other.js` means `./other.ts`.
   "ERR_MODULE_NOT_FOUND",
   "ERR_UNSUPPORTED_DIR_IMPORT",
 ]);
 
 /**
- * `The requested module 'x' does not provide an export named 'Y'`: TypeScript imports a type as if it were a value, or
- * a CommonJS module keeps its names where Node does not see them. Said before anything runs, too.
+ * `The requested module 'x' does not provide an export named 'Y'`: TypeScript imports a type as if it were a value, or Node
+ * does not detect the names of a CommonJS module. Also thrown before any code runs.
  */
 const MISSING_EXPORT =
   /module '(?<module>[^']+)' does not provide an export named '(?<name>[^']+)'|Named export '[^']+' not found\. The requested module '(?<commonjs>[^']+)'/;
 
 /**
- * The module's namespace. `file` is absolute; `cacheDir` keeps what was transformed, made where it is needed. Throws
- * what the module throws, `plugin_failed`.
+ * The module's namespace. `file` is absolute; `cacheDir` caches transformed code and is created when needed. Throws the
+ * module's error, `plugin_failed`.
  */
 export async function importPlugin(file: string, cacheDir: string): Promise<unknown> {
-  offerOpenClawImports();
+  offerOpenClawImports(pathToFileURL(realpathSync(dirname(file))).href);
   try {
     return await import(pathToFileURL(file).href);
   } catch (error) {
@@ -50,7 +59,7 @@ export async function importPlugin(file: string, cacheDir: string): Promise<unkn
   }
 }
 
-/** A missing name of the plugin's own files is a mistake in it. */
+/** A missing name in the plugin's own files is a defect of the plugin. */
 function isPackage(specifier: string): boolean {
   return !/^(?:\.|\/|\w+:)/.test(specifier);
 }
@@ -59,16 +68,42 @@ async function importThroughJiti(file: string, cacheDir: string): Promise<unknow
   ensurePrivateDir(cacheDir);
   const [{ createJiti }, sdk] = await Promise.all([import("jiti"), import("./sdk.ts")]);
   const url = pathToFileURL(file).href;
-  const virtualModules = {};
-  for (const specifier of OPENCLAW_SPECIFIERS) {
-    const get = (): typeof sdk => {
-      noteOpenClawImport(url);
-      return sdk;
-    };
-    Object.defineProperty(virtualModules, specifier, { enumerable: true, get });
-  }
+  const virtualModules = virtualModulesFor(file, (specifier) => {
+    if (!isOpenClawSdk(specifier)) return undefined;
+    noteOpenClawImport(url);
+    return sdk;
+  });
   const jiti = createJiti(url, { fsCache: cacheDir, interopDefault: true, virtualModules });
   return await jiti.import(file);
+}
+
+const require = createRequire(import.meta.url);
+
+/**
+ * Modules for jiti, looked up with `in` and by name: the kit under every subpath, and packages lent to a plugin that lacks
+ * them.
+ */
+function virtualModulesFor(file: string, kit: (specifier: string) => unknown): Record<string, unknown> {
+  const lent = (specifier: string): boolean => isLent(specifier) && !resolves(file, specifier);
+  return new Proxy<Record<string, unknown>>(
+    {},
+    {
+      has: (_, key) => typeof key === "string" && (isOpenClawSdk(key) || lent(key)),
+      get: (_, key) => {
+        if (typeof key !== "string") return undefined;
+        return kit(key) ?? (lent(key) ? (require(key) as unknown) : undefined);
+      },
+    },
+  );
+}
+
+function resolves(from: string, specifier: string): boolean {
+  try {
+    return createRequire(from).resolve(specifier) !== "";
+  } catch {
+    // It is not among the plugin's own packages.
+    return false;
+  }
 }
 
 function codeOf(error: unknown): string {

@@ -1,8 +1,9 @@
 /**
- * What `openclaw/plugin-sdk/*` holds in this host (`imports.ts`): the helpers that context engines import, by their
- * OpenClaw names. A name that is not here is not pretended to exist: importing it fails and says so.
+ * The module of `openclaw/plugin-sdk/*` in this host (`imports.ts`): the helpers that context engines import, by their
+ * OpenClaw names. A missing name is not faked: importing it fails with an error.
  */
 import { PagurusError } from "../../contract/errors.ts";
+import { maskKeyShapes } from "../../data/secret-mask.ts";
 import { buildMemorySystemPromptAddition, type MemoryPromptParams } from "../engine-frame.ts";
 import { visibleMessages, type TranscriptTarget, type VisibleMessageEntry } from "./transcripts.ts";
 
@@ -13,26 +14,71 @@ export {
 } from "../engine-frame.ts";
 export { jsonResult, readNumberParam, readStringParam } from "./tool-params.ts";
 
-/** As `buildMemorySystemPromptAddition`; the host has asked the memory before it calls an engine. */
+/** As `buildMemorySystemPromptAddition`; the host has queried the memory before it calls an engine. */
 export async function prepareMemorySystemPromptAddition(
   params: MemoryPromptParams = {},
 ): Promise<string | undefined> {
   return buildMemorySystemPromptAddition(params);
 }
 
-/** A plugin's entry as it is; the loader calls its `register`. */
+/** A plugin's entry, unchanged; the loader calls its `register`. */
 export function definePluginEntry<T extends { register: unknown }>(entry: T): T {
   return entry;
 }
 
-/** A schema that takes no configuration. */
+/** Holds `api.runtime` between a plugin's registration and its other code. */
+export function createPluginRuntimeStore(message?: unknown): Record<string, (runtime?: unknown) => unknown> {
+  let kept: unknown;
+  const text = typeof message === "string" ? message : "The plugin's runtime is not set; register it first.";
+  return {
+    setRuntime: (runtime) => void (kept = runtime),
+    clearRuntime: () => void (kept = undefined),
+    tryGetRuntime: () => kept ?? null,
+    getRuntime: () => {
+      if (kept === undefined) throw new PagurusError("plugin_failed", text);
+      return kept;
+    },
+  };
+}
+
+/** One value per process, created at the first call. */
+export function resolveGlobalSingleton<T>(key: symbol, make: () => T): T {
+  const holder = globalThis as Record<symbol, unknown>;
+  return (holder[key] ??= make()) as T;
+}
+
+interface ChannelEntry {
+  id: string;
+  plugin?: unknown;
+  registerFull?: (api: unknown) => unknown;
+}
+
+interface ChannelApi {
+  registerChannel(registration: { plugin: unknown }): void;
+}
+
+/** The entry of a channel plugin: registers the channel, and anything else it has. */
+export function defineChannelPluginEntry(entry: ChannelEntry): ChannelEntry & { register: unknown } {
+  const register = async (api: ChannelApi): Promise<void> => {
+    api.registerChannel({ plugin: entry.plugin ?? { id: entry.id } });
+    await entry.registerFull?.(api);
+  };
+  return { ...entry, register };
+}
+
+/** The same for OpenClaw's own channels, whose code is in a file; not loaded, since there are no channels here. */
+export function defineBundledChannelEntry({ id }: ChannelEntry): { id: string; register: unknown } {
+  return { id, register: (api: ChannelApi) => api.registerChannel({ plugin: { id } }) };
+}
+
+/** A schema of an empty configuration. */
 export function emptyPluginConfigSchema(): Record<string, unknown> {
   return { type: "object", additionalProperties: false, properties: {} };
 }
 
 const AGENT_KEY = /^agent:([^:]+):/;
 
-/** The agent that `agents.list` of a configuration names first as default; `main` otherwise. */
+/** The first default agent of `agents.list` in a configuration; otherwise `main`. */
 export function resolveDefaultAgentId(config?: unknown): string {
   const list = (config as { agents?: { list?: { id?: unknown; default?: unknown }[] } } | undefined)?.agents
     ?.list;
@@ -45,17 +91,9 @@ export function resolveSessionAgentId(params: { sessionKey?: string; config?: un
   return AGENT_KEY.exec(params.sessionKey ?? "")?.[1] ?? resolveDefaultAgentId(params.config);
 }
 
-/** Keys, tokens and passwords as they stand in logs; what follows them stays. */
-const SECRETS = [
-  /\b(?:sk|pk|rk|ghp|gho|xox[abp])[-_][\w*-]{8,}/g,
-  /\bAIza[\w-]{20,}/g,
-  /(?<=\bBearer\s)[\w.~+/=-]{8,}/gi,
-  /(?<=\b(?:api[_-]?key|token|secret|password)["']?\s*[:=]\s*["']?)[^\s"',;]{6,}/gi,
-];
-
-/** A text without what looks like a key, token or password. */
+/** Masks what looks like a key, token or password. */
 export function redactSensitiveText(text: string): string {
-  return SECRETS.reduce((clean, shape) => clean.replace(shape, "[secret]"), String(text));
+  return maskKeyShapes(String(text));
 }
 
 /** The messages of a session's active path, oldest first. Throws `session_not_found`. */
@@ -66,7 +104,7 @@ export async function readVisibleSessionTranscriptMessageEntries(
   if (found) return found;
   throw new PagurusError(
     "session_not_found",
-    `No session ${JSON.stringify(target.sessionId ?? target.sessionKey ?? "")} is open in this host to read; pass the sessionTarget that the engine was given.`,
+    `No session ${JSON.stringify(target.sessionId ?? target.sessionKey ?? "")} is open in this host to read; pass the sessionTarget that the engine received.`,
   );
 }
 
@@ -87,8 +125,8 @@ const PAGE_MESSAGES = 200;
 const PAGE_BYTES = 1 << 20;
 
 /**
- * The messages of a session's active path after a cursor, a page at a time; `reset` where the cursor's message is no
- * longer on the path. A page holds at least one message where there is one.
+ * One page of the messages of a session's active path after a cursor; `reset` where the cursor's message is no longer on the
+ * path. A page has at least one message if there is one.
  */
 export async function readSessionTranscriptVisibleMessageDelta(
   params: TranscriptTarget & { cursor?: string; maxMessages?: number; maxBytes?: number },

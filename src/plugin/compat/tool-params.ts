@@ -1,6 +1,6 @@
-/** The helpers by which OpenClaw tools read their arguments and answer. */
+/** Helpers of OpenClaw tools for reading arguments and building answers. */
 
-/** A tool's answer that is a value: as JSON for the model, as it is in `details`. */
+/** A tool answer from a value: as JSON for the model, raw in `details`. */
 export function jsonResult(payload: unknown): {
   content: { type: "text"; text: string }[];
   details: unknown;
@@ -10,11 +10,11 @@ export function jsonResult(payload: unknown): {
 
 interface ReadOptions {
   required?: boolean;
-  /** In place of the key in the error's sentence. */
+  /** Replaces the key in the error's sentence. */
   label?: string;
 }
 
-/** A trimmed text argument; undefined where it is absent or empty. Throws where it is required. */
+/** A trimmed text argument; undefined where it is absent or empty. Throws if required. */
 export function readStringParam(
   params: Record<string, unknown>,
   key: string,
@@ -27,7 +27,7 @@ export function readStringParam(
   return undefined;
 }
 
-/** A number argument, also as text; undefined where it is none. Throws where it is required. */
+/** A number argument, also from text; undefined where it is not a number. Throws if required. */
 export function readNumberParam(
   params: Record<string, unknown>,
   key: string,

@@ -1,16 +1,16 @@
 /**
- * Reading a session by its name, for engines that ask the host instead of a file. A host offers its sessions here;
- * the helpers of `sdk.ts` ask every host of the process, since a call of theirs names no host.
+ * Reads a session by its name, for engines that query the host instead of a file. Hosts offer their sessions here; the helpers
+ * of `sdk.ts` query every host of the process, since their calls name no host.
  */
 import type { AgentMessage } from "../../contract/message.ts";
-import type { TranscriptEntry } from "../../contract/transcript.ts";
+import type { TranscriptEntry } from "../../contract/session/transcript.ts";
 
-/** A session, by what an engine knows of it; `sessionId` says more than `sessionKey`. */
+/** A session, identified by what an engine knows of it; `sessionId` takes precedence over `sessionKey`. */
 export interface TranscriptTarget {
   sessionId?: string | undefined;
   sessionKey?: string | undefined;
   agentId?: string | undefined;
-  /** `SessionTarget.storePath`: tells two hosts of one process apart. */
+  /** `SessionTarget.storePath`: distinguishes two hosts of one process. */
   storePath?: string | undefined;
 }
 
@@ -20,7 +20,7 @@ export type TranscriptSource = (target: TranscriptTarget) => AsyncIterable<Trans
 /** A message of the active path. Shape of OpenClaw's `SessionTranscriptMessageEntry`. */
 export interface VisibleMessageEntry {
   entryId: string;
-  /** The message before it on the path; null for the first. */
+  /** The previous message on the path; null for the first. */
   parentId: string | null;
   /** 1 for the first message of the path. */
   seq: number;
@@ -30,7 +30,7 @@ export interface VisibleMessageEntry {
   createdAt?: string;
 }
 
-// On the process and not in this module: TypeScript plugins and their own copies of the package ask here, too.
+// Stored on the process instead of this module: TypeScript plugins and their own copies of the package read it, too.
 const KEY = Symbol.for("pagurus.transcripts/1");
 
 function sources(): Set<TranscriptSource> {

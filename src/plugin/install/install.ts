@@ -1,10 +1,11 @@
-/** Installs and updates plugins. Nothing of a plugin is run: npm unpacks it, and its manifest is read. */
+/** Installs and updates plugins. No plugin code is run: npm unpacks it, and its manifest is read. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { loadConfig } from "../../config/load.ts";
-import { PagurusError, toPagurusError } from "../../contract/errors.ts";
-import { writeReason } from "../../platform/files.ts";
-import { findPluginEntry } from "../entry.ts";
+import { loadConfig } from "../../config/load-config.ts";
+import { isPagurusError, PagurusError, toPagurusError } from "../../contract/errors.ts";
+import { writeReason } from "../../platform/atomic-files.ts";
+import { assertNotBundled } from "../bundled-id.ts";
+import { findPluginEntry } from "../plugin-entry.ts";
 import {
   installFolder,
   packageFolder,
@@ -15,12 +16,12 @@ import {
 import { linkedPlugins, type ListedPlugin } from "../listed.ts";
 import { isPluginId, type PluginManifest } from "../manifest.ts";
 import { assertNeedsMet } from "../needs.ts";
-import { inspectInstall, lockedPackage, type PackageFacts } from "./facts.ts";
+import { inspectInstall, lockedPackage, type PackageFacts } from "./install-facts.ts";
 import { addPackage, fetchTarball, integrityOf, runScripts, type FetchOptions } from "./package.ts";
-import { parseSource, type PluginSource } from "./source.ts";
+import { parseSource, type PluginSource } from "./install-source.ts";
 import { dropStaging, makeStaging, placeStaging, sweep, withPluginsLock } from "./staging.ts";
 
-/** The moments of an installation, in order; an interruption at each of them leaves the old one in use. */
+/** Steps of an installation, in order; an interruption at any of them leaves the old one in use. */
 export type InstallStep =
   | "sweep"
   | "stage"
@@ -34,7 +35,7 @@ export type InstallStep =
 
 export interface InstallOptions extends FetchOptions {
   home: string;
-  /** Told before each step. */
+  /** Called before each step. */
   onStep?(step: InstallStep): void;
 }
 
@@ -42,36 +43,23 @@ export interface InstallResult {
   record: InstallRecord;
   manifest: PluginManifest;
   facts: PackageFacts;
-  /** Version that was there before. */
+  /** The previous version. */
   replaced?: string;
   /** An update found the same package; nothing was changed. */
   unchanged: boolean;
 }
 
-/** Plugins that the host brings along, and the one that a caller's parts come from. */
-const BUNDLED = new Set([
-  "pagurus",
-  "caller",
-  "codex",
-  "embedded",
-  "openclaw",
-  "pi",
-  "legacy",
-  "lossless",
-  "files",
-]);
-
 /**
- * Fetches a plugin with npm, checks it and puts it in its place. It is not enabled by that. Throws
- * `plugin_install_failed`, `plugin_invalid`, `plugin_duplicate_id`, `turn_aborted`; what was there before stays.
+ * Fetches a plugin with npm, checks it and installs it, without enabling it. Throws `plugin_install_failed`, `plugin_invalid`,
+ * `plugin_duplicate_id`, `turn_aborted`; the previous installation is kept then.
  */
 export function installPlugin(source: PluginSource, options: InstallOptions): Promise<InstallResult> {
   return locked(options, (records, linked) => makeInstall(source, options, { records, linked }));
 }
 
 /**
- * Installs again what a plugin was installed from. Scripts of a new version run only where `allowScripts` says so.
- * Throws as `installPlugin`, and `plugin_unknown`, `usage_invalid` for a folder or tarball that is gone.
+ * Installs a plugin again from its original source. Scripts of a new version run only with `allowScripts`. Throws as
+ * `installPlugin`, and `plugin_unknown`, `usage_invalid` for a missing folder or tarball.
  */
 export function updatePlugin(id: string, options: InstallOptions): Promise<InstallResult> {
   return locked(options, (records, linked) => {
@@ -79,10 +67,10 @@ export function updatePlugin(id: string, options: InstallOptions): Promise<Insta
     if (!old)
       throw new PagurusError(
         "plugin_unknown",
-        `No plugin ${JSON.stringify(id)} is installed, and a linked one is always as its folder is; "pagurus plugins list" shows both.`,
+        `No plugin ${JSON.stringify(id)} is installed, and a linked one always follows its folder; "pagurus plugins list" shows both.`,
         { details: { plugin: id } },
       );
-    // Names a folder or tarball that is gone.
+    // Reports a missing folder or tarball.
     const source: PluginSource =
       old.source === "npm" ? { kind: old.source, spec: old.spec } : parseSource(old.spec, "/");
     return makeInstall(source, options, { records, linked, old });
@@ -96,14 +84,14 @@ function locked<T>(
   const { home, signal } = options;
   return withPluginsLock(home, signal, async () => {
     try {
-      // A configuration that cannot be read is told before anything is fetched.
+      // Fails on an unreadable configuration before anything is fetched.
       const linked = linkedPlugins(loadConfig({ home }).config, home);
       options.onStep?.("sweep");
       const records = readInstalls(home);
       sweep(home, records);
       return await work(records, linked);
     } catch (error) {
-      if (error instanceof PagurusError) throw error;
+      if (isPagurusError(error)) throw error;
       throw new PagurusError(
         "plugin_install_failed",
         `The plugin could not be installed: ${writeReason(error).replace(/\.$/, "")}.`,
@@ -113,11 +101,11 @@ function locked<T>(
   });
 }
 
-/** What is there when an installation begins. */
+/** The state at the start of an installation. */
 interface Present {
   records: readonly InstallRecord[];
   linked: readonly ListedPlugin[];
-  /** What is updated. */
+  /** The installation to update. */
   old?: InstallRecord;
 }
 
@@ -143,14 +131,14 @@ async function makeInstall(
     if (options.allowScripts && facts.scripts.length > 0) {
       options.onStep?.("scripts");
       await runScripts(source, staging, options);
-      // They may have changed anything.
+      // The scripts may have changed anything.
       ({ manifest, facts } = inspectStaging(staging, name, present));
     }
-    // What it held is unpacked, and its integrity kept.
+    // Its content is unpacked, and its integrity recorded.
     rmSync(join(staging, tarball), { force: true });
     return commit({ source, staging, name, integrity, manifest, facts }, options, present.records);
   } finally {
-    // Moved by now, unless something failed.
+    // Moved already, unless something failed.
     dropIfThere(staging);
   }
 }
@@ -189,7 +177,7 @@ function commit(made: Made, options: InstallOptions, records: readonly InstallRe
   return { record, manifest, facts, unchanged: false, ...(replaced !== undefined && { replaced }) };
 }
 
-/** Checks what npm has unpacked, before it can be found by a host. */
+/** Checks the unpacked package before a host can find it. */
 function inspectStaging(
   staging: string,
   name: string,
@@ -200,7 +188,7 @@ function inspectStaging(
   if (manifest?.declared !== true)
     throw new PagurusError(
       "plugin_invalid",
-      `The package ${name} is no plugin: it has neither a pagurus.plugin.json nor an openclaw.plugin.json; check the name.`,
+      `The package ${name} is not a plugin: it has neither a pagurus.plugin.json nor an openclaw.plugin.json; check the name.`,
       { details: { package: name } },
     );
   assertFreeId(manifest.id, name, present);
@@ -214,15 +202,15 @@ function assertFreeId(id: string, name: string, { records, linked, old }: Presen
   if (!isPluginId(id))
     throw refuse(
       "plugin_invalid",
-      `The package ${name} has the id ${JSON.stringify(id.slice(0, 80))}, which no plugin can have; tell its author.`,
+      `The package ${name} has the id ${JSON.stringify(id.slice(0, 80))}, which no plugin can have; report it to its author.`,
     );
   assertNotBundled(id, `The package ${name}`);
   if (old && old.id !== id)
     throw refuse(
       "plugin_invalid",
-      `The package ${name} calls its plugin ${id} now and not ${old.id}; uninstall ${old.id} and install it anew.`,
+      `The package ${name} now has the plugin id ${id} instead of ${old.id}; uninstall ${old.id} and install it again.`,
     );
-  // A file system without case would put the two into one folder.
+  // A case-insensitive file system would put both into one folder.
   const other = records.find((record) => record.id.toLowerCase() === id.toLowerCase());
   if (other && (other.id !== id || other.package !== name))
     throw refuse(
@@ -241,22 +229,12 @@ function linkedId(path: string): string | undefined {
   try {
     return findPluginEntry(path).id;
   } catch {
-    // One that is broken is loaded under no id.
+    // A broken one is not loaded under any id.
     return undefined;
   }
 }
 
-/** Throws `plugin_duplicate_id` for an id that the host itself uses. */
-export function assertNotBundled(id: string, what: string): void {
-  if (!BUNDLED.has(id.toLowerCase())) return;
-  throw new PagurusError(
-    "plugin_duplicate_id",
-    `${what} has the id ${id}, which belongs to Pagurus itself; tell its author, or give the copy another id.`,
-    { details: { plugin: id } },
-  );
-}
-
-/** Undefined for one that has to be installed again: it is broken, or its scripts are to run and have not. */
+/** The unchanged result; undefined if it must be installed again: broken, or with scripts that now have to run. */
 function unchanged(record: InstallRecord, { home, allowScripts }: InstallOptions): InstallResult | undefined {
   if (allowScripts && !record.scripts) return undefined;
   const { manifest, facts } = describeInstall(home, record);
@@ -270,7 +248,7 @@ export interface Described {
   problem?: string;
 }
 
-/** What an installed plugin is. Never throws. */
+/** Describes an installed plugin. Never throws. */
 export function describeInstall(home: string, record: InstallRecord): Described {
   try {
     const { manifest } = findPluginEntry(packageFolder(home, record));
@@ -285,7 +263,7 @@ function dropIfThere(staging: string): void {
   try {
     dropStaging(staging);
   } catch {
-    // What cannot be removed now is swept by the next command.
+    // A folder that cannot be removed now is swept by the next command.
     return;
   }
 }

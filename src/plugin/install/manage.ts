@@ -1,13 +1,16 @@
-/** Switches plugins on and off, links folders, removes plugins; the configuration keeps its comments. */
+/** Enables, disables, links and removes plugins; the configuration keeps its comments. */
 import { relative } from "node:path";
 import { setConfigValue, unsetConfigValue } from "../../config/edit.ts";
-import type { KeyPath } from "../../config/key-path.ts";
-import { loadConfig } from "../../config/load.ts";
-import { configFile, expandPath } from "../../config/paths.ts";
-import type { PagurusConfig } from "../../config/types.ts";
+import { BUNDLED_ENGINES, BUNDLED_MEMORIES, isBundledId } from "../../config/bundled.ts";
+import { PLAIN_CONTEXT_ENGINE } from "../../config/defaults.ts";
+import { formatKeyPath, type KeyPath } from "../../config/key-path.ts";
+import { loadConfig } from "../../config/load-config.ts";
+import { configFile, expandPath } from "../../config/config-paths.ts";
+import type { PagurusConfig } from "../../config/config-types.ts";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
-import { assertPluginConfig } from "../config-check.ts";
-import { findPluginEntry } from "../entry.ts";
+import { assertNotBundled } from "../bundled-id.ts";
+import { assertPluginConfig } from "../plugin-config-check.ts";
+import { findPluginEntry } from "../plugin-entry.ts";
 import { readInstalls, writeInstalls } from "../installs.ts";
 import {
   entryOf,
@@ -20,13 +23,20 @@ import {
 } from "../listed.ts";
 import { isPluginId } from "../manifest.ts";
 import { assertNeedsMet } from "../needs.ts";
-import { assertNotBundled } from "./install.ts";
 import { sweep, withPluginsLock } from "./staging.ts";
 
-/** A plugin that was found, readable or not. */
+/** A known plugin, readable or not. */
 export interface KnownPlugin extends ReadPlugin {
   /** Why it cannot be used. */
   problem?: string;
+}
+
+/** A slot that was reset because it named a removed part of a plugin. */
+export interface ResetSlot {
+  /** Path of the key. */
+  key: string;
+  /** The slot's new value; undefined: removed, so its default applies. */
+  value: string | undefined;
 }
 
 /** Every plugin that is installed or linked. Throws `config_invalid`, `plugin_install_failed`. */
@@ -52,23 +62,31 @@ export function findKnown(home: string, named: string): KnownPlugin {
 }
 
 /**
- * Sets `plugins.entries.<id>.enabled`. Enabling is refused where it could not work: a plugin that cannot be read, settings
- * that its schema refuses, a list that keeps it out. Throws `plugin_unknown`, `plugin_invalid`, `config_invalid`,
- * `plugin_install_failed` while another process installs.
+ * Sets `plugins.entries.<id>.enabled`. Refuses to enable a plugin that could not load: an unreadable one, settings that its
+ * schema refuses, a list that excludes it. Throws `plugin_unknown`, `plugin_invalid`, `config_invalid`, `plugin_install_failed`
+ * while another process installs. Disabling the engine in the slot writes the pass-through engine there, so that runs are not
+ * refused.
  */
-export function setEnabled(home: string, named: string, enabled: boolean): Promise<KnownPlugin> {
+export function setEnabled(
+  home: string,
+  named: string,
+  enabled: boolean,
+): Promise<KnownPlugin & { resetSlots: ResetSlot[] }> {
   return withPluginsLock(home, undefined, async () => {
     const plugin = findKnown(home, named);
+    // Its entry belongs to the bundled part.
+    assertNotBundled(plugin.id, plugin.path);
     if (enabled) assertCanRun(home, plugin);
+    const resetSlots = enabled ? [] : resetSlotsOf(home, plugin, ["contextEngine"]);
     setConfigValue(configFile(home), entryPath(plugin.id, "enabled"), enabled);
-    return Promise.resolve(plugin);
+    return Promise.resolve({ ...plugin, resetSlots });
   });
 }
 
 function assertCanRun(home: string, plugin: KnownPlugin): void {
   const { config } = loadConfig({ home });
   const { id, origin, entry } = plugin;
-  // Says what is wrong with it.
+  // Throws the reason.
   if (!entry) findPluginEntry(plugin.path);
   const state = pluginState(config, id, origin);
   if (state === "denied" || state === "not allowed") {
@@ -85,7 +103,7 @@ function entryPath(id: string, key: string): KeyPath {
   return ["plugins", "entries", id, key];
 }
 
-/** Adds a folder or file to `plugins.load.paths`, switched off. Throws `plugin_invalid`, `plugin_duplicate_id`, `config_invalid`. */
+/** Adds a folder or file to `plugins.load.paths`, disabled. Throws `plugin_invalid`, `plugin_duplicate_id`, `config_invalid`. */
 export function linkPlugin(home: string, path: string): Promise<KnownPlugin> {
   return withPluginsLock(home, undefined, async () => Promise.resolve(addLink(home, path)));
 }
@@ -111,7 +129,7 @@ function addLink(home: string, path: string): KnownPlugin {
       { details: { plugin: id } },
     );
   const file = configFile(home);
-  // A path alone would switch it on.
+  // A path alone would enable it.
   setConfigValue(file, entryPath(id, "enabled"), false);
   const paths = loadConfig({ home }).config.plugins?.load?.paths;
   if (paths) setConfigValue(file, ["plugins", "load", "paths", paths.length], path);
@@ -119,76 +137,77 @@ function addLink(home: string, path: string): KnownPlugin {
   return { id, path, origin: "linked", entry };
 }
 
-/** The moments of a removal, in order (for a link, `switch` is the last); an interruption at each of them leaves what the same command finishes. */
+/** Steps of a removal, in order (for a link, `switch` is the last); after an interruption the same command finishes the rest. */
 export type UninstallStep = "slots" | "switch" | "record" | "files";
 
 export interface UninstallOptions {
   signal?: AbortSignal;
-  /** Told before each step. */
+  /** Called before each step. */
   onStep?(step: UninstallStep): void;
 }
 
 export interface Uninstalled {
   plugin: KnownPlugin;
-  /** Keys of the configuration that went back to their defaults. */
-  resetSlots: string[];
+  resetSlots: ResetSlot[];
 }
 
 /**
- * Removes a plugin: from the configuration first, so that an interruption leaves it switched off and whole. Its settings
- * stay for another time. A slot that it was in goes back to its default. Throws `plugin_unknown`, `config_invalid`.
+ * Removes a plugin: first from the configuration, so that an interruption leaves it disabled and complete. Its settings are
+ * kept. If its engine is in the slot, the slot gets the pass-through engine; other slots are reset to their default. Throws
+ * `plugin_unknown`, `config_invalid`.
  */
 export function uninstallPlugin(
   home: string,
   named: string,
   options: UninstallOptions = {},
 ): Promise<Uninstalled> {
-  const tell = (step: UninstallStep): void => options.onStep?.(step);
+  const onStep = (step: UninstallStep): void => options.onStep?.(step);
   return withPluginsLock(home, options.signal, async () => {
     const plugin = findKnown(home, named);
-    tell("slots");
+    onStep("slots");
     const resetSlots = resetSlotsOf(home, plugin);
     const off = (): void => {
-      tell("switch");
-      // The entry of two of one id stays the other's.
+      onStep("switch");
+      // An entry shared with another plugin of the same id is kept.
       if (!isShared(home, plugin)) switchOff(home, plugin.id);
     };
     if (plugin.origin === "linked") {
-      // A link without an entry is switched on.
-      tell("record");
+      // A link without an entry is enabled.
+      onStep("record");
       unlink(home, plugin.path);
       off();
     } else {
       off();
-      tell("record");
-      removeInstall(home, plugin.id, tell);
+      onStep("record");
+      removeInstall(home, plugin.id, onStep);
     }
     return Promise.resolve({ plugin, resetSlots });
   });
 }
 
-function removeInstall(home: string, id: string, tell: (step: UninstallStep) => void): void {
+function removeInstall(home: string, id: string, onStep: (step: UninstallStep) => void): void {
   const rest = readInstalls(home).filter((record) => record.id !== id);
   writeInstalls(home, rest);
-  tell("files");
+  onStep("files");
   sweep(home, rest);
 }
 
-/** An entry that says nothing but whether it is enabled is of no use any more. */
+/** An entry with only `enabled` is removed. */
 function switchOff(home: string, id: string): void {
   const file = configFile(home);
   const entry = entryOf(loadConfig({ home }).config, id);
   if (!entry) return;
   const bare = Object.keys(entry).every((key) => key === "enabled");
   if (bare) unsetConfigValue(file, ["plugins", "entries", id]);
-  else if (entry.enabled !== false) setConfigValue(file, entryPath(id, "enabled"), false);
+  // The settings of a bundled part are kept.
+  else if (entry.enabled !== false && !isBundledId(id)) setConfigValue(file, entryPath(id, "enabled"), false);
 }
 
 function isShared(home: string, { id, path }: KnownPlugin): boolean {
   return knownPlugins(home).some((other) => other.id === id && relative(other.path, path) !== "");
 }
 
-/** Also one that is listed more than once; from the last, because each removal moves those behind it. */
+/** Also removes duplicates; from the last, because each removal moves the later ones. */
 function unlink(home: string, path: string): void {
   const listed = linkedPlugins(loadConfig({ home }).config, home);
   for (const index of [...listed.keys()].toReversed()) {
@@ -198,25 +217,36 @@ function unlink(home: string, path: string): void {
 }
 
 const SLOTS = [
-  { key: "contextEngine", kind: "context-engine", bundled: ["legacy", "lossless"] },
-  { key: "memory", kind: "memory", bundled: ["files", "none"] },
+  {
+    key: "contextEngine",
+    kind: "context-engine",
+    bundled: BUNDLED_ENGINES,
+    after: PLAIN_CONTEXT_ENGINE,
+  },
+  { key: "memory", kind: "memory", bundled: [...BUNDLED_MEMORIES, "none"], after: undefined },
 ] as const;
 
 /** Resets each slot that names the plugin, or a part that no other plugin can have registered. */
-function resetSlotsOf(home: string, plugin: KnownPlugin): string[] {
+function resetSlotsOf(
+  home: string,
+  plugin: KnownPlugin,
+  keys: readonly string[] = SLOTS.map(({ key }) => key),
+): ResetSlot[] {
   const { config } = loadConfig({ home });
-  const reset: string[] = [];
-  for (const slot of SLOTS) {
+  const reset: ResetSlot[] = [];
+  for (const slot of SLOTS.filter(({ key }) => keys.includes(key))) {
     const named = config.plugins?.slots?.[slot.key];
     if (named === undefined || slot.bundled.some((id) => id === named)) continue;
     if (named !== plugin.id && mayBelongElsewhere(home, config, plugin, slot.kind)) continue;
-    unsetConfigValue(configFile(home), ["plugins", "slots", slot.key]);
-    reset.push(`plugins.slots.${slot.key}`);
+    const path = ["plugins", "slots", slot.key];
+    if (slot.after === undefined) unsetConfigValue(configFile(home), path);
+    else setConfigValue(configFile(home), path, slot.after);
+    reset.push({ key: formatKeyPath(path), value: slot.after });
   }
   return reset;
 }
 
-/** Engines may have other ids than their plugins, and only running a plugin tells them. */
+/** Engines may have other ids than their plugins, which only running a plugin reveals. */
 function mayBelongElsewhere(home: string, config: PagurusConfig, plugin: KnownPlugin, kind: string): boolean {
   if (!mayBeOf(plugin, kind) || stateOf(config, plugin) !== "enabled") return true;
   const others = knownPlugins(home).filter(({ id }) => id !== plugin.id);

@@ -1,27 +1,27 @@
 /** Runs the user's npm. */
 import { finished } from "node:stream/promises";
 import { once } from "node:events";
-import { PagurusError } from "../../contract/errors.ts";
+import { isPagurusError, PagurusError } from "../../contract/errors.ts";
 import { killGroup, spawnGroup } from "../../platform/process-group.ts";
 
 export interface NpmRun {
   cwd: string;
   env: Record<string, string | undefined>;
   signal?: AbortSignal | undefined;
-  /** Longest run, ms. */
+  /** Timeout, ms. */
   deadlineMs: number;
-  /** What is fetched, for an error's sentence. */
+  /** What is fetched, for error messages. */
   what: string;
-  /** Told the id of the child's group, for whoever has to end it when this process cannot. */
+  /** Called with the id of the child's process group, so that it can be ended if this process cannot. */
   onStart?(pid: number): void;
 }
 
 const OUTPUT_MAX_CHARS = 4_000_000;
 const REASON_MAX_CHARS = 300;
-/** Between asking npm to end and ending it, ms. */
+/** Time between npm's SIGTERM and SIGKILL, ms. */
 const GRACE_MS = 1_000;
 
-/** Settings of the user's npm that would send its work elsewhere. */
+/** Overrides for settings of the user's npm that would redirect its work. */
 const HERE = [
   "--global=false",
   "--location=project",
@@ -31,8 +31,8 @@ const HERE = [
 ];
 
 /**
- * Runs npm in a process group of its own and answers its standard output. At the deadline, or when the signal fires,
- * the group is ended before this throws. Throws `plugin_install_failed`, `turn_aborted`.
+ * Runs npm in its own process group and returns its standard output. At the deadline, or when the signal aborts, the group is
+ * ended before this throws. Throws `plugin_install_failed`, `turn_aborted`.
  */
 export async function runNpm(args: readonly string[], run: NpmRun): Promise<string> {
   const { cwd, env, signal, deadlineMs, what } = run;
@@ -64,16 +64,16 @@ export async function runNpm(args: readonly string[], run: NpmRun): Promise<stri
     if (code !== 0) throw failed(what, output.err, code);
     return output.out;
   } catch (error) {
-    throw error instanceof PagurusError ? error : notStarted(error);
+    throw isPagurusError(error) ? error : notStarted(error);
   } finally {
     stopped.removeEventListener("abort", stop);
     clearTimeout(forced);
-    // A script that npm started may have left children behind.
+    // npm scripts may leave child processes.
     if (stopped.aborted) killGroup(child, "SIGKILL");
   }
 }
 
-/** What npm has written by its end; a child of it that holds the pipes open is not waited for. */
+/** npm's output by its end; a child that holds the pipes open is not waited for. */
 async function drained(streams: readonly (NodeJS.ReadableStream | null)[]): Promise<void> {
   const signal = AbortSignal.timeout(GRACE_MS);
   await Promise.allSettled(streams.flatMap((stream) => (stream ? [finished(stream, { signal })] : [])));
@@ -101,7 +101,7 @@ function notStarted(cause: unknown): PagurusError {
   );
 }
 
-/** npm's own words: its code and the first line that says something. */
+/** npm's own error: its code and its first informative line. */
 function failed(what: string, stderr: string, code: number | null): PagurusError {
   const lines = stderr
     .split("\n")
@@ -115,10 +115,10 @@ function failed(what: string, stderr: string, code: number | null): PagurusError
       { details: { npm: named } },
     );
   // The lines of E404 begin with its number.
-  const said = lines
+  const message = lines
     .find((line) => !/^(code|errno|syscall|path|A complete log)\b/.test(line))
     ?.replace(/^\d{3} /, "");
-  const text = [named, said].filter((part) => part !== undefined).join(": ");
+  const text = [named, message].filter((part) => part !== undefined).join(": ");
   const why =
     text === "" ? `exit code ${code ?? "unknown"}` : withoutPasswords(text).slice(0, REASON_MAX_CHARS);
   return new PagurusError(
@@ -128,7 +128,7 @@ function failed(what: string, stderr: string, code: number | null): PagurusError
   );
 }
 
-/** An address may carry a user and a password. */
+/** A URL may contain a user and a password. */
 function withoutPasswords(text: string): string {
   return text.replaceAll(/:\/\/[^/@\s]+@/g, "://");
 }

@@ -1,28 +1,29 @@
-/** Fetches a plugin's package with npm: first as one file, whose integrity is kept, then unpacked with its dependencies. */
+/** Fetches a plugin's package with npm: first as a tarball, whose integrity is recorded, then unpacked with its dependencies. */
 import { createHash } from "node:crypto";
 import { copyFileSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { PagurusError } from "../../contract/errors.ts";
+import { objectOrListOf, parseJson, recordOf } from "../../data/record-fields.ts";
 import { isInside } from "../safe-path.ts";
-import { lockedPackage } from "./facts.ts";
+import { lockedPackage } from "./install-facts.ts";
 import { runNpm } from "./npm.ts";
-import type { PluginSource } from "./source.ts";
+import type { PluginSource } from "./install-source.ts";
 import { noteChild } from "./staging.ts";
 
 const NPM_DEADLINE_MS = 10 * 60_000;
 const PACKAGE_NAME = /^(?:@[\w.~-]+\/)?[\w.~-]+$/;
 
 export interface FetchOptions {
-  /** Handed to npm: the user's registry, proxy and credentials are found there. */
+  /** Passed to npm, for the user's registry, proxy and credentials. */
   env: Record<string, string | undefined>;
-  /** Lets install scripts of the plugin and of its dependencies run. Default false. */
+  /** Allows install scripts of the plugin and of its dependencies. Default false. */
   allowScripts?: boolean;
   signal?: AbortSignal;
-  /** Longest run of npm, ms. Default 10 minutes. */
+  /** Timeout of npm, ms. Default 10 minutes. */
   deadlineMs?: number;
 }
 
-/** The package as one file in the staging folder: its name there. */
+/** Downloads the package as a tarball into the staging folder; returns its file name. */
 export async function fetchTarball(
   source: PluginSource,
   staging: string,
@@ -33,34 +34,26 @@ export async function fetchTarball(
     return "plugin.tgz";
   }
   const args = ["pack", "--json", "--ignore-scripts", "--pack-destination=.", "--", source.spec];
-  const said = await runNpm(args, npmRun(source, staging, options));
-  const { filename, integrity } = packed(said, source.spec);
-  // Older versions of npm name the file with the scope's slash in it.
+  const output = await runNpm(args, npmRun(source, staging, options));
+  const { filename, integrity } = packed(output, source.spec);
+  // Older versions of npm print the file name with the scope's slash.
   const tarball = basename(filename.replace("@", "").replace("/", "-"));
   if (integrity !== undefined && !integrity.split(" ").includes(integrityOf(join(staging, tarball))))
     throw integrityError(source.spec);
   return tarball;
 }
 
-function packed(said: string, spec: string): { filename: string; integrity?: string } {
-  try {
-    const [first] = Object.values(JSON.parse(said) as object) as {
-      filename?: unknown;
-      integrity?: unknown;
-    }[];
-    const { filename, integrity } = first ?? {};
-    if (typeof filename === "string")
-      return { filename, ...(typeof integrity === "string" && { integrity }) };
-  } catch {
-    // Told below.
-  }
+function packed(output: string, spec: string): { filename: string; integrity?: string } {
+  const [first] = Object.values(objectOrListOf(parseJson(output)));
+  const { filename, integrity } = recordOf(first);
+  if (typeof filename === "string") return { filename, ...(typeof integrity === "string" && { integrity }) };
   throw new PagurusError(
     "plugin_install_failed",
-    `npm did not say which file it made of ${spec}; update npm and try again.`,
+    `npm did not report the file it made of ${spec}; update npm and try again.`,
   );
 }
 
-/** Unpacks the tarball with its dependencies; the name of the package. Packages of the host itself are not fetched. */
+/** Unpacks the tarball with its dependencies; returns the package's name. The host's own packages are not fetched. */
 export async function addPackage(
   tarball: string,
   integrity: string,
@@ -70,7 +63,7 @@ export async function addPackage(
 ): Promise<string> {
   const fixed =
     "--ignore-scripts --no-audit --no-fund --omit=dev --no-bin-links --install-links --legacy-peer-deps --package-lock --lockfile-version=3 --save";
-  // npm runs code of a git dependency to pack it, whatever is said of scripts.
+  // npm runs code of a git dependency to pack it, even with scripts disabled.
   const git = options.allowScripts ? [] : ["--allow-git=none"];
   const args = ["install", ...fixed.split(" "), ...git, "--", `./${tarball}`];
   await runNpm(args, npmRun(source, staging, options));
@@ -80,14 +73,14 @@ export async function addPackage(
   if (!PACKAGE_NAME.test(name) || !isInside(join(staging, "node_modules"), folder))
     throw new PagurusError(
       "plugin_invalid",
-      `The package of ${source.spec} has no usable name; tell its author.`,
+      `The package of ${source.spec} has no usable name; report it to its author.`,
     );
   const locked = lockedPackage(staging, name).integrity;
   if (locked !== undefined && !locked.split(" ").includes(integrity)) throw integrityError(source.spec);
   return name;
 }
 
-/** Runs the install scripts that were held back until the package was looked at. */
+/** Runs the install scripts, which were held back until the package was checked. */
 export async function runScripts(
   source: PluginSource,
   staging: string,
@@ -100,7 +93,7 @@ export async function runScripts(
 function npmRun(source: PluginSource, staging: string, options: FetchOptions): Parameters<typeof runNpm>[1] {
   return {
     cwd: staging,
-    // Else a package's own .npmrc could say which program is git.
+    // Otherwise a package's own .npmrc could set the git program.
     env: { ...options.env, npm_config_git: options.env["npm_config_git"] ?? "git" },
     signal: options.signal,
     deadlineMs: options.deadlineMs ?? NPM_DEADLINE_MS,
@@ -109,7 +102,7 @@ function npmRun(source: PluginSource, staging: string, options: FetchOptions): P
   };
 }
 
-/** As npm writes it. */
+/** Integrity in npm's format. */
 export function integrityOf(file: string): string {
   return `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`;
 }
@@ -117,6 +110,6 @@ export function integrityOf(file: string): string {
 function integrityError(spec: string): PagurusError {
   return new PagurusError(
     "plugin_install_failed",
-    `The package of ${spec} differs from what npm says of it; nothing was installed, try again.`,
+    `The package of ${spec} differs from npm's record of it; nothing was installed, try again.`,
   );
 }

@@ -1,7 +1,7 @@
 /**
- * Where installing happens: `<home>/plugins`, under a lock. An installation is made in a staging folder and moved as a
- * whole to `<id>/<version>-<stamp>`; it counts when `installs.json` names it. So an interruption at any moment leaves
- * the old one in use, and what is left over is known by its name and marker and swept by the next command.
+ * The install folder, `<home>/plugins`, and its lock. An installation is built in a staging folder and moved as a whole to
+ * `<id>/<version>-<stamp>`; it counts once `installs.json` names it. So an interruption at any moment leaves the old one in
+ * use, and leftovers are recognized by name and marker and swept by the next command.
  */
 import {
   closeSync,
@@ -20,13 +20,13 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { PagurusError } from "../../contract/errors.ts";
 import { sleep } from "../../platform/deadline.ts";
-import { ensurePrivateDir, fsyncDir, writeReason } from "../../platform/files.ts";
+import { ensurePrivateDir, fsyncDir, writeReason } from "../../platform/atomic-files.ts";
 import { IdSource } from "../../platform/ids.ts";
 import { processStartTicks } from "../../platform/process-group.ts";
 import { pluginsFolder, type InstallRecord } from "../installs.ts";
 
 const STAGING = ".staging";
-/** In each folder that installing made: nothing without it is ever removed. */
+/** Marker file in each install folder: nothing without it is ever removed. */
 const MARKER = ".pagurus-install.json";
 const STAMPED = /-[0-9a-z]{16}$/;
 const LOCK_WAIT_MS = 30_000;
@@ -34,8 +34,8 @@ const LOCK_RETRY_MS = 100;
 const SQLITE_BUSY = 5;
 
 /**
- * Runs `work` while no other process installs or removes plugins. The system lets go of the lock when a process ends,
- * however it ends. Throws `plugin_install_failed` when another one holds it for 30 s, `turn_aborted`.
+ * Runs `work` while no other process installs or removes plugins. The system releases the lock when a process ends, in any way.
+ * Throws `plugin_install_failed` when another one holds it for 30 s, `turn_aborted`.
  */
 export async function withPluginsLock<T>(
   home: string,
@@ -88,13 +88,13 @@ export function makeStaging(home: string): string {
   return folder;
 }
 
-/** Keeps which child works in a staging folder, for the case that this process is killed and the child is not. */
+/** Records the child that works in a staging folder, in case this process is killed and the child is not. */
 export function noteChild(staging: string, pid: number): void {
   const started = processStartTicks(pid);
   writeFileSync(join(staging, MARKER), `${JSON.stringify({ pid, started })}\n`, { mode: 0o600 });
 }
 
-/** Moves a finished staging folder to its place; answers that place, from `<home>/plugins` on. */
+/** Moves a finished staging folder to its final place; returns that place, relative to `<home>/plugins`. */
 export function placeStaging(home: string, staging: string, id: string, version: string): string {
   const root = pluginsFolder(home);
   const own = folderName(id);
@@ -111,12 +111,12 @@ export function placeStaging(home: string, staging: string, id: string, version:
   return folder;
 }
 
-/** A scope and its name in one folder name; ids have no plus sign. */
+/** Puts a scope and its name into one folder name; ids have no plus sign. */
 function folderName(id: string): string {
   return id.replace("/", "+");
 }
 
-/** A folder of nothing but installations, or of nothing. */
+/** Whether a folder contains only installations, or nothing. */
 function holdsInstalls(folder: string): boolean {
   if (!lstatSync(folder).isDirectory()) return false;
   return readdirSync(folder).every((name) => isInstall(join(folder, name)));
@@ -128,7 +128,7 @@ function isInstall(folder: string): boolean {
   );
 }
 
-/** Removes what interrupted commands have left, and installations that were replaced. Call it under the lock. */
+/** Removes leftovers of interrupted commands, and replaced installations. Call it under the lock. */
 export function sweep(home: string, records: readonly InstallRecord[]): void {
   const root = pluginsFolder(home);
   const used = new Set(records.map(({ folder }) => folder));
@@ -141,7 +141,7 @@ export function sweep(home: string, records: readonly InstallRecord[]): void {
   }
 }
 
-/** Removes a staging folder with what still works in it. */
+/** Removes a staging folder and ends the process that still works in it. */
 export function dropStaging(folder: string): void {
   endChild(folder);
   remove(folder);
@@ -154,7 +154,7 @@ function subfolders(folder: string): string[] {
     .map(({ name }) => name);
 }
 
-/** Its marker goes last: what is left of an interrupted removal is swept again. */
+/** Removes a folder, its marker last, so that an interrupted removal is swept again. */
 function remove(folder: string): void {
   for (const name of readdirSync(folder)) {
     if (name !== MARKER) rmSync(join(folder, name), { recursive: true, force: true });
@@ -166,7 +166,7 @@ function removeIfEmpty(folder: string): void {
   if (readdirSync(folder).length === 0) rmdirSync(folder);
 }
 
-/** Ends the group of a child that outlived its parent; a reused process id is not taken for it. */
+/** Ends the group of a child that outlived its parent; a reused pid is not mistaken for it. */
 function endChild(folder: string): void {
   try {
     const { pid, started } = JSON.parse(readFileSync(join(folder, MARKER), "utf8")) as {

@@ -1,20 +1,21 @@
 import { hash } from "node:crypto";
 import type { ModelInfo } from "../../contract/model.ts";
-import type { WireRoute } from "../../contract/wire.ts";
+import type { WireRoute } from "../../contract/harness/wire.ts";
+import { childEnvironment } from "../../platform/child-environment.ts";
 import type { Agent } from "./agents.ts";
-import type { AcpOptions, Endpoint } from "./options.ts";
+import type { AcpOptions, Endpoint } from "./acp-agent-options.ts";
 
 /** How an agent reaches the model. */
 export interface Access {
-  /** Tells processes apart. */
+  /** Identity of the process: turns with the same key share one. */
   key: string;
   endpoint: Endpoint | undefined;
   api: ModelInfo["api"];
-  /** Environment that points the agent there, or names the model. */
+  /** Environment that sets the agent's endpoint or names the model. */
   env: Readonly<Record<string, string>>;
-  /** The agent is asked to take the endpoint, where it can. */
+  /** The endpoint is sent to the agent (`providers/set`), where it supports that. */
   isAsked: boolean;
-  /** The endpoint is asked through a route of the host's gateway, which is opened for the process. */
+  /** Requests go to the endpoint through a route of the host's gateway, which is opened for the process. */
   wire?: { modelId: string; open(): Promise<WireRoute> } | undefined;
 }
 
@@ -32,7 +33,7 @@ export function accessOf(
   return { key, endpoint, api, env, isAsked: endpoint !== undefined && agent.known?.isReachedByEnv !== true };
 }
 
-/** Environment that leads an agent there. */
+/** Environment that points an agent to the endpoint. */
 function leading(
   { entry, known }: Agent,
   { api, id }: Pick<ModelInfo, "api" | "id">,
@@ -41,12 +42,12 @@ function leading(
 ): Record<string, string> {
   const own = entry.env ?? {};
   const led = endpoint && known?.access?.({ api, id, endpoint, env: { ...env, ...own } });
-  // What the user has set for the agent stays; its configuration was taken into ours.
+  // The user's own settings for the agent win; its configuration was merged into ours.
   const made = Object.entries(led ?? {}).filter(([name]) => name === MERGED || !Object.hasOwn(own, name));
   return Object.fromEntries(made);
 }
 
-/** The same through a route of the gateway, which puts the host's credentials in the place of this one. */
+/** The same through a route of the gateway, which replaces this access by the host's credentials. */
 export function routedAccess(
   agent: Agent,
   access: Access,
@@ -60,15 +61,14 @@ export function routedAccess(
   return { ...access, endpoint, env, isAsked: !(isLed && agent.known?.isReachedByEnv === true) };
 }
 
-/** The whole environment of the agent's process: the host's, the agent's own entry, and what leads to the model. */
+/** Whole environment of the agent's process: what every child gets, its own entry, and the access to the model. */
 export function environmentOf(
   { entry, known }: Agent,
   access: Access,
-  env: AcpOptions["env"],
-): Record<string, string | undefined> {
+  { env, passedOn = [] }: Pick<AcpOptions, "env" | "passedOn">,
+): Record<string, string> {
   const isLed = known?.strays !== undefined && Object.keys(access.env).length > 0;
-  const kept = isLed
-    ? Object.entries(env).filter(([name]) => !known.strays?.test(name))
-    : Object.entries(env);
+  const seen = Object.entries(childEnvironment(env, [...(known?.variables?.(env) ?? []), ...passedOn]));
+  const kept = isLed ? seen.filter(([name]) => !known.strays?.test(name)) : seen;
   return { ...Object.fromEntries(kept), ...entry.env, ...access.env };
 }

@@ -1,6 +1,6 @@
 /**
- * A turn of the host on an agent: the native session it runs on and what that is told, its prompts, the steering that
- * joins them, and what the session holds afterwards. Source: agent runtimes, "Runtime ownership"; harness port, 5 and 6.
+ * One turn of the host on an agent: its native session and prompts, the steering that joins them, and what the session holds
+ * afterwards. Source: agent runtimes, "Runtime ownership"; harness port, 5 and 6.
  */
 import type { ContentBlock } from "@agentclientprotocol/sdk/unstable";
 import { PagurusError } from "../../contract/errors.ts";
@@ -10,48 +10,48 @@ import type {
   HarnessTurn,
   HarnessTurnResult,
   SteeringMessage,
-} from "../../contract/harness.ts";
+} from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import { type Fields, stringOf } from "../../data/record-fields.ts";
 import { extended } from "../../native/held.ts";
 import { ServedTurn } from "../../native/served-turn.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { RequestRefused } from "./agent-process.ts";
-import { reasonOf } from "./failure.ts";
-import { text, type Fields } from "./fields.ts";
+import { reasonOf } from "./acp-failure.ts";
 import { boundTo, openSession, splitContext, type Opening, type TurnPlace } from "./opening.ts";
-import { promptBlocks } from "./projection.ts";
+import { promptBlocks } from "./acp-projection.ts";
 import { PromptRun, usageOf } from "./prompt-run.ts";
-import { leave, rest, type Place } from "./sessions.ts";
-import { closedBinding, openBinding } from "./standing.ts";
-import { openWired, wiredInputs } from "./wire.ts";
+import { leave, rest, type Place } from "./acp-native-sessions.ts";
+import { closedBinding, openBinding } from "./binding.ts";
+import { openWired, wiredInputs } from "./acp-wire.ts";
 
-/** How long a prompt may take to end once it is cancelled, ms. */
+/** Timeout for a prompt to end after its cancel, ms. */
 const CANCEL_MS = 3_000;
 const STEER_MS = 10_000;
-/** How long a request waits for what the agent told before it, ms. */
-const HEARD_MS = 250;
+/** How long a request waits for the agent's reports before it, ms. */
+const REPORT_MS = 250;
 
 /** How a prompt ended. */
 type Ended = { answer: Fields } | { stopped: Stopped };
 type Stopped = "aborted" | "exceeded" | "unserved";
 
 export class AcpTurn {
-  /** The agent has been sent a prompt of it. */
+  /** The agent was sent a prompt of the turn. */
   hasStarted = false;
   readonly #turn: HarnessTurn;
   readonly #at: TurnPlace;
-  /** Undefined where the gateway asks for it. */
+  /** Undefined when the gateway assembles the context. */
   readonly #context: AssembledContext | undefined;
   readonly #keeps: boolean;
   #open: Opening | undefined;
   #run: PromptRun;
-  /** Of the model in the prompts before this one. */
+  /** Answers of the model in the earlier prompts of the turn. */
   #answers = 0;
-  /** Nobody goes on with the session. */
+  /** No later turn continues the session. */
   #isForgotten = false;
-  /** As the turn found it. */
+  /** The binding at the start of the turn. */
   readonly #before: HarnessBinding | undefined;
-  /** Input that could not join the prompt; the next one begins with it. */
+  /** Input that could not join the prompt; the next prompt begins with it. */
   readonly #late: SteeringMessage[] = [];
 
   constructor(turn: HarnessTurn, context: AssembledContext | undefined, at: TurnPlace) {
@@ -59,7 +59,7 @@ export class AcpTurn {
     this.#at = at;
     this.#context = context;
     this.#keeps = !turn.engine.governs;
-    this.#before = turn.binding();
+    this.#before = turn.thread.binding();
     this.#run = this.#newRun();
   }
 
@@ -67,7 +67,7 @@ export class AcpTurn {
     return this.#at.place;
   }
 
-  /** Finds the session, or begins one. Throws `RequestRefused`, `PagurusError`. */
+  /** Finds or creates the session. Throws `RequestRefused`, `PagurusError`. */
   async open(): Promise<void> {
     this.#open = this.#context
       ? await openSession(this.#turn, this.#context, this.#at, this.#run)
@@ -75,18 +75,18 @@ export class AcpTurn {
     this.#run.session = this.#open.session;
   }
 
-  /** With what the session lacks and the input. Throws `RequestRefused`, `PagurusError`. */
+  /** Runs the first prompt: what the session lacks, and the input. Throws `RequestRefused`, `PagurusError`. */
   async first(): Promise<HarnessTurnResult> {
     const open = this.#open;
     if (!open) throw notOpen();
     const context = this.#context;
-    const { inputs } = context ? splitContext(context) : wiredInputs(this.#turn.said());
+    const { inputs } = context ? splitContext(context) : wiredInputs(this.#turn.context.messages());
     this.#hold(inputs);
     const { traits } = this.#at.place.process;
     const blocks = promptBlocks({
       instructions: open.isNew && !traits.takesSystemPrompt ? context?.system : undefined,
       context: open.lacks,
-      goesOn: !open.isNew,
+      continues: !open.isNew,
       shownAgain: open.shownAgain,
       inputs,
       takesImages: traits.takesImages,
@@ -94,21 +94,21 @@ export class AcpTurn {
     return this.#prompt(open, blocks);
   }
 
-  get canGoOn(): boolean {
+  get canContinue(): boolean {
     const { process, sessions } = this.#at.place;
     return (
       !this.#isForgotten && process.isAlive && this.#open !== undefined && sessions.has(this.#open.session.id)
     );
   }
 
-  /** Input that came when a prompt had ended, or could not join it. */
+  /** Runs a prompt with input that arrived after the last one ended, or could not join it. */
   further(inputs: readonly SteeringMessage[]): Promise<HarnessTurnResult> {
     const open = this.#again();
     this.#hold(inputs);
     return this.#prompt(open, this.#blocksOf(inputs));
   }
 
-  /** Another prompt of the turn in the same session. */
+  /** Opening of another prompt in the same session. */
   #again(): Opening {
     const open = this.#open;
     if (!open) throw notOpen();
@@ -116,7 +116,7 @@ export class AcpTurn {
     this.#run = this.#newRun();
     this.#run.session = open.session;
     open.session.user = this.#run;
-    this.#turn.bind(openBinding(boundTo(this.#turn, this.#at, open), this.#turn.turnId));
+    this.#turn.thread.bind(openBinding(boundTo(this.#turn, this.#at, open), this.#turn.turnId));
     return open;
   }
 
@@ -137,7 +137,7 @@ export class AcpTurn {
     return promptBlocks({
       instructions: undefined,
       context: [],
-      goesOn: true,
+      continues: true,
       shownAgain: [],
       inputs,
       takesImages,
@@ -149,8 +149,8 @@ export class AcpTurn {
     if (open?.held) open.held = extended(open.held, messages);
   }
 
-  #tell(kind: string, detail: string): Promise<void> {
-    return this.#turn.emit({ type: "notice", kind, detail });
+  #notice(kind: string, detail: string): Promise<void> {
+    return this.#turn.io.emit({ type: "notice", kind, detail });
   }
 
   async #prompt(open: Opening, prompt: ContentBlock[]): Promise<HarnessTurnResult> {
@@ -160,14 +160,14 @@ export class AcpTurn {
     const { route } = this.#at.place;
     const unlisten = process.listen(session.id, run);
     const { instructions } = this.#turn;
-    const told = process.traits.takesSystemPrompt
+    const promptOptions = process.traits.takesSystemPrompt
       ? { instructions }
-      : { saidTokens: estimateTokens(instructions) };
-    const served = route && new ServedTurn(this.#turn, run, { heardMs: HEARD_MS, ...told });
+      : { addedTokens: estimateTokens(instructions) };
+    const served = route && new ServedTurn(this.#turn, run, { reportMs: REPORT_MS, ...promptOptions });
     route?.serve(served?.turn);
     let ended: Ended;
     try {
-      if (!served) this.#turn.receipt({ seam: "projection" });
+      if (!served) this.#turn.context.receipt({ seam: "projection" });
       this.hasStarted = true;
       ended = await this.#untilEnd(
         process.ask("session/prompt", { sessionId: session.id, prompt }),
@@ -177,10 +177,10 @@ export class AcpTurn {
       const { failure } = run;
       if (failure !== undefined && !("stopped" in ended)) throw new RequestRefused(failure, 0, undefined);
     } catch (error) {
-      const said = error instanceof RequestRefused ? reasonOf(error) : undefined;
-      await run.close(this.#turn.signal.aborted ? "aborted" : "error", undefined, said);
+      const reason = error instanceof RequestRefused ? reasonOf(error) : undefined;
+      await run.close(this.#turn.signal.aborted ? "aborted" : "error", undefined, reason);
       this.#failed(open, error);
-      // What kept the engine from being asked says more than what came of it.
+      // The failure of `assemble` says more than the error that followed from it.
       throw served?.failure ?? error;
     } finally {
       route?.serve(undefined);
@@ -195,15 +195,15 @@ export class AcpTurn {
     return this.#finish(open, ended);
   }
 
-  /** A refusal leaves the session as it is; an engine that governs wants to know what it holds of the turn. */
+  /** A refusal leaves the session unchanged; for a governing engine its content must be recorded, too. */
   #failed(open: Opening, error: unknown): void {
     const isRefusal = error instanceof RequestRefused;
     if (!this.#keeps || !isRefusal) return this.#forget(open);
-    const isUntold = error.needsLogin && this.#answers + this.#run.answers === 0;
-    if (!isUntold) return this.#keep(open);
-    // Nothing of the turn has reached it.
+    const isUnsent = error.needsLogin && this.#answers + this.#run.answers === 0;
+    if (!isUnsent) return this.#keep(open);
+    // No part of the turn has reached it.
     if (open.isNew) this.#forget(open);
-    else this.#turn.bind(this.#before);
+    else this.#turn.thread.bind(this.#before);
   }
 
   async #untilEnd(answer: Promise<Fields>, refused: Promise<"unserved"> | undefined): Promise<Ended> {
@@ -215,7 +215,7 @@ export class AcpTurn {
     ended.catch(() => undefined);
     try {
       for (;;) {
-        const steer = this.#turn.inputArrives().then(() => "input" as const);
+        const steer = this.#turn.io.inputArrives().then(() => "input" as const);
         const what = await Promise.race([ended, stopped, steer]);
         if (what === "input" && (await this.#steer())) continue;
         const end = what === "input" ? await Promise.race([ended, stopped]) : what;
@@ -231,7 +231,7 @@ export class AcpTurn {
     process.notify("session/cancel", { sessionId: this.#open?.session.id });
     this.#run.stop();
     const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), CANCEL_MS).unref());
-    // Some answer a cancelled prompt with an error: that too is its end.
+    // Some agents answer a cancelled prompt with an error, which ends it as well.
     const end = await Promise.race([ended, late]).catch((): Ended => ({ stopped }));
     if (end === undefined && process.isAlive) {
       const sentence = `${process.agent.label} did not end a turn within ${CANCEL_MS / 1_000} s of its cancel and was ended, with every session that it had open; the next turn starts it again.`;
@@ -240,9 +240,9 @@ export class AcpTurn {
     return { stopped };
   }
 
-  /** False where nothing more can come. */
+  /** False when no more input can come. */
   async #steer(): Promise<boolean> {
-    const inputs = await this.#turn.takeInputs();
+    const inputs = await this.#turn.io.takeInputs();
     if (inputs.length === 0) return false;
     const { process } = this.#at.place;
     const open = this.#open;
@@ -258,7 +258,7 @@ export class AcpTurn {
     };
     try {
       const { outcome } = await process.ask("_session/steering", params, { deadlineMs: STEER_MS });
-      // The agent puts it behind the answer that is under way, the transcript where it was said.
+      // The agent appends it after the current answer, the transcript at its time of arrival: the orders differ.
       if (outcome === "injected") open.held = undefined;
       else this.#late.push(...inputs);
     } catch (error) {
@@ -271,14 +271,14 @@ export class AcpTurn {
   async #finish(open: Opening, ended: Ended): Promise<HarnessTurnResult> {
     const { aborted } = this.#turn.signal;
     const answer = "answer" in ended ? ended.answer : {};
-    const stopReason = "stopped" in ended ? "cancelled" : text(answer["stopReason"]);
+    const stopReason = "stopped" in ended ? "cancelled" : stringOf(answer["stopReason"]);
     const usage = usageOf(answer["usage"]);
     const how = stopReason === "cancelled" ? "aborted" : stopReason === "max_tokens" ? "length" : "stop";
     await this.#run.close(aborted ? "aborted" : how, usage);
     if (usage) {
-      // Of several requests only the sum is told.
-      if (this.#context && this.#run.answers <= 1) this.#turn.receipt({ usage });
-      await this.#turn.emit({ type: "usage", usage });
+      // Only the sum of several requests is reported.
+      if (this.#context && this.#run.answers <= 1) this.#turn.context.receipt({ usage });
+      await this.#turn.io.emit({ type: "usage", usage });
     }
     const { refusals } = this.#run;
     const isCutShort = stopReason === "cancelled" && "answer" in ended && !aborted;
@@ -287,10 +287,10 @@ export class AcpTurn {
     const isWhole =
       stopReason === "end_turn" || stopReason === "max_tokens" || stopReason === "max_turn_requests";
     if (isWhole && this.#late.length > 0 && !aborted) return this.further(this.#late.splice(0));
-    // Over the gateway it does not matter what else the session holds.
+    // With the gateway, other content of the session does not matter.
     const isHeld = !this.#context || (open.held && !this.#run.compacted);
     const isKnown = this.#keeps || (isWhole && isHeld);
-    // Input that never reached it is behind the anchor too; one that had to be ended may not have written down the turn.
+    // Input that never reached it comes after the anchor too; an agent that was ended may not have stored the turn.
     const isWanting = this.#late.length > 0 || ("stopped" in ended && !this.#at.place.process.isAlive);
     if (isKnown && !isWanting) this.#keep(open);
     else this.#forget(open);
@@ -298,11 +298,11 @@ export class AcpTurn {
     if (stopReason === "refusal")
       throw new PagurusError(
         "model_refused",
-        `${this.#at.agent.label} ended the turn: its model refuses to go on. Say it in another way.`,
+        `${this.#at.agent.label} ended the turn: its model refuses to continue. Rephrase the request.`,
       );
     if (aborted) return { stopReason: "aborted", usage: total };
     if (isCutShort) {
-      await this.#tell("acp_agent", `${this.#at.agent.label} ended its turn by itself.`);
+      await this.#notice("acp_agent", `${this.#at.agent.label} ended its turn by itself.`);
       return { stopReason: "stop", usage: total };
     }
     if (stopReason === "cancelled" || stopReason === "max_turn_requests")
@@ -310,13 +310,13 @@ export class AcpTurn {
     return { stopReason: stopReason === "max_tokens" ? "length" : "stop", usage: total };
   }
 
-  /** The next turn may go on with the session: what it holds is known, or is the agent's own affair. */
+  /** Binds the session for the next turn: its content is known, or managed by the agent. */
   #keep(open: Opening): void {
     if (!this.#at.place.process.isAlive && !this.#keeps) return this.#forget(open);
-    const anchor = this.#turn.newestEntryId();
+    const anchor = this.#turn.context.newestEntryId();
     const held = this.#keeps ? undefined : open.held;
     const isCompacted = this.#run.compacted;
-    this.#turn.bind(
+    this.#turn.thread.bind(
       closedBinding(boundTo(this.#turn, this.#at, open), {
         held,
         anchor,
@@ -325,21 +325,21 @@ export class AcpTurn {
     );
   }
 
-  /** The next turn begins a session anew, from the engine's context. */
+  /** Unbinds the session: the next turn begins a new one from the engine's context. */
   #forget(open: Opening): void {
     this.#isForgotten = true;
-    this.#turn.bind(undefined);
+    this.#turn.thread.bind(undefined);
     leave(this.#at.place, open.session);
   }
 }
 
-/** For agents that end their turn at a refusal, and do not tell their model of it. */
+/** For agents that end their turn at a refusal without reporting it to their model. */
 function notAllowed(refusals: readonly string[]): string {
   return `[The host did not allow this, and nothing of it was done:\n${refusals.join("\n")}\nGo on without it.]`;
 }
 
 function notOpen(): PagurusError {
-  return new PagurusError("internal", "A turn was to go on that has no native session.");
+  return new PagurusError("internal", "A turn without a native session cannot be continued.");
 }
 
 function abortOf(signal: AbortSignal, until: AbortSignal): Promise<"aborted"> {

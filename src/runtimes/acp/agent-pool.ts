@@ -1,25 +1,25 @@
-/** The agents of a host: one process for an agent and an endpoint, started when it is first needed. */
+/** Pool of a host's agent processes: one for each agent and endpoint, started on first use. */
 import { PagurusError } from "../../contract/errors.ts";
 import type { ModelInfo } from "../../contract/model.ts";
+import { listOf, recordOf } from "../../data/record-fields.ts";
 import { orAborted } from "../../platform/deadline.ts";
 import { environmentOf, routedAccess, type Access } from "./access.ts";
 import { AgentProcess } from "./agent-process.ts";
 import type { Agent } from "./agents.ts";
-import { fields, list } from "./fields.ts";
-import type { AcpOptions } from "./options.ts";
-import { leave, SETTING_MS, type Place } from "./sessions.ts";
-import { NotRouted } from "./wire.ts";
+import type { AcpOptions } from "./acp-agent-options.ts";
+import { leave, SETTING_MS, type Place } from "./acp-native-sessions.ts";
+import { NotRouted } from "./acp-wire.ts";
 
-/** Processes that no turn runs on and that go on: each is some 300 MB. */
+/** Limit of idle processes; each takes about 300 MB. */
 const MOST_IDLE_PROCESSES = 2;
 
 export class Agents {
   readonly #options: AcpOptions & { clientVersion: string };
   readonly #places = new Map<string, Promise<Place>>();
   readonly #all = new Set<Place>();
-  /** By agent: resolves when the newest start of its program has come to its end. */
+  /** By agent: resolves when the newest start of its program has finished. */
   readonly #starts = new Map<string, Promise<unknown>>();
-  /** Whoever asked for it has not come for it yet. */
+  /** Processes whose first caller has not received them yet. */
   readonly #fresh = new WeakSet<Place>();
   readonly #disposed = new AbortController();
 
@@ -28,8 +28,8 @@ export class Agents {
   }
 
   /**
-   * The agent's process, started if need be; a start that others wait for goes on when one of them is aborted. Whoever
-   * has got it says so when it is not needed any more (`release`). Throws `runtime_failed`, `model_auth`, `turn_aborted`.
+   * The agent's process, started if need be. A start that others wait for continues when one of them is aborted. The caller
+   * must `release` it. Throws `runtime_failed`, `model_auth`, `turn_aborted`.
    */
   async get(agent: Agent, access: Access, signal: AbortSignal): Promise<Place> {
     const key = `${agent.id}\n${access.key}`;
@@ -37,7 +37,7 @@ export class Agents {
       const begun = this.#places.get(key);
       const current = begun ?? this.#start(key, agent, access);
       const place = await orAborted(current, signal).catch((error: unknown) => {
-        // Nobody comes for it now.
+        // No caller is left for it.
         void current.then(
           (late) => this.#fresh.delete(late) && this.release(late),
           () => undefined,
@@ -50,7 +50,7 @@ export class Agents {
         return place;
       }
       if (this.#places.get(key) === current) this.#places.delete(key);
-      // One that ends as soon as it is introduced would be started without end.
+      // One that exits right after its handshake would be restarted forever.
       if (!begun) throw await place.process.gone;
     }
   }
@@ -82,7 +82,7 @@ export class Agents {
     return place;
   }
 
-  /** One after the other: some agents do not stand another start of theirs in the same folder at the same time. */
+  /** Starts one at a time: some agents fail when two of them start in one folder at the same time. */
   async #introduced(agent: Agent, access: Access): Promise<AgentProcess> {
     const before = this.#starts.get(agent.id);
     const started = (before ?? Promise.resolve()).then(() => this.#program(agent, access));
@@ -92,22 +92,22 @@ export class Agents {
   }
 
   #program(agent: Agent, access: Access): Promise<AgentProcess> {
-    const { env, clientVersion, log } = this.#options;
+    const { env, passedOn, clientVersion, log } = this.#options;
     return AgentProcess.start({
       agent,
-      env: environmentOf(agent, access, env),
+      env: environmentOf(agent, access, { env, passedOn }),
       clientVersion,
       signal: this.#disposed.signal,
       warn: (sentence, details = {}) => log.warn("acp agent", { ...details, sentence }),
     });
   }
 
-  /** A turn goes on with it that had released it. */
+  /** Takes a released process back for the same turn. */
   hold(place: Place): void {
     place.turns += 1;
   }
 
-  /** The session goes on in no process of this host. */
+  /** Forgets the session in every process of this host. */
   leave(sessionId: string): void {
     for (const place of this.#all) {
       const session = place.sessions.get(sessionId);
@@ -115,7 +115,7 @@ export class Agents {
     }
   }
 
-  /** A turn has ended on it. Of those that rest, the last used go on. */
+  /** Releases the process after a turn. Of the idle ones, the most recently used stay. */
   release(place: Place): void {
     place.turns -= 1;
     if (!this.#all.delete(place)) return;
@@ -125,7 +125,7 @@ export class Agents {
       void process.end(
         new PagurusError(
           "runtime_failed",
-          `${process.agent.label} was ended to make room for another agent.`,
+          `${process.agent.label} was ended to free memory for another agent.`,
         ),
       );
   }
@@ -152,28 +152,28 @@ async function closeServed({ sessions }: Place): Promise<void> {
   for (const { served } of sessions.values()) await served?.close();
 }
 
-/** Names of model protocols as ACP has them. */
+/** ACP's names of model protocols. */
 const PROTOCOLS: Partial<Record<ModelInfo["api"], string>> = {
   "anthropic-messages": "anthropic",
   "openai-responses": "openai",
   "openai-completions": "openai",
 };
 
-/** An agent that takes no endpoint goes on with its own. Throws `runtime_failed` where it takes one and refuses ours. */
+/** Sets the endpoint. An agent that cannot take one keeps its own. Throws `runtime_failed` when it can and refuses ours. */
 async function setProvider({ process, route }: Place, { endpoint, api }: Access): Promise<void> {
   const protocol = PROTOCOLS[api];
   const cannot = async (): Promise<void> => {
     if (!route) return;
-    const refused = new NotRouted(`${process.agent.label} cannot be pointed to an endpoint for ${api}`);
+    const refused = new NotRouted(`${process.agent.label} does not support endpoints for ${api}`);
     await process.end(refused);
     throw refused;
   };
   if (!endpoint || protocol === undefined || !process.traits.takesProviders) return cannot();
   try {
     const { providers } = await process.ask("providers/list", {}, { deadlineMs: SETTING_MS });
-    const provider = list(providers)
-      .map(fields)
-      .find(({ supported }) => list(supported).includes(protocol));
+    const provider = listOf(providers)
+      .map(recordOf)
+      .find(({ supported }) => listOf(supported).includes(protocol));
     if (!provider) return await cannot();
     const baseUrl = protocol === "anthropic" ? endpoint.baseUrl.replace(/\/v1\/?$/, "") : endpoint.baseUrl;
     const params = {
@@ -188,7 +188,7 @@ async function setProvider({ process, route }: Place, { endpoint, api }: Access)
     const why = error instanceof Error ? error.message : String(error);
     const failure = new PagurusError(
       "runtime_failed",
-      `${process.agent.label} does not take the model's endpoint (${why}); correct the \`baseUrl\` of its provider, or set login: "own" for the agent.`,
+      `${process.agent.label} rejects the model's endpoint (${why}); correct the \`baseUrl\` of its provider, or set login: "own" for the agent.`,
       { cause: error },
     );
     await process.end(failure);

@@ -1,45 +1,45 @@
-/** The program of an agent: started, introduced, asked, and ended with all that it started. */
+/** Child process of an agent: start, handshake, requests, and the end of its whole process group. */
 import type { AgentCapabilities, ClientConnection } from "@agentclientprotocol/sdk/unstable";
-import { PagurusError } from "../../contract/errors.ts";
+import { isPagurusError, PagurusError } from "../../contract/errors.ts";
+import { type Fields, listOf, recordOf, stringOf } from "../../data/record-fields.ts";
 import { withDeadline } from "../../platform/deadline.ts";
-import { RpcChild, type EndDeadlines } from "../../rpc/child.ts";
+import { RpcChild, type EndDeadlines } from "../../rpc/rpc-child.ts";
 import { findProgram, type Agent } from "./agents.ts";
-import { fields, list, text, type Fields } from "./fields.ts";
-import { messageStream, MOST_LINE_MB } from "./messages.ts";
+import { messageStream, MOST_LINE_MB } from "./acp-messages.ts";
 
 const PROTOCOL_VERSION = 1;
 const START_SECONDS = 60;
-/** Lines before its first answer that are no messages; a program that writes more of them is no agent. */
+/** Limit of invalid lines before its first answer; a program that writes more is not an agent. */
 const MOST_FOREIGN_LINES = 20;
 /** How long the output is still read after the child has ended, ms. */
 const OPEN_OUTPUT_MS = 300;
-/** One that does not answer does not look for the end of its input either. */
+/** A program that does not answer does not notice the end of its input either. */
 const HANGING: EndDeadlines = { eofMs: 50, termMs: 1_000, killMs: 2_000 };
 const GOES_ON = "What was done until then is in the session; the next turn starts the agent again.";
 
-/** What a session of an agent tells. None of these may throw. */
+/** Callbacks for the messages of a session. None of these may throw. */
 export interface SessionListener {
   /** The `update` of each `session/update`, in the order of the wire. */
   update(update: Fields): void;
-  /** The agent asks for leave; answers the id of the chosen option, or undefined where the turn was cancelled. */
+  /** Permission request of the agent. Returns the id of the chosen option, or undefined when the turn was cancelled. */
   permission(params: Fields): Promise<string | undefined>;
 }
 
-/** What an agent says of itself, as far as it matters here. */
+/** Capabilities that an agent declares, as far as we use them. */
 export interface AgentTraits {
   name: string;
   version: string;
   canLoad: boolean;
   canResume: boolean;
   canClose: boolean;
-  /** Takes a title for a session, and then asks its model for none. */
+  /** Accepts a title for a session, and then does not ask its model for one. */
   canTitle: boolean;
   takesImages: boolean;
-  /** Takes instructions beside its own, as `systemPrompt` of a session. */
+  /** Accepts extra instructions, as `systemPrompt` of a session. */
   takesSystemPrompt: boolean;
-  /** Can be pointed at an endpoint (`providers/set`). */
+  /** Accepts an endpoint (`providers/set`). */
   takesProviders: boolean;
-  /** Takes input while a prompt runs (`_session/steering`). */
+  /** Accepts input while a prompt runs (`_session/steering`). */
   canSteer: boolean;
   authMethods: readonly string[];
 }
@@ -47,21 +47,21 @@ export interface AgentTraits {
 export interface AskOptions {
   deadlineMs?: number;
   signal?: AbortSignal | undefined;
-  /** Told an answer that comes when nobody waits for it any more. */
+  /** Called with an answer that arrives after its request was abandoned. */
   late?: ((answer: Fields) => void) | undefined;
 }
 
 export interface AgentProcessOptions {
   agent: Agent;
-  /** The whole of it. */
+  /** The whole environment. */
   env: Readonly<Record<string, string | undefined>>;
   clientVersion: string;
-  /** Nobody wants it any more. */
+  /** No caller waits for the process any more. */
   signal: AbortSignal;
   warn(sentence: string, details?: Record<string, unknown>): void;
 }
 
-/** Error codes of ACP beside those of JSON-RPC. */
+/** Error codes of ACP in addition to those of JSON-RPC. */
 const AUTH_REQUIRED = -32_000;
 
 export function startSecondsOf({ entry }: Agent): number {
@@ -75,7 +75,7 @@ export class AgentProcess {
   readonly #child: RpcChild;
   readonly #warn: AgentProcessOptions["warn"];
   readonly #listeners = new Map<string, SessionListener>();
-  /** Names of the commands that a session takes as a prompt; told at any time. */
+  /** Names of the commands that a session accepts as a prompt; sent at any time. */
   readonly #commands = new Map<string, readonly string[]>();
   #connection: ClientConnection | undefined;
   #closed: PagurusError | undefined;
@@ -94,7 +94,7 @@ export class AgentProcess {
       env,
       cwd: agent.entry.cwd,
       label: agent.label,
-      // Whether it looks for the end of its input is the agent's affair.
+      // The agent may ignore the end of its input.
       leash: true,
     });
     const started = new AgentProcess(child, options);
@@ -114,7 +114,7 @@ export class AgentProcess {
     this.#child = child;
     this.#warn = warn;
     this.pid = child.pid;
-    // What the child started may hold its output open.
+    // The child's own children may keep its output open.
     void child.exited.then((reason) =>
       setTimeout(() => this.#close(this.#reasonFor(reason)), OPEN_OUTPUT_MS).unref(),
     );
@@ -124,23 +124,23 @@ export class AgentProcess {
     return this.#child.isAlive && !this.#closed;
   }
 
-  /** Resolves when nothing more can come of it; never rejects. */
+  /** Resolves when nothing more can arrive; never rejects. */
   get gone(): Promise<PagurusError> {
     return this.#gone.promise;
   }
 
   /**
-   * Rejects with `RequestRefused` for what the agent answers as an error, `runtime_failed` when it is gone or the deadline
-   * passes, `turn_aborted` on the signal.
+   * Rejects with `RequestRefused` for an error response, `runtime_failed` when the process is gone or the deadline passes,
+   * `turn_aborted` on the signal.
    */
   async ask(method: string, params: unknown, { deadlineMs, signal, late }: AskOptions = {}): Promise<Fields> {
     const connection = this.#connection;
     if (this.#closed || !connection) throw this.#closed ?? this.#notRunning();
-    // Where the connection ends, so does the request.
+    // Settles at the latest when the connection ends.
     const answered = connection.agent.request<unknown, unknown>(method, params);
     let isOver = false;
     answered.then(
-      (answer) => isOver && late?.(fields(answer)),
+      (answer) => isOver && late?.(recordOf(answer)),
       () => undefined,
     );
     try {
@@ -153,10 +153,10 @@ export class AgentProcess {
               signal,
               code: "runtime_failed",
             });
-      return fields(answer);
+      return recordOf(answer);
     } catch (error) {
       isOver = true;
-      throw await this.#told(error);
+      throw await this.#toOurError(error);
     }
   }
 
@@ -164,18 +164,18 @@ export class AgentProcess {
     this.#connection?.agent.notify(method, params).catch(() => undefined);
   }
 
-  /** Undefined while the agent has told none. */
+  /** Undefined while the agent has sent none. */
   commandsOf(sessionId: string): readonly string[] | undefined {
     return this.#commands.get(sessionId);
   }
 
-  /** Nobody goes on with the session. */
+  /** Drops the session's data; no later turn continues it. */
   forget(sessionId: string): void {
     this.#commands.delete(sessionId);
     this.#listeners.delete(sessionId);
   }
 
-  /** The newest listener of a session hears it; the returned function ends that. */
+  /** The newest listener of a session gets its messages; the returned function removes it. */
   listen(sessionId: string, listener: SessionListener): () => void {
     this.#listeners.set(sessionId, listener);
     return () => {
@@ -183,7 +183,7 @@ export class AgentProcess {
     };
   }
 
-  /** Rejects what is open with the reason, then ends the child and its group; at once where it `hangs`. */
+  /** Rejects open requests with the reason, then ends the child and its group; without delays when it `hangs`. */
   end(reason: PagurusError, hangs = false): Promise<void> {
     this.#close(reason);
     return this.#child.end(hangs ? HANGING : undefined);
@@ -193,19 +193,19 @@ export class AgentProcess {
     const ms = startSecondsOf(this.agent) * 1_000;
     await withDeadline(
       async () => {
-        // Loading the library and starting the program take place at the same time.
+        // The library loads while the program starts.
         const sdk = await import("@agentclientprotocol/sdk/unstable");
         const { client, methods } = sdk;
         this.#connection = client({ name: "pagurus" })
           .onNotification("*", () => undefined)
           .onRequest(
             methods.client.session.requestPermission,
-            (params: unknown) => fields(params),
+            (params: unknown) => recordOf(params),
             ({ params }) => this.#asked(params),
           )
           .connect(
             messageStream(this.#child, {
-              update: (params) => this.#updated(fields(params)),
+              update: (params) => this.#updated(recordOf(params)),
               skipped: (count) => this.#skipped(count),
               tooLong: () => void this.end(this.#tooLong(), true),
             }),
@@ -226,20 +226,20 @@ export class AgentProcess {
 
   #checkVersion({ protocolVersion }: Fields): void {
     if (protocolVersion === PROTOCOL_VERSION) return;
-    const said = typeof protocolVersion === "number" ? `version ${protocolVersion}` : "no version";
+    const spoken = typeof protocolVersion === "number" ? `version ${protocolVersion}` : "no version";
     throw new PagurusError(
       "runtime_failed",
-      `it speaks ${said} of the Agent Client Protocol and Pagurus version ${PROTOCOL_VERSION}; install a version of it that does too.`,
+      `it speaks ${spoken} of the Agent Client Protocol and Pagurus version ${PROTOCOL_VERSION}; install a version of it that does too.`,
     );
   }
 
   #updated(params: Fields): void {
-    const id = text(params["sessionId"]);
-    const update = fields(params["update"]);
+    const id = stringOf(params["sessionId"]);
+    const update = recordOf(params["update"]);
     if (update["sessionUpdate"] === "available_commands_update")
       this.#commands.set(
         id,
-        list(update["availableCommands"]).map((command) => text(fields(command)["name"])),
+        listOf(update["availableCommands"]).map((command) => stringOf(recordOf(command)["name"])),
       );
     try {
       this.#listeners.get(id)?.update(update);
@@ -249,19 +249,19 @@ export class AgentProcess {
   }
 
   async #asked(params: Fields): Promise<object> {
-    const listener = this.#listeners.get(text(params["sessionId"]));
-    // Between turns nobody can give leave.
+    const listener = this.#listeners.get(stringOf(params["sessionId"]));
+    // Between turns permission cannot be granted.
     const optionId = await listener?.permission(params);
     return { outcome: optionId === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId } };
   }
 
   #skipped(count: number): void {
     if (count === 1)
-      this.#warn("An agent wrote a line that is no message; such lines are skipped.", {
+      this.#warn("An agent wrote a line that is not a message; such lines are skipped.", {
         agentId: this.agent.id,
       });
     if (count < MOST_FOREIGN_LINES || this.#isIntroduced) return;
-    const what = `its first ${MOST_FOREIGN_LINES} lines are no messages of the Agent Client Protocol; check its command.`;
+    const what = `its first ${MOST_FOREIGN_LINES} lines are not messages of the Agent Client Protocol; check its command.`;
     void this.end(new PagurusError("runtime_failed", what));
   }
 
@@ -288,7 +288,7 @@ export class AgentProcess {
     return new PagurusError("runtime_failed", `${this.agent.label} is not running.`);
   }
 
-  /** An end in the middle of its work, as turns are told of it; one at its start is told by who started it. */
+  /** Error for running turns when it ends during work; an end at its start is reported by the start. */
   #reasonFor(reason: PagurusError): PagurusError {
     if (!this.#isIntroduced) return reason;
     const { code, message, cause, details } = reason;
@@ -297,25 +297,25 @@ export class AgentProcess {
 
   #startFailed(error: unknown, line: string): PagurusError {
     const why = error instanceof Error ? error.message : String(error);
-    const code = error instanceof PagurusError ? error.code : "runtime_failed";
+    const code = isPagurusError(error) ? error.code : "runtime_failed";
     const words = /took longer/.test(why) ? this.#child.lastWords() : "";
-    const last = words === "" ? "" : ` Its last words were: ${words}`;
+    const last = words === "" ? "" : ` Its last output was: ${words}`;
     return new PagurusError(code, `${this.agent.label} did not start (\`${line}\`): ${why}${last}`, {
       cause: error,
       details: { agentId: this.agent.id },
     });
   }
 
-  /** What the library rejects with, as ours. */
-  async #told(error: unknown): Promise<unknown> {
-    if (error instanceof PagurusError) return error;
-    const { code, message, data } = fields(error) as { code?: unknown; message?: unknown; data?: unknown };
-    if (typeof code === "number") return new RequestRefused(text(message), code, data);
+  /** Maps the library's rejections to our errors. */
+  async #toOurError(error: unknown): Promise<unknown> {
+    if (isPagurusError(error)) return error;
+    const { code, message, data } = recordOf(error) as { code?: unknown; message?: unknown; data?: unknown };
+    if (typeof code === "number") return new RequestRefused(stringOf(message), code, data);
     return this.#closed ?? this.#reasonFor(await this.#child.reasonOfEnd());
   }
 }
 
-/** What an agent answered in place of a result. */
+/** Error response of an agent. */
 export class RequestRefused extends Error {
   override readonly name = "RequestRefused";
   readonly code: number;
@@ -334,20 +334,20 @@ export class RequestRefused extends Error {
 
 function traitsOf(answer: Fields): AgentTraits {
   const { agentCapabilities, agentInfo, authMethods, _meta } = answer;
-  const capabilities = fields(agentCapabilities) as AgentCapabilities & Fields;
-  const session = fields(capabilities.sessionCapabilities);
+  const capabilities = recordOf(agentCapabilities) as AgentCapabilities & Fields;
+  const session = recordOf(capabilities.sessionCapabilities);
   const has = (name: string): boolean => typeof session[name] === "object" && session[name] !== null;
   return {
-    name: text(fields(agentInfo)["title"]) || text(fields(agentInfo)["name"]),
-    version: text(fields(agentInfo)["version"]) || "unknown",
+    name: stringOf(recordOf(agentInfo)["title"]) || stringOf(recordOf(agentInfo)["name"]),
+    version: stringOf(recordOf(agentInfo)["version"]) || "unknown",
     canLoad: capabilities.loadSession === true,
     canResume: has("resume"),
     canClose: has("close"),
     canTitle: has("title"),
-    takesImages: fields(capabilities.promptCapabilities)["image"] === true,
+    takesImages: recordOf(capabilities.promptCapabilities)["image"] === true,
     takesSystemPrompt: has("systemPrompt"),
     takesProviders: typeof capabilities.providers === "object" && capabilities.providers !== null,
-    canSteer: fields(fields(_meta)["steering"])["supported"] === true,
-    authMethods: list(authMethods).map((method) => text(fields(method)["name"])),
+    canSteer: recordOf(recordOf(_meta)["steering"])["supported"] === true,
+    authMethods: listOf(authMethods).map((method) => stringOf(recordOf(method)["name"])),
   };
 }

@@ -1,9 +1,15 @@
-/** The agents that are known by name, where their programs are, and which one a turn is for. Starts nothing. */
+/** The known agents, where their programs are, and which one runs a turn. Starts no program. */
 import { resolve } from "node:path";
 import { PagurusError } from "../../contract/errors.ts";
 import type { ModelInfo } from "../../contract/model.ts";
+import {
+  claudeVariables,
+  codexVariables,
+  GEMINI_VARIABLES,
+  OPENCODE_VARIABLES,
+} from "../../native/own-variables.ts";
 import { executable, onPath } from "../../platform/executables.ts";
-import type { AcpSettings, AgentEntry, Endpoint } from "./options.ts";
+import type { AcpSettings, AgentEntry, Endpoint } from "./acp-agent-options.ts";
 
 export type PermissionMode = "ask" | "deny" | "auto" | "read-only";
 
@@ -12,14 +18,16 @@ interface KnownAgent {
   program: string;
   args: readonly string[];
   install: string;
-  /** Mode in which the agent asks for what the permission mode does not let it do by itself. */
+  /** Modes in which the agent asks for whatever the permission mode does not allow. */
   modes?: Readonly<Record<PermissionMode, string>>;
-  /** Environment that points the agent at the model of an endpoint; undefined where it is no model for it. */
+  /** Environment that points the agent to the model of an endpoint; undefined when it cannot use that model. */
   access?(model: ServedModel): Record<string, string> | undefined;
-  /** Its environment says all: it is not asked to take the endpoint. */
+  /** Its environment is enough: no endpoint request is sent. */
   isReachedByEnv?: boolean;
-  /** Environment of the user's shell that would send it elsewhere, or another provider's key to the endpoint. */
+  /** Variables of the user's shell that would redirect it, or send another provider's key to the endpoint. */
   strays?: RegExp;
+  /** Names of its own variables. */
+  variables?(env: Env): readonly string[];
 }
 
 interface ServedModel {
@@ -37,7 +45,7 @@ function otherHeaders({ headers }: Endpoint): [string, string][] {
   return Object.entries(headers).filter(([name]) => name !== "authorization");
 }
 
-/** Claude Code sends its key as the provider wants it only when it has it from its environment. */
+/** Claude Code sends its key in the provider's form only when the key comes from its environment. */
 function claudeAccess({ api, endpoint }: ServedModel): Record<string, string> | undefined {
   if (api !== "anthropic-messages") return undefined;
   const custom = otherHeaders(endpoint).map(([name, value]) => `${name}: ${value}`);
@@ -48,7 +56,7 @@ function claudeAccess({ api, endpoint }: ServedModel): Record<string, string> | 
   };
 }
 
-/** A model that Codex does not know can be named in its configuration only. */
+/** Codex can be configured for an unknown model only in its configuration. */
 function codexAccess({ api, id, env }: ServedModel): Record<string, string> | undefined {
   if (api !== "openai-responses") return undefined;
   return { CODEX_CONFIG: JSON.stringify({ ...jsonObject(env["CODEX_CONFIG"]), model: id }) };
@@ -70,12 +78,12 @@ function geminiAccess({ api, endpoint }: ServedModel): Record<string, string> | 
   return { GEMINI_API_KEY: keyOf(endpoint), GOOGLE_GEMINI_BASE_URL: baseUrl };
 }
 
-/** Names of models stay, and the folder with its settings. */
+/** Names of models stay, and so does the folder with its settings. */
 const CLAUDE_STRAYS =
   /^(?:ANTHROPIC_(?:API_KEY|AUTH_TOKEN|CUSTOM_HEADERS|UNIX_SOCKET|\w*BASE_URL)|CLAUDECODE|CLAUDE_CODE_(?:USE_|OAUTH_|SKIP_|ENTRYPOINT)\w*|AWS_BEARER_TOKEN_BEDROCK)$/;
 const GEMINI_STRAYS = /^(?:GEMINI_API_KEY|GOOGLE_API_KEY|GOOGLE_GENAI_USE_\w+|GOOGLE_GEMINI_BASE_URL)$/;
 const CLAUDE_MODES = { ask: "default", auto: "default", deny: "default", "read-only": "default" } as const;
-/** In `agent`, its own default, another model decides in our place; `read-only` asks for whatever writes. */
+/** In `agent`, its own default, another model decides in our place; `read-only` asks for every write. */
 const CODEX_MODES = {
   ask: "read-only",
   auto: "workspace-write",
@@ -93,6 +101,7 @@ const KNOWN: Readonly<Record<string, KnownAgent>> = {
     access: claudeAccess,
     isReachedByEnv: true,
     strays: CLAUDE_STRAYS,
+    variables: claudeVariables,
   },
   codex: {
     label: "Codex (ACP)",
@@ -101,6 +110,7 @@ const KNOWN: Readonly<Record<string, KnownAgent>> = {
     install: "npm install -g @agentclientprotocol/codex-acp",
     modes: CODEX_MODES,
     access: codexAccess,
+    variables: codexVariables,
   },
   gemini: {
     label: "Gemini CLI",
@@ -110,24 +120,31 @@ const KNOWN: Readonly<Record<string, KnownAgent>> = {
     access: geminiAccess,
     isReachedByEnv: true,
     strays: GEMINI_STRAYS,
+    variables: () => GEMINI_VARIABLES,
   },
-  opencode: { label: "OpenCode", program: "opencode", args: ["acp"], install: "npm install -g opencode-ai" },
+  opencode: {
+    label: "OpenCode",
+    program: "opencode",
+    args: ["acp"],
+    install: "npm install -g opencode-ai",
+    variables: () => OPENCODE_VARIABLES,
+  },
 };
-/** Names that others give to known agents. */
+/** Names that others use for known agents. */
 const ALIASES: Readonly<Record<string, string>> = {
   "claude-agent-acp": "claude",
   "claude-code": "claude",
   "codex-acp": "codex",
   "gemini-cli": "gemini",
 };
-/** The agent that is at home with the models of a provider. */
+/** The default agent for the models of a provider. */
 const BY_PROVIDER: Readonly<Record<string, string>> = {
   anthropic: "claude",
   openai: "codex",
   google: "gemini",
 };
 
-/** An agent as a turn uses it. */
+/** An agent with its configuration. */
 export interface Agent {
   id: string;
   label: string;
@@ -140,7 +157,10 @@ export interface FoundProgram {
   args: readonly string[];
 }
 
-/** The agent of a turn: the policy's, the configured one, the only one, the one of the model's provider. Throws `config_invalid`. */
+/**
+ * The agent of a turn: the policy's, the configured one, the only one, or the one of the model's provider. Throws
+ * `config_invalid`.
+ */
 export function agentFor(
   settings: AcpSettings,
   wanted: string | undefined,
@@ -152,7 +172,7 @@ export function agentFor(
   if (named === undefined)
     throw new PagurusError(
       "config_invalid",
-      `No ACP agent is named for ${model.ref}; name one in agentRuntime.agentId of the model or in plugins.entries.acp.config.agentId.`,
+      `No ACP agent is configured for ${model.ref}; name one in agentRuntime.agentId of the model or in plugins.entries.acp.config.agentId.`,
       { details: { model: model.ref } },
     );
   return agentOf(settings, named);
@@ -182,7 +202,7 @@ function knownAgent(id: string): KnownAgent | undefined {
   return Object.hasOwn(KNOWN, name) ? KNOWN[name] : undefined;
 }
 
-/** Every agent that a turn could name. */
+/** Every agent that a turn could use. */
 export function allAgents(settings: AcpSettings): Agent[] {
   const ids = new Set([...Object.keys(settings.agents), ...Object.keys(KNOWN)]);
   return [...ids].flatMap((id) => {
@@ -193,7 +213,7 @@ export function allAgents(settings: AcpSettings): Agent[] {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Where the agent's program is, as configured, else on PATH. */
+/** Path of the agent's program, as configured, else from PATH. */
 export function findProgram({ id, entry, known }: Agent, env: Env): FoundProgram | { reason: string } {
   const name = entry.command ?? known?.program ?? id;
   const args = entry.args ?? known?.args ?? [];
@@ -205,5 +225,5 @@ export function findProgram({ id, entry, known }: Agent, env: Env): FoundProgram
     known && entry.command === undefined
       ? `install it with \`${known.install}\`, or name its program in ${where}`
       : `correct ${where}`;
-  return { reason: `The ACP agent "${id}" cannot be started: \`${name}\` is not there; ${remedy}.` };
+  return { reason: `The ACP agent "${id}" cannot be started: \`${name}\` was not found; ${remedy}.` };
 }

@@ -1,29 +1,29 @@
-/** The native session that a turn runs on: the one that its session has there with what that lacks, or a new one. */
+/** Opens the native session of a turn: the bound one with what it lacks, or a new one. */
 import { PagurusError } from "../../contract/errors.ts";
-import type { AssembledContext, HarnessTurn } from "../../contract/harness.ts";
+import type { AssembledContext, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import { extended, type Held, NOTHING_HELD } from "../../native/held.ts";
 import type { Access } from "./access.ts";
 import type { Agent } from "./agents.ts";
-import type { AcpOptions } from "./options.ts";
+import type { AcpOptions } from "./acp-agent-options.ts";
 import {
   adjust,
   beginSession,
-  goOnWith,
+  resumeSession,
   leave,
   type OpenSession,
   type Place,
   type SessionRequest,
   type SessionUser,
-} from "./sessions.ts";
+} from "./acp-native-sessions.ts";
 import {
   identityOf,
   openBinding,
-  standingOf,
-  unassembledStanding,
+  checkBinding,
+  checkUnassembled,
   type Bound,
   type Identity,
-} from "./standing.ts";
+} from "./binding.ts";
 
 export interface TurnPlace {
   agent: Agent;
@@ -32,20 +32,20 @@ export interface TurnPlace {
   options: AcpOptions;
 }
 
-/** What the session is told at first, and what it then holds. */
+/** The first prompt of a session, and what it holds afterwards. */
 export interface Opening {
   session: OpenSession;
   isNew: boolean;
   identity: Identity;
-  /** Of the assembled context; undefined where that is not known, or the agent keeps its context in its own way. */
+  /** Part of the assembled context in the session; undefined when unknown, or when the agent manages its context. */
   held: Held | undefined;
-  /** What it lacks of the conversation. */
+  /** Messages of the conversation that the session lacks. */
   lacks: readonly AgentMessage[];
-  /** Fragments that its own compaction has taken from it. */
+  /** Fragments that the agent's own compaction removed. */
   shownAgain: readonly string[];
 }
 
-/** What was said before, and what the user says now; fragments of the input come with it. Throws `internal`. */
+/** Splits a context into the history and the current input with its fragments. Throws `internal`. */
 export function splitContext({ messages, historyCount }: AssembledContext): {
   history: AgentMessage[];
   inputs: UserMessage[];
@@ -55,7 +55,7 @@ export function splitContext({ messages, historyCount }: AssembledContext): {
   const live = messages.slice(historyCount);
   const done = live.findLastIndex(({ role }) => role !== "user") + 1;
   let from = historyCount + done;
-  // The input's fragments stand before it, at the end of the history.
+  // The input's fragments come before it, at the end of the history.
   while (done === 0 && from > 0 && isFragment(messages[from - 1])) from -= 1;
   return {
     history: messages.slice(0, from),
@@ -84,16 +84,17 @@ export async function openSession(
   return settledIn(turn, at, open);
 }
 
-/** Bound, in the mode and with the model of the turn. Throws `RequestRefused`, `runtime_failed`, `turn_aborted`. */
+/** The bound session, set to the turn's mode and model. Throws `RequestRefused`, `runtime_failed`, `turn_aborted`. */
 export async function settledIn(turn: HarnessTurn, at: TurnPlace, open: Opening): Promise<Opening> {
   const { session } = open;
   const { agent, place } = at;
-  turn.bind(openBinding(boundTo(turn, at, open), turn.turnId));
+  turn.thread.bind(openBinding(boundTo(turn, at, open), turn.turnId));
   const mode = agent.entry.mode ?? agent.known?.modes?.[turn.permissionMode];
   const wanted = { mode, model: agent.entry.model ?? turn.model.id };
   try {
-    const told = await adjust(place, session, wanted, turn.signal);
-    if (open.isNew) for (const detail of told) await turn.emit({ type: "notice", kind: "acp_agent", detail });
+    const refused = await adjust(place, session, wanted, turn.signal);
+    if (open.isNew)
+      for (const detail of refused) await turn.io.emit({ type: "notice", kind: "acp_agent", detail });
   } catch (error) {
     leave(place, session);
     throw error;
@@ -110,30 +111,30 @@ async function found(
   const keeps = !turn.engine.governs;
   const endpoint = access.endpoint?.baseUrl ?? "";
   const identity = identityOf(turn, context, { agentId: agent.id, endpoint });
-  const binding = turn.binding();
-  const standing =
+  const binding = turn.thread.binding();
+  const check =
     context.degraded === undefined || keeps
-      ? standingOf(binding, identity, history, keeps)
-      : unassembledStanding(binding, identity);
+      ? checkBinding(binding, identity, history, keeps)
+      : checkUnassembled(binding, identity);
   const { cwd, tools, signal, sessionKey } = turn;
   const title = `Pagurus: ${sessionKey}`;
   const request: SessionRequest = { cwd, tools, instructions: context.system, title, signal };
-  const session = standing.bound ? await goOnWith(place, standing.nativeId, request, user) : undefined;
-  if (standing.bound && session) {
-    const { held, delta, isCompacted } = standing;
-    const shownAgain = isCompacted ? turn.fragmentsLost().map(({ text }) => text) : [];
-    return { session, isNew: false, identity: standing.identity, held, lacks: delta, shownAgain };
+  const session = check.bound ? await resumeSession(place, check.nativeId, request, user) : undefined;
+  if (check.bound && session) {
+    const { held, delta, isCompacted } = check;
+    const shownAgain = isCompacted ? turn.context.fragmentsLost().map(({ text }) => text) : [];
+    return { session, isNew: false, identity: check.identity, held, lacks: delta, shownAgain };
   }
-  if (standing.bound) {
-    const detail = `${agent.label} cannot go on with the session that this one had there; the turn goes on in a new one, with the conversation as the host has it.`;
-    await turn.emit({ type: "notice", kind: "acp_session", detail });
+  if (check.bound) {
+    const detail = `${agent.label} cannot continue the native session of this session; the turn continues in a new one, with the conversation as the host has it.`;
+    await turn.io.emit({ type: "notice", kind: "acp_session", detail });
   }
   options.log.debug("acp session started", {
     sessionId: turn.sessionId,
     turnId: turn.turnId,
     agentId: agent.id,
     before: binding?.nativeId,
-    reason: standing.bound ? "the agent cannot bring it back" : standing.reason,
+    reason: check.bound ? "the agent cannot resume it" : check.reason,
   });
   const before = binding && place.sessions.get(binding.nativeId);
   if (before && !before.user) leave(place, before);

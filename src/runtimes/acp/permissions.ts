@@ -1,17 +1,17 @@
 /**
- * Whether the agent's own tools may do what they are about to do, which the host's hooks and permission rules decide. A
- * host's tool is let through: its own call asks.
+ * Permission for the agent's own tools, decided by the host's hooks and permission rules. Host tools are let through, since
+ * their own call asks.
  */
-import type { HarnessTurn } from "../../contract/harness.ts";
-import { fields, list, text, type Fields } from "./fields.ts";
-import type { NativeCall } from "./tool-calls.ts";
+import type { HarnessTurn } from "../../contract/harness/harness.ts";
+import type { NativeCall } from "./acp-tool-calls.ts";
+import { type Fields, listOf, recordOf, stringOf } from "../../data/record-fields.ts";
 
-/** Option that lets it happen, or not, this once; an agent that offers no such thing is taken at what it has. */
+/** The option that allows or rejects the call once; else the next best one that the agent offers. */
 function optionFor(params: Fields, verdict: "allow" | "reject"): string | undefined {
-  const options = list(params["options"]).map(fields);
+  const options = listOf(params["options"]).map(recordOf);
   const of = (kind: string): Fields | undefined => options.find((option) => option["kind"] === kind);
   const chosen = of(`${verdict}_once`) ?? (verdict === "reject" ? of("reject_always") : undefined);
-  return (chosen && text(chosen["optionId"])) || undefined;
+  return (chosen && stringOf(chosen["optionId"])) || undefined;
 }
 
 interface AskedCall {
@@ -20,16 +20,16 @@ interface AskedCall {
 }
 
 /**
- * The host's tools that the call would be, one for each file. What is like none of them, such as a tool of a server that
- * only the agent knows, is asked for as a command: the user is shown its name, and no rule for files or addresses fits.
+ * The equivalent host tool calls, one for each file. A call without an equivalent, such as a tool of the agent's own MCP
+ * server, is treated as a command: the user sees its name, and no rule for files or addresses matches.
  */
 function asHostCalls(call: NativeCall): AskedCall[] {
-  const given = call.part.arguments;
-  const path = text(given["file_path"]) || text(given["path"]) || text(given["notebook_path"]);
+  const args = call.part.arguments;
+  const path = stringOf(args["file_path"]) || stringOf(args["path"]) || stringOf(args["notebook_path"]);
   const paths = call.paths.length > 0 ? call.paths : path === "" ? [] : [path];
   switch (call.kind) {
     case "execute": {
-      const command = commandOf(given) || call.title;
+      const command = commandOf(args) || call.title;
       return command === "" ? [unlike(call)] : [{ name: "shell", arguments: { command } }];
     }
     case "edit":
@@ -43,7 +43,7 @@ function asHostCalls(call: NativeCall): AskedCall[] {
         paths.map((each) => ({ name: "read", arguments: { path: each } })),
       );
     case "fetch": {
-      const url = text(given["url"]);
+      const url = stringOf(args["url"]);
       return url === "" ? [unlike(call)] : [{ name: "web_fetch", arguments: { url } }];
     }
     default:
@@ -62,20 +62,20 @@ function orUnlike(call: NativeCall, calls: AskedCall[]): AskedCall[] {
 
 function commandOf({ command }: Readonly<Record<string, unknown>>): string {
   if (typeof command === "string") return command;
-  return list(command).map(text).join(" ");
+  return listOf(command).map(stringOf).join(" ");
 }
 
-/** What does nothing outside the agent: its thoughts and plans. */
+/** Kinds without effect outside the agent: its thoughts and plans. */
 const HARMLESS: ReadonlySet<string> = new Set(["think", "switch_mode"]);
 
 export interface Decision {
-  /** Id of the option that is chosen; undefined where the turn is over, or the agent leaves no choice. */
+  /** Id of the chosen option; undefined when the turn is over, or the agent offers none. */
   optionId: string | undefined;
-  /** Why it must not happen. */
+  /** Why it was rejected. */
   refusal?: string;
 }
 
-/** The signal answers what is still asked. Never throws. */
+/** The signal cancels an open permission prompt. Never throws. */
 export async function decide(
   turn: Pick<HarnessTurn, "tools" | "signal">,
   params: Fields,
@@ -84,8 +84,8 @@ export async function decide(
   if (turn.signal.aborted) return { optionId: undefined };
   const refuse = (refusal: string): Decision => ({ optionId: optionFor(params, "reject"), refusal });
   if (call.hostTool !== undefined) return { optionId: optionFor(params, "allow") };
-  for (const { name, arguments: given } of asHostCalls(call)) {
-    const part = { type: "toolCall" as const, id: call.part.id, name, arguments: given };
+  for (const { name, arguments: args } of asHostCalls(call)) {
+    const part = { type: "toolCall" as const, id: call.part.id, name, arguments: args };
     const refusal = await turn.tools.permits(part, turn.signal);
     if (turn.signal.aborted) return { optionId: undefined };
     if (refusal !== undefined) return refuse(refusal);

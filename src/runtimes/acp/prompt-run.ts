@@ -1,34 +1,34 @@
-/** One prompt of a native session, from its sending to its stop reason: its updates become our events as they come. */
-import type { PlanStep, TurnEvent } from "../../contract/events.ts";
-import type { HarnessTurn } from "../../contract/harness.ts";
+/** One prompt of a native session, from its sending to its stop reason: updates become our events as they arrive. */
+import type { PlanStep, TurnEvent } from "../../contract/host/events.ts";
+import type { HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, Usage } from "../../contract/message.ts";
-import type { ToolOutcome, ToolSet } from "../../contract/tool.ts";
+import type { ToolOutcome, ToolSet } from "../../contract/harness/tool.ts";
+import { type Fields, listOf, recordOf, stringOf } from "../../data/record-fields.ts";
 import type { ServedCall } from "../../mcp/serve/serve-tools.ts";
-import { fields, list, text, type Fields } from "./fields.ts";
-import { TurnMirror } from "./mirror.ts";
-import { callFor, News } from "./pairing.ts";
+import { TurnMirror } from "./acp-mirror.ts";
+import { callFor, News } from "./acp-pairing.ts";
 import { decide } from "./permissions.ts";
-import type { OpenSession, SessionUser } from "./sessions.ts";
-import { NativeCall } from "./tool-calls.ts";
+import type { OpenSession, SessionUser } from "./acp-native-sessions.ts";
+import { NativeCall } from "./acp-tool-calls.ts";
 
-const TOLD_MS = 1_000;
+const PAIRING_MS = 1_000;
 
 export interface PromptWatcher {
   agentId: string;
   label: string;
-  /** Most answers of the model. */
+  /** Limit on the answers of the model. */
   mostAnswers: number;
-  /** The gateway tells the model the context, and of its requests. */
+  /** The gateway sends the model the context, and reports its requests. */
   isWired: boolean;
-  /** A message of the turn, before the host is told. */
+  /** A message of the turn, before the host gets it. */
   onMessage(message: AgentMessage): void;
   /** The agent compacted its session. */
   onCompacted(): void;
 }
 
-/** Tokens as the agent reports them for the turn; nothing is invented for what it does not say. */
+/** Tokens as the agent reports them for the turn; missing counts stay missing. */
 export function usageOf(value: unknown): Usage | undefined {
-  const usage = fields(value);
+  const usage = recordOf(value);
   const count = (name: string): number | undefined => {
     const tokens = usage[name];
     return typeof tokens === "number" && tokens >= 0 ? tokens : undefined;
@@ -41,7 +41,7 @@ export function usageOf(value: unknown): Usage | undefined {
     count("thoughtTokens"),
   ];
   const total = count("totalTokens") ?? input + output;
-  // Some count what was read from a cache among the input, others beside it; the total tells which.
+  // Some agents include cached tokens in the input, others count them separately; the total decides.
   const cached = (cacheRead ?? 0) + (cacheWrite ?? 0);
   const isBeside = total >= input + output + cached;
   return {
@@ -55,51 +55,51 @@ export function usageOf(value: unknown): Usage | undefined {
 }
 
 function planSteps(entries: unknown): PlanStep[] {
-  return list(entries)
-    .map(fields)
+  return listOf(entries)
+    .map(recordOf)
     .map(({ content, status }) => ({
-      step: text(content),
+      step: stringOf(content),
       status: status === "completed" ? "completed" : status === "in_progress" ? "inProgress" : "pending",
     }));
 }
 
-/** Not the last word on a call that has ended, told once more. */
+/** Whether the update starts a call, and is not a repeated final update. */
 function beginsCall({ sessionUpdate, status }: Fields): boolean {
   return sessionUpdate === "tool_call" && status !== "completed" && status !== "failed";
 }
 
-/** Of an agent that the agent itself has started. */
+/** From a subagent that the agent itself has started. */
 function isNested(update: Fields): boolean {
-  return text(fields(fields(update["_meta"])["claudeCode"])["parentToolUseId"]) !== "";
+  return stringOf(recordOf(recordOf(update["_meta"])["claudeCode"])["parentToolUseId"]) !== "";
 }
 
 export class PromptRun implements SessionUser {
   readonly tools: ToolSet;
   /** The agent compacted its session inside this prompt. */
   compacted = false;
-  /** Resolves when the model has answered more often than it may. */
+  /** Resolves when the model has exceeded its limit of answers. */
   readonly exceeded: Promise<"exceeded">;
-  /** Set once the session is known; updates of it come from then on. */
+  /** Set once the session is known; its updates arrive from then on. */
   session: OpenSession | undefined;
   readonly #exceeds = Promise.withResolvers<"exceeded">();
   readonly #turn: HarnessTurn;
   readonly #watcher: PromptWatcher;
   readonly #mirror: TurnMirror;
   readonly #calls: NativeCall[] = [];
-  /** The newest, by the ids that the agent gives. */
+  /** The newest call by the agent's id, which may be reused. */
   readonly #byId = new Map<string, NativeCall>();
   readonly #hostTools: ReadonlySet<string>;
   #written: Promise<void> = Promise.resolve();
-  /** Compactions under way, with the tokens before them. */
+  /** Running compactions, with the tokens before them. */
   readonly #compactions = new Map<string, number>();
   #answers = 0;
   readonly #news = new News();
-  /** How long a call of a host's tool waits for the agent to tell of it, ms. */
-  #toldMs = TOLD_MS;
+  /** How long a call of a host's tool waits for the agent's report of it, ms. */
+  #pairingMs = PAIRING_MS;
   #isClosed = false;
   #failure: string | undefined;
   readonly #refusals: string[] = [];
-  /** The agent was told to stop, or has ended: nobody is asked for leave any more. */
+  /** Fires when the agent was cancelled or has ended: no permission prompt is shown any more. */
   readonly #stop = new AbortController();
 
   constructor(turn: HarnessTurn, watcher: PromptWatcher) {
@@ -115,31 +115,31 @@ export class PromptRun implements SessionUser {
     });
   }
 
-  /** Of the model, as far as they show. */
+  /** Answers of the model, as far as they show. */
   get answers(): number {
     return this.#mirror.answers;
   }
 
-  async heard(answers: number, ms: number): Promise<boolean> {
-    const isHeard = (): true | undefined =>
+  async reported(answers: number, ms: number): Promise<boolean> {
+    const isReported = (): true | undefined =>
       (this.answers >= answers && this.#calls.every(({ isEnded }) => isEnded)) || undefined;
-    return (await this.#news.until(isHeard, ms)) ?? false;
+    return (await this.#news.until(isReported, ms)) ?? false;
   }
 
   update(update: Fields): void {
     this.#take(update);
-    this.#news.tell();
+    this.#news.report();
   }
 
   #take(update: Fields): void {
     if (this.#isClosed) return;
-    const isWords = text(update["sessionUpdate"]).endsWith("_chunk");
+    const isWords = stringOf(update["sessionUpdate"]).endsWith("_chunk");
     if (isWords && isNested(update)) return;
     switch (update["sessionUpdate"]) {
       case "agent_message_chunk":
         return this.#words(update);
       case "agent_thought_chunk":
-        return this.#thought(text(fields(update["content"])["text"]));
+        return this.#thought(stringOf(recordOf(update["content"])["text"]));
       case "tool_call":
       case "tool_call_update":
         return this.#tool(update);
@@ -152,22 +152,22 @@ export class PromptRun implements SessionUser {
       case "notice":
         return this.#noticed(update);
       case "session_info_update":
-        return this.#codexSaid(fields(fields(update["_meta"])["codex"]));
+        return this.#codexStatus(recordOf(recordOf(update["_meta"])["codex"]));
       case "current_mode_update":
-        if (this.session) this.session.mode = text(update["currentModeId"]) || this.session.mode;
+        if (this.session) this.session.mode = stringOf(update["currentModeId"]) || this.session.mode;
         return;
       default:
-        // Titles, config options, what the user said: nothing that the turn did.
+        // Titles, config options, the user's own text: not the work of the turn.
         return;
     }
   }
 
   async permission(params: Fields): Promise<string | undefined> {
     if (this.#isClosed) return undefined;
-    const told = fields(params["toolCall"]);
-    const call = this.#callOf(told) ?? new NativeCall("unnamed");
-    call.merge(told, this.#hostTools);
-    this.#news.tell();
+    const reported = recordOf(params["toolCall"]);
+    const call = this.#callOf(reported) ?? new NativeCall("unnamed");
+    call.merge(reported, this.#hostTools);
+    this.#news.report();
     if (call.part.id !== "unnamed") this.#announce(call);
     const signal = AbortSignal.any([this.#turn.signal, this.#stop.signal]);
     const { optionId, refusal } = await decide({ tools: this.#turn.tools, signal }, params, call);
@@ -180,9 +180,9 @@ export class PromptRun implements SessionUser {
 
   async called(served: ServedCall): Promise<string | undefined> {
     const claim = (): NativeCall | null | undefined => (this.#isClosed ? null : this.#claim(served));
-    const call = await this.#news.until(claim, this.#toldMs);
-    // An agent that tells of a call when it is over is not waited for again.
-    if (!call) this.#toldMs = 0;
+    const call = await this.#news.until(claim, this.#pairingMs);
+    // An agent that reports a call only at its end is not waited for again.
+    if (!call) this.#pairingMs = 0;
     return call?.part.id;
   }
 
@@ -198,37 +198,37 @@ export class PromptRun implements SessionUser {
     if (call) call.outcome = outcome;
   }
 
-  /** The agent is told to stop: questions that are open are answered so. */
+  /** The agent was cancelled: open permission prompts are cancelled too. */
   stop(): void {
     this.#stop.abort();
   }
 
-  /** Before input joins the turn. */
+  /** Call it before input joins the turn. */
   split(): Promise<void> {
     this.#mirror.split();
     return this.#written;
   }
 
-  /** What was not allowed, a line each. */
+  /** The rejected calls, one line each. */
   get refusals(): readonly string[] {
     return this.#refusals;
   }
 
-  /** What the agent says went wrong, where it ends its prompt as if nothing had; undefined where nothing did. */
+  /** The failure that the agent reports although its prompt ends normally; undefined without one. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
   /**
-   * After the end: last words and calls that nothing answered become messages too. `error`: what the agent answered;
-   * words that only say it as well are none of the model's.
+   * Ends the run: remaining text and calls without a result become messages. `error`: the agent's error response; text that
+   * only repeats it is dropped.
    */
   close(how: "stop" | "length" | "aborted" | "error", usage?: Usage, error?: string): Promise<void> {
     this.stop();
-    if (error !== undefined) this.#mirror.unsay(error);
+    if (error !== undefined) this.#mirror.dropRepeated(error);
     for (const call of this.#calls) if (!call.isEnded && call.outcome) this.#ended(call, "completed");
     this.#isClosed = true;
-    this.#news.tell();
+    this.#news.report();
     for (const id of this.#byId.keys()) this.session?.past.add(id);
     this.#mirror.end(how, usage);
     for (const tokensBefore of this.#compactions.values())
@@ -245,18 +245,18 @@ export class PromptRun implements SessionUser {
 
   #emit(event: TurnEvent): void {
     const before = this.#written;
-    const done = this.#turn.emit(event);
+    const done = this.#turn.io.emit(event);
     this.#written = before.then(() => done);
   }
 
   #words({ content, messageId }: Fields): void {
-    const delta = text(fields(content)["text"]);
+    const delta = stringOf(recordOf(content)["text"]);
     if (delta === "") return;
     if (this.#failure !== undefined && typeof messageId !== "string") {
       this.#failure += delta;
       return;
     }
-    this.#mirror.words(delta, text(messageId));
+    this.#mirror.words(delta, stringOf(messageId));
     this.#answered();
     this.#emit({ type: "text.delta", delta });
   }
@@ -268,17 +268,17 @@ export class PromptRun implements SessionUser {
     this.#emit({ type: "thinking.delta", delta });
   }
 
-  /** Undefined where the agent does not say which. */
+  /** Undefined when the update names no call. */
   #callOf(update: Fields): NativeCall | undefined {
-    const id = text(update["toolCallId"]);
+    const id = stringOf(update["toolCallId"]);
     if (id === "") return undefined;
     const known = this.#byId.get(id);
     if (known && !(known.isEnded && beginsCall(update))) return known;
-    // Some agents use an id again.
+    // Some agents reuse an id.
     const call = new NativeCall(known ? `${id}-${this.#calls.length}` : id);
     this.#calls.push(call);
     this.#byId.set(id, call);
-    // What an agent within the agent does is told by the call that started it.
+    // A nested agent's work is reported by the call that started it.
     if (!isNested(update)) {
       this.#mirror.call(call.part);
       this.#answered();
@@ -288,12 +288,12 @@ export class PromptRun implements SessionUser {
 
   #tool(update: Fields): void {
     const isNew = update["sessionUpdate"] === "tool_call";
-    const id = text(update["toolCallId"]);
+    const id = stringOf(update["toolCallId"]);
     if (!isNew && !this.#byId.has(id) && this.session?.past.has(id)) return;
     const call = this.#callOf(update);
     if (!call || call.isEnded) return;
     const chunk = call.merge(update, this.#hostTools);
-    const status = text(update["status"]);
+    const status = stringOf(update["status"]);
     if (call.hasInput || status === "in_progress") this.#announce(call);
     if (chunk !== "") this.#emit({ type: "tool.output", toolCallId: call.part.id, chunk });
     if (status === "completed" || status === "failed") this.#ended(call, status);
@@ -302,8 +302,8 @@ export class PromptRun implements SessionUser {
   #announce(call: NativeCall): void {
     if (call.isStarted) return;
     call.isStarted = true;
-    const { id: toolCallId, name: toolName, arguments: given } = call.part;
-    this.#emit({ type: "tool.started", toolCallId, toolName, arguments: given });
+    const { id: toolCallId, name: toolName, arguments: args } = call.part;
+    this.#emit({ type: "tool.started", toolCallId, toolName, arguments: args });
   }
 
   #ended(call: NativeCall, status: string): void {
@@ -316,12 +316,12 @@ export class PromptRun implements SessionUser {
     this.#emit({ type: "tool.completed", toolCallId, toolName, outcome: { content, isError } });
   }
 
-  /** The first request was told of when it was sent; a later one is known by its answer. */
+  /** The first request was reported when it was sent; a later one is known by its answer. */
   #answered(): void {
     const { answers } = this.#mirror;
     if (answers === this.#answers) return;
     this.#answers = answers;
-    if (answers > 1 && !this.#watcher.isWired) this.#turn.receipt({});
+    if (answers > 1 && !this.#watcher.isWired) this.#turn.context.receipt({});
     if (answers > this.#watcher.mostAnswers) this.#exceeds.resolve("exceeded");
   }
 
@@ -330,19 +330,19 @@ export class PromptRun implements SessionUser {
   }
 
   #noticed(update: Fields): void {
-    const detail = [text(update["title"]), text(update["description"])]
+    const detail = [stringOf(update["title"]), stringOf(update["description"])]
       .filter((words) => words !== "")
       .join(": ");
     if (detail !== "") this.#emit({ type: "notice", kind: "acp_agent", detail });
   }
 
-  /** codex-acp tells failures of the model here, and their words as the agent's. */
-  #codexSaid({ error, threadStatus }: Fields): void {
-    if (fields(threadStatus)["type"] === "systemError") this.#failure ??= "";
-    const { willRetry, message, additionalDetails } = fields(error);
+  /** codex-acp reports failures of the model here, and repeats them as the agent's text. */
+  #codexStatus({ error, threadStatus }: Fields): void {
+    if (recordOf(threadStatus)["type"] === "systemError") this.#failure ??= "";
+    const { willRetry, message, additionalDetails } = recordOf(error);
     if (willRetry !== true) return;
-    const attempt = Number(/(\d+)\/\d+/.exec(text(message))?.[1] ?? 1);
-    const reason = text(additionalDetails) || text(message);
+    const attempt = Number(/(\d+)\/\d+/.exec(stringOf(message))?.[1] ?? 1);
+    const reason = stringOf(additionalDetails) || stringOf(message);
     this.#emit({ type: "model.retry", attempt, delayMs: 0, reason });
   }
 
@@ -350,15 +350,15 @@ export class PromptRun implements SessionUser {
     return `acp:${this.#watcher.agentId}`;
   }
 
-  #about(): { lane: "native"; trigger: "threshold"; backend: string; ownsCompaction: boolean } {
+  #about(): { lane: "harness"; trigger: "threshold"; backend: string; ownsCompaction: boolean } {
     const { ownsCompaction } = this.#turn.engine;
-    return { lane: "native", trigger: "threshold", backend: this.#backend, ownsCompaction };
+    return { lane: "harness", trigger: "threshold", backend: this.#backend, ownsCompaction };
   }
 
-  /** Never taken for a compaction of the engine. */
+  /** Never attributed to the engine. */
   #compaction(update: Fields): void {
-    const id = text(update["compactionId"]);
-    const status = text(update["status"]);
+    const id = stringOf(update["compactionId"]);
+    const status = stringOf(update["status"]);
     const begun = this.#compactions.get(id);
     const tokensBefore = begun ?? this.session?.tokens ?? 0;
     if (begun === undefined) {
@@ -367,7 +367,7 @@ export class PromptRun implements SessionUser {
     }
     if (status === "failed" || status === "cancelled") {
       this.#compactions.delete(id);
-      const reason = text(update["error"]) || `The agent's compaction was ${status}.`;
+      const reason = stringOf(update["error"]) || `The agent's compaction was ${status}.`;
       this.#emit({
         type: "compaction.failed",
         ...this.#about(),
@@ -392,7 +392,7 @@ export class PromptRun implements SessionUser {
       this.#emit({
         type: "notice",
         kind: "native_compaction",
-        detail: `${this.#watcher.label} compacted its session by itself, which the engine ${engineId} did not ask for; the next turn begins one anew from the engine's context.`,
+        detail: `${this.#watcher.label} compacted its session by itself, which the engine ${engineId} did not request; the next turn begins a new one from the engine's context.`,
       });
     this.#watcher.onCompacted();
   }

@@ -1,31 +1,31 @@
-/** A turn of the host on Claude Code: what it is told, the steering that joins, and what the session holds afterwards. */
+/** One turn of the host on Claude Code: its input, the steering that joins it, and what the session holds afterwards. */
 import { randomUUID } from "node:crypto";
 import type {
   AssembledContext,
   HarnessTurn,
   HarnessTurnResult,
   SteeringMessage,
-} from "../../contract/harness.ts";
+} from "../../contract/harness/harness.ts";
 import type { AgentMessage, Usage, UserMessage } from "../../contract/message.ts";
+import type { Fields } from "../../data/record-fields.ts";
 import { extended } from "../../native/held.ts";
 import { ServedTurn } from "../../native/served-turn.ts";
-import { turnFailure } from "./failure.ts";
-import type { Fields } from "./fields.ts";
-import { contentBlocks, type Block } from "./history.ts";
-import { NativeTurn, type Stop } from "./native-turn.ts";
-import { openPlace, type Place, type TurnSurroundings } from "./place.ts";
-import { bindingOf } from "./thread.ts";
-import { openWirePlace, type WireSeat } from "./wire.ts";
+import { turnFailure } from "./claude-failure.ts";
+import { contentBlocks, type Block } from "./claude-history.ts";
+import { NativeTurn, type Stop } from "./claude-native-turn.ts";
+import { openPlace, type Place, type TurnSurroundings } from "./claude-place.ts";
+import { bindingOf } from "./claude-thread.ts";
+import { openWirePlace, type WirePlan } from "./claude-wire.ts";
 
-/** How long a native turn may take to end once it is interrupted, ms. */
+/** Timeout for a native turn to end after its interrupt, ms. */
 const INTERRUPT_MS = 3_000;
-/** How long a request waits for what the program said before it, ms. */
-const HEARD_MS = 500;
+/** How long a request waits for the program's reports before it, ms. */
+const REPORT_MS = 500;
 const NO_USAGE: Usage = { input: 0, output: 0, totalTokens: 0 };
 
 type Turned = "input" | "aborted" | "unserved" | Stop | { result: Fields };
 
-/** What a native turn is for the gateway, where it asks that for its context. */
+/** The native turn as the gateway calls it for its context. */
 type Served = ServedTurn | undefined;
 
 export class ClaudeTurn {
@@ -34,36 +34,36 @@ export class ClaudeTurn {
   readonly #turn: HarnessTurn;
   readonly #around: TurnSurroundings;
   readonly #place: Place;
-  /** Nobody goes on in the session. */
+  /** No later turn continues the session. */
   #isForgotten = false;
-  /** How many fragments of the turn the session was given. */
-  #given: number;
+  /** How many fragments of the turn the session has. */
+  #fragmentCount: number;
   #isCompacted = false;
-  /** Input may join: set while a native turn is between its rounds. */
+  /** Called when input may join: set while a native turn is between its rounds. */
   #onRest: (() => void) | undefined;
 
   private constructor(turn: HarnessTurn, around: TurnSurroundings, place: Place) {
     this.#turn = turn;
     this.#around = around;
     this.#place = place;
-    this.#given = turn.fragments.length;
+    this.#fragmentCount = turn.context.fragments.length;
   }
 
-  /** Finds the session and what it lacks, or takes the one that asks the gateway. Throws `runtime_failed`, `store_write_failed`. */
+  /** Finds the session and what it lacks, or uses the one on the gateway. Throws `runtime_failed`, `store_write_failed`. */
   static async begin(
     turn: HarnessTurn,
-    from: { context: AssembledContext } | { seat: WireSeat },
+    from: { context: AssembledContext } | { wirePlan: WirePlan },
     around: TurnSurroundings,
   ): Promise<ClaudeTurn> {
     const place =
-      "seat" in from
-        ? await openWirePlace(turn, from.seat, around)
+      "wirePlan" in from
+        ? await openWirePlace(turn, from.wirePlan, around)
         : await openPlace(turn, from.context, around);
     return new ClaudeTurn(turn, around, place);
   }
 
-  /** Whether the session of the last native turn is still there, and known. */
-  get canGoOn(): boolean {
+  /** Whether the session of the last native turn still exists and its content is known. */
+  get canContinue(): boolean {
     return !this.#isForgotten && this.#place.session.process.isAlive;
   }
 
@@ -71,24 +71,24 @@ export class ClaudeTurn {
     return this.#native(this.#place.input);
   }
 
-  /** Input that came when a native turn had ended. */
+  /** Runs a native turn with input that arrived after the last one ended. */
   further(inputs: readonly SteeringMessage[]): Promise<HarnessTurnResult> {
     const { session, state } = this.#place;
-    this.#turn.bind(bindingOf(session.id, { ...state, openTurn: this.#turn.turnId }));
+    this.#turn.thread.bind(bindingOf(session.id, { ...state, openTurn: this.#turn.turnId }));
     this.#around.sessions.use(session, this.#turn);
     return this.#native(this.#joining(inputs));
   }
 
-  /** The input with the fragments that came with it, noted as held; the gateway says those by itself. */
+  /** The input with its fragments, recorded as held; the gateway adds those itself. */
   #joining(inputs: readonly SteeringMessage[]): Block[] {
-    const { fragments } = this.#turn;
+    const { fragments } = this.#turn.context;
     const fresh = (this.#place.session.route ? [] : fragments)
-      .slice(this.#given)
+      .slice(this.#fragmentCount)
       .map(({ text, key, kind }): UserMessage => ({ role: "user", content: text, fragment: { key, kind } }));
-    this.#given = fragments.length;
-    const said = [...fresh, ...inputs];
-    this.#holds(said);
-    return said.flatMap(({ content }) => contentBlocks(content));
+    this.#fragmentCount = fragments.length;
+    const joining = [...fresh, ...inputs];
+    this.#holds(joining);
+    return joining.flatMap(({ content }) => contentBlocks(content));
   }
 
   #holds(messages: readonly AgentMessage[]): void {
@@ -108,11 +108,11 @@ export class ClaudeTurn {
     const unlisten = session.process.listen(native);
     const { instructions } = this.#turn;
     const served: Served =
-      session.route && new ServedTurn(this.#turn, native, { heardMs: HEARD_MS, instructions });
+      session.route && new ServedTurn(this.#turn, native, { reportMs: REPORT_MS, instructions });
     session.route?.serve(served?.turn);
     let turned: Exclude<Turned, "input">;
     try {
-      if (!served) this.#turn.receipt({ seam: "thread" });
+      if (!served) this.#turn.context.receipt({ seam: "thread" });
       if (input.length > 0) this.#say(input);
       turned = await this.#untilEnd(native, served);
       if (typeof turned === "string") await this.#interrupt(native);
@@ -130,7 +130,7 @@ export class ClaudeTurn {
     return this.#ended(native, turned, served?.failure);
   }
 
-  /** A command is one only where a user types it to Claude Code itself. */
+  /** Marked as not typed: only a user of Claude Code itself can run its commands. */
   #say(content: readonly Block[], more: { uuid?: string; priority?: "now" } = {}): void {
     const message = { role: "user", content };
     this.#place.session.process.send({ type: "user", message, text_not_typed: true, ...more });
@@ -143,7 +143,7 @@ export class ClaudeTurn {
       const stops = [aborted, native.stops, ...(served ? [served.refused] : [])];
       return await this.#watched(native, stops);
     } finally {
-      // A signal with a listener is kept for good, and the whole turn with it.
+      // A signal keeps its listeners permanently, and the whole turn with them.
       watch.abort();
       this.#onRest = undefined;
     }
@@ -155,11 +155,11 @@ export class ClaudeTurn {
   ): Promise<Exclude<Turned, "input">> {
     const ends = Promise.race([native.ended.then((result) => ({ result })), ...stops]);
     for (;;) {
-      const arrives = this.#turn.inputArrives().then(() => "input" as const);
+      const arrives = this.#turn.io.inputArrives().then(() => "input" as const);
       const turned = await Promise.race([ends, arrives]);
       if (turned !== "input") return turned;
       const over = await Promise.race([ends, this.#rest(native)]);
-      // What came while an answer was ending is asked for by the host again.
+      // The host sends input that arrived at the end of an answer again.
       if (over !== undefined) return over;
       if (!(await this.#steer(native))) return ends;
     }
@@ -176,20 +176,20 @@ export class ClaudeTurn {
     });
   }
 
-  /** False where nothing more can come. The model sees it behind the results, as what the user says. */
+  /** False when no more input can come. The model sees it after the results, as a user message. */
   async #steer(native: NativeTurn): Promise<boolean> {
     await native.written();
-    const inputs = await this.#turn.takeInputs();
+    const inputs = await this.#turn.io.takeInputs();
     if (inputs.length === 0) return false;
-    // The next answer began meanwhile: Claude Code keeps its beginning before the input, the transcript behind it.
+    // The next answer began meanwhile: Claude Code places its start before the input, the transcript after it.
     if (native.isAnswering) this.#place.held = undefined;
     const uuid = randomUUID();
-    native.told(uuid);
+    native.sent(uuid);
     this.#say(this.#joining(inputs), { uuid, priority: "now" });
     return true;
   }
 
-  /** A program that does not heed it is ended. */
+  /** Ends a program that ignores the interrupt. */
   async #interrupt(native: NativeTurn): Promise<void> {
     const { session } = this.#place;
     void session.process.ask({ subtype: "interrupt" }, INTERRUPT_MS);
@@ -216,35 +216,35 @@ export class ClaudeTurn {
     if (completed) return { stopReason: "stop", usage };
     if (aborted) return { stopReason: "aborted", usage };
     if (turned === "length" || turned === "max_steps") return { stopReason: turned, usage };
-    // What kept the engine from being asked says more than what came of it.
+    // The failure of `assemble` says more than the error that followed from it.
     if (failure) throw failure;
     const result = typeof turned === "string" ? (native.refusal ?? {}) : turned.result;
     if (result["subtype"] === "error_max_turns") return { stopReason: "max_steps", usage };
     throw turnFailure(result, native.wasCut);
   }
 
-  /** Whether the next turn may go on in the session: what it holds is known, or is Claude Code's own affair. */
+  /** Whether the next turn may continue the session: its content is known, or managed by Claude Code. */
   #keep(native: NativeTurn, completed: boolean): boolean {
     const { session, state, held } = this.#place;
     const { keeps, route } = session;
     if (native.hasLost) return false;
-    // Over the gateway it does not matter what else the session holds.
+    // With the gateway, other content of the session does not matter.
     const isKnown = held !== undefined || route !== undefined;
     if (!keeps && (!isKnown || !completed || native.hasStrayed)) return false;
-    const anchor = this.#turn.newestEntryId();
+    const anchor = this.#turn.context.newestEntryId();
     const compacted = this.#isCompacted ? { isCompacted: true } : {};
     const last = (session.last = this.#turn.turnId);
-    this.#turn.bind(bindingOf(session.id, { ...state, held, anchor, last, ...compacted }));
+    this.#turn.thread.bind(bindingOf(session.id, { ...state, held, anchor, last, ...compacted }));
     this.#around.sessions.rest(session);
     return true;
   }
 
-  /** The next turn begins a session anew, from the engine's context. */
+  /** Unbinds the session: the next turn begins a new one from the engine's context. */
   #forget(): void {
     const { session } = this.#place;
     this.#place.held = undefined;
     this.#isForgotten = true;
-    this.#turn.bind(undefined);
+    this.#turn.thread.bind(undefined);
     void this.#around.sessions.leave(session.id);
   }
 }

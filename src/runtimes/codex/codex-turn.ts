@@ -1,6 +1,6 @@
 /**
- * A turn of the host on Codex: the native turns that it takes, the steering that joins them, and what their thread holds
- * afterwards. Source: harness port, "Implementation plan"; the design, "Codex".
+ * One turn of the host on Codex: its native turns, the steering that joins them, and what their thread holds afterwards.
+ * Source: harness port, "Implementation plan"; the design, "Codex".
  */
 import { setImmediate as immediate } from "node:timers/promises";
 import type { AdditionalContext } from "../../contract/fragment.ts";
@@ -9,60 +9,60 @@ import type {
   HarnessTurn,
   HarnessTurnResult,
   SteeringMessage,
-} from "../../contract/harness.ts";
+} from "../../contract/harness/harness.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import { RpcError } from "../../rpc/peer.ts";
 import { extended } from "../../native/held.ts";
-import { turnFailure } from "./failure.ts";
-import { inputOf, inputsOf, MOST_INPUT_CHARS } from "./input.ts";
-import { interrupted } from "./interrupt.ts";
-import { fragmentItems } from "./items.ts";
-import { NativeTurn, type NativeEnd } from "./native-turn.ts";
-import { openPlace, type Place, type TurnSurroundings } from "./place.ts";
+import { turnFailure } from "./codex-failure.ts";
+import { inputOf, inputsOf, MOST_INPUT_CHARS } from "./app-server/codex-input.ts";
+import { interrupted } from "./app-server/interrupt.ts";
+import { fragmentItems } from "./codex-items.ts";
+import { NativeTurn, type NativeEnd } from "./codex-native-turn.ts";
+import { openPlace, type Place, type TurnSurroundings } from "./codex-place.ts";
 import type { TurnStartParams, TurnStartResponse, TurnSteerParams, UserInput } from "./protocol.ts";
-import { RolloutTail } from "./rollout-tail.ts";
-import { closedBinding, openBinding, sandboxPolicy } from "./thread.ts";
-import { REQUEST_MS } from "./threads.ts";
-import { WiredTurn } from "./wire.ts";
+import { RolloutTail } from "./app-server/rollout-tail.ts";
+import { closedBinding, openBinding, sandboxPolicy } from "./codex-thread.ts";
+import { REQUEST_MS } from "./codex-threads.ts";
+import { WiredTurn } from "./wire/codex-wire.ts";
 
-export type { TurnSurroundings } from "./place.ts";
+export type { TurnSurroundings } from "./codex-place.ts";
 
-/** How long input and turns wait for Codex's own compaction, ms, and how often a turn asks whether it is over. */
+/** Timeout for input and turns that wait for Codex's own compaction, ms, and the polling interval of a turn. */
 const COMPACTION_MS = 120_000;
 const COMPACTION_POLL_MS = 250;
 
-/** What a turn, or its going on on another thread, begins with beside the assembled context. */
+/** Start of a turn, or of its continuation on another thread, in addition to the assembled context. */
 export interface TurnBegin {
   /** Additional context that came with the newest input. */
   set: AdditionalContext | null;
-  /** Fragments of the turn that its thread was given before. */
-  given: number;
+  /** Fragments of the turn that its thread already has. */
+  fragmentCount: number;
 }
 
 type Turned = "input" | "aborted" | "exceeded" | NativeEnd;
 
 export class CodexTurn {
-  /** Codex has taken a native turn of it. */
+  /** Codex has accepted a native turn of it. */
   hasStarted = false;
   readonly #turn: HarnessTurn;
   readonly #around: TurnSurroundings;
   readonly #place: Place;
   readonly #begin: TurnBegin;
-  /** Nobody goes on with the thread. */
+  /** No later turn continues the thread. */
   #isForgotten = false;
-  /** The binding says that a turn runs on it. */
+  /** The binding records a running turn. */
   #isOpen = true;
   /** Input that could not join the native turn any more; the next one begins with it. */
   readonly #late: SteeringMessage[] = [];
-  /** Input that has come is on its way to Codex. */
-  #giving: Promise<unknown> | undefined;
-  /** Codex has taken input in the native turn. */
+  /** Input that is being sent to Codex. */
+  #sending: Promise<unknown> | undefined;
+  /** Codex has accepted input in the native turn. */
   #isSteered = false;
-  /** Where requests go through the gateway. */
+  /** Set when requests go through the gateway. */
   readonly #wired: WiredTurn | undefined;
-  /** Fragments of the turn that Codex has been given. */
-  #given: number;
+  /** Fragments of the turn that Codex has. */
+  #fragmentCount: number;
 
   private constructor(turn: HarnessTurn, around: TurnSurroundings, place: Place, begin: TurnBegin) {
     this.#turn = turn;
@@ -70,11 +70,11 @@ export class CodexTurn {
     this.#place = place;
     this.#begin = begin;
     this.#wired = place.route && new WiredTurn(turn);
-    // A new thread knows nothing of what another was given.
-    this.#given = place.isNew ? 0 : Math.max(begin.given, place.given);
+    // A new thread has none of the fragments of another.
+    this.#fragmentCount = place.isNew ? 0 : Math.max(begin.fragmentCount, place.fragmentCount);
   }
 
-  /** Finds the thread and gives it what it lacks. Throws what Codex refuses, `runtime_failed`. */
+  /** Finds the thread and adds what it lacks. Throws Codex's refusal, `runtime_failed`. */
   static async begin(
     turn: HarnessTurn,
     context: AssembledContext,
@@ -84,7 +84,7 @@ export class CodexTurn {
     return new CodexTurn(turn, around, await openPlace(turn, context, around), begin);
   }
 
-  /** The gateway sees to what the provider refuses. */
+  /** The gateway handles refusals of the provider. */
   get isWired(): boolean {
     return this.#wired !== undefined;
   }
@@ -94,26 +94,26 @@ export class CodexTurn {
     return this.#place.seam === "wire";
   }
 
-  /** Fragments of the turn that its thread was given. */
-  get given(): number {
-    return this.#given;
+  /** Fragments of the turn that its thread has. */
+  get fragmentCount(): number {
+    return this.#fragmentCount;
   }
 
-  /** With the input that its thread lacks; none where that has all that was said. */
+  /** Runs the first native turn with the input that its thread lacks; none when it has every message. */
   first(): Promise<HarnessTurnResult> {
     const { inputs, words } = this.#place;
     this.#holds(inputs);
-    const said = inputs.flatMap((message, index) => inputOf(message, index === 0 ? words : undefined));
-    return this.#native(said, this.#begin.set);
+    const native = inputs.flatMap((message, index) => inputOf(message, index === 0 ? words : undefined));
+    return this.#native(native, this.#begin.set);
   }
 
-  /** Whether the thread of the last native turn is still there, and known. */
-  get canGoOn(): boolean {
+  /** Whether the thread of the last native turn still exists and its content is known. */
+  get canContinue(): boolean {
     const { server, thread } = this.#place;
     return !this.#isForgotten && server.isAlive && this.#around.threads.has(server, thread.id);
   }
 
-  /** Input that came when a native turn had ended, or could not join it any more; none where Codex has it already. */
+  /** Runs a native turn with input that arrived after the last one ended, or could not join it; none when Codex has it already. */
   further(inputs: readonly SteeringMessage[]): Promise<HarnessTurnResult> {
     this.#holds(inputs);
     return this.#native(inputsOf(inputs), setOf(inputs));
@@ -125,25 +125,25 @@ export class CodexTurn {
   }
 
   /**
-   * A new thread knows no fragments and gets the whole set, of which Codex injects what is new to it. Another one has
-   * what it was given, also where a restart made Codex forget that: what is new is what the host has just written down. On
-   * the wire they stand in the engine's context.
+   * A new thread has no fragments and gets the whole set, of which Codex injects what is new to it. Another one keeps its
+   * fragments, also when a restart made Codex forget them: new is what the host has just recorded. On the wire they are in
+   * the engine's context.
    */
   #fragmentsOf(set: AdditionalContext | null): AdditionalContext | null {
-    const { fragments } = this.#turn;
-    const fresh = new Set(fragments.slice(this.#given).map(({ key }) => key));
-    this.#given = fragments.length;
+    const { fragments } = this.#turn.context;
+    const fresh = new Set(fragments.slice(this.#fragmentCount).map(({ key }) => key));
+    this.#fragmentCount = fragments.length;
     if (this.#onWire) return null;
     if (set === null || this.#place.isNew) return set;
     return Object.fromEntries(Object.entries(set).filter(([key]) => fresh.has(key)));
   }
 
-  /** One native turn, with the steering that comes meanwhile. */
+  /** One native turn, with the steering that arrives meanwhile. */
   async #native(input: UserInput[], set: AdditionalContext | null): Promise<HarnessTurnResult> {
     const { server, thread, identity, isTheirs, route } = this.#place;
     const wired = this.#wired;
     if (identity && !this.#isOpen && !this.#onWire)
-      this.#turn.bind(openBinding(thread.id, identity, this.#turn.turnId, isTheirs));
+      this.#turn.thread.bind(openBinding(thread.id, identity, this.#turn.turnId, isTheirs));
     this.#isOpen = true;
     this.#isSteered = false;
     const tail = this.#tail();
@@ -152,21 +152,21 @@ export class CodexTurn {
       thread,
       onMessage: (message) => this.#holds([message]),
       onCompacted: () => (this.#onWire ? undefined : this.#showAgain()),
-      inputsGiven: () => this.#inputsGiven(),
+      inputsSent: () => this.#inputsSent(),
       wired,
     });
     const unlisten = server.listen(thread.id, native);
     thread.inUse = true;
     let end: NativeEnd;
     try {
-      if (!wired) this.#turn.receipt({ seam: this.#place.seam });
+      if (!wired) this.#turn.context.receipt({ seam: this.#place.seam });
       route?.serve(wired?.turn);
       native.nativeTurnId ??= await this.#start(input, this.#fragmentsOf(set));
       this.hasStarted = true;
       end = await this.#untilEnd(native);
     } catch (error) {
       await native.close(this.#turn.signal.aborted ? "aborted" : "error");
-      // What Codex refuses of the thread it refuses again; a child that ended has left the thread behind.
+      // Codex would refuse the thread again; a child that ended has left the thread intact.
       if (!this.#onWire || error instanceof RpcError) this.#forget();
       throw error;
     } finally {
@@ -187,7 +187,7 @@ export class CodexTurn {
       this.#around.threads.rest(server, thread);
       this.#forget();
       const sentence =
-        "The file that Codex keeps the thread in cannot be read; send the request again, and it goes on in a new thread.";
+        "The file in which Codex stores the thread cannot be read; send the request again, and it continues in a new thread.";
       throw new PagurusError("runtime_failed", sentence, { cause: error });
     }
   }
@@ -198,10 +198,19 @@ export class CodexTurn {
     const { server, thread, sandbox } = this.#place;
     const { thinking, signal, cwd } = this.#turn;
     const effort = thinking === undefined || thinking === "off" ? {} : { effort: thinking };
-    // What a loaded thread may do follows the turn's permission mode.
+    const { changed } = this.#place;
+    const mode = changed === undefined ? {} : { collaborationMode: collaborationMode(this.#turn, changed) };
+    // The sandbox of a loaded thread follows the turn's permission mode.
     const policy = thread.sandbox === sandbox ? {} : { sandboxPolicy: sandboxPolicy(sandbox, cwd) };
     thread.sandbox = sandbox;
-    const params: TurnStartParams = { threadId: thread.id, input, additionalContext, ...effort, ...policy };
+    const params: TurnStartParams = {
+      threadId: thread.id,
+      input,
+      additionalContext,
+      ...effort,
+      ...policy,
+      ...mode,
+    };
     const until = performance.now() + COMPACTION_MS;
     for (;;) {
       try {
@@ -215,16 +224,16 @@ export class CodexTurn {
     }
   }
 
-  /** Codex drops what it was given as additional context when it compacts, and remembers that it was given. */
+  /** Codex drops additional context when it compacts, but still counts it as sent; shows it again. */
   #showAgain(): void {
     const { server, thread } = this.#place;
-    const lost = this.#turn.fragmentsLost();
-    this.#given = this.#turn.fragments.length;
+    const lost = this.#turn.context.fragmentsLost();
+    this.#fragmentCount = this.#turn.context.fragments.length;
     if (lost.length === 0) return;
     this.#around.threads
       .injectItems(server, thread.id, fragmentItems(lost), this.#turn.signal)
       .catch((error: unknown) =>
-        this.#turn.degrade(
+        this.#turn.io.degrade(
           "assemble",
           `additional context could not be shown again after Codex compacted: ${String(error)}`,
         ),
@@ -236,20 +245,20 @@ export class CodexTurn {
     try {
       return await this.#watched(native, abortOf(this.#turn.signal, watch.signal));
     } finally {
-      // A signal with a listener is kept for good, and the whole turn with it.
+      // A signal keeps its listeners permanently, and the whole turn with them.
       watch.abort();
     }
   }
 
   async #watched(native: NativeTurn, aborted: Promise<"aborted">): Promise<NativeEnd> {
     for (;;) {
-      const arrives = this.#turn.inputArrives().then(() => "input" as const);
+      const arrives = this.#turn.io.inputArrives().then(() => "input" as const);
       const what: Turned = await Promise.race([native.ended, aborted, native.exceeded, arrives]);
       if (what === "aborted" || what === "exceeded") return this.#interrupt(native);
       if (what !== "input") return what;
-      const giving = this.#steer(native);
-      this.#giving = giving;
-      const steered = await Promise.race([giving, aborted]);
+      const sending = this.#steer(native);
+      this.#sending = sending;
+      const steered = await Promise.race([sending, aborted]);
       if (steered === "aborted") return this.#interrupt(native);
       if (!steered) break;
     }
@@ -257,29 +266,29 @@ export class CodexTurn {
     return Promise.race([native.ended, stopped.then(() => this.#interrupt(native))]);
   }
 
-  /** What had come before it is asked. */
-  async #inputsGiven(): Promise<void> {
-    let given: Promise<unknown> | undefined;
+  /** Resolves when input that arrived before the call was sent. */
+  async #inputsSent(): Promise<void> {
+    let awaited: Promise<unknown> | undefined;
     for (;;) {
-      // Whoever waits for input has seen by then that some has come.
+      // The watcher of input has run by then.
       await immediate();
-      const giving = this.#giving;
-      if (giving === given) return;
-      await giving?.catch(() => undefined);
-      given = giving;
+      const sending = this.#sending;
+      if (sending === awaited) return;
+      await sending?.catch(() => undefined);
+      awaited = sending;
     }
   }
 
-  /** False where nothing more can come. */
+  /** False when no more input can come. */
   async #steer(native: NativeTurn): Promise<boolean> {
     await native.compactionOver(COMPACTION_MS);
     await native.split();
-    const inputs = await this.#turn.takeInputs();
+    const inputs = await this.#turn.io.takeInputs();
     if (inputs.length === 0) return false;
     const { server, thread } = this.#place;
-    // Codex puts it behind the answer that is under way, the transcript where it was said: no longer the same order.
+    // Codex appends it after the current answer, the transcript at its time of arrival: the orders differ.
     this.#place.held = undefined;
-    const given = this.#given;
+    const fragmentCount = this.#fragmentCount;
     const params: TurnSteerParams = {
       threadId: thread.id,
       expectedTurnId: native.nativeTurnId ?? "",
@@ -290,9 +299,9 @@ export class CodexTurn {
       await server.request("turn/steer", params, { deadlineMs: REQUEST_MS });
       this.#isSteered = true;
     } catch (error) {
-      // The turn is ending, or Codex compacts: it is in the transcript already, and the next native turn begins with it.
+      // The turn is ending, or Codex compacts: the input is in the transcript, and the next native turn begins with it.
       if (!(error instanceof RpcError)) throw error;
-      this.#given = given;
+      this.#fragmentCount = fragmentCount;
       this.#late.push(...inputs);
     }
     return true;
@@ -308,7 +317,7 @@ export class CodexTurn {
     const { aborted } = this.#turn.signal;
     await native.close(end.status === "completed" ? "stop" : aborted ? "aborted" : "error");
     const usage = native.usage ?? { input: 0, output: 0, totalTokens: 0 };
-    // The thread is the turn's until that has ended.
+    // The thread belongs to the turn until that has ended.
     if (end.status === "completed" && this.#late.length > 0 && !aborted)
       return this.further(this.#late.splice(0));
     if (end.status === "completed" && this.#isSteered && native.endsWithInput && !aborted)
@@ -319,31 +328,46 @@ export class CodexTurn {
     return { stopReason: aborted ? "aborted" : "max_steps", usage };
   }
 
-  /** Whether the next turn may go on with the thread: what it holds is known, or is Codex's own affair. */
+  /** Whether the next turn may continue the thread: its content is known, or managed by Codex. */
   #keep(native: NativeTurn, end: NativeEnd): boolean {
     const { identity, held, keeps, thread, isTheirs } = this.#place;
     if (!identity) return false;
     if (this.#onWire) return true;
     const known = keeps || (held !== undefined && end.status === "completed" && !native.compacted);
     if (known) {
-      const anchor = this.#turn.newestEntryId();
+      const anchor = this.#turn.context.newestEntryId();
       this.#isOpen = false;
-      this.#turn.bind(
-        closedBinding(thread.id, identity, { held: keeps ? undefined : held, anchor, isTheirs }),
+      this.#turn.thread.bind(
+        closedBinding(thread.id, identity, {
+          held: keeps ? undefined : held,
+          anchor,
+          isTheirs,
+          tokens: thread.tokens,
+        }),
       );
     }
     return known;
   }
 
-  /** The next turn begins a thread anew, from the engine's context. */
+  /** Unbinds the thread: the next turn begins a new one from the engine's context. */
   #forget(): void {
     const { identity, server, thread, isTheirs } = this.#place;
     this.#place.held = undefined;
     if (!identity) return;
     this.#isForgotten = true;
-    this.#turn.bind(undefined);
+    this.#turn.thread.bind(undefined);
     if (!isTheirs) this.#around.threads.leave(server, thread.id);
   }
+}
+
+/** Codex's way to change developer instructions on an existing thread: it shows new ones once. */
+function collaborationMode(
+  { model, thinking }: Pick<HarnessTurn, "model" | "thinking">,
+  instructions: string,
+): NonNullable<TurnStartParams["collaborationMode"]> {
+  const effort = thinking === undefined || thinking === "off" ? null : thinking;
+  const settings = { model: model.id, reasoning_effort: effort, developer_instructions: instructions };
+  return { mode: "default", settings };
 }
 
 /** Throws `live_turn_too_large`. */
@@ -352,7 +376,7 @@ function checkLength(input: readonly UserInput[]): void {
   if (length <= MOST_INPUT_CHARS) return;
   throw new PagurusError(
     "live_turn_too_large",
-    `The input has ${length} characters and Codex takes ${MOST_INPUT_CHARS}; shorten it, or name a file that the agent can read.`,
+    `The input has ${length} characters and Codex accepts ${MOST_INPUT_CHARS}; shorten it, or name a file that the agent can read.`,
     { details: { length } },
   );
 }

@@ -1,6 +1,6 @@
 /**
- * The types of Codex's app-server protocol that this runtime uses. They are generated from the pinned program:
- * `node scripts/codex-protocol.ts` writes what is named here, and all that it needs, into `protocol/generated`.
+ * Types of Codex's app-server protocol, as far as this runtime uses them. Generated from the pinned program: `node
+ * scripts/codex-protocol.ts` writes the types named here and their dependencies into `protocol/generated`.
  */
 export type { CurrentTimeReadResponse } from "./protocol/generated/v2/CurrentTimeReadResponse.ts";
 export type { DynamicToolCallResponse } from "./protocol/generated/v2/DynamicToolCallResponse.ts";

@@ -1,4 +1,4 @@
-/** What a scripted model server is told to answer. One step answers one request. */
+/** The script of a model server. One step answers one request. */
 
 export type Protocol = "openai-responses" | "openai-completions" | "anthropic-messages" | "google";
 
@@ -14,7 +14,7 @@ export interface ReplyUsage {
 export interface ReplyToolCall {
   id: string;
   name: string;
-  /** Of a tool that stands in one: a field of OpenAI's Responses API, a part of the name in Anthropic's Messages. */
+  /** Namespace of the tool, if any: a field of OpenAI's Responses API, a part of the name in Anthropic's Messages. */
   namespace?: string;
   arguments: Record<string, unknown>;
   /** Google: the thought signature of the call. */
@@ -26,7 +26,7 @@ export interface ReplyStep {
   thinking?: { text: string; signature?: string; redacted?: boolean };
   text?: string;
   toolCalls?: ReplyToolCall[];
-  /** Arguments of the last tool call as they are, instead of valid JSON. */
+  /** Raw arguments of the last tool call, instead of valid JSON. */
   rawArguments?: string;
   /** Default: counted from the sizes of request and reply. `null`: the server reports none. */
   usage?: ReplyUsage | null;
@@ -45,11 +45,11 @@ export interface ReplyStep {
   delayMs?: number;
   /** Destroys the socket after so many events. */
   cutAfterChunks?: number;
-  /** Says nothing more after so many events, until the client leaves. */
+  /** Sends nothing more after so many events, until the client disconnects. */
   hangAfterChunks?: number;
-  /** An error event in the stream in the place of its end. */
+  /** An error event in the stream instead of its end. */
   errorEvent?: { code: string; message: string };
-  /** An event that is no JSON after the first one. */
+  /** An invalid JSON event after the first one. */
   malformed?: boolean;
   /** Ends the response properly, but without the events that end an answer. */
   omitEnd?: boolean;
@@ -61,11 +61,11 @@ export interface RecordedRequest {
   headers: Record<string, string | string[] | undefined>;
   /** The parsed JSON body. */
   body: Record<string, unknown>;
-  /** The body as it came. */
+  /** The raw body. */
   text: string;
 }
 
-/** Steps in order; a request after the last one is refused with a message that says so. Or a function of the request. */
+/** Steps in order; a request after the last one is refused with an error. Or a function of the request. */
 export type ReplyScript =
   | readonly ReplyStep[]
   | ((request: RecordedRequest, index: number) => ReplyStep | Promise<ReplyStep>);
@@ -76,7 +76,7 @@ export interface Frame {
   data: string;
 }
 
-/** What a protocol's writer gets. */
+/** Context of a protocol's writer. */
 export interface ReplyContext {
   /** Number of the request; ids are made from it, so that replies are deterministic. */
   index: number;
@@ -88,7 +88,7 @@ export function json(data: unknown, event?: string): Frame {
   return event === undefined ? { data: JSON.stringify(data) } : { event, data: JSON.stringify(data) };
 }
 
-/** A text cut into deltas. */
+/** Splits a text into deltas. */
 export function deltas(text: string, step: ReplyStep): string[] {
   const size = step.chunkSize ?? 20;
   const pieces: string[] = [];

@@ -1,13 +1,13 @@
-/** A model request as it reached the endpoint, whichever of the protocols it came in. */
-import { isRecord } from "../check.ts";
+/** A model request in one form for all protocols of the endpoint. */
 import type { RecordedRequest } from "./script.ts";
+import { asString, isRecord } from "../../data/record-fields.ts";
 
-/** One thing of the conversation that the model sees. */
+/** One item of the conversation that the model sees. */
 export interface SeenItem {
-  /** `system` also for a developer's words, `tool` for the result of a call. */
+  /** `system` also for developer messages, `tool` for the result of a call. */
   role: "system" | "user" | "assistant" | "tool";
   text: string;
-  /** Ids of the calls that it holds, or of the one whose result it is. */
+  /** Ids of its calls, or of the call whose result it is. */
   callIds: string[];
   /** Images that it holds, as URLs; absent where there are none. */
   images?: string[];
@@ -15,7 +15,7 @@ export interface SeenItem {
 
 export interface SeenRequest {
   items: SeenItem[];
-  /** The names of the tools that the model was offered, with the namespace of those that stand in one. */
+  /** Names of the tools offered to the model, with their namespace if any. */
   tools: { name: string; namespace?: string }[];
 }
 
@@ -30,10 +30,10 @@ export function seen({ body, path }: RecordedRequest): SeenRequest {
   return { items: [...first, ...list(body["input"]).flatMap((item) => responsesItem(item))], tools };
 }
 
-/** Anthropic's: results of tools are parts of what a user says, and a tool of an MCP server has the server's name in its own. */
+/** Anthropic's form: tool results are parts of a user message, and a tool of an MCP server has the server's name in its own. */
 function messagesSeen(body: Record<string, unknown>): SeenRequest {
   const system: SeenItem[] = wordsOf(body["system"]) === "" ? [] : [item("system", body["system"])];
-  const said = list(body["messages"]).flatMap(({ role, content }): SeenItem[] => {
+  const items = list(body["messages"]).flatMap(({ role, content }): SeenItem[] => {
     const parts = list(content);
     const results = parts.filter(({ type }) => type === "tool_result");
     const others = parts.filter(({ type }) => type !== "tool_result");
@@ -46,17 +46,17 @@ function messagesSeen(body: Record<string, unknown>): SeenRequest {
       given,
       calls.map(({ id }) => String(id)),
     );
-    const told = typeof content === "string" || others.length > 0 ? [own] : [];
+    const message = typeof content === "string" || others.length > 0 ? [own] : [];
     return [
       ...results.map((part) => item("tool", part["content"], "", [String(part["tool_use_id"])])),
-      ...told,
+      ...message,
     ];
   });
   const tools = list(body["tools"]).map(({ name }) => {
     const [, namespace, own] = /^(mcp__.+?)__(.+)$/.exec(String(name)) ?? [];
     return namespace === undefined || own === undefined ? { name: String(name) } : { name: own, namespace };
   });
-  return { items: [...system, ...said], tools };
+  return { items: [...system, ...items], tools };
 }
 
 function item(role: SeenItem["role"], content: unknown, more = "", callIds: string[] = []): SeenItem {
@@ -87,17 +87,13 @@ function imagesOf(value: unknown): { images?: string[] } {
   return images.length === 0 ? {} : { images };
 }
 
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
-}
-
 function roleOf(role: unknown): SeenItem["role"] {
   if (role === "developer" || role === "system") return "system";
   return role === "assistant" || role === "tool" ? role : "user";
 }
 
 function responsesItem(item: Record<string, unknown>): SeenItem[] {
-  const type = textOf(item["type"]) ?? "message";
+  const type = asString(item["type"]) ?? "message";
   const callIds = typeof item["call_id"] === "string" ? [item["call_id"]] : [];
   const content = item["content"];
   if (type === "message")
@@ -106,7 +102,9 @@ function responsesItem(item: Record<string, unknown>): SeenItem[] {
   if (type.endsWith("_call_output"))
     return [{ role: "tool", text: wordsOf(output), callIds, ...imagesOf(output) }];
   if (type.endsWith("_call"))
-    return [{ role: "assistant", text: textOf(item["arguments"]) ?? textOf(item["input"]) ?? "", callIds }];
+    return [
+      { role: "assistant", text: asString(item["arguments"]) ?? asString(item["input"]) ?? "", callIds },
+    ];
   return [];
 }
 

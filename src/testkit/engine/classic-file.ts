@@ -1,14 +1,15 @@
-/** Reading a transcript file that an engine wrote. */
+/** Reads a transcript file that an engine wrote. */
 import { readFileSync } from "node:fs";
-import type { TranscriptEntry } from "../../contract/transcript.ts";
-import { isRecord, Violation } from "../check.ts";
+import type { TranscriptEntry } from "../../contract/session/transcript.ts";
+import { isRecord } from "../../data/record-fields.ts";
+import { Violation } from "../conformance-check.ts";
 
 export interface ClassicTranscript {
   header: Record<string, unknown>;
   entries: TranscriptEntry[];
 }
 
-/** Throws `Violation` for a file that is absent, a line that is not JSON, or a first line that is no header. */
+/** Throws `Violation` for a missing file, a line that is not JSON, or a first line that is not a header. */
 export function readClassicTranscript(file: string): ClassicTranscript {
   const lines = readLines(file).map((line, index): Record<string, unknown> => {
     const value = parsed(line);

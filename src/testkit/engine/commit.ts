@@ -1,7 +1,7 @@
-/** `commitTurn`'s parameters, made from a transcript. */
-import type { CommitTurnParams, TranscriptEntryAnchor } from "../../contract/engine-params.ts";
-import type { SessionTarget } from "../../contract/runtime-context.ts";
-import type { StageTranscript } from "./transcript.ts";
+/** Builds `commitTurn`'s parameters from a transcript. */
+import type { CommitTurnParams, TranscriptEntryAnchor } from "../../contract/engine/engine-params.ts";
+import type { SessionTarget } from "../../contract/engine/runtime-context.ts";
+import type { StageTranscript } from "./scripted-transcript.ts";
 
 export function commitParams(
   transcript: StageTranscript,

@@ -1,11 +1,11 @@
 /** One check of the engine suite. */
-import type { OptionalMember } from "../check.ts";
-import type { EngineStage, StageOptions } from "./stage.ts";
+import type { OptionalMember } from "../conformance-check.ts";
+import type { EngineStage, StageOptions } from "./engine-stage.ts";
 
 export interface CheckContext {
   /** A fresh engine with a session of its own in a fresh folder. Disposed of after the check. */
   stage(options?: StageOptions): Promise<EngineStage>;
-  /** How long an engine may go on after its signal fired, ms. */
+  /** How long an engine may continue after its signal fired, ms. */
   graceMs: number;
 }
 

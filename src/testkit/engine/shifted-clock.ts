@@ -1,4 +1,4 @@
-/** The magic of the suite: a process-wide clock that is ahead, while `work` runs. */
+/** A process-wide clock shift for the time that `work` runs. */
 
 /** Runs `work` with `Date` ahead by `ms`. Timers are not touched. One at a time. */
 export async function withShiftedClock<T>(ms: number, work: () => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
-/** A second runtime of the host, which answers without a model: for sessions that go from one runtime to another. */
-import type { AgentHarness } from "../../contract/harness.ts";
+/** A second runtime of the host, which answers without a model: for sessions that switch between runtimes. */
+import type { AgentHarness, HarnessTurnResult } from "../../contract/harness/harness.ts";
 import { HARNESS_CONTRACT } from "../../contract/version.ts";
 
 export const OTHER_RUNTIME = "suite-other";
@@ -10,15 +10,18 @@ export function otherHarness(answer: () => string): AgentHarness {
     label: "Another runtime",
     contract: HARNESS_CONTRACT,
     execution: { kind: "in-process" },
-    seam: "native",
+    seam: "embedded",
     capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact"],
     supports: () => ({ supported: true }),
-    runTurn: async (turn) => {
-      await turn.assemble();
-      turn.receipt({});
-      const content = [{ type: "text" as const, text: answer() }];
-      await turn.emit({ type: "message", message: { role: "assistant", content, timestamp: Date.now() } });
-      return { stopReason: "stop", usage: { input: 0, output: 0, totalTokens: 0 } };
+    start: ({ context, io }) => {
+      const run = async (): Promise<HarnessTurnResult> => {
+        await context.assemble();
+        context.receipt({});
+        const content = [{ type: "text" as const, text: answer() }];
+        await io.emit({ type: "message", message: { role: "assistant", content, timestamp: Date.now() } });
+        return { stopReason: "stop", usage: { input: 0, output: 0, totalTokens: 0 } };
+      };
+      return { run, continueWith: run };
     },
   };
 }

@@ -1,38 +1,38 @@
-/** The engine of a harness check: it hands on what it is given, or answers as it is told, and notes every call. */
-import type { CompactParams, CompactResult } from "../../contract/engine-compaction.ts";
+/** The engine of a harness check: returns its input or a scripted answer, and records every call. */
+import type { CompactParams, CompactResult } from "../../contract/engine/engine-compaction.ts";
 import type {
   AfterTurnParams,
   AssembleParams,
   AssembleResult,
   CommitTurnParams,
   SessionParams,
-} from "../../contract/engine-params.ts";
-import type { ContextEngine } from "../../contract/engine.ts";
+} from "../../contract/engine/engine-params.ts";
+import type { ContextEngine } from "../../contract/engine/engine.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import { ENGINE_CONTRACT } from "../../contract/version.ts";
-import { messagesTokens } from "../../tokens/messages.ts";
+import { messagesTokens } from "../../tokens/message-tokens.ts";
 
 export const SUITE_ENGINE = "suite";
 
 export interface EngineCall {
   member: "bootstrap" | "assemble" | "afterTurn" | "commitTurn" | "compact" | "maintain" | "dispose";
   sessionKey?: string;
-  /** Model requests that had been made before it. */
+  /** Number of model requests before it. */
   requests: number;
-  /** What it was given, for the members that settle a turn. */
+  /** Messages passed to a settle member. */
   messages: AgentMessage[];
-  /** What the transcript held by then, for the same. */
+  /** Content of the transcript at that time. */
   recorded: AgentMessage[];
 }
 
 export class RecordingEngine {
   readonly calls: EngineCall[] = [];
-  /** What `assemble` adds to, or answers instead of, the messages that it was given. */
+  /** Scripted fields of `assemble`'s answer, over the input messages. */
   answer: (params: AssembleParams) => Partial<AssembleResult> = () => ({});
-  /** What `assemble` waits for before it answers. */
+  /** Awaited by `assemble` before it answers. */
   beforeAnswer: (params: AssembleParams) => Promise<void> = () => Promise.resolve();
   compaction: (params: CompactParams) => CompactResult = () => ({ ok: true, compacted: false });
-  /** Number of model requests at this moment. */
+  /** Current number of model requests. */
   readonly #requests: () => number;
   readonly #durable: boolean;
 
@@ -41,7 +41,7 @@ export class RecordingEngine {
     this.#durable = options.durable;
   }
 
-  /** The same engine, as a factory makes it for a host. */
+  /** The engine, for a host's factory. */
   engine(): ContextEngine {
     const settle = this.#durable
       ? {
@@ -53,8 +53,8 @@ export class RecordingEngine {
       : {
           afterTurn: async (params: AfterTurnParams) => {
             const { messages, prePromptMessageCount } = params;
-            const said = messages.slice(prePromptMessageCount);
-            this.#note("afterTurn", params, said, await recordedIn(params));
+            const messagesOfTurn = messages.slice(prePromptMessageCount);
+            this.#note("afterTurn", params, messagesOfTurn, await recordedIn(params));
           },
         };
     return {

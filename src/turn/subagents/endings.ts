@@ -1,24 +1,25 @@
 /**
- * The end of a child: recorded, then told to the engine, once. What cannot be recorded now is kept and recorded by a
- * later sweep; a crash in between leaves a record that the next process finds.
+ * The end of a child: recorded, then reported to the engine, once. What cannot be recorded now is kept and recorded by a later sweep; after
+ * a crash in between the next process finds the record.
  */
-import type { ContextEngine } from "../../contract/engine.ts";
+import type { ContextEngine } from "../../contract/engine/engine.ts";
 import { toPagurusError } from "../../contract/errors.ts";
 import type { ChildEnd, ChildEndReason, ChildRecord, SubagentLog } from "../../session/subagent-log.ts";
-import type { Guard } from "../guard.ts";
-import type { AgentHost } from "../scope.ts";
-import { guardOutsideTurns } from "./plan.ts";
+import type { Guard } from "../context/guard.ts";
+import type { AgentHost } from "../turn-scope.ts";
+import { runHooks } from "../turn-hooks.ts";
+import { guardOutsideTurns } from "./subagent-plan.ts";
 import { removeSession } from "./spawn.ts";
 
-/** Longest that an engine may take to hear of an end, ms: the parent waits for it. */
-const TELL_DEADLINE_MS = 5_000;
+/** Deadline of the engine's notification of an end, ms: the parent waits for it. */
+const NOTIFY_DEADLINE_MS = 5_000;
 
-type Unrecorded = { failed: true } | { told: ChildEnd };
+type Unrecorded = { failed: true } | { end: ChildEnd };
 
 export class Endings {
   readonly #host: () => AgentHost;
   readonly #log: () => SubagentLog;
-  /** What the registry does not say yet, because it could not be written. */
+  /** Ends that could not be written to the registry yet. */
   readonly #unrecorded = new Map<string, Unrecorded>();
   /** Children that a sweep is working on. */
   readonly #sweeping = new Set<string>();
@@ -37,7 +38,7 @@ export class Endings {
     return this.#sweeping.has(key);
   }
 
-  /** A spawn failed before the child ran. Never throws. */
+  /** Ends a child whose spawn failed before it ran. Never throws. */
   failed(key: string): void {
     try {
       this.#log().setFailed(key);
@@ -46,17 +47,17 @@ export class Endings {
     }
   }
 
-  /** A child of this process has ended. Never rejects. */
+  /** Ends a child of this process. Never rejects. */
   async ended(key: string, end: ChildEnd, by: { engine: ContextEngine; guard: Guard }): Promise<void> {
     try {
       if (!this.#log().end(key, end)) return;
     } catch (error) {
-      this.#keep(key, { told: end }, error);
+      this.#keep(key, { end }, error);
     }
-    await this.#tell(key, end, by);
+    await this.#notifyEngine(key, end, by);
   }
 
-  /** A child that nobody works on any more, taken over. Never rejects. */
+  /** Takes over a child whose process has died. Never rejects. */
   async orphan(record: ChildRecord): Promise<void> {
     const host = this.#host();
     const { childSessionKey: key, childSessionId: sessionId } = record;
@@ -66,8 +67,8 @@ export class Endings {
       if (!kept) await this.#end(host, record);
       else if ("failed" in kept) this.#log().setFailed(key);
       else {
-        this.#log().end(key, kept.told);
-        this.#log().setTold(key);
+        this.#log().end(key, kept.end);
+        this.#log().setNotified(key);
       }
       if (kept) this.#unrecorded.delete(key);
     } catch (error) {
@@ -82,26 +83,34 @@ export class Endings {
     const engine = await host.slot.get();
     const guard = guardOutsideTurns(host, engine);
     const end: ChildEnd = { reason: reason ?? stop ?? "swept", outcome: "aborted" };
-    // It was announced, and nothing of its own is in it: only its words would have to stay.
+    // It was announced and has no content of its own; otherwise its text would have to stay.
     if (state === "preparing") removeSession(host, record, guard);
     if (state !== "ended" && !this.#log().end(key, end)) return;
-    await this.#tell(key, end, { engine, guard });
+    await this.#notifyEngine(key, end, { engine, guard });
     host.logger.info("subagent swept", { sessionId: record.childSessionId, reason: end.reason });
   }
 
-  async #tell(
+  async #notifyEngine(
     key: string,
     end: ChildEnd,
     { engine, guard }: { engine: ContextEngine; guard: Guard },
   ): Promise<void> {
     const reason: ChildEndReason = end.reason;
     const work = (): Promise<void> | undefined => engine.onSubagentEnded?.({ childSessionKey: key, reason });
-    await guard.call("subagent", work, { deadlineMs: TELL_DEADLINE_MS });
+    await guard.call("subagent", work, { deadlineMs: NOTIFY_DEADLINE_MS });
+    const host = this.#host();
+    await runHooks(
+      host.hooks,
+      "subagent_ended",
+      { childSessionKey: key, reason, outcome: end.outcome },
+      { sessionKey: key, sessionId: host.store.find(key)?.sessionId ?? "", agentId: host.agentId },
+      { logger: host.logger },
+    );
     if (this.#unrecorded.has(key)) return;
     try {
-      this.#log().setTold(key);
+      this.#log().setNotified(key);
     } catch (error) {
-      this.#keep(key, { told: end }, error);
+      this.#keep(key, { end }, error);
     }
   }
 

@@ -1,22 +1,23 @@
-/** The subagents of one agent, as the rest of the host sees them. */
+/** The subagents of one agent, as the rest of the host uses them. */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
-import type { PluginTool } from "../../contract/plugin.ts";
-import type { SpawnedAgent, SpawnRequest } from "../../contract/run.ts";
-import type { SubagentFact } from "../../contract/status.ts";
+import type { PluginTool } from "../../contract/host/plugin.ts";
+import type { SpawnedAgent, SpawnRequest } from "../../contract/host/run.ts";
+import type { SubagentFact } from "../../contract/host/status.ts";
 import { SubagentLog, type ChildRecord } from "../../session/subagent-log.ts";
-import type { CostGate } from "../cost.ts";
-import type { AgentHost } from "../scope.ts";
+import type { CostGate } from "../run/cost-limits.ts";
+import type { AgentHost } from "../turn-scope.ts";
 import { depthInKey, isChildKey } from "./child-key.ts";
-import type { Child, RunTurn } from "./child.ts";
-import { planInTurn, planOutsideTurn, subagentLimits } from "./plan.ts";
-import type { ParentTurn, SubagentPort, SubagentResult } from "./port.ts";
-import { readResult } from "./result.ts";
-import { RunningChildren } from "./running.ts";
-import { spawnTool } from "./tool.ts";
+import type { Child, RunTurn } from "./subagent-child.ts";
+import { planInTurn, planOutsideTurn, subagentLimits } from "./subagent-plan.ts";
+import type { ParentTurn, SubagentPort, SubagentResult } from "./subagent-port.ts";
+import { readResult } from "./subagent-result.ts";
+import { RunningChildren } from "./subagent-runs.ts";
+import { spawnTool } from "./subagent-tool.ts";
+import { sessionKeyOf } from "../admit/session-key.ts";
 
-/** Nothing is opened before the first child, or where an earlier process has left a registry. */
+/** Opens nothing before the first child, unless an earlier process has left a registry. */
 export class Subagents implements SubagentPort {
   readonly #host: () => AgentHost;
   readonly #running: RunningChildren;
@@ -41,7 +42,7 @@ export class Subagents implements SubagentPort {
     const { sessionKey } = parent;
     if (this.depthOf(sessionKey) >= subagentLimits(this.#host()).depth) return undefined;
     return spawnTool(async (asked) => {
-      const depth = this.#assertRoom(sessionKey);
+      const depth = this.#assertDepth(sessionKey);
       const child = await this.#running.start(await planInTurn(this.#host(), parent, asked), depth);
       return child.key;
     });
@@ -49,8 +50,12 @@ export class Subagents implements SubagentPort {
 
   async spawn(request: SpawnRequest): Promise<SpawnedAgent> {
     this.#running.assertOpen();
-    const depth = this.#assertRoom(request.parentSessionKey ?? "main");
-    const child = await this.#running.start(await planOutsideTurn(this.#host(), request), depth);
+    const host = this.#host();
+    const asked = { sessionKey: request.parentSessionKey, cwd: request.cwd };
+    const parentSessionKey = sessionKeyOf(host, asked);
+    const depth = this.#assertDepth(parentSessionKey);
+    const plan = await planOutsideTurn(host, { ...request, parentSessionKey });
+    const child = await this.#running.start(plan, depth);
     return {
       childSessionKey: child.key,
       childSessionId: child.record.childSessionId,
@@ -138,13 +143,13 @@ export class Subagents implements SubagentPort {
   }
 
   async #end(children: Child[], reason: "released" | "deleted"): Promise<void> {
-    // The deepest first: one that is stopped releases those below it.
+    // The deepest first: stopping one releases those below it.
     for (const child of children.toSorted((a, b) => b.record.depth - a.record.depth)) child.stop(reason);
     await this.#running.ended(children);
   }
 
   /** The depth of a session that may start a child. Throws `subagent_limit`. */
-  #assertRoom(parentKey: string): number {
+  #assertDepth(parentKey: string): number {
     const most = subagentLimits(this.#host()).depth;
     const depth = this.depthOf(parentKey);
     if (depth < most) return depth;

@@ -1,22 +1,22 @@
-/** The steps of a spawn that reach outside the registry: the engine is told, the session is made, or both undone. */
+/** Steps of a spawn outside the registry: the engine is notified, the session is created, or both are undone. */
 import { join } from "node:path";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
-import { sessionPaths } from "../../session/paths.ts";
+import { sessionPaths } from "../../session/session-paths.ts";
 import type { ChildRecord } from "../../session/subagent-log.ts";
-import { engineSessionFile, mirrorPath } from "../engine-files.ts";
-import type { Guard } from "../guard.ts";
-import type { AgentHost } from "../scope.ts";
-import type { Child } from "./child.ts";
+import { engineSessionFile, mirrorPath } from "../open/engine-files.ts";
+import type { Guard } from "../context/guard.ts";
+import type { AgentHost } from "../turn-scope.ts";
+import type { Child } from "./subagent-child.ts";
 
-/** Longest that an engine may take to roll a spawn back, ms: whoever asked for it waits. */
+/** Deadline of an engine's rollback of a spawn, ms: the caller waits for it. */
 const ROLLBACK_DEADLINE_MS = 5_000;
 
 export type Rollback = () => Promise<void>;
 
 /**
- * Announces a child to the engine, before the child exists. Throws `engine_failed` when the engine fails or its
- * deadline passes, `turn_aborted` when the child was stopped meanwhile; then the engine has nothing to keep: a
- * rollback that it hands over too late is called all the same.
+ * Announces a child to the engine, before the child exists. Throws `engine_failed` when the engine fails or its deadline passes,
+ * `turn_aborted` when the child was stopped meanwhile; the engine then has nothing to keep: a rollback that it returns too late is still
+ * called.
  */
 export async function announce(host: AgentHost, child: Child): Promise<Rollback | undefined> {
   const { engine, guard } = child.plan;
@@ -37,13 +37,13 @@ export async function announce(host: AgentHost, child: Child): Promise<Rollback 
     const { value } = outcome;
     return value ? () => value.rollback() : undefined;
   }
-  // Whichever comes last rolls back: this, or a preparation that is still under way.
+  // The later of the two rolls back: this, or a preparation that is still running.
   failed = true;
   await undo();
   if (child.signal.aborted) throw stoppedError(child);
   throw new PagurusError(
     "engine_failed",
-    `The engine "${engine.info.id}" could not prepare the subagent ${child.key}: ${outcome.reason} Nothing was started; try again, or mend the engine's plugin.`,
+    `The engine "${engine.info.id}" could not prepare the subagent ${child.key}: ${outcome.reason} Nothing was started; try again, or fix the engine's plugin.`,
     { details: { engine: engine.info.id, childSessionKey: child.key } },
   );
 }
@@ -75,18 +75,18 @@ function spawnParams(
       ),
     }),
     childSessionId: record.childSessionId,
-    // Where it will be: there is nothing to copy yet.
+    // Its future path: there is nothing to copy yet.
     childSessionFile: host.slot.bundled ? transcript : mirrorPath(transcript),
     ttlMs,
   };
 }
 
-/** The engine takes its preparation back; what it does wrong is a degradation. */
+/** Rolls the engine's preparation back; a failure is a degradation. */
 export async function rollBack(guard: Guard, rollback: Rollback): Promise<void> {
   await guard.call("subagent", rollback, { deadlineMs: ROLLBACK_DEADLINE_MS });
 }
 
-/** Makes the child's session under its reserved id. Throws `session_exists`, `entry_not_found`, `store_*`. */
+/** Creates the child's session under its reserved id. Throws `session_exists`, `entry_not_found`, `store_*`. */
 export function makeSession(host: AgentHost, { key, record, plan }: Child): void {
   const { childSessionId: sessionId } = record;
   const { forkAt, parentSessionKey, run } = plan;
@@ -94,7 +94,7 @@ export function makeSession(host: AgentHost, { key, record, plan }: Child): void
   else host.store.create(key, { sessionId, cwd: run.cwd ?? process.cwd() });
 }
 
-/** Removes the session of a child that has never run. A failure is named and costs nothing but the empty session. */
+/** Removes the session of a child that has never run. A failure is reported and leaves only the empty session. */
 export function removeSession(host: AgentHost, record: ChildRecord, guard: Guard): void {
   const { childSessionKey, childSessionId } = record;
   try {
@@ -102,7 +102,7 @@ export function removeSession(host: AgentHost, record: ChildRecord, guard: Guard
   } catch (error) {
     guard.degrade(
       "subagent",
-      `the session of ${childSessionKey}, which never ran, is left behind: ${toPagurusError(error).message}`,
+      `the session of ${childSessionKey}, which never ran, was not removed: ${toPagurusError(error).message}`,
     );
   }
 }

@@ -8,15 +8,15 @@ import {
 } from "../../../bench/context/continuity/check.ts";
 import { scriptedJob } from "../../../bench/context/continuity/job.ts";
 import type { JobState } from "../../../bench/context/continuity/state.ts";
-import { LineIndex } from "../../../bench/context/continuity/told.ts";
+import { LineIndex } from "../../../bench/context/continuity/statements.ts";
 import { engineContextPolicy } from "../../../bench/context/engine/policy.ts";
 import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { readSummary, renderSummary } from "../../../src/contract/summary.ts";
-import { createLosslessEngine } from "../../../src/engines/lossless/engine.ts";
+import { readSummary, renderSummary } from "../../../src/contract/engine/summary.ts";
+import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
 
 const RULES: ContinuityRules = { userShareTokens: 2_500 };
-/** The newest messages hold less in a small window, so more is told by the head alone. */
+/** In a small window the newest messages contain less, so more is in the head alone. */
 const WINDOW = 56_000;
 
 function isHead(message: AgentMessage): boolean {
@@ -30,7 +30,7 @@ function withHead(messages: readonly AgentMessage[], change: (head: string) => s
   });
 }
 
-/** Things that a finding of one kind could name, by what they are known by in a text. */
+/** Things that a finding of one kind could name, by their text. */
 const THINGS: Record<
   Exclude<keyof ContinuityFindings, "finishedShownOpen">,
   (state: JobState) => string[]
@@ -66,7 +66,7 @@ async function contexts(): Promise<Shown[]> {
   return shown;
 }
 
-test("a head without a thing that it alone tells makes the check of that thing fail", async () => {
+test("a head without a thing that it alone contains makes the check of that thing fail", async () => {
   const shown = await contexts();
   const index = new LineIndex();
   const check = ({ messages, state }: Shown): ContinuityFindings =>
@@ -75,11 +75,11 @@ test("a head without a thing that it alone tells makes the check of that thing f
     const kind = finding as keyof ContinuityFindings;
     let sabotaged = 0;
     for (const { messages, state } of shown) {
-      const said = messages.filter((message) => !isHead(message)).map(textOfMessage);
+      const others = messages.filter((message) => !isHead(message)).map(textOfMessage);
       const heads = messages.filter(isHead).map(textOfMessage);
       const thing = things(state).find(
         (text) =>
-          heads.some((head) => head.includes(text)) && !said.some((message) => message.includes(text)),
+          heads.some((head) => head.includes(text)) && !others.some((message) => message.includes(text)),
       );
       if (thing === undefined) continue;
       const before = check({ messages, state })[kind];
@@ -103,18 +103,18 @@ test("a head that calls a finished step open, or the open one done, is found wro
   const shown = await contexts();
   let [finished, open] = [0, 0];
   for (const { messages, state } of shown) {
-    const said = messages.filter((message) => !isHead(message)).map(textOfMessage);
-    const told = (line: string): ContinuityFindings => {
+    const others = messages.filter((message) => !isHead(message)).map(textOfMessage);
+    const findingsWith = (line: string): ContinuityFindings => {
       const changed = withHead(messages, (head) => `${head}\n\n## Told\n- ${line}`);
       return checkContinuity({ messages: changed, epoch: "1" }, state, RULES);
     };
-    const done = state.finishedSteps.find((mark) => !said.some((text) => text.includes(mark)));
+    const done = state.finishedSteps.find((mark) => !others.some((text) => text.includes(mark)));
     if (done !== undefined && finished++ < 3)
-      assert.ok(told(`${done} is in progress`).finishedShownOpen.includes(done));
+      assert.ok(findingsWith(`${done} is in progress`).finishedShownOpen.includes(done));
     const mark = state.openStep?.mark ?? "";
-    const isBegunBelow = said.some((text) => text.includes(`${mark}: in progress`));
+    const isBegunBelow = others.some((text) => text.includes(`${mark}: in progress`));
     if (mark !== "" && !isBegunBelow && open++ < 3)
-      assert.deepEqual(told(`${mark} is finished`).lostOpenStep, [`${mark} is told as done`]);
+      assert.deepEqual(findingsWith(`${mark} is finished`).lostOpenStep, [`${mark} is stated as done`]);
   }
   assert.ok(finished > 0 && open > 0);
 });

@@ -7,9 +7,9 @@ import { continuityRows } from "../../../bench/context/continuity/rows.ts";
 import type { JobState } from "../../../bench/context/continuity/state.ts";
 import { slidingWindow } from "../../../bench/context/policies/windows.ts";
 import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
-import { isValidSequence } from "../../../src/compaction/pairing.ts";
+import { isValidSequence } from "../../../src/compaction/tool-pairing.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { renderSummary } from "../../../src/contract/summary.ts";
+import { renderSummary } from "../../../src/contract/engine/summary.ts";
 import { round, user } from "./sessions.ts";
 
 const RULES = { userShareTokens: 4_000 };
@@ -46,7 +46,7 @@ const NOTHING: ContinuityFindings = {
   lostAbort: [],
 };
 
-const TOLD = [
+const STATEMENTS = [
   "Done: step-1 is finished.",
   "git push commit-7 - done",
   "send mail-8 - failed: no route",
@@ -56,15 +56,15 @@ const TOLD = [
   "Files read: src/c.ts",
 ];
 
-/** A context after a compaction that holds all that it must. */
+/** A context after a compaction with all the required content. */
 function head(...lines: string[]): AgentMessage[] {
-  return [user(PLAN), user(RULE), user(renderSummary([...TOLD, ...lines].join("\n")))];
+  return [user(PLAN), user(RULE), user(renderSummary([...STATEMENTS, ...lines].join("\n")))];
 }
 
-/** The same without the lines that say a word. */
+/** The same without the lines that contain a word. */
 function without(word: string): AgentMessage[] {
-  const told = TOLD.filter((line) => !line.includes(word));
-  return [user(PLAN), user(RULE), user(renderSummary(told.join("\n")))];
+  const statements = STATEMENTS.filter((line) => !line.includes(word));
+  return [user(PLAN), user(RULE), user(renderSummary(statements.join("\n")))];
 }
 
 function check(messages: readonly AgentMessage[], state: JobState = STATE): ContinuityFindings {
@@ -91,7 +91,7 @@ test("a context with everything has no finding", () => {
   assert.deepEqual(check([...head(), ...called("read", { path: "src/c.ts" }, "words")]), NOTHING);
 });
 
-test("a finished step that stands as open last is found, and the user's own plan is not held against it", () => {
+test("a finished step whose last state is open is found, and the user's own plan does not count as a statement", () => {
   assert.deepEqual(check(head("Open: step-1")).finishedShownOpen, ["step-1"]);
   assert.deepEqual(check(head("Next: step-1, step-2")).finishedShownOpen, ["step-1"]);
   assert.deepEqual(check(head("- step-1: done, nothing remaining")).finishedShownOpen, []);
@@ -100,14 +100,14 @@ test("a finished step that stands as open last is found, and the user's own plan
   assert.deepEqual(check([...head(), ...again]).finishedShownOpen, ["step-1"]);
 });
 
-test("a call without its result is shown as open, also where a placeholder stands for it", () => {
+test("a call without its result is shown as open, also with a placeholder for it", () => {
   const [call, result] = round("a", { path: "src/c.ts" }, "No result was recorded for this tool call.");
   assert.ok(call && result);
   assert.deepEqual(check([...head(), call]).finishedShownOpen, ["a"]);
   assert.deepEqual(check([...head(), call, result]).finishedShownOpen, ["a"]);
 });
 
-test("lost words of the user, lost corrections and lost constraints are told apart", () => {
+test("lost user messages, lost corrections and lost constraints are separate findings", () => {
   const [, correction, summary] = head();
   assert.ok(correction && summary);
   const lostPlan = check([correction, summary]);
@@ -118,7 +118,7 @@ test("lost words of the user, lost corrections and lost constraints are told apa
   assert.deepEqual([lostRule.lostUserTexts, lostRule.lostCorrections], [[], [RULE]]);
 });
 
-test("where the user's words exceed their share corrections and the newest stay, and others while they fit", () => {
+test("where the user's messages exceed their share corrections and the newest stay, and others while they fit", () => {
   const long = "many words of the user ".repeat(2_000);
   const newest = "and now the last thing";
   const state = { ...STATE, userTexts: [long, PLAN, RULE, newest] };
@@ -131,9 +131,9 @@ test("where the user's words exceed their share corrections and the newest stay,
 });
 
 test("a file has to be named with its last state", () => {
-  assert.deepEqual(check(without("src/b.ts")).lostFiles, ["src/b.ts is gone, told nothing"]);
-  assert.deepEqual(check(head("Wrote src/b.ts")).lostFiles, ["src/b.ts is gone, told changed"]);
-  assert.deepEqual(check(head("Deleted src/a.ts")).lostFiles, ["src/a.ts is changed, told gone"]);
+  assert.deepEqual(check(without("src/b.ts")).lostFiles, ["src/b.ts is gone, stated nothing"]);
+  assert.deepEqual(check(head("Wrote src/b.ts")).lostFiles, ["src/b.ts is gone, stated changed"]);
+  assert.deepEqual(check(head("Deleted src/a.ts")).lostFiles, ["src/a.ts is changed, stated gone"]);
   assert.equal(check([user(PLAN), user(RULE)]).lostFiles.length, 3);
   const listed = "## Files changed\n- src/a.ts\n\n## Deleted files\n- src/b.ts\n\n## Read\n- src/c.ts";
   assert.deepEqual(check([user(PLAN), user(RULE), user(renderSummary(listed))]).lostFiles, []);
@@ -141,7 +141,7 @@ test("a file has to be named with its last state", () => {
   assert.deepEqual(check([user(PLAN), user(renderSummary(grouped))]).lostFiles, []);
 });
 
-test("a renamed file is gone under its old name and there under the new one", () => {
+test("a renamed file is gone under its old name and exists under the new one", () => {
   const files = new Map([
     ["src/a.ts", "gone" as const],
     ["src/new.ts", "changed" as const],
@@ -154,7 +154,7 @@ test("a renamed file is gone under its old name and there under the new one", ()
   assert.equal(check(head(), state).lostFiles.length, 2);
 });
 
-test("a changed file that is read again is still a changed one, and what was tried in vain changes nothing", () => {
+test("a changed file that is read again is still a changed one, and a failed change has no effect", () => {
   const write = called("write", { path: "src/c.ts", content: "x" }, "ok");
   const state = { ...STATE, files: new Map([["src/c.ts", "changed" as const]]) };
   const read = called("read", { path: "src/c.ts" }, "again");
@@ -164,30 +164,30 @@ test("a changed file that is read again is still a changed one, and what was tri
   assert.deepEqual(check(head("read, last edit failed: src/c.ts", "edit src/c.ts - failed")).lostFiles, []);
 });
 
-test("the open step has to be there, and not as done", () => {
+test("the open step has to be in the context, and not as done", () => {
   assert.deepEqual(check([user(RULE), ...without("-")]).lostOpenStep, []);
-  assert.deepEqual(check(head("step-2 is done")).lostOpenStep, ["step-2 is told as done"]);
+  assert.deepEqual(check(head("step-2 is done")).lostOpenStep, ["step-2 is stated as done"]);
   const [, , summary] = head();
   assert.ok(summary);
   assert.deepEqual(check([user(RULE), summary]).lostOpenStep, ["step-2: rework the form"]);
 });
 
-test("side effects are stated with what came of them in the end", () => {
-  assert.deepEqual(check(without("commit-7")).lostEffects, ["commit-7 is done, told nothing"]);
-  assert.deepEqual(check(head("send mail-8 - done")).lostEffects, ["mail-8 is failed, told done"]);
+test("side effects are stated with their final outcome", () => {
+  assert.deepEqual(check(without("commit-7")).lostEffects, ["commit-7 is done, stated nothing"]);
+  assert.deepEqual(check(head("send mail-8 - done")).lostEffects, ["mail-8 is failed, stated done"]);
   const failed = called("shell", { command: "push commit-7" }, "error (commit-7)", true);
-  assert.deepEqual(check([...head(), ...failed]).lostEffects, ["commit-7 is done, told failed"]);
+  assert.deepEqual(check([...head(), ...failed]).lostEffects, ["commit-7 is done, stated failed"]);
   const again = called("shell", { command: "push commit-7" }, "done: commit-7");
   assert.deepEqual(check([...head(), ...failed, ...again]).lostEffects, []);
 });
 
-test("what an abort cut off is neither forgotten nor told as done", () => {
+test("what an abort cut off is neither forgotten nor stated as done", () => {
   assert.deepEqual(check(without("deploy-9")).lostAbort, ["deploy-9"]);
   assert.deepEqual(check(head("deploy-9: done")).lostAbort, ["deploy-9"]);
   assert.deepEqual(check(without("deploy-9"), { ...STATE, aborted: undefined }).lostAbort, []);
 });
 
-test("a job is valid, repeatable, and has all that a context can get wrong", () => {
+test("a job is valid, repeatable, and covers every finding", () => {
   const job = scriptedJob({ seed: 5, turns: 3 });
   assert.deepEqual(scriptedJob({ seed: 5, turns: 3 }), job);
   const { messages, outcomes } = job.session;

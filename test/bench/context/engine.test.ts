@@ -7,10 +7,10 @@ import type { ContextPolicy } from "../../../bench/context/policy.ts";
 import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
 import type { RecordedSession } from "../../../bench/context/replay/session.ts";
 import { WantedStrings } from "../../../bench/context/replay/strings.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { AssembleParams } from "../../../src/contract/engine-params.ts";
-import { readSummary } from "../../../src/contract/summary.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/engine.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { AssembleParams } from "../../../src/contract/engine/engine-params.ts";
+import { readSummary } from "../../../src/contract/engine/summary.ts";
+import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
 import { longSession, round, says, sessionOf, user } from "./sessions.ts";
 
 const TWO_TURNS = sessionOf([
@@ -22,7 +22,7 @@ const TWO_TURNS = sessionOf([
   says("second answer"),
 ]);
 
-/** An engine that writes down how it is called, and passes the messages through. */
+/** An engine that records its calls, and returns the messages unchanged. */
 class Recorder {
   readonly calls: string[] = [];
   readonly assembled: AssembleParams[] = [];
@@ -69,7 +69,7 @@ const WHOLE = TWO_TURNS.calls.map(({ end }) =>
   TWO_TURNS.messages.slice(0, end).map(({ entryId }) => entryId),
 );
 
-test("an engine of call scope is asked before every call: the prompt at first, then with the live turn", async () => {
+test("an engine of call scope is called before every model call: the prompt at first, then with the live turn", async () => {
   const recorder = new Recorder();
   const engine = recorder.engine(
     { assembleScope: "call" },
@@ -95,7 +95,7 @@ test("an engine of call scope is asked before every call: the prompt at first, t
   ]);
 });
 
-test("an engine of turn scope is asked once a turn, and the live turn is appended", async () => {
+test("an engine of turn scope is called once a turn, and the live turn is appended", async () => {
   const recorder = new Recorder();
   const policy = engineContextPolicy("e", () => recorder.engine({}), { window: 200_000 });
   assert.deepEqual(await replay(policy, TWO_TURNS), WHOLE);
@@ -109,7 +109,7 @@ test("an engine of turn scope is asked once a turn, and the live turn is appende
   ]);
 });
 
-test("an engine that keeps the history itself is given the live turn only, and commits each turn", async () => {
+test("an engine that keeps the history itself gets the live turn only, and commits each turn", async () => {
   const recorder = new Recorder();
   const kept: string[] = [];
   const engine = recorder.engine(
@@ -151,7 +151,7 @@ test("an engine that keeps the history itself is given the live turn only, and c
   ]);
 });
 
-test("history from before the first call is met by bootstrap, with a file of the same lines", async () => {
+test("history from before the first call is bootstrapped, with a file of the same lines", async () => {
   const recorder = new Recorder();
   let lines: string[] = [];
   let folder = "";
@@ -181,7 +181,7 @@ test("history from before the first call is met by bootstrap, with a file of the
   assert.equal(existsSync(folder), false);
 });
 
-test("a trigger below the budget asks for compactions, and a refused one is not asked for at every call", async () => {
+test("a trigger below the budget requests compactions, and a refused one is not requested again at every call", async () => {
   const recorder = new Recorder();
   const session = longSession(3, 160, true);
   const policy = engineContextPolicy("e", () => recorder.engine({ ownsCompaction: true }), {
@@ -193,7 +193,7 @@ test("a trigger below the budget asks for compactions, and a refused one is not 
   assert.ok(asked > 0 && asked < session.calls.length / 4, `asked ${asked} times`);
 });
 
-test("a compaction inside a turn is offered to an engine that intercepts, and its summary stands", async () => {
+test("a compaction inside a turn is offered to an engine that intercepts, and its summary is used", async () => {
   const recorder = new Recorder();
   const engine = recorder.engine(
     { ownsCompaction: true, interceptsCompaction: true },

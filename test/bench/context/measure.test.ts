@@ -5,10 +5,10 @@ import { STATIC_TOKENS, type PromptBlocks } from "../../../bench/context/policy.
 import type { RecordedSession } from "../../../bench/context/replay/session.ts";
 import { specificStrings, WantedStrings } from "../../../bench/context/replay/strings.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { messagesTokens, messageTokens } from "../../../src/tokens/messages.ts";
+import { messagesTokens, messageTokens } from "../../../src/tokens/message-tokens.ts";
 import { round, says, sessionOf, user } from "./sessions.ts";
 
-/** What is sent at each call, by what the session had said before it. */
+/** The messages that are sent at each call, by the history before it. */
 type Choose = (before: readonly AgentMessage[], call: number) => readonly AgentMessage[];
 
 function measured(
@@ -60,7 +60,7 @@ test("a history that only grows reads all of the prompt before and writes the re
   assert.equal(result.brokenPrefixes, 0);
 });
 
-test("a prompt that loses its first message is written anew behind the static prefix", () => {
+test("a prompt that loses its first message is written again after the static prefix", () => {
   const drop: Choose = (before, call) => (call === 2 ? before.slice(1) : before);
   const { messages } = THREE_CALLS;
   const tokens = (from: number, to: number): number => messagesTokens(messages.slice(from, to));
@@ -82,7 +82,7 @@ test("a prompt that loses its first message is written anew behind the static pr
   assert.deepEqual([named.brokenPrefixes, named.compactions], [0, 1]);
 });
 
-test("an addition to the system prompt stands in front of everything", () => {
+test("an addition to the system prompt precedes everything", () => {
   const meter = new Meter(THREE_CALLS, new WantedStrings(THREE_CALLS), Infinity);
   const [one, two] = THREE_CALLS.calls;
   assert.ok(one && two);
@@ -109,7 +109,7 @@ function farSession(): RecordedSession {
   ]);
 }
 
-test("a string counts where it stood before, and is far after thirty blocks", () => {
+test("a string counts where it occurred before, and is far after thirty blocks", () => {
   const session = farSession();
   const wanted = new WantedStrings(session).of(session.calls.at(-1) ?? ({ ...session.calls[0] } as never));
   assert.deepEqual(
@@ -152,7 +152,7 @@ test("faults are counted for each prompt: pairs, live input, repetition, budget"
   assert.equal(over.overLimit, 3);
 });
 
-test("the same words said twice are no repetition, and under-use counts where history is left out", () => {
+test("the same text sent twice is no repetition, and under-use counts where history is left out", () => {
   const session = sessionOf([
     user("go on"),
     says("ok"),

@@ -9,7 +9,7 @@ import { reachableAt, recallAt, score, shareOf, within } from "../../../bench/co
 import { chunksOf, type Passage, type Recaller } from "../../../bench/context/recall/recaller.ts";
 import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
 import { generateTranscript } from "../../../bench/generate.ts";
-import { isValidSequence } from "../../../src/compaction/pairing.ts";
+import { isValidSequence } from "../../../src/compaction/tool-pairing.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import { round, says, sessionOf, user } from "./sessions.ts";
 
@@ -46,7 +46,7 @@ test("chunks joined are the text, and none is much over 1,200 characters", () =>
   );
 });
 
-test("planted facts stand in a valid history, each verbatim, and the same for the same seed", () => {
+test("planted facts are in a valid history, each verbatim, and the same for the same seed", () => {
   for (const vocabulary of [0, 1] as const) {
     const options = { seed: 3, count: 24, vocabulary };
     const { messages, questions } = plantFacts(HISTORY, options);
@@ -65,7 +65,7 @@ test("planted facts stand in a valid history, each verbatim, and the same for th
   }
 });
 
-test("a correction stands behind what it corrects", () => {
+test("a correction comes after what it corrects", () => {
   const { messages, questions } = plantFacts(HISTORY, { seed: 9, count: 40, vocabulary: 0 });
   const texts = messages.map(textOfMessage);
   const corrected = questions.filter(({ category }) => category === "fact: corrected");
@@ -142,7 +142,7 @@ test("evidence is counted within one answer, and over several calls of the tool"
   );
 });
 
-test("the interval of a mean holds it and narrows with more questions", () => {
+test("the interval of a mean contains it and narrows with more questions", () => {
   const few = score([0, 1, 0, 1], 0);
   const many = score(
     Array.from({ length: 400 }, (_, index) => index % 2),

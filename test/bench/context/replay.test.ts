@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { readSession, type Line } from "../../../bench/context/replay/claude-code.ts";
 import { asOneAgent, growthOf, outputOf } from "../../../bench/context/replay/session.ts";
 import { readDialogues } from "../../../bench/context/replay/tau-bench.ts";
-import { isValidSequence } from "../../../src/compaction/pairing.ts";
-import { messageTokens } from "../../../src/tokens/messages.ts";
+import { isValidSequence } from "../../../src/compaction/tool-pairing.ts";
+import { messageTokens } from "../../../src/tokens/message-tokens.ts";
 
 let clock = 0;
 
@@ -33,7 +33,7 @@ function result(id: string): Line {
   return line({ type: "user", message: { content: [part] } });
 }
 
-test("the parts of one answer become one message, with its results behind it in the order of its calls", () => {
+test("the parts of one answer become one message, followed by its results in the order of its calls", () => {
   const session = readSession("s", [
     input("begin"),
     answer("m1", { type: "thinking", thinking: "hm" }),
@@ -72,7 +72,7 @@ test("the parts of one answer become one message, with its results behind it in 
   assert.equal(first && outputOf(session, first).content.length, 4);
 });
 
-test("a summary of the recorded program is not a message, and the turn goes on behind it", () => {
+test("a summary of the recorded program is not a message, and the turn continues after it", () => {
   const session = readSession("s", [
     input("begin"),
     answer("m1", call("a")),
@@ -93,7 +93,7 @@ test("a summary of the recorded program is not a message, and the turn goes on b
   );
 });
 
-test("what the user says in the middle of the work stands before the next call, in the same turn", () => {
+test("a user's message in the middle of the work precedes the next call, in the same turn", () => {
   const queue = (operation: string, content?: string): Line =>
     line({ type: "queue-operation", operation, ...(content === undefined ? {} : { content }) });
   const session = readSession("s", [
@@ -129,7 +129,7 @@ test("what the user says in the middle of the work stands before the next call, 
   );
 });
 
-test("estimates are corrected by how recorded contexts grew; one that shrank says nothing", () => {
+test("estimates are corrected by the growth of recorded contexts; one that shrank does not count", () => {
   const text = "some words of the agent and more of them ".repeat(20);
   const session = readSession("s", [
     input("begin"),
@@ -161,7 +161,7 @@ test("several sessions become one history with ids in order and turns of their o
   );
 });
 
-test("dialogues one after the other are a valid history, also where one ends with an open call", () => {
+test("dialogues in sequence are a valid history, also where one ends with an open call", () => {
   const tool = { id: "same", function: { name: "look", arguments: '{"id":1}' } };
   const traj = [
     { role: "system", content: "rules" },

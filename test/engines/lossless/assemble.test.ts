@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { answer, input, round } from "../../../src/testkit/engine/conversation.ts";
+import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts } from "./drive.ts";
 
 const SESSION = "session0001";
@@ -11,7 +11,7 @@ async function talk(drive: Drive, turns: number, from = 0): Promise<void> {
     await drive.turn(input(index, 40), [round(index, 0, 1, 300)], answer(index, 60));
 }
 
-test("nothing stands before the system prompt, which stays cached; the head itself names the recall tools", async () => {
+test("nothing is added before the system prompt, which stays cached; the head itself names the recall tools", async () => {
   const drive = new Drive({ budget: 10_000, config: SETTINGS });
   try {
     await talk(drive, 28);
@@ -22,7 +22,7 @@ test("nothing stands before the system prompt, which stays cached; the head itse
   }
 });
 
-test("the memory section stands there always", async () => {
+test("the memory section is always added before the system prompt", async () => {
   const memorySection = (): string => "Memory: the gate is blue.";
   const drive = new Drive({ budget: 10_000, config: SETTINGS, engine: { memorySection } });
   try {
@@ -35,7 +35,7 @@ test("the memory section stands there always", async () => {
   }
 });
 
-test("a look at the context outside a turn, also with a small budget, changes nothing", async () => {
+test("assembling outside a turn, also with a small budget, changes nothing", async () => {
   const drive = new Drive({ budget: 10_000, config: SETTINGS });
   try {
     await talk(drive, 12);
@@ -46,7 +46,7 @@ test("a look at the context outside a turn, also with a small budget, changes no
       prompt: "look",
       tokenBudget: 3_000,
     });
-    assert.ok(seen.estimatedTokens <= 3_000, `${seen.estimatedTokens} tokens`);
+    assert.ok((seen.estimatedTokens ?? Infinity) <= 3_000, `${seen.estimatedTokens} tokens`);
     assert.match(texts(seen.messages), /conversation_summary/);
     assert.equal(drive.lossless.frontier(SESSION).version, version);
     await talk(drive, 1, 12);
@@ -56,7 +56,7 @@ test("a look at the context outside a turn, also with a small budget, changes no
   }
 });
 
-test("a live turn that has outgrown the trigger below the budget is compacted by the host, on the engine's wish", async () => {
+test("a live turn above the trigger but below the budget is compacted by the host, at the engine's request", async () => {
   const drive = new Drive({ budget: 30_000, config: SETTINGS });
   try {
     await talk(drive, 2);
@@ -74,7 +74,7 @@ test("a live turn that has outgrown the trigger below the budget is compacted by
   }
 });
 
-test("a volatile message behind the summary of a split turn keeps its place in the next turns", async () => {
+test("a volatile message after the summary of a split turn keeps its place in the next turns", async () => {
   const drive = new Drive({ budget: 9_200, config: SETTINGS });
   try {
     const turnId = drive.begin(input(0));

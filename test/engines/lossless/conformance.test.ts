@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import { createLosslessEngine } from "../../../src/engines/lossless/engine.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
 import { engineChecks, runEngineSuite, type SuiteReport } from "../../../src/testkit/index.ts";
 
-/** Checks of what the engine does not offer, and why it need not. */
+/** Checks for features that the engine does not offer, with the reason. */
 const NOT_OFFERED: Record<string, string> = {
   "compact.makes-room":
     "is of engines that do not own compaction; compact.owner is the check of those that do",
@@ -22,7 +22,7 @@ const NOT_OFFERED: Record<string, string> = {
   "settle.ingest-batch": "as settle.after-turn",
 };
 
-/** A model writes summaries of compactions that a user asked for, and behind the turns; no other one waits for it. */
+/** A model writes summaries in manual compactions and in the background; no other compaction waits for it. */
 const BY_A_MODEL = [
   "compact.aborted-midway",
   "compact.focus",
@@ -30,13 +30,13 @@ const BY_A_MODEL = [
   "compact.model-fails",
   "compact.model-long",
 ];
-/** Without its model the compaction is made all the same, so there is none to make up for. */
+/** Without its model the compaction still succeeds, so there is nothing to retry. */
 const NEVER_FAILS = "compact.after-failure";
 
 const create = ({ dir }: { dir: string }): ContextEngine =>
   createLosslessEngine({ agentDir: dir, config: {} });
 
-/** The engine as `/compact` calls it. */
+/** The engine as called by `/compact`. */
 function asked(context: { dir: string }): ContextEngine {
   const engine = create(context);
   return {
@@ -57,7 +57,7 @@ function failures({ results }: SuiteReport): string[] {
   return results.flatMap(({ id, status, reason }) => (status === "failed" ? [`${id}: ${reason}`] : []));
 }
 
-test("the lossless engine passes the conformance suite, but for what it does not offer", async () => {
+test("the lossless engine passes the conformance suite, except features that it does not offer", async () => {
   const report = await runEngineSuite({ create });
   assert.deepEqual(failures(report), []);
   assert.deepEqual(
@@ -66,7 +66,7 @@ test("the lossless engine passes the conformance suite, but for what it does not
   );
 });
 
-test("its compactions that a user asked for, which a model writes, pass it too", async () => {
+test("its manual compactions, which a model writes, pass the conformance suite too", async () => {
   const only = engineChecks()
     .map(({ id }) => id)
     .filter((id) => id.startsWith("compact."));

@@ -1,33 +1,33 @@
-/** Drives the engine as the host does, call by call, and keeps every context that a model would have been sent. */
+/** Drives the engine as the host does, call by call, and records every context that a model would receive. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { contextFromPath } from "../../../src/compaction/context.ts";
-import { checkCut } from "../../../src/compaction/cut.ts";
-import { isValidSequence, repairPairs } from "../../../src/compaction/pairing.ts";
-import type { AssembleResult } from "../../../src/contract/engine-params.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
+import { contextFromPath } from "../../../src/compaction/compaction-context.ts";
+import { checkCut } from "../../../src/compaction/cut-check.ts";
+import { isValidSequence, repairPairs } from "../../../src/compaction/tool-pairing.ts";
+import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { LlmComplete } from "../../../src/contract/model.ts";
-import type { NewEntry, TranscriptEntry } from "../../../src/contract/transcript.ts";
-import type { RuntimeContext } from "../../../src/contract/runtime-context.ts";
-import { createLosslessEngine, type LosslessOptions } from "../../../src/engines/lossless/engine.ts";
-import type { LosslessStore } from "../../../src/engines/lossless/store/store.ts";
+import type { NewEntry, TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import type { RuntimeContext } from "../../../src/contract/engine/runtime-context.ts";
+import { createLosslessEngine, type LosslessOptions } from "../../../src/engines/lossless/lossless-engine.ts";
+import type { LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
 import { commitParams } from "../../../src/testkit/engine/commit.ts";
-import { StageTranscript } from "../../../src/testkit/engine/transcript.ts";
-import { messagesTokens } from "../../../src/tokens/messages.ts";
+import { StageTranscript } from "../../../src/testkit/engine/scripted-transcript.ts";
+import { messagesTokens } from "../../../src/tokens/message-tokens.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { joinLive, placeVolatile } from "../../../src/turn/live.ts";
+import { joinLive, placeVolatile } from "../../../src/turn/context/live-messages.ts";
 
 export interface Sent {
   messages: AgentMessage[];
-  /** One text a message, without entry ids. */
+  /** One string per message, without entry ids. */
   bytes: string[];
   epoch: string;
   tokens: number;
   result: AssembleResult;
-  /** The first call of its turn. */
+  /** True for the first call of its turn. */
   isFirst: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface DriveOptions {
   engine?: LosslessOptions;
 }
 
-/** A path that may be left: entries keep their ids, whatever stood at their place before. */
+/** A path with rewinds: entries have unique ids, whatever was at their place before. */
 class Path extends StageTranscript {
   #count = 0;
 
@@ -51,7 +51,7 @@ class Path extends StageTranscript {
     return made;
   }
 
-  /** The conversation goes on behind this entry. */
+  /** Continues the conversation after this entry. */
   rewind(targetId: string): void {
     this.entries.splice(this.entries.findIndex(({ id }) => id === targetId) + 1);
   }
@@ -66,7 +66,7 @@ export class Drive {
   budget: number;
   llm: LlmComplete;
   compactions = 0;
-  /** The host compacts when the engine wants it to, or when the context is over its budget. */
+  /** True when the host compacts at the engine's request, or when the context is over its budget. */
   obeys = true;
   promptCache: RuntimeContext["promptCache"];
   volatile: { message: AgentMessage; after: string | undefined }[] = [];
@@ -155,17 +155,17 @@ export class Drive {
     return this.transcript.append({ type: "message", turnId, message }).id;
   }
 
-  /** One model call: assembled, compacted where the engine asks for it or the budget is passed, joined, checked. */
+  /** One model call: assembles, compacts at the engine's request or over the budget, joins, checks. */
   async call(turnId: string): Promise<Sent> {
     let sent = await this.#assemble(turnId);
-    if (await this.#makeRoom(turnId, sent)) sent = await this.#assemble(turnId);
+    if (await this.#compactIfNeeded(turnId, sent)) sent = await this.#assemble(turnId);
     assert.equal(isValidSequence(sent.messages), undefined);
     this.sent.push(sent);
     return sent;
   }
 
-  /** As the host: what the engine wants, and a turn's beginning, go to the queued lane, else the run's own check. */
-  async #makeRoom(turnId: string, { tokens, result, isFirst }: Sent): Promise<boolean> {
+  /** As the host: the engine's requests and the first call of a turn use the queued lane, others the run's own check. */
+  async #compactIfNeeded(turnId: string, { tokens, result, isFirst }: Sent): Promise<boolean> {
     if (!this.obeys || (result.wantsCompaction !== true && tokens <= this.budget)) return false;
     if (result.wantsCompaction === true || isFirst) return this.#compactQueued(turnId, tokens);
     return this.#intercept(turnId, tokens);
@@ -227,7 +227,7 @@ export class Drive {
     return answer?.handled === true && this.#record(turnId, tokens, answer);
   }
 
-  /** The host writes a compaction whose cut it may make. */
+  /** Writes a compaction, as the host does when its cut is allowed. */
   async #record(
     turnId: string,
     tokens: number,
@@ -244,7 +244,7 @@ export class Drive {
       firstKeptEntryId,
       tokensBefore: tokens,
       origin: "engine",
-      // As a line of the file comes back.
+      // As parsed from a line of the file.
       ...(details === undefined ? {} : { details: JSON.parse(JSON.stringify(details)) as unknown }),
       ...(cut.splitTurnInputId === undefined ? {} : { splitTurnInputId: cut.splitTurnInputId }),
     });

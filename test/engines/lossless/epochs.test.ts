@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { textOf } from "../../../src/compaction/message-text.ts";
-import { readSummary } from "../../../src/contract/summary.ts";
-import { answer, filler, input, round } from "../../../src/testkit/engine/conversation.ts";
+import { readSummary } from "../../../src/contract/engine/summary.ts";
+import { answer, filler, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts } from "./drive.ts";
 
 const SETTINGS = { trigger: 6_000, headTokens: 900, tailTokens: 1_500 };
@@ -21,7 +21,7 @@ const turnShape = fc.record({
   volatile: fc.boolean(),
 });
 
-/** Each epoch that a model saw is a compaction of the transcript, in the order in which they came. */
+/** Asserts that each epoch that a model saw is a compaction of the transcript, in order. */
 function assertRecorded({ sent, transcript }: Drive): void {
   const heads = sent.flatMap(({ messages }) => {
     const head = messages.map((message) => readSummary(textOf(message))).find((text) => text !== undefined);
@@ -33,7 +33,7 @@ function assertRecorded({ sent, transcript }: Drive): void {
   assert.deepEqual(seen, written);
 }
 
-test("within an epoch each context begins with the bytes of the one before, over restarts too", async () => {
+test("within an epoch each context begins with the bytes of the previous one, across restarts too", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(turnShape, { minLength: 4, maxLength: 14 }), async (shapes) => {
       const drive = new Drive({ budget: 8_000, config: SETTINGS });
@@ -68,7 +68,7 @@ test("within an epoch each context begins with the bytes of the one before, over
   );
 });
 
-test("a long conversation stays within its budget and keeps every word of the user in sight or in summaries", async () => {
+test("a long conversation stays within its budget and keeps every user message in the context or in summaries", async () => {
   const drive = new Drive({ budget: 8_000, config: SETTINGS });
   try {
     for (let index = 0; index < 60; index += 1) {

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { NO_FACTS, type Facts } from "../../../src/engines/lossless/epoch.ts";
-import { gatherNews, weightOf } from "../../../src/engines/lossless/facts.ts";
-import { listFiles, readFileList } from "../../../src/engines/lossless/file-list.ts";
+import { gatherNews, weightOf } from "../../../src/engines/lossless/head/carried-facts.ts";
+import { listFiles, readFileList } from "../../../src/engines/lossless/head/file-list.ts";
 import { Pace } from "../../../src/platform/pace.ts";
 
 interface Act {
@@ -39,7 +39,7 @@ const shell = (command: string, isError = false): Act => ({
 });
 const write = (path: string): Act => ({ name: "write", args: { path, content: "x" }, result: "ok" });
 
-test("a renamed file is gone from its place and written at the new one, until something else is done to it", async () => {
+test("a renamed file is deleted at its old path and written at the new one, until another change", async () => {
   const { facts } = await after([
     write("src/a.ts"),
     shell("git mv src/a.ts src/b.ts"),
@@ -56,7 +56,7 @@ test("a renamed file is gone from its place and written at the new one, until so
   ]);
 });
 
-test("a renamed folder takes the files along that are known in it", async () => {
+test("a renamed folder moves its known files along", async () => {
   const { facts } = await after([write("src/a/x.ts"), write("src/a/y.ts"), shell("mv src/a lib/")]);
   assert.deepEqual(facts.files.toSorted(), [
     "lib/a/x.ts (written)",
@@ -66,7 +66,7 @@ test("a renamed folder takes the files along that are known in it", async () => 
   ]);
 });
 
-test("what is new are the files that were touched, also where their state is the same, and the work of the span", async () => {
+test("news are the touched files, even with an unchanged state, and the work of the span", async () => {
   const first = await after([write("src/a.ts"), write("src/b.ts"), shell("npm test")]);
   const second = await after([write("src/a.ts"), shell("npm test")], first.facts);
   assert.deepEqual(second.news.files, ["src/a.ts (written, 1 line)"]);
@@ -74,7 +74,7 @@ test("what is new are the files that were touched, also where their state is the
   assert.equal(second.facts.files.length, 2);
 });
 
-test("short words of a user stay before long ones, what binds before what does not, and a mere yes goes first", () => {
+test("short user messages are kept before long ones, binding ones before others, and a mere yes is dropped first", () => {
   const paste = "This is what I have. ".repeat(60);
   const weights = [
     "go ahead",
@@ -109,7 +109,7 @@ test("many files are listed by root, state and folder, each named once", () => {
   ]);
 });
 
-test("where not all files fit, those that were changed last are listed, and none that was only read", () => {
+test("when not all files fit, the last changed ones are listed, and none that was only read", () => {
   const lines = Array.from(
     { length: 40 },
     (_, index) => `src/f${index}.ts (${index % 2 ? "read" : "edited"})`,
@@ -119,7 +119,7 @@ test("where not all files fit, those that were changed last are listed, and none
   assert.doesNotMatch(listed, /f0\.ts|read/);
 });
 
-test("a list of files is read back as it was, whatever the paths are", () => {
+test("a list of files is parsed back unchanged, whatever the paths", () => {
   const name = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_. -]{0,12}[A-Za-z0-9_]$/);
   const path = fc
     .tuple(fc.boolean(), fc.array(fc.constantFrom("src", "lib", "home", "a b", "x"), { maxLength: 4 }), name)

@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { summaryPieces } from "../../../src/compaction/summary-pieces.ts";
+import { summaryPieces } from "../../../src/compaction/summary/summary-pieces.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { readSummary } from "../../../src/contract/summary.ts";
+import { readSummary } from "../../../src/contract/engine/summary.ts";
 import { textOf } from "../../../src/compaction/message-text.ts";
-import { chaptersOf, measured, textOfChapters } from "../../../src/engines/lossless/chapters.ts";
+import { chaptersOf, measured, textOfChapters } from "../../../src/engines/lossless/head/chapters.ts";
 import { NO_FACTS, type Epoch, type Facts } from "../../../src/engines/lossless/epoch.ts";
-import { renderHead } from "../../../src/engines/lossless/head.ts";
-import { makeHead } from "../../../src/engines/lossless/make-head.ts";
-import type { NewNode } from "../../../src/engines/lossless/store/types.ts";
+import { renderHead } from "../../../src/engines/lossless/head/head.ts";
+import { makeHead } from "../../../src/engines/lossless/head/make-head.ts";
+import type { NewNode } from "../../../src/engines/lossless/store/store-types.ts";
 import { Pace } from "../../../src/platform/pace.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { input, round } from "../../../src/testkit/engine/conversation.ts";
+import { input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { assertGrowing, Drive } from "./drive.ts";
 
-const ROOM = { maxTokens: 2_000, userTokens: 500, leaving: 4_000, signal: undefined, sessionId: "s1" };
+const LIMITS = { maxTokens: 2_000, userTokens: 500, leaving: 4_000, signal: undefined, sessionId: "s1" };
 
 function node(
   number: number,
@@ -53,7 +53,7 @@ function epochOf(made: Made, pins: readonly string[] = []): Epoch {
   };
 }
 
-/** The head of one more compaction, which one user message, one command and one file leave. */
+/** A session in which each compaction removes one user message, one command and one file. */
 class Session {
   readonly messages = new Map<string, AgentMessage>();
   epoch: Epoch | undefined;
@@ -80,7 +80,7 @@ class Session {
       lastAnswer: `Answer ${number}`,
     };
     const made = await makeHead({
-      ...ROOM,
+      ...LIMITS,
       before: this.epoch,
       isNew: false,
       facts,
@@ -99,26 +99,26 @@ class Session {
   }
 }
 
-test("each compaction adds a chapter behind the bytes that were there, until there is no room", async () => {
+test("each compaction appends a chapter to the existing bytes, until the budget is used up", async () => {
   const session = new Session();
   let before = await session.compact();
   let added = 0;
-  let anew = 0;
+  let rendered = 0;
   for (let number = 2; number <= 60; number += 1) {
     const made = await session.compact();
     if (made.text.startsWith(textOfChapters(before.chapters, ""))) added += 1;
-    else anew += 1;
-    assert.ok(estimateTokens(made.text) <= ROOM.maxTokens * 1.05, `${estimateTokens(made.text)} tokens`);
+    else rendered += 1;
+    assert.ok(estimateTokens(made.text) <= LIMITS.maxTokens * 1.05, `${estimateTokens(made.text)} tokens`);
     assert.match(made.text, new RegExp(`Request ${number}:`));
     assert.match(made.text, new RegExp(`edited: src/.*berth-${number}\\.ts`));
     assert.match(made.text, new RegExp(`quay ${number} — done`), `${number}`);
     assert.ok(made.text.endsWith(`- Last said: Answer ${number}`));
     before = made;
   }
-  assert.ok(anew > 0 && added > 2 * anew, `${added} added, ${anew} anew`);
+  assert.ok(rendered > 0 && added > 2 * rendered, `${added} added, ${rendered} rendered again`);
 });
 
-test("a head is told in pieces, and those of earlier compactions are the same", async () => {
+test("a head is sent in pieces, and those of earlier compactions stay the same", async () => {
   const session = new Session();
   await session.compact();
   const two = summaryPieces((await session.compact()).text);
@@ -130,7 +130,7 @@ test("a head is told in pieces, and those of earlier compactions are the same", 
   assert.equal(three.join(""), session.epoch?.head);
 });
 
-test("what a model has written takes the extract's place, and only what stands behind it changes", async () => {
+test("a model's summary replaces the extract, and only the text after it changes", async () => {
   const session = new Session();
   for (let number = 1; number <= 3; number += 1) await session.compact();
   const before = summaryPieces(session.epoch?.head ?? "");
@@ -150,7 +150,7 @@ test("what a model has written takes the extract's place, and only what stands b
   assert.match(pieces[3] ?? "", /Request 4:/);
 });
 
-test("the head begins anew where it is asked for, where the pins changed, and where a head has no chapters", async () => {
+test("the head is rendered from scratch on request, after a change of pins, and when the old head has no chapters", async () => {
   const isOne = (made: Made): boolean => made.chapters.length === 1;
   const session = new Session();
   await session.compact();
@@ -167,7 +167,7 @@ test("the head begins anew where it is asked for, where the pins changed, and wh
   assert.equal(isOne(await session.compact()), true);
 });
 
-test("chapters are read back from the head that they measure, and from no other text", () => {
+test("chapters are parsed from the head that they measure, and from no other text", () => {
   const part = fc.string({ maxLength: 30 }).filter((text) => text !== "");
   const maybe = fc.option(part, { nil: "" });
   const chapter = fc.record(
@@ -185,7 +185,7 @@ test("chapters are read back from the head that they measure, and from no other 
   );
 });
 
-test("all of the user's words stay while they fit; where they do not, the newest and what binds go last", async () => {
+test("all user messages stay while they fit; otherwise the newest and the binding ones are dropped last", async () => {
   const messages = new Map<string, AgentMessage>();
   const users = Array.from({ length: 30 }, (_, index) => {
     const binding = index === 4 ? "Never touch the north gate." : "It was a quiet day.";
@@ -205,7 +205,7 @@ test("all of the user's words stay while they fit; where they do not, the newest
   assert.doesNotMatch(some, /Word 0\./);
 });
 
-test("within a long turn the heads grow at their end, and the host's entry holds the same bytes", async () => {
+test("within a long turn the heads grow at their end, and the host's entry has the same bytes", async () => {
   const drive = new Drive({
     budget: 8_000,
     config: { trigger: 6_000, headTokens: 1_700, tailTokens: 700 },

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { summarizeExtractively } from "../../../src/compaction/extract.ts";
+import { summarizeExtractively } from "../../../src/compaction/summary/extract.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { answer, input, round } from "../../../src/testkit/engine/conversation.ts";
+import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { Drive, texts } from "./drive.ts";
 
-test("an image that has left the context is named where it was said, with its kind, its size and the way back", async () => {
+test("an image that has left the context is named at its place, with its kind, its size and how to retrieve it", async () => {
   const drive = new Drive({ budget: 12_000, config: { trigger: 8_000 } });
   try {
     const data = Buffer.alloc(30_000, 7).toString("base64");
@@ -21,7 +21,7 @@ test("an image that has left the context is named where it was said, with its ki
   }
 });
 
-test("of reports on one step only the newest is told", async () => {
+test("of several reports on one step only the newest is listed", async () => {
   const report = (id: string, step: string, status: string): AgentMessage[] => [
     {
       role: "assistant",
@@ -46,6 +46,6 @@ test("of reports on one step only the newest is told", async () => {
   });
   assert.doesNotMatch(text, /berth-one[^\n]*in_progress/);
   assert.match(text, /berth-one[^\n]*done/);
-  // Whether it still is under way, only the end of the conversation says.
+  // Only the end of the conversation shows whether it is still in progress.
   assert.doesNotMatch(text, /berth-two[^\n]*in_progress/);
 });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createLegacyEngine } from "../../../src/engines/legacy/engine.ts";
-import { answer, input, round } from "../../../src/testkit/engine/conversation.ts";
+import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
+import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts } from "./drive.ts";
 
 const SESSION = "session0001";
@@ -14,7 +14,7 @@ async function talk(drive: Drive, turns: number, from = 0): Promise<void> {
     await drive.turn(input(index, 40), [round(index, 0, 1, 300)], answer(index, 60));
 }
 
-test("after a rewind behind the summary the context shows only what is on the path", async () => {
+test("after a rewind into the summarized part the context shows only messages of the path", async () => {
   const drive = new Drive({ budget: 10_000, config: SETTINGS });
   try {
     await talk(drive, 30);
@@ -52,7 +52,7 @@ test("a rewind within the kept messages keeps the head's bytes", async () => {
   }
 });
 
-test("a lost database is made again from the transcript: a valid next turn, within the budget, with no model call", async () => {
+test("a lost database is rebuilt from the transcript: the next turn is valid, within the budget, without a model call", async () => {
   let calls = 0;
   const llm = (): Promise<never> => {
     calls += 1;
@@ -89,7 +89,7 @@ test("a lost database is made again from the transcript: a valid next turn, with
   }
 });
 
-test("a session that another engine has compacted is taken over in full and goes on at once", async () => {
+test("a session that another engine has compacted is adopted completely and continues at once", async () => {
   const drive = new Drive({ budget: 10_000, config: SETTINGS });
   try {
     const legacy = createLegacyEngine();
@@ -121,7 +121,7 @@ test("a session that another engine has compacted is taken over in full and goes
   }
 });
 
-test("what a crash left behind is taken in at the next turn, and a turn that is offered twice is one", async () => {
+test("entries that a crash left unstored are added at the next turn, and a turn that is offered twice is stored once", async () => {
   const drive = new Drive({ budget: 10_000, config: SETTINGS });
   try {
     await talk(drive, 3);
@@ -140,7 +140,7 @@ test("what a crash left behind is taken in at the next turn, and a turn that is 
   }
 });
 
-test("sessions that match a pattern leave nothing in the database", async () => {
+test("sessions that match an ignore pattern leave nothing in the database", async () => {
   for (const [key, shown] of [
     ["ignoreSessions", true],
     ["statelessSessions", false],
@@ -158,7 +158,7 @@ test("sessions that match a pattern leave nothing in the database", async () => 
   }
 });
 
-test("a fork that was announced begins with its parent's head, byte for byte, and no new summary", async () => {
+test("an announced fork begins with its parent's head, byte for byte, and no new summary", async () => {
   const drive = new Drive({ budget: 10_000, config: SETTINGS });
   try {
     await talk(drive, 30);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LlmComplete } from "../../../src/contract/model.ts";
-import { answer, input, round } from "../../../src/testkit/engine/conversation.ts";
+import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { Drive } from "./drive.ts";
 
-test("a model is told of what it summarizes: words, summaries, or summaries of summaries", async () => {
+test("the prompt names the kind of its source: messages, summaries, or summaries of summaries", async () => {
   const asked: string[] = [];
   const llm: LlmComplete = (request) => {
     asked.push(JSON.stringify(request));
@@ -20,7 +20,7 @@ test("a model is told of what it summarizes: words, summaries, or summaries of s
     for (let index = 0; index < 400 && kinds().includes(0); index += 1) {
       await drive.turn(input(index), [round(index, 0, 2, 150)], answer(index, 40));
       if (index % 10 === 9) {
-        // Each debt is asked for once: the failure of the one before it must not hold it back.
+        // Each debt is tried once: an earlier failure must not delay it.
         for (const debt of drive.lossless.debts({ sessionId: "session0001" })) {
           if (debt.attempts > 0) drive.lossless.settleDebt(debt.debtId);
         }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { stubsOf } from "../../../src/engines/lossless/prune.ts";
-import { stubbed, type Item } from "../../../src/engines/lossless/view.ts";
-import { messageTokens } from "../../../src/tokens/messages.ts";
+import { stubsOf } from "../../../src/engines/lossless/summary/prune.ts";
+import { stubbed, type Item } from "../../../src/engines/lossless/session-in-memory.ts";
+import { messageTokens } from "../../../src/tokens/message-tokens.ts";
 
 const PAGE = "the berth is free and swept ".repeat(60);
 
@@ -36,7 +36,7 @@ function argumentsOf({ message }: Item): Record<string, unknown> {
   return part.arguments;
 }
 
-test("the words of a file that is written anew later leave its first call, and its path stays", () => {
+test("the text of a file that is rewritten later is removed from its first call, and its path stays", () => {
   const items = [
     ...called("one", "write_file", { path: "/a.txt", content: `one ${PAGE}` }, "written"),
     ...called("two", "write_file", { path: "/b.txt", content: `two ${PAGE}` }, "written"),
@@ -51,10 +51,10 @@ test("the words of a file that is written anew later leave its first call, and i
   assert.equal(argumentsOf(short)["path"], "/a.txt");
   assert.match(String(argumentsOf(short)["content"]), /^\[Left out: .* entry c-one\.\]$/);
   assert.ok(short.tokens < first.tokens / 4);
-  assert.equal(short.whole, first, "the whole of it is still what summaries are made of");
+  assert.equal(short.whole, first, "summaries are still made from the whole item");
 });
 
-test("a write that failed makes nothing worthless, and neither does one before it", () => {
+test("a failed write makes nothing obsolete, and neither does an earlier one", () => {
   const items = [
     ...called("one", "write_file", { path: "/a.txt", content: `one ${PAGE}` }, "written"),
     ...called("two", "write_file", { path: "/a.txt", content: `two ${PAGE}` }, "no space", true),
@@ -62,7 +62,7 @@ test("a write that failed makes nothing worthless, and neither does one before i
   assert.deepEqual(stubsOf(items, new Set()), {});
 });
 
-test("a pinned call keeps its words", () => {
+test("a pinned call keeps its text", () => {
   const items = [
     ...called("one", "write_file", { path: "/a.txt", content: `one ${PAGE}` }, "written"),
     ...called("two", "write_file", { path: "/a.txt", content: `two ${PAGE}` }, "written"),

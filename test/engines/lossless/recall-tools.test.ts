@@ -3,14 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { ContextEngineFactory } from "../../../src/contract/engine.ts";
+import type { ContextEngineFactory } from "../../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { PluginApi, PluginTool, ToolContext } from "../../../src/contract/plugin.ts";
-import type { ToolOutcome } from "../../../src/contract/tool.ts";
-import { recallTools } from "../../../src/engines/lossless/recall.ts";
+import type { PluginApi, PluginTool, ToolContext } from "../../../src/contract/host/plugin.ts";
+import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
+import { recallTools } from "../../../src/engines/lossless/recall/recall-tools.ts";
 import { registerLossless } from "../../../src/engines/lossless/register.ts";
-import { openLosslessStore, type LosslessStore } from "../../../src/engines/lossless/store/store.ts";
-import type { NewNode } from "../../../src/engines/lossless/store/types.ts";
+import { openLosslessStore, type LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
+import type { NewNode } from "../../../src/engines/lossless/store/store-types.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import { chain, messageEntry, withStore } from "./store/fixtures.ts";
 
@@ -37,10 +37,10 @@ function callerOf(tools: readonly PluginTool[], sessionId: string): Call {
 
 async function withTools(
   work: (call: Call, store: LosslessStore) => Promise<void>,
-  pinRoom?: number,
+  pinTokens?: number,
 ): Promise<void> {
   await withStore(async (store) => {
-    const tools = recallTools(() => store, pinRoom === undefined ? {} : { pinRoom });
+    const tools = recallTools(() => store, pinTokens === undefined ? {} : { pinTokens });
     await work(callerOf(tools, "s"), store);
   });
 }
@@ -56,7 +56,7 @@ const NODE: Omit<NewNode, "nodeId" | "firstEntryId" | "lastEntryId" | "text"> = 
   state: "published",
 };
 
-test("a search gives passages in pages of the tokens that are asked for, to the last one", async () => {
+test("a search returns passages in pages of the requested tokens, up to the last one", async () => {
   await withTools(async (call, store) => {
     const texts = Array.from({ length: 120 }, (_, n) => `Crane number ${n} lifts cargo ${n * 7} at noon.`);
     store.ingestTurn("s", chain(texts));
@@ -71,7 +71,7 @@ test("a search gives passages in pages of the tokens that are asked for, to the 
       }
       if (!answer.includes(`page ${page + 1}.`)) break;
     }
-    // As many messages as a search ranks at least.
+    // The minimum number of messages that a search ranks.
     assert.ok(seen.size >= 100, String(seen.size));
     assert.match(
       textOf(await call("context_search", { query: "crane", page: page + 1, max_tokens: 400 })),
@@ -80,9 +80,9 @@ test("a search gives passages in pages of the tokens that are asked for, to the 
   });
 });
 
-test("what cannot be answered is told, with what to do", async () => {
+test("a tool that cannot answer says why, and what to do", async () => {
   await withTools(async (call, store) => {
-    const tells = async (
+    const assertAnswer = async (
       name: string,
       params: Record<string, unknown>,
       words: RegExp,
@@ -92,22 +92,32 @@ test("what cannot be answered is told, with what to do", async () => {
       assert.match(textOf(outcome), words);
       assert.equal(outcome.isError, isError, textOf(outcome));
     };
-    await tells("context_search", { query: "x" }, /stored yet; scope "all"/, false);
+    await assertAnswer("context_search", { query: "x" }, /stored yet; scope "all"/, false);
     store.ingestTurn("s", chain(["one", "two", "three"]));
     store.ingestTurn("other", chain(["four"], "o"));
     store.addNode({ ...NODE, nodeId: "n", firstEntryId: "e0", lastEntryId: "e1", text: "one and two" });
-    await tells("context_search", { query: " " }, /Give the words/, true);
-    await tells("context_search", { query: "xebec" }, /Nothing was found.*other words/, false);
-    await tells("context_expand", { id: "nothing" }, /no entry or part "nothing"; context_search/, true);
-    await tells("context_describe", {}, /Give the id/, true);
-    await tells("context_expand", { id: "e0", offset: 99 }, /3 characters; give an offset below/, true);
-    await tells("context_expand", { id: "n", after: "e2" }, /"e2" is not in the part n/, true);
-    await tells("context_expand", { id: "n", after: "no" }, /"no" is not in the part n/, true);
-    await tells("context_expand", { id: "n", after: "e1" }, /nothing more in the part n/, false);
-    await tells("context_pin", { id: "n" }, /is a summary; pin an entry/, true);
-    await tells("context_pin", { id: "o0" }, /of another session/, true);
-    await tells("context_pin", { id: "no" }, /no entry or part/, true);
-    await tells("context_pin", { id: "e0", remove: true }, /was not pinned/, false);
+    await assertAnswer("context_search", { query: " " }, /Give the words/, true);
+    await assertAnswer("context_search", { query: "xebec" }, /Nothing was found.*other words/, false);
+    await assertAnswer(
+      "context_expand",
+      { id: "nothing" },
+      /no entry or part "nothing"; context_search/,
+      true,
+    );
+    await assertAnswer("context_describe", {}, /Give the id/, true);
+    await assertAnswer(
+      "context_expand",
+      { id: "e0", offset: 99 },
+      /3 characters; give an offset below/,
+      true,
+    );
+    await assertAnswer("context_expand", { id: "n", after: "e2" }, /"e2" is not in the part n/, true);
+    await assertAnswer("context_expand", { id: "n", after: "no" }, /"no" is not in the part n/, true);
+    await assertAnswer("context_expand", { id: "n", after: "e1" }, /nothing more in the part n/, false);
+    await assertAnswer("context_pin", { id: "n" }, /is a summary; pin an entry/, true);
+    await assertAnswer("context_pin", { id: "o0" }, /of another session/, true);
+    await assertAnswer("context_pin", { id: "no" }, /no entry or part/, true);
+    await assertAnswer("context_pin", { id: "e0", remove: true }, /was not pinned/, false);
   });
   const none = await callerOf(
     recallTools(() => undefined),
@@ -173,7 +183,7 @@ test("a summary of summaries is expanded to the original words, page by page, ea
   });
 });
 
-test("an entry is given back whole with its images, off the path, of another session and by its old id too", async () => {
+test("an entry is returned whole with its images, also off the path, from another session and by its old id", async () => {
   await withTools(async (call, store) => {
     const image: AgentMessage = {
       role: "user",
@@ -192,11 +202,11 @@ test("an entry is given back whole with its images, off the path, of another ses
     const chart = await call("context_expand", { id: "chart" });
     assert.deepEqual(chart.content[1], { type: "image", data: PIXEL, mimeType: "image/png" });
     assert.match(textOf(chart), /the chart\n\[image image\/png\]/);
-    const tells = async (id: string): Promise<string> => textOf(await call("context_describe", { id }));
-    assert.match(await tells("chart"), /image\/png, \d+ bytes/);
-    assert.match(await tells("left"), /branch of this conversation that was left/);
-    assert.match(await tells("o0"), /of another session/);
-    assert.match(await tells("new"), /replaces the entry old, which is kept too/);
+    const describeId = async (id: string): Promise<string> => textOf(await call("context_describe", { id }));
+    assert.match(await describeId("chart"), /image\/png, \d+ bytes/);
+    assert.match(await describeId("left"), /branch of this conversation that was left/);
+    assert.match(await describeId("o0"), /of another session/);
+    assert.match(await describeId("new"), /replaces the entry old, which is kept too/);
     assert.match(textOf(await call("context_expand", { id: "old" })), /the first wording/);
     assert.match(textOf(await call("context_expand", { id: "left" })), /a word on a branch/);
     const all = textOf(await call("context_search", { query: "elsewhere", scope: "all" }));
@@ -205,7 +215,7 @@ test("an entry is given back whole with its images, off the path, of another ses
   });
 });
 
-test("pins that have outgrown their room are told so", async () => {
+test("a pin that exceeds the limit gets a warning", async () => {
   await withTools(async (call, store) => {
     store.ingestTurn("s", chain(["short", "long words ".repeat(60)]));
     assert.doesNotMatch(textOf(await call("context_pin", { id: "e0" })), /room/);
@@ -215,7 +225,7 @@ test("pins that have outgrown their room are told so", async () => {
   }, 50);
 });
 
-test("with several agents at work, each session is looked up in the store of its own", async () => {
+test("with several agents, each session is looked up in its own agent's store", async () => {
   const root = mkdtempSync(join(tmpdir(), "lossless-agents-"));
   const tools: PluginTool[] = [];
   let factory: ContextEngineFactory | undefined;

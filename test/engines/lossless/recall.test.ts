@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PluginTool, ToolContext } from "../../../src/contract/plugin.ts";
-import { recallTools } from "../../../src/engines/lossless/recall.ts";
-import { answer, filler, input, round } from "../../../src/testkit/engine/conversation.ts";
+import type { PluginTool, ToolContext } from "../../../src/contract/host/plugin.ts";
+import { recallTools } from "../../../src/engines/lossless/recall/recall-tools.ts";
+import { answer, filler, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import { Drive, texts } from "./drive.ts";
 
@@ -31,7 +31,7 @@ async function talk(drive: Drive, turns: number, from = 0): Promise<void> {
     await drive.turn(input(index, 40), [round(index, 0, 1, 300)], answer(index, 60));
 }
 
-test("what is only summarized is found, described, and expanded to its original words", async () => {
+test("summarized messages are found, described, and expanded to their original text", async () => {
   const drive = new Drive({ budget: 10_000, config: SETTINGS });
   try {
     const fact = "The quay gate code is QX-4711-BLUE.";
@@ -63,7 +63,7 @@ test("what is only summarized is found, described, and expanded to its original 
   }
 });
 
-test("a pinned entry stays word for word through every compaction, until it is let go", async () => {
+test("a pinned entry stays verbatim through every compaction, until it is unpinned", async () => {
   const drive = new Drive({ budget: 10_000, config: SETTINGS });
   try {
     await drive.turn(input(0), [], {
@@ -87,7 +87,7 @@ test("a pinned entry stays word for word through every compaction, until it is l
   }
 });
 
-test("results that a later one made worthless become lines that name their entry, and stay recoverable", async () => {
+test("results that a later one made obsolete become lines that name their entry, and stay recoverable", async () => {
   const drive = new Drive({
     budget: 30_000,
     config: { trigger: 9_000, headTokens: 1_000, tailTokens: 1_800 },

@@ -5,9 +5,9 @@ import type { AgentMessage } from "../../../src/contract/message.ts";
 import { Pace } from "../../../src/platform/pace.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import type { StringUse } from "../../../src/engines/lossless/epoch.ts";
-import { chooseStrings, gatherStrings } from "../../../src/engines/lossless/strings.ts";
+import { chooseStrings, gatherStrings } from "../../../src/engines/lossless/head/strings.ts";
 
-const use = (value: string, said = 1, last = 100): StringUse => ({ value, said, last });
+const use = (value: string, written = 1, last = 100): StringUse => ({ value, said: written, last });
 
 function call(args: Record<string, unknown>): AgentMessage {
   return { role: "assistant", content: [{ type: "toolCall", id: "c1", name: "shell", arguments: args }] };
@@ -31,7 +31,7 @@ function values(uses: readonly StringUse[]): string[] {
   return uses.map(({ value }) => value).toSorted();
 }
 
-test("paths, ids, symbols, long numbers and fields that the agent wrote into calls are gathered", async () => {
+test("paths, ids, symbols, long numbers and fields that the agent wrote in calls are collected", async () => {
   const uses = await gatherStrings(
     [],
     [call({ path: "src/a/harbour.ts", timeout: 120_000, edits: [{ text: "berthKey: 1, deadline: soon" }] })],
@@ -41,7 +41,7 @@ test("paths, ids, symbols, long numbers and fields that the agent wrote into cal
   assert.deepEqual(values(uses), ["120000", "berthKey:", "deadline:", "src/a/harbour.ts"]);
 });
 
-test("a plain word with a colon is a name only where the agent wrote it into a call", async () => {
+test("a plain word with a colon is a name only when the agent wrote it in a call", async () => {
   const prose: AgentMessage = { role: "assistant", content: [{ type: "text", text: "Please note: done" }] };
   const uses = await gatherStrings(
     [],
@@ -52,14 +52,14 @@ test("a plain word with a colon is a name only where the agent wrote it into a c
   assert.deepEqual(values(uses), ["berth_key:"]);
 });
 
-test("what a result shows later on does not make a string younger that somebody wrote", async () => {
+test("a later result does not refresh a string that the user or the agent wrote", async () => {
   const first = await gatherStrings([], [call({ path: "src/harbour.ts" })], 0, new Pace());
   const shown = [result("src/harbour.ts"), result("src/harbour.ts")];
   const [known] = await gatherStrings(first, shown, 1, new Pace());
   assert.deepEqual(known, { value: "src/harbour.ts", said: 1, last: 0 });
 });
 
-test("written strings go before shown ones, fresh before old ones, and often written ones stay longer", async () => {
+test("written strings rank above shown ones, fresh above old ones, and frequently written ones stay longer", async () => {
   const order = async (one: StringUse, other: StringUse): Promise<string | undefined> =>
     (await choose([other, one], "", estimateTokens(` ${one.value}`)))[0];
   assert.equal(await order(use("aaa_bbb"), use("ccc_ddd", 0)), "aaa_bbb");
@@ -67,7 +67,7 @@ test("written strings go before shown ones, fresh before old ones, and often wri
   assert.equal(await order(use("aaa_bbb", 8, 0), use("ccc_ddd", 1, 0)), "aaa_bbb");
 });
 
-test("what is shown already is not named, and of two strings of which one holds the other only the longer", async () => {
+test("strings that are shown already are skipped, and so is a string inside a longer one", async () => {
   const uses = [use("harbour.ts", 9), use("src/a/harbour.ts"), use("berth_key"), use("quay_side")];
   assert.deepEqual((await choose(uses, "see berth_key: 3", 1_000)).toSorted(), [
     "quay_side",
@@ -75,7 +75,7 @@ test("what is shown already is not named, and of two strings of which one holds 
   ]);
 });
 
-test("the strings that are chosen never exceed the budget, whatever they are, and the choice is the same each time", async () => {
+test("the chosen strings never exceed the budget, whatever they are, and the choice is deterministic", async () => {
   const strings = fc.array(
     fc.record({
       value: fc.stringMatching(/^[a-z][a-z0-9_./]{5,40}$/),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LlmComplete, LlmCompleteResult } from "../../../src/contract/model.ts";
-import { answer, filler, input, round } from "../../../src/testkit/engine/conversation.ts";
+import { answer, filler, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import { assertGrowing, Drive, texts } from "./drive.ts";
 
@@ -15,7 +15,7 @@ function reply(text: string, more: Partial<LlmCompleteResult> = {}): LlmComplete
   return { text, provider: "test", model: "model", agentId: "main", stopReason: "stop", ...more };
 }
 
-/** Whatever the prompt asks to be named stands in the answer too, as a good model's would. */
+/** A good model: every string that the prompt requires is in the answer. */
 const good: LlmComplete = async ({ messages }) => {
   const named = /these (?:changed files|exact strings): (.*)/g;
   const asked = messages.flatMap(({ content }) => Array.from(content.matchAll(named), ([, list]) => list));
@@ -89,7 +89,7 @@ test("assemble never waits for a model that hangs, and a manual compaction ends 
   }
 });
 
-test("a compaction that a user asks for has the model's summary, with the focus before it", async () => {
+test("a manual compaction has the model's summary, with the focus before it", async () => {
   const asked: string[] = [];
   const drive = new Drive({
     budget: 20_000,
@@ -115,7 +115,7 @@ test("a compaction that a user asks for has the model's summary, with the focus 
   }
 });
 
-test("two processes never ask a model for the same summary, and the hour's calls are bounded", async () => {
+test("two processes never request the same summary from a model, and the calls per hour are limited", async () => {
   let calls = 0;
   const llm: LlmComplete = async (request) => {
     calls += 1;
@@ -134,7 +134,7 @@ test("two processes never ask a model for the same summary, and the hour's calls
   }
 });
 
-test("summaries of the frontier stand for the entries before the kept ones, each once", async () => {
+test("the frontier's summaries cover the entries before the kept ones, each once", async () => {
   const drive = new Drive({ budget: 10_000, config: SETTINGS, llm: good });
   try {
     for (let part = 0; part < 6; part += 1) {
@@ -159,7 +159,7 @@ test("summaries of the frontier stand for the entries before the kept ones, each
   }
 });
 
-test("what a model has summarized ahead stands in the head as soon as the trigger is reached", async () => {
+test("summaries that a model has prepared are in the head as soon as the trigger is reached", async () => {
   const drive = new Drive({ budget: 20_000, config: { trigger: 9_000, tailTokens: 1_500 }, llm: good });
   try {
     await talk(drive, 8);

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { trimToolResult } from "../../../src/compaction/trim.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { resultChars, sentTokens } from "../../../src/engines/lossless/view.ts";
-import { messageTokens } from "../../../src/tokens/messages.ts";
+import { resultChars, sentTokens } from "../../../src/engines/lossless/session-in-memory.ts";
+import { messageTokens } from "../../../src/tokens/message-tokens.ts";
 
 function resultOf(chars: number): Extract<AgentMessage, { role: "toolResult" }> {
   const text = "berth B7 is free \n".repeat(Math.ceil(chars / 18)).slice(0, chars);
@@ -17,7 +17,7 @@ function resultOf(chars: number): Extract<AgentMessage, { role: "toolResult" }> 
   };
 }
 
-test("a long result counts as the host sends it, whatever limit the host is configured with", () => {
+test("a long result counts with its length as sent, whatever limit the host is configured with", () => {
   const long = resultOf(300_000);
   for (const [configured, contextWindow, chars] of [
     [undefined, 200_000, 48_000],

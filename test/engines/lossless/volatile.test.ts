@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { unmatched } from "../../../src/engines/lossless/volatile.ts";
-import { answer, input } from "../../../src/testkit/engine/conversation.ts";
+import { unmatched } from "../../../src/engines/lossless/volatile-input.ts";
+import { answer, input } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { Drive, texts } from "./drive.ts";
 
 const names = fc.constantFrom("read", "write", "unknown", "", null);
@@ -27,9 +27,9 @@ function same(one: AgentMessage, other: AgentMessage): boolean {
   return open(one.toolName) || open(other.toolName) || one.toolName === other.toolName;
 }
 
-/** Most pairs, by trying every choice. */
-function mostPairs(given: readonly AgentMessage[], held: readonly AgentMessage[]): number {
-  const [first, ...rest] = given;
+/** Maximum number of pairs, by brute force. */
+function mostPairs(live: readonly AgentMessage[], held: readonly AgentMessage[]): number {
+  const [first, ...rest] = live;
   if (!first) return 0;
   let most = mostPairs(rest, held);
   for (const [index, candidate] of held.entries()) {
@@ -39,17 +39,17 @@ function mostPairs(given: readonly AgentMessage[], held: readonly AgentMessage[]
   return most;
 }
 
-test("as many live messages as possible are recognized, each of those held for one at most", () => {
+test("as many live messages as possible are recognized, each stored message at most once", () => {
   fc.assert(
-    fc.property(fc.array(message, { maxLength: 5 }), fc.array(message, { maxLength: 5 }), (given, held) => {
-      const left = unmatched(given, held);
-      assert.equal(given.length - left.length, mostPairs(given, held));
-      assert.ok(left.every((item) => given.includes(item)));
+    fc.property(fc.array(message, { maxLength: 5 }), fc.array(message, { maxLength: 5 }), (live, held) => {
+      const left = unmatched(live, held);
+      assert.equal(live.length - left.length, mostPairs(live, held));
+      assert.ok(left.every((item) => live.includes(item)));
     }),
   );
 });
 
-test("a live message without an entry stays in its place until the epoch ends, and equal words stay apart", async () => {
+test("a live message without an entry stays in place until the epoch ends, and equal texts stay separate", async () => {
   const drive = new Drive({ budget: 20_000 });
   try {
     for (let index = 0; index < 3; index += 1) {

@@ -9,7 +9,7 @@ import {
   keptBytes,
   readCatalog,
   writeCatalog,
-} from "../../../src/mcp/client/catalog.ts";
+} from "../../../src/mcp/client/mcp-catalog.ts";
 
 const schema = { $schema: "x", type: "object", properties: { a: { type: "string" } }, required: ["a"] };
 
@@ -26,7 +26,7 @@ test("a catalog does not depend on the order in which a server names its tools",
   ]);
 });
 
-test("what is beyond bounds is left out and named", () => {
+test("parts beyond the limits are left out and named", () => {
   const { tools, leftOut } = catalogOf(
     [
       { name: "" },
@@ -55,10 +55,10 @@ test("what is beyond bounds is left out and named", () => {
     1,
   );
   assert.equal(many.tools.length, 200);
-  assert.deepEqual(many.leftOut, ["it lists 300 tools and 200 is the most"]);
+  assert.deepEqual(many.leftOut, ["it lists 300 tools; the limit is 200"]);
 });
 
-test("a kept list is read again, and one that was spoilt is as none", (t) => {
+test("a cached list is read again, and a damaged one counts as none", (t) => {
   const home = mkdtempSync(join(tmpdir(), "pagurus-mcp-"));
   t.after(() => rmSync(home, { recursive: true }));
   assert.equal(readCatalog(home, "k"), undefined);
@@ -71,7 +71,7 @@ test("a kept list is read again, and one that was spoilt is as none", (t) => {
   assert.equal(readCatalog(home, "k"), undefined);
 });
 
-test("another program has another list; picking tools and turning it off do not make one", () => {
+test("another program has another list; selecting tools and disabling the server keep it", () => {
   const key = catalogKey("s", { command: "a" }, {});
   assert.notEqual(catalogKey("s", { command: "b" }, {}), key);
   assert.notEqual(catalogKey("t", { command: "a" }, {}), key);
@@ -81,7 +81,7 @@ test("another program has another list; picking tools and turning it off do not 
   );
 });
 
-test("what another version or another hand has kept is bounded as if it were new", (t) => {
+test("a list cached by another version or another process gets the same limits as a new one", (t) => {
   const home = mkdtempSync(join(tmpdir(), "pagurus-mcp-"));
   t.after(() => rmSync(home, { recursive: true }));
   writeCatalog(home, "k", catalogOf([], 1));
@@ -104,7 +104,7 @@ test("what another version or another hand has kept is bounded as if it were new
   ]);
 });
 
-test("what was left out is told of a kept list too", (t) => {
+test("reasons for omissions are kept in the cached list too", (t) => {
   const home = mkdtempSync(join(tmpdir(), "pagurus-mcp-"));
   t.after(() => rmSync(home, { recursive: true }));
   const catalog = catalogOf([{ name: "" }, { name: "a" }], 1, false);
@@ -113,12 +113,12 @@ test("what was left out is told of a kept list too", (t) => {
   assert.equal(catalog.leftOut.length, 2);
 });
 
-test("of two tools of one name the same is taken, whichever is named first", () => {
+test("of two tools with one name the same one is kept, whatever their order", () => {
   const tools = ["one", "two"].map((description) => ({ name: "a", description, inputSchema: schema }));
   assert.deepEqual(catalogOf(tools, 1), catalogOf(tools.toReversed(), 1));
 });
 
-test("a tool that is the same but for the order of keys keeps its bytes", () => {
+test("a tool that differs in key order alone keeps its bytes", () => {
   const listed = (properties: object): Parameters<typeof catalogOf>[0] => [
     { name: "a", inputSchema: { type: "object", properties } },
     { name: "b", inputSchema: { type: "object", properties: { only: {} } } },
@@ -131,7 +131,7 @@ test("a tool that is the same but for the order of keys keeps its bytes", () => 
   assert.notEqual(JSON.stringify(other.tools[0]), JSON.stringify(before.tools[0]));
 });
 
-test("descriptions are cut between characters, and halves of characters are left out", () => {
+test("descriptions are cut between characters, and half characters are removed", () => {
   const [tool, half] = catalogOf(
     [
       { name: "a", description: `${"x".repeat(3_999)}😀😀` },
@@ -144,7 +144,7 @@ test("descriptions are cut between characters, and halves of characters are left
   assert.equal(half?.description, "\ufffd");
 });
 
-test("an address or a program that the environment names is part of what a list belongs to, a token is not", () => {
+test("an address or a program named by the environment is part of a list's key, a token is not", () => {
   const url = { url: "${BASE:-http://a}/mcp", headers: { Authorization: "Bearer ${TOKEN}" } };
   const key = catalogKey("s", url, { BASE: "http://a", TOKEN: "1" });
   assert.equal(catalogKey("s", url, { TOKEN: "2" }), key);
@@ -154,7 +154,7 @@ test("an address or a program that the environment names is part of what a list 
   assert.equal(catalogKey("s", program, {}), catalogKey("s", program, {}));
 });
 
-test("a program of the folder that the host runs in has a list for that folder", (t) => {
+test("a program inside the host's working directory has its own list for that folder", (t) => {
   const folders = ["a", "b"].map(() => mkdtempSync(join(tmpdir(), "pagurus-mcp-")));
   t.after(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
   for (const folder of folders) writeFileSync(join(folder, "server.js"), "");
@@ -169,4 +169,19 @@ test("a program of the folder that the host runs in has a list for that folder",
   assert.notEqual(here, there);
   assert.equal(new Set(keys(["-y", "some-package"])).size, 1);
   assert.equal(new Set(keys(["server.js"], "/srv")).size, 1);
+});
+
+test("a tool that its server declares read-only stays so in the cached list, so that its calls run in parallel (finding F1)", (t) => {
+  const home = mkdtempSync(join(tmpdir(), "pagurus-mcp-"));
+  t.after(() => rmSync(home, { recursive: true }));
+  const listed = [
+    { name: "look", annotations: { readOnlyHint: true } },
+    { name: "move", annotations: { readOnlyHint: false } },
+  ];
+  writeCatalog(home, "k", catalogOf(listed, 1));
+  const kept = readCatalog(home, "k")?.tools.map(({ name, onlyReads }) => [name, onlyReads]);
+  assert.deepEqual(kept, [
+    ["look", true],
+    ["move", undefined],
+  ]);
 });

@@ -1,14 +1,15 @@
-/** The servers of a configuration, in a home of their own. */
+/** Starts the servers of a configuration, with a home directory of their own. */
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import type { McpServerConfig } from "../../../src/config/types.ts";
-import type { ToolOutcome } from "../../../src/contract/tool.ts";
-import { McpServers, type McpOffer } from "../../../src/mcp/client/servers.ts";
+import type { McpServerConfig } from "../../../src/config/config-types.ts";
+import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
+import { McpServers, type McpOffer } from "../../../src/mcp/client/mcp-servers.ts";
 import { processIsAlive } from "../../../src/platform/process-group.ts";
+import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 
 const silent = {
   debug: () => undefined,
@@ -18,21 +19,23 @@ const silent = {
   child: () => silent,
 };
 
-/** The configuration of the server that misbehaves as told. */
+/** Configuration of the server that misbehaves in the named mode. */
 export function child(mode: string, more: McpServerConfig = {}, extra = "0"): McpServerConfig {
   return {
     command: process.execPath,
     args: [join(import.meta.dirname, "server.child.ts"), mode, extra],
     ...more,
+    env: { ...COMPILE_CACHE, ...more.env },
   };
 }
 
-/** The configuration of the server that lies as told. */
+/** Configuration of the server that lies in the named mode. */
 export function liar(mode: string, extra = "", more: McpServerConfig = {}): McpServerConfig {
   return {
     command: process.execPath,
     args: [join(import.meta.dirname, "liar.child.ts"), mode, extra],
     ...more,
+    env: { ...COMPILE_CACHE, ...more.env },
   };
 }
 
@@ -41,11 +44,11 @@ export interface Hosted {
   servers: McpServers;
   offer(): Promise<McpOffer>;
   call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<ToolOutcome>;
-  /** Another host in the same home. */
+  /** Another host with the same home. */
   again(servers?: Record<string, McpServerConfig>): Hosted;
-  /** Processes of the servers that are left. */
+  /** Running processes of the servers. */
   left(): number[];
-  /** Resolves when none is left. */
+  /** Resolves when no process is left. */
   noneLeft(): Promise<void>;
 }
 
@@ -87,7 +90,7 @@ export function hosted(
     return ids.filter(processIsAlive);
   };
   hosts.push(servers);
-  // The first host of a home ends all that were made in it.
+  // The first host of a home closes all hosts that use it.
   if (hosts.length === 1) {
     t.after(async () => {
       await Promise.all(hosts.map((each) => each.close()));

@@ -12,7 +12,7 @@ interface HttpServer {
   url: string;
   /** Headers of the requests so far. */
   headers: IncomingMessage["headers"][];
-  /** Forgets who has said hello. */
+  /** Drops all sessions. */
   forget(): void;
   end(): Promise<void>;
 }
@@ -33,7 +33,7 @@ function result({ id, method, params }: Message): object {
     : { jsonrpc: "2.0", id, error: { code: -32601, message: "no such method" } };
 }
 
-/** A server of the revisions before 2026; `behave` answers true for a message that it has taken on itself. */
+/** A server of the revisions before 2026; `behave` returns true for a message that it handles itself. */
 async function httpServer(t: TestContext, behave: Behaviour = () => false): Promise<HttpServer> {
   const headers: IncomingMessage["headers"][] = [];
   let session = 0;
@@ -67,7 +67,7 @@ async function httpServer(t: TestContext, behave: Behaviour = () => false): Prom
 }
 
 suite("MCP servers at an address", { concurrency: 4 }, () => {
-  test("are called with their headers, and again with a new session when they have forgotten ours", async (t) => {
+  test("are called with their headers, and again with a new session after they lose ours", async (t) => {
     const server = await httpServer(t);
     const host = hosted(t, { web: { url: server.url, headers: { Authorization: "Bearer ${TOKEN}" } } });
     assert.deepEqual((await host.offer()).problems, []);
@@ -77,7 +77,7 @@ suite("MCP servers at an address", { concurrency: 4 }, () => {
     assert.equal(textOf(await host.call("web__echo", { a: 2 })), 'echo {"a":2}');
   });
 
-  test("that forget ours and say so with another status are called again too, once", async (t) => {
+  test("that lose our session and report it with another status are called again too, once", async (t) => {
     let refuse = false;
     let calls = 0;
     const server = await httpServer(t, ({ method }, response) => {
@@ -97,7 +97,7 @@ suite("MCP servers at an address", { concurrency: 4 }, () => {
     assert.equal(calls, 6);
   });
 
-  test("that refuse the login say what to do, without the token", async (t) => {
+  test("that refuse the login fail with a remedy, without the token", async (t) => {
     const server = await httpServer(t, (_message, response) => {
       response.writeHead(401, { "content-type": "text/plain" }).end("bad token tok-abcdef");
       return true;
@@ -111,7 +111,7 @@ suite("MCP servers at an address", { concurrency: 4 }, () => {
     assert.doesNotMatch(problems.join(), /tok-abcdef/);
   });
 
-  test("that hang cost the wait alone", async (t) => {
+  test("that hang cost the timeout alone", async (t) => {
     const server = await httpServer(
       t,
       ({ method }) => method === "tools/call" || method === "server/discover",
@@ -123,14 +123,14 @@ suite("MCP servers at an address", { concurrency: 4 }, () => {
     ]);
   });
 
-  test("that do not answer a call are given up in time", async (t) => {
+  test("that do not answer a call fail at the timeout", async (t) => {
     const server = await httpServer(t, ({ method }) => method === "tools/call" || method === "ping");
     const host = hosted(t, { web: { url: server.url, timeoutMs: 300 } });
     await host.offer();
     assert.match(textOf(await host.call("web__echo")), /"web" did not answer in time\./);
   });
 
-  test("that break off a call leave open whether it has had an effect, those that are gone do not", async (t) => {
+  test("that break off a call leave its effect unknown, those that are gone do not", async (t) => {
     let gone: ServerResponse["socket"] = null;
     const server = await httpServer(t, ({ method }, response) => {
       if (method !== "tools/call") return false;
@@ -142,13 +142,13 @@ suite("MCP servers at an address", { concurrency: 4 }, () => {
     const host = hosted(t, { web: { url: server.url } });
     await host.offer();
     const broken = textOf(await host.call("web__echo"));
-    assert.match(broken, /"web" cannot be reached: .*Whether the call has had an effect is not known\.$/);
+    assert.match(broken, /"web" cannot be reached: .*It is unknown whether the call had an effect\.$/);
     assert.match(
       textOf(await host.call("web__echo")),
-      /HTTP 502\. Whether the call has had an effect is not known\.$/,
+      /HTTP 502\. It is unknown whether the call had an effect\.$/,
     );
     await server.end();
-    // One that was kept open may end in the middle of the first.
+    // A reused connection may end in the middle of the first request.
     await until(async () =>
       /ECONNREFUSED [\d.:]+$/.test(textOf(await host.call("web__echo")).replace(/\.$/, "")),
     );

@@ -1,6 +1,6 @@
 /**
- * An MCP server without a library, which lies as its first argument says. `PIDS` names a file for process ids,
- * `LIST` one with tools.
+ * An MCP server without a library, which lies in the mode of its first argument. `PIDS` names a file for process ids, `LIST`
+ * one with tools.
  */
 import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -22,7 +22,7 @@ function send(message: object): void {
 
 let lists = 0;
 
-/** What `tools/list` is answered, by mode. */
+/** Answer to `tools/list`, by mode. */
 function listed(cursor: unknown): object {
   lists += 1;
   if (mode === "loop") return { tools: [TOOL], nextCursor: "again" };
@@ -36,7 +36,7 @@ function listed(cursor: unknown): object {
 }
 
 const calls: Record<string, (id: number | undefined) => void> = {
-  /** An answer that nobody asked for, nested so deeply that nobody can write it out. */
+  /** An unrequested answer, nested too deeply to be serialized. */
   deep: (id) => {
     const depth = 100_000;
     line(`{"jsonrpc":"2.0","id":99999,"result":{"a":${"[".repeat(depth)}${"]".repeat(depth)}}}`);
@@ -49,7 +49,7 @@ const calls: Record<string, (id: number | undefined) => void> = {
   types: (id) => send({ id, result: { content: "a text", isError: "no" } }),
   crumbs: (id) =>
     send({ id, result: { content: Array.from({ length: 50_000 }, () => ({ type: "text", text: "" })) } }),
-  /** Not a word to this one. */
+  /** Does not answer pings. */
   noping: () => undefined,
   unasked: () => {
     const text = "z".repeat(1_000_000);
@@ -68,7 +68,7 @@ function answer({ id, method, params = {} }: Message): void {
     const { protocolVersion } = params;
     const capabilities = { tools: { listChanged: true } };
     send({ id, result: { protocolVersion, capabilities, serverInfo: { name: "liar", version: "1" } } });
-    // Deaf from now on, and not gone.
+    // Stops reading without exiting.
     if (mode === "deaf") process.stdin.destroy();
     if (mode === "restless")
       setInterval(() => send({ method: "notifications/tools/list_changed" }), 50).unref();

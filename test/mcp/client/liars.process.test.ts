@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { suite, test } from "node:test";
-import type { McpServerConfig } from "../../../src/config/types.ts";
+import type { McpServerConfig } from "../../../src/config/config-types.ts";
 import { hosted, liar, textOf, until } from "./hosted.ts";
 
 function listing(...tools: object[]): McpServerConfig {
@@ -13,19 +13,15 @@ function listing(...tools: object[]): McpServerConfig {
 const schema = { type: "object" };
 
 suite("MCP servers that lie", { concurrency: 4 }, () => {
-  test(
-    "one that stops to listen in the middle of its start has failed in its time",
-    { timeout: 20_000 },
-    async (t) => {
-      const host = hosted(t, { s: liar("deaf", "", { connectTimeoutMs: 1_000 }) });
-      const { problems } = await host.offer();
-      assert.match(problems.join(), /^The MCP server "s" .*; its tools are missing\.$/);
-      await host.noneLeft();
-      await host.servers.close();
-    },
-  );
+  test("one that stops reading during its start fails at the timeout", { timeout: 20_000 }, async (t) => {
+    const host = hosted(t, { s: liar("deaf", "", { connectTimeoutMs: 1_000 }) });
+    const { problems } = await host.offer();
+    assert.match(problems.join(), /^The MCP server "s" .*; its tools are missing\.$/);
+    await host.noneLeft();
+    await host.servers.close();
+  });
 
-  test("answers that nobody asked for, and second ones, change nothing", async (t) => {
+  test("unrequested and duplicate answers change nothing", async (t) => {
     const host = hosted(t, { deep: liar("deep"), twice: liar("twice") });
     await host.offer();
     assert.equal(textOf(await host.call("deep__echo")), "fine");
@@ -33,28 +29,25 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.equal(textOf(await host.call("twice__echo")), "first");
   });
 
-  test("a flood of answers that nobody asked for ends it", async (t) => {
+  test("a flood of unrequested answers ends it", async (t) => {
     const host = hosted(t, { s: liar("unasked", "", { timeoutMs: 10_000 }) });
     await host.offer();
-    assert.match(
-      textOf(await host.call("s__echo")),
-      /"s" wrote more than 16 MiB of messages that nobody asked for/,
-    );
+    assert.match(textOf(await host.call("s__echo")), /"s" wrote more than 16 MiB of unrequested messages/);
   });
 
-  test("a result of the wrong types is a sentence, and crumbs are put together", async (t) => {
+  test("a result of the wrong types is a sentence, and partial lines are joined", async (t) => {
     const host = hosted(t, { types: liar("types"), crumbs: liar("crumbs") });
     await host.offer();
     const wrong = await host.call("types__echo");
     assert.equal(wrong.isError, true);
     assert.match(
       textOf(wrong),
-      /^The MCP server "types" answered what the protocol does not allow: .* Whether the call has had an effect is not known\.$/,
+      /^The MCP server "types" sent an invalid answer: .* It is unknown whether the call had an effect\.$/,
     );
     assert.ok((await host.call("crumbs__echo")).content.length <= 100);
   });
 
-  test("one that knows no ping and lets a call run out of time goes on", async (t) => {
+  test("one without ping support continues after a call times out", async (t) => {
     const host = hosted(t, { s: liar("noping", "", { timeoutMs: 300 }) });
     await host.offer();
     const [before] = host.left();
@@ -63,13 +56,13 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.deepEqual(host.servers.known().problems, []);
   });
 
-  test("one that says all the time that its tools change is listed anew all the same", async (t) => {
+  test("one that reports tool changes all the time is still listed again", async (t) => {
     const host = hosted(t, { s: liar("restless") });
     await host.offer();
     await until(() => host.servers.known().tools[0]?.name === "s__new", 5_000);
   });
 
-  test("pages without end are left out and told, and a loop of them is one page", async (t) => {
+  test("endless pages are cut off and reported, and a loop of pages is read once", async (t) => {
     const host = hosted(t, { loop: liar("loop"), pages: liar("pages") });
     const { tools, problems } = await host.offer();
     assert.equal(tools.filter(({ name }) => name.startsWith("loop__")).length, 1);
@@ -77,11 +70,11 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.equal(problems.length, 2, problems.join("\n"));
     assert.match(
       problems.join("\n"),
-      /"pages" is not offered whole: it lists its tools on more than 20 pages/,
+      /"pages" is offered without some of its parts: it lists its tools on more than 20 pages/,
     );
   });
 
-  test("what is left out of thousands is told in a few sentences, also to the next host", async (t) => {
+  test("thousands of omissions are reported in a few sentences, also to the next host", async (t) => {
     const servers = {
       s: listing(...Array.from({ length: 2_000 }, () => ({ name: "twin", inputSchema: schema }))),
     };
@@ -108,7 +101,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.ok(names.includes("s__c"));
   });
 
-  test("a list that is old is asked for anew behind a turn, also of one that is connected", async (t) => {
+  test("an old list is refreshed in the background of a turn, also for a connected server", async (t) => {
     const host = hosted(t, { s: liar("count") });
     await host.offer();
     const now = Date.now();
@@ -118,7 +111,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     await until(() => host.servers.known().tools[0]?.name === "s__listed2");
   });
 
-  test("a turn that is aborted hears of nobody that is late", async (t) => {
+  test("an aborted turn reports no server as late", async (t) => {
     const host = hosted(t, { s: liar("deaf", "", { connectTimeoutMs: 1_000 }) });
     const stop = new AbortController();
     const offer = host.servers.forTurn(stop.signal);
@@ -126,7 +119,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.deepEqual((await offer).problems, []);
   });
 
-  test("a start that fails when nobody waits for it any more does not end the process", async (t) => {
+  test("a start that fails after the last caller stopped waiting does not end the process", async (t) => {
     const host = hosted(t, { s: liar("words") });
     const gone = AbortSignal.abort();
     assert.deepEqual((await host.servers.forTurn(gone)).tools, []);
@@ -144,7 +137,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.equal(textOf(await later.call("s__echo")), 'The MCP server "s" ended with code 1.');
   });
 
-  test("closing waits for a server that is being ended already", async (t) => {
+  test("close waits for a server that is already being ended", async (t) => {
     const host = hosted(t, { s: liar("unasked") });
     await host.offer();
     await host.call("s__echo");
@@ -153,7 +146,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.deepEqual(host.left(), []);
   });
 
-  test("a secret is not told in parts, on several lines, or escaped", async (t) => {
+  test("parts of a secret, its lines and its escaped forms are removed from sentences", async (t) => {
     const secret = 'very-"secret"\\token-of-forty-characters!!';
     const env = { SECRET: secret };
     const noise = "n".repeat(270);
@@ -168,7 +161,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.doesNotMatch(problems.join("\n"), /characters|lines-of-secret|secret-value|pass-word-1/);
   });
 
-  test("the token of a header is no less a secret without the word before it", async (t) => {
+  test("the token of a header is a secret also without its scheme", async (t) => {
     const server = createServer((request, response) => {
       void text(request).then((body) => {
         const { id } = JSON.parse(body || "{}") as { id?: number };

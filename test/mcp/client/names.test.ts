@@ -3,12 +3,12 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { fitsOne, toolName } from "../../../src/mcp/client/names.ts";
 
-test("plain names of a server and a tool are its name for models", () => {
+test("plain names of a server and a tool are joined for models", () => {
   assert.equal(toolName("github", "create_issue"), "github__create_issue");
   assert.equal(toolName("my-server", "get-sum"), "my-server__get-sum");
 });
 
-test("every name fits every provider, is no name that Codex keeps for itself, and no two tools share one", () => {
+test("every name fits every provider, none has the prefix that Codex reserves, and no two tools share one", () => {
   const text = fc.oneof(
     fc.string({ maxLength: 80 }),
     fc.stringMatching(/^[a_-]{1,4}$/),
@@ -26,7 +26,7 @@ test("every name fits every provider, is no name that Codex keeps for itself, an
   );
 });
 
-test("a pattern is a whole name, in which a star stands for any characters", () => {
+test("a pattern is a whole name, in which a star matches any characters", () => {
   assert.equal(fitsOne("get-sum", ["get-*"]), true);
   assert.equal(fitsOne("get-sum", ["get", "sum"]), false);
   assert.equal(fitsOne("a.b", ["a?b", "a.b"]), true);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { outcomeOf } from "../../../src/mcp/client/result.ts";
+import { outcomeOf } from "../../../src/mcp/client/mcp-result.ts";
 import { textOf } from "./hosted.ts";
 
-test("structured content is told where the texts do not hold it", () => {
+test("structured content is added when the text parts do not contain it", () => {
   const structuredContent = { degrees: 21 };
   assert.equal(textOf(outcomeOf({ content: [], structuredContent })), '{\n  "degrees": 21\n}');
   const text = { type: "text", text: "21 degrees" };
@@ -11,11 +11,11 @@ test("structured content is told where the texts do not hold it", () => {
   assert.equal(textOf(outcomeOf({})), "(no output)");
 });
 
-test("an error stays one", () => {
+test("an error result stays an error", () => {
   assert.equal(outcomeOf({ content: [{ type: "text", text: "no" }], isError: true }).isError, true);
 });
 
-test("an image is of the kind that its bytes are, and what is none is only named", () => {
+test("an image has the type of its bytes, and invalid images are only named", () => {
   const jpeg = Buffer.from([0xff, 0xd8, 0xff, 0xe0, 1, 2, 3, 4, 5, 6, 7, 8]).toString("base64");
   const webp = Buffer.from("RIFF1234WEBPVP8 ").toString("base64");
   const { content } = outcomeOf({
@@ -45,7 +45,7 @@ test("an image is of the kind that its bytes are, and what is none is only named
   );
 });
 
-test("a flood of texts and images is cut: head and tail and the first images stay", () => {
+test("a flood of text and images is cut: head, tail and the first images stay", () => {
   const png = `iVBORw0KGgo${"A".repeat(20)}`;
   const content = [
     ...Array.from({ length: 3 }, (_, index) => ({ type: "text", text: String(index).repeat(60_000) })),
@@ -62,7 +62,7 @@ test("a flood of texts and images is cut: head and tail and the first images sta
   assert.deepEqual(outcome.details, { cut: true });
 });
 
-test("images that would fill a request by themselves are left out", () => {
+test("images that would fill a request on their own are left out", () => {
   const data = `iVBORw0KGgo${"A".repeat(5_000_001)}`;
   const { content } = outcomeOf({ content: Array.from({ length: 4 }, () => ({ type: "image", data })) });
   assert.deepEqual(
@@ -71,7 +71,7 @@ test("images that would fill a request by themselves are left out", () => {
   );
 });
 
-test("halves of characters do not get into a request", () => {
+test("half characters are not sent in a request", () => {
   const [part] = outcomeOf({ content: [{ type: "text", text: "a\ud83d" }] }).content;
   assert.deepEqual(part, { type: "text", text: "a\ufffd" });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readSchema } from "../../../src/mcp/client/schema.ts";
+import { readSchema } from "../../../src/mcp/client/mcp-schema.ts";
 
 function parameters(schema: unknown): unknown {
   const read = readSchema(schema);
@@ -8,7 +8,7 @@ function parameters(schema: unknown): unknown {
   return read.parameters;
 }
 
-test("a usual schema stays as it is", () => {
+test("a usual schema stays unchanged", () => {
   const schema = {
     type: "object",
     properties: {
@@ -24,7 +24,7 @@ test("a usual schema stays as it is", () => {
   assert.deepEqual(parameters(undefined), { type: "object", properties: {} });
 });
 
-test("what providers refuse at the top is put into properties", () => {
+test("top-level keywords that providers reject are merged into properties", () => {
   const one = { properties: { a: { type: "string" } }, required: ["a"] };
   const two = { properties: { b: { type: "string" } }, required: ["b"] };
   assert.deepEqual(parameters({ oneOf: [one, two], not: {}, $schema: "x", $id: "y" }), {
@@ -39,7 +39,7 @@ test("what providers refuse at the top is put into properties", () => {
   assert.deepEqual(parameters({ $ref: "#/$defs/none" }), { type: "object", properties: {} });
 });
 
-test("what is no schema is told by its place", () => {
+test("an invalid schema is reported with its path", () => {
   const flaw = (property: unknown): unknown => readSchema({ type: "object", properties: { a: property } });
   assert.equal(flaw(5), 'is not valid at "properties.a"');
   assert.equal(flaw({ type: "text" }), 'is not valid at "properties.a.type"');
@@ -53,7 +53,7 @@ test("what is no schema is told by its place", () => {
   assert.equal(readSchema({ required: [1] }), 'is not valid at "required"');
 });
 
-test("one that is nested too deeply to be written out is none", () => {
+test("a schema that is nested too deeply to be serialized is rejected", () => {
   const deep = JSON.parse(`${'{"items":'.repeat(20_000)}{}${"}".repeat(20_000)}`) as object;
   const flaw = readSchema({ properties: { a: deep } });
   assert.ok(typeof flaw === "string");
@@ -62,7 +62,7 @@ test("one that is nested too deeply to be written out is none", () => {
   assert.equal(readSchema({ properties: { a: { default: hidden } } }), "is nested too deeply");
 });
 
-test("an argument whose name not every provider takes is left out, and the tool only where it is needed", () => {
+test("an argument whose name not every provider accepts is left out; when it is required, so is the tool", () => {
   const properties = { $filter: {}, é: {}, fine: {} };
   assert.deepEqual(readSchema({ type: "object", properties }), {
     parameters: { type: "object", properties: { fine: {} } },
@@ -74,7 +74,7 @@ test("an argument whose name not every provider takes is left out, and the tool 
   );
 });
 
-test("half a surrogate pair does not get into a request", () => {
+test("half a surrogate pair is not sent in a request", () => {
   const read = parameters({ properties: { a: { description: "x\ud83d" } } });
   assert.ok(!JSON.stringify(read).includes(String.raw`\ud83d`));
 });

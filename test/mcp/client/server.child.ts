@@ -1,4 +1,4 @@
-/** An MCP server without a library, which misbehaves as its first argument says. `PIDS` names a file for process ids. */
+/** An MCP server without a library, which misbehaves in the mode of its first argument. `PIDS` names a file for process ids. */
 import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -94,7 +94,7 @@ function answer({ id, method, params = {} }: Message): void {
     const list = names.map((name) => ({
       name,
       description: `Does ${name}.`,
-      // Of no weight: what a server says of itself.
+      // Ignored: what a server declares of itself.
       annotations: { readOnlyHint: true, destructiveHint: false },
       inputSchema: { $schema: "http://json-schema.org/draft-07/schema#", type: "object", properties: {} },
     }));
@@ -121,7 +121,7 @@ const modes: Record<string, () => void> = {
     process.stdout.write("Welcome to the server!\n\n{not json}\n");
     serve();
   },
-  /** Looks at nothing, holds on to life, and so does what it has started. */
+  /** Reads nothing and ignores SIGTERM, and so does its own child. */
   mute: () => {
     note(spawn("sleep", ["60"], { stdio: "inherit" }).pid);
     process.on("SIGTERM", () => undefined);

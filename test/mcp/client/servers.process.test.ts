@@ -32,7 +32,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.match(resource, /"answer": 42/);
   });
 
-  test("a known list is offered at once, and the server starts when a tool is called", async (t) => {
+  test("a cached list is offered at once, and the server starts when a tool is called", async (t) => {
     const host = hosted(t, { s: child("good") });
     const first = await host.offer();
     await host.servers.close();
@@ -48,28 +48,28 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.equal(later.left().length, 1);
   });
 
-  test("other settings of a server have no list of before", async (t) => {
+  test("changed settings of a server do not use the list cached before", async (t) => {
     const host = hosted(t, { s: child("good") });
     await host.offer();
     await host.servers.close();
     assert.deepEqual(host.again({ s: child("garbage") }).servers.known().tools, []);
   });
 
-  test("a server that never answers costs the wait, and nothing of it is left", async (t) => {
+  test("a server that never answers costs the timeout, and no process is left", async (t) => {
     const host = hosted(t, { good: child("good"), mute: child("mute") }, { waitMs: 3_000 });
     const started = Date.now();
     const offer = await host.offer();
     assert.ok(Date.now() - started < 6_000);
     assert.equal(offer.tools.length, 10);
     assert.deepEqual(offer.problems, [
-      'The MCP server "mute" is not ready after 3 s; this turn goes on without its tools, and it is started on.',
+      'The MCP server "mute" is not ready after 3 s; this turn continues without its tools while it starts.',
     ]);
     assert.equal(host.left().length, 3);
     await host.servers.close();
     await host.noneLeft();
   });
 
-  test("a server that does not get ready in its time has failed, and is ended with all that it started", async (t) => {
+  test("a server that is not ready at the timeout fails, and is ended with its children", async (t) => {
     const host = hosted(t, { mute: child("mute", { connectTimeoutMs: 400 }) });
     const offer = await host.offer();
     assert.deepEqual(offer.problems, [
@@ -78,15 +78,15 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     await host.noneLeft();
   });
 
-  test("a server that ends at once is told of with its last words, without secrets", async (t) => {
+  test("a server that exits at once is reported with its last output, without secrets", async (t) => {
     const host = hosted(t, { dead: child("dead", { env: { LICENCE: "KEY-12345" } }) });
     const { problems } = await host.offer();
     assert.deepEqual(problems, [
-      'The MCP server "dead" ended with code 2; its last words were: no licence found for [secret]; its tools are missing.',
+      'The MCP server "dead" ended with code 2; its last output was: no licence found for [secret]; its tools are missing.',
     ]);
   });
 
-  test("a program or a variable that is not there is named", async (t) => {
+  test("a program or a variable that does not exist is named", async (t) => {
     const host = hosted(t, {
       none: { command: "/nonexistent/program" },
       open: child("good", { env: { KEY: "${NOT_SET_AT_ALL}" } }),
@@ -105,13 +105,13 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.match(problems[2] ?? "", /"web" cannot be reached: /);
   });
 
-  test("words on standard output that are no MCP are passed over", async (t) => {
+  test("lines on standard output that are not MCP are skipped", async (t) => {
     const host = hosted(t, { s: child("garbage") });
     assert.deepEqual((await host.offer()).problems, []);
     assert.match(textOf(await host.call("s__echo")), /^echo/);
   });
 
-  test("a line without end and a flood that nobody asked for end the server", async (t) => {
+  test("a line without end and an unrequested flood end the server", async (t) => {
     const host = hosted(t, { endless: child("endless"), spam: child("spam") });
     await host.offer();
     await until(() => host.servers.known().problems.length === 2);
@@ -122,7 +122,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     );
     assert.match(
       spam ?? "",
-      /"spam" wrote more than 16 MiB of messages that nobody asked for to its standard output; its tools are offered, and a call of one tries again\.$/,
+      /"spam" wrote more than 16 MiB of unrequested messages to its standard output; its tools are offered, and a call of one tries again\.$/,
     );
     await host.noneLeft();
   });
@@ -135,14 +135,14 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.match(text, /^headx+\n\[… 4900008 characters left out …\]\nx+tail$/);
   });
 
-  test("a crash fails the call that was open, and the next one starts the server again", async (t) => {
+  test("a crash fails the open call, and the next one starts the server again", async (t) => {
     const host = hosted(t, { s: child("good") });
     await host.offer();
     const crashed = await host.call("s__crash");
     assert.equal(crashed.isError, true);
     assert.equal(
       textOf(crashed),
-      'The MCP server "s" ended with code 3; its last words were: out of cheese. Whether the call has had an effect is not known.',
+      'The MCP server "s" ended with code 3; its last output was: out of cheese. It is unknown whether the call had an effect.',
     );
     assert.equal(host.servers.known().tools.length, 10);
     assert.match(
@@ -154,13 +154,13 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.deepEqual(host.servers.known().problems, []);
   });
 
-  test("a call that gets no answer ends in its time; a server that is stuck is started anew", async (t) => {
+  test("a call without an answer ends at its timeout; a server that hangs is restarted", async (t) => {
     const host = hosted(t, { s: child("good", { timeoutMs: 1_000 }) });
     await host.offer();
     const hung = await host.call("s__hang");
     assert.match(
       textOf(hung),
-      /^The MCP server "s" did not answer in time\. Whether the call has had an effect is not known\.$/,
+      /^The MCP server "s" did not answer in time\. It is unknown whether the call had an effect\.$/,
     );
     const [before] = host.left();
     assert.match(textOf(await host.call("s__echo")), /^echo/);
@@ -170,13 +170,13 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.notDeepEqual(host.left(), [before]);
   });
 
-  test("signs of progress keep a long call alive", async (t) => {
+  test("progress notifications keep a long call alive", async (t) => {
     const host = hosted(t, { s: child("good", { timeoutMs: 1_000 }) });
     await host.offer();
     assert.equal(textOf(await host.call("s__slow")), "slow but sure");
   });
 
-  test("an abort ends the call at once, and the server goes on", async (t) => {
+  test("an abort ends the call at once, and the server continues", async (t) => {
     const host = hosted(t, { s: child("good") });
     await host.offer();
     const stop = new AbortController();
@@ -186,7 +186,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.match(textOf(await host.call("s__echo")), /^echo/);
   });
 
-  test("tools that change in mid-session are offered from the next look on", async (t) => {
+  test("tools that change during a session are offered at the next look", async (t) => {
     const host = hosted(t, { s: child("good") });
     const before = await host.offer();
     assert.equal(textOf(await host.call("s__change")), "changed");
@@ -199,7 +199,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.equal(textOf(await host.call("s__fresh")), "fresh");
   });
 
-  test("the configuration picks tools, spares questions, and turns servers off", async (t) => {
+  test("the configuration selects tools, skips permission prompts, and disables servers", async (t) => {
     const host = hosted(t, {
       a: child("good", { tools: { allow: ["e*", "image"], deny: ["env"] }, permission: "allow" }),
       b: child("good", { enabled: false }),
@@ -220,7 +220,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     );
   });
 
-  test("a server sees the variables that it is given and no others", async (t) => {
+  test("a server sees its configured variables and no others", async (t) => {
     const host = hosted(t, {
       s: child("good", { env: { GIVEN: "${TOKEN}!", ELSE: "${NOT_SET_AT_ALL:-nothing}" } }),
     });
@@ -230,14 +230,14 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.equal(textOf(await host.call("s__env", { name: "TOKEN" })), "TOKEN=(none)");
   });
 
-  test("test starts a server and throws one sentence for one that cannot be had", async (t) => {
+  test("test starts a server and throws one sentence for an unusable one", async (t) => {
     const host = hosted(t, { dead: child("dead"), s: child("good") });
     const signal = AbortSignal.timeout(5_000);
     assert.equal((await host.servers.test("s", signal)).tools?.length, 10);
     await assert.rejects(host.servers.test("dead", signal), {
       code: "mcp_failed",
       message:
-        'The MCP server "dead" ended with code 2; its last words were: no licence found for KEY-12345.',
+        'The MCP server "dead" ended with code 2; its last output was: no licence found for KEY-12345.',
     });
     await assert.rejects(host.servers.test("other", signal), {
       code: "usage_invalid",

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { configFromValue } from "../../../src/config/load.ts";
-import type { McpServerConfig } from "../../../src/config/types.ts";
-import { readSettings } from "../../../src/mcp/client/settings.ts";
+import { configFromValue } from "../../../src/config/load-config.ts";
+import type { McpServerConfig } from "../../../src/config/config-types.ts";
+import { readSettings } from "../../../src/mcp/client/mcp-settings.ts";
 
 const ENV = { PATH: "/bin", TOKEN: "tok-123456", SECRET: "s" };
 
@@ -10,7 +10,7 @@ function read(config: McpServerConfig) {
   return readSettings(config, "/home/.pagurus", ENV);
 }
 
-test("the entries of Claude's and OpenClaw's files are taken as they are", () => {
+test("entries of Claude's and OpenClaw's files are accepted unchanged", () => {
   const servers = {
     claude: { type: "stdio", command: "npx", args: ["-y", "server"], env: { KEY: "${TOKEN}" } },
     web: {
@@ -55,7 +55,7 @@ test("the entries of Claude's and OpenClaw's files are taken as they are", () =>
   assert.equal(place?.kind === "stdio" ? place.cwd : "", "/home/.pagurus/tools");
 });
 
-test("what cannot be is told by its key", () => {
+test("an invalid value is reported with its key", () => {
   const message = (servers: object): string => {
     try {
       configFromValue({ mcp: { servers } }, "/home");
@@ -80,7 +80,7 @@ test("what cannot be is told by its key", () => {
   );
 });
 
-test("a variable that is not set, and an address that is none, are told", () => {
+test("a variable that is not set and an invalid address are reported", () => {
   assert.throws(() => read({ command: "x", args: ["${GONE}"] }), {
     message: 'its "args[0]" refers to the environment variable GONE, which is not set',
   });

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cleanLine, secretsOf } from "../../../src/mcp/client/words.ts";
+import { cleanLine, serverSecrets } from "../../../src/mcp/client/mcp-words.ts";
 
-test("a secret is found as it is, without its scheme, escaped, and over lines", () => {
-  const secrets = secretsOf(['Bearer a"b\\c/d e-token', "line-one\nline-two\n", "short"]);
+test("a secret is found verbatim, without its scheme, escaped, and across lines", () => {
+  const secrets = serverSecrets(['Bearer a"b\\c/d e-token', "line-one\nline-two\n", "short"]);
   for (const text of [
     'Bearer a"b\\c/d e-token',
     'a"b\\c/d e-token',
@@ -17,7 +17,7 @@ test("a secret is found as it is, without its scheme, escaped, and over lines", 
   assert.equal(cleanLine("a short word and a Bearer", secrets), "a short word and a Bearer");
 });
 
-test("what a server prints cannot move the cursor, hide or turn around characters", () => {
+test("output of a server cannot move the cursor, hide or reverse characters", () => {
   const text = "a\u001b[2Jb\u001b]0;title\u0007c\r\nd\u202ee\u200bf\u0000g\ud83d";
   assert.equal(cleanLine(text, []), "abc d e f g\ufffd");
 });

@@ -15,11 +15,11 @@ import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { test, type TestContext } from "node:test";
-import type { ToolSet } from "../../../src/contract/tool.ts";
+import type { ToolSet } from "../../../src/contract/harness/tool.ts";
 import { serveTools, type ServedTools } from "../../../src/mcp/serve/serve-tools.ts";
 import { until } from "../client/hosted.ts";
 
-/** Answers the length of its argument `text`; where that is a number, so many ms later. */
+/** Answers the length of its argument `text`; when that is a number, after so many ms. */
 const tools: ToolSet = {
   specs: [{ name: "length", description: "", parameters: { type: "object", properties: {} } }],
   fingerprint: "length",
@@ -63,13 +63,13 @@ interface Harness {
 async function harness(t: TestContext, { server }: ServedTools): Promise<Harness> {
   const child = spawn(server.command, server.args, { stdio: ["pipe", "pipe", "ignore"] });
   t.after(() => child.kill("SIGKILL"));
-  let heard = "";
-  child.stdout.on("data", (chunk: Buffer) => (heard += chunk.toString()));
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   child.stdin.on("error", () => undefined);
   const write = (text: string): void => void child.stdin.write(text);
   const send = (message: object): void => write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
   const answer = async (id: number): Promise<string> => {
-    const found = (): string | undefined => heard.split("\n").find((line) => line.includes(`"id":${id}}`));
+    const found = (): string | undefined => output.split("\n").find((line) => line.includes(`"id":${id}}`));
     await until(() => found() !== undefined);
     return found() ?? "";
   };
@@ -88,7 +88,7 @@ function call(text: string): object {
   return { method: "tools/call", params: { name: "length", arguments: { text } } };
 }
 
-test("a folder for temporary files whose path is too long for a socket is not used", async (t) => {
+test("a temporary folder whose path is too long for a socket is not used", async (t) => {
   const long = join(root(t), "l".repeat(100));
   mkdirSync(long);
   inTmpdir(t, long);
@@ -101,7 +101,7 @@ test("a folder for temporary files whose path is too long for a socket is not us
   assert.equal(existsSync(made.server.args[0] ?? ""), false);
 });
 
-test("a folder that cannot be written to is told in a sentence", async (t) => {
+test("a folder that cannot be written to is reported in a sentence", async (t) => {
   inTmpdir(t, join(root(t), "none"));
   await assert.rejects(serveTools({ tools: () => tools }), {
     code: "runtime_failed",
@@ -110,7 +110,7 @@ test("a folder that cannot be written to is told in a sentence", async (t) => {
 });
 
 test(
-  "a message of many megabytes arrives soon, in halves of lines and beside others",
+  "a message of many megabytes arrives soon, in partial lines and next to others",
   { timeout: 30_000 },
   async (t) => {
     const client = await harness(t, await served(t));
@@ -119,14 +119,14 @@ test(
     const line = `${JSON.stringify({ jsonrpc: "2.0", id: 2, ...call("half") })}\n`;
     client.write(line.slice(0, 20));
     assert.match(await client.answer(1), /"text":"20000000"/);
-    // All that has come is copied at each piece by a reader that is not careful: 7 s.
+    // A careless reader copies its whole buffer at each piece: 7 s.
     assert.ok(performance.now() - started < 4_000, `${performance.now() - started} ms`);
     client.write(line.slice(20));
     assert.match(await client.answer(2), /"text":"4"/);
   },
 );
 
-test("lines that are no messages, and a line without end, cost nobody else anything", async (t) => {
+test("invalid lines and a line without end do not affect other clients", async (t) => {
   const made = await served(t);
   const [bad, good] = [await harness(t, made), await harness(t, made)];
   bad.write('\n{not json}\n[]\n5\n{"jsonrpc":"2.0"}\n{"jsonrpc":"2.0","id":9,"method":5}\n');
@@ -139,7 +139,7 @@ test("lines that are no messages, and a line without end, cost nobody else anyth
   assert.match(await good.answer(1), /"text":"4"/);
 });
 
-test("many calls at once are each answered, and a cancel that comes late harms none", async (t) => {
+test("many calls at once are each answered, and a late cancel does no harm", async (t) => {
   const client = await harness(t, await served(t));
   const ids = Array.from({ length: 200 }, (_each, index) => index + 1);
   for (const id of ids) client.send({ id, ...call(id % 2 === 0 ? "20" : "now") });
@@ -149,7 +149,7 @@ test("many calls at once are each answered, and a cancel that comes late harms n
   for (const id of ids) assert.match(await client.answer(id), /"text":"[23]"/);
 });
 
-test("a harness that is killed in the middle of calls and lines leaves the others alone", async (t) => {
+test("a harness that is killed in the middle of calls and lines does not affect the others", async (t) => {
   const made = await served(t);
   const [first, second] = [await harness(t, made), await harness(t, made)];
   first.send({ id: 1, ...call("10000") });
@@ -159,26 +159,26 @@ test("a harness that is killed in the middle of calls and lines leaves the other
   assert.match(await second.answer(1), /"text":"4"/);
 });
 
-test("one that says nothing, a part of the token, or a long word is not let in", async (t) => {
+test("a client that sends nothing, a part of the token, or a long word is refused", async (t) => {
   const made = await served(t);
   const path = join(dirname(made.server.args[0] ?? ""), "socket");
   const silent = connect(path);
   t.after(() => silent.destroy());
-  for (const said of ["x".repeat(1_000_000), `${"0".repeat(63)}\n\n`]) {
+  for (const input of ["x".repeat(1_000_000), `${"0".repeat(63)}\n\n`]) {
     const socket = connect(path);
-    let heard = "";
-    socket.on("data", (chunk) => (heard += chunk.toString()));
+    let output = "";
+    socket.on("data", (chunk) => (output += chunk.toString()));
     socket.on("error", () => undefined);
-    socket.write(said);
+    socket.write(input);
     await new Promise((resolve) => socket.once("close", resolve));
-    assert.equal(heard, "");
+    assert.equal(output, "");
   }
-  // Who says nothing does not hold up the end.
+  // A client that sends nothing does not delay the close.
   await made.close();
   await new Promise((resolve) => silent.once("close", resolve));
 });
 
-test("of what lies in the temporary folder only folders of one's own are swept up", async (t) => {
+test("only the user's own folders in the temporary folder are removed", async (t) => {
   const folder = root(t);
   inTmpdir(t, folder);
   const old = new Date(Date.now() - 3_600_000);
@@ -193,7 +193,7 @@ test("of what lies in the temporary folder only folders of one's own are swept u
   const elsewhere = made("elsewhere");
   const link = join(folder, "pagurus-tools-link00");
   symlinkSync(elsewhere, link);
-  // Only root can make one of somebody else.
+  // Only root can create one of another user.
   const others = process.getuid?.() === 0 ? [made("pagurus-tools-other0", 12_345)] : [];
   await served(t);
   await until(() => !existsSync(left));

@@ -9,7 +9,7 @@ import { test, type TestContext } from "node:test";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { ToolCallPart } from "../../../src/contract/message.ts";
-import type { ToolOutcome, ToolSet } from "../../../src/contract/tool.ts";
+import type { ToolOutcome, ToolSet } from "../../../src/contract/harness/tool.ts";
 import { bridgeScript } from "../../../src/mcp/serve/bridge.ts";
 import { serveTools, type ServedTools } from "../../../src/mcp/serve/serve-tools.ts";
 import type { ServedCall, ServeOptions } from "../../../src/mcp/serve/served-call.ts";
@@ -73,7 +73,7 @@ async function until(condition: () => boolean): Promise<void> {
     assert.ok(Date.now() < end, "it took too long");
 }
 
-test("a client sees the tools as they are and calls them with the id that it gave the call", async (t) => {
+test("a client sees the tools unchanged and calls them with its own call id", async (t) => {
   const calls: ServedCall[] = [];
   const ids: string[] = [];
   const outcomes: string[] = [];
@@ -115,7 +115,7 @@ test("a client sees the tools as they are and calls them with the id that it gav
   assert.deepEqual(calls[0]?.arguments, { text: "é" });
 });
 
-test("images and failures reach the client as such, and a throw of a watcher changes nothing", async (t) => {
+test("images and failures reach the client as such, and a throwing callback changes nothing", async (t) => {
   const image = { type: "image" as const, data: "aGk=", mimeType: "image/png" };
   const tools = toolSet(["look"], async () => ({
     content: [{ type: "text", text: "no such thing" }, image],
@@ -135,7 +135,7 @@ test("images and failures reach the client as such, and a throw of a watcher cha
   assert.doesNotMatch(JSON.stringify(answer), /secret/);
 });
 
-test("calls run beside each other, and a cancel aborts the one that it names", async (t) => {
+test("calls run in parallel, and a cancel aborts the one that it names", async (t) => {
   const aborted: string[] = [];
   let open = 0;
   const tools = toolSet(["wait"], async (call, signal) => {
@@ -159,7 +159,7 @@ test("calls run beside each other, and a cancel aborts the one that it names", a
   assert.deepEqual(aborted, ["hang"]);
 });
 
-test("between turns a call is answered with an error that the model can read", async (t) => {
+test("between turns a call gets an error that the model can read", async (t) => {
   let tools: ToolSet | undefined = toolSet(["read"]);
   const { client } = await serving(t, { tools: () => tools });
   await client.listTools();
@@ -175,7 +175,7 @@ test("between turns a call is answered with an error that the model can read", a
   assert.equal((await client.callTool({ name: "read" })).isError, undefined);
 });
 
-test("another catalog is told to the clients, and refresh waits until they have it", async (t) => {
+test("clients are notified of another catalog, and refresh waits until they have it", async (t) => {
   let tools = toolSet(["read"]);
   const seen: string[][] = [];
   const { client, served } = await serving(t, { tools: () => tools }, () => {
@@ -195,7 +195,7 @@ test("another catalog is told to the clients, and refresh waits until they have 
   assert.equal(await served.refresh(20), false);
 });
 
-test("a client that asks for progress is told of it while a call runs", async (t) => {
+test("a client that requests progress gets it while a call runs", async (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   const started = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<void>();
@@ -205,17 +205,20 @@ test("a client that asks for progress is told of it while a call runs", async (t
     return await echo(call, signal);
   });
   const { client } = await serving(t, { tools: () => tools });
-  const told: number[] = [];
-  const call = client.callTool({ name: "wait" }, { onprogress: ({ progress }) => void told.push(progress) });
+  const progressed: number[] = [];
+  const call = client.callTool(
+    { name: "wait" },
+    { onprogress: ({ progress }) => void progressed.push(progress) },
+  );
   await started.promise;
   t.mock.timers.tick(10_000);
-  await until(() => told.length === 2);
+  await until(() => progressed.length === 2);
   finish.resolve();
   await call;
-  assert.deepEqual(told, [1, 2]);
+  assert.deepEqual(progressed, [1, 2]);
 });
 
-test("a bridge ends with its client, with its host, and leaves nothing on the disk", async (t) => {
+test("a bridge ends with its client and with its host, and leaves no files", async (t) => {
   const served = await serveTools({ tools: () => toolSet(["read"]) });
   t.after(() => served.close());
   const first = await connected(served, t);
@@ -232,18 +235,18 @@ test("a bridge ends with its client, with its host, and leaves nothing on the di
   assert.equal(existsSync(folder), false);
 });
 
-test("a connection that does not know the token is closed and sees nothing", async (t) => {
+test("a connection without the token is closed and sees nothing", async (t) => {
   const served = await serveTools({ tools: () => toolSet(["read"]) });
   t.after(() => served.close());
   const socket = connect(join(dirname(served.server.args[0] ?? ""), "socket"));
-  let heard = "";
-  socket.on("data", (chunk) => (heard += chunk.toString()));
+  let output = "";
+  socket.on("data", (chunk) => (output += chunk.toString()));
   socket.write(`${"0".repeat(64)}\n{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n`);
   await new Promise((resolve) => socket.once("close", resolve));
-  assert.equal(heard, "");
+  assert.equal(output, "");
 });
 
-test("the signal ends it as close does, and aborts what runs", async (t) => {
+test("the signal ends it like close, and aborts running calls", async (t) => {
   const end = new AbortController();
   let aborted = false;
   const tools = toolSet(["wait"], async (call, signal) => {
@@ -261,16 +264,16 @@ test("the signal ends it as close does, and aborts what runs", async (t) => {
   assert.equal(existsSync(served.server.args[0] ?? ""), false);
 });
 
-test("a bridge whose host is gone says so and fails", async () => {
+test("a bridge whose host is gone reports it and fails", async () => {
   const child = spawn(process.execPath, ["-e", bridgeScript("/nonexistent/socket", "token")]);
-  let said = "";
-  child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  let errors = "";
+  child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
   const code = await new Promise((resolve) => child.once("close", resolve));
   assert.equal(code, 1);
-  assert.match(said, /^The tools of the host cannot be reached: .*ENOENT/);
+  assert.match(errors, /^The tools of the host cannot be reached: .*ENOENT/);
 });
 
-test("what killed hosts have left in the temporary folder is swept up, and what is in use stays", async (t) => {
+test("folders of killed hosts in the temporary folder are removed, and those in use stay", async (t) => {
   const root = mkdtempSync(join(tmpdir(), "pagurus-sweep-"));
   const before = process.env["TMPDIR"];
   process.env["TMPDIR"] = root;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { PluginTool, ToolContext } from "../../../src/contract/plugin.ts";
-import { askedOfHost } from "../../../src/plugin/compat/api.ts";
+import type { PluginTool, ToolContext } from "../../../src/contract/host/plugin.ts";
+import { askedOfHost } from "../../../src/plugin/compat/plugin-api.ts";
 import type { PluginRegistry } from "../../../src/plugin/registry.ts";
-import { loadFrom, openClawPlugin, reasons, saidBy } from "./load-plugins.ts";
+import { loadFrom, openClawPlugin, reasons, reportedBy } from "./load-plugins.ts";
 
 const CONTEXT: ToolContext = {
   sessionKey: "main",
@@ -29,24 +29,24 @@ describe("the api of OpenClaw", () => {
         log.info("registers");
         const has = [api.id, api.registrationMode, typeof api.resolvePath, typeof api.runtime.llm.complete,
           api.runtime.config.current().models.mark, api.runtime.config.loadConfig() === api.config,
-          api.source.endsWith("index.js"), api.session?.controls, api.runtime.agent?.session, api.usage];
+          api.source.endsWith("index.js"), typeof api.session?.controls, api.runtime.agent?.session, api.usage];
         ${SAYS('has.join(" ")')}`),
       { config: { models: { mark: "configured" } } },
     );
-    assert.equal(saidBy(registry), "claw full function function configured true true   ");
-    assert.deepEqual(askedOfHost("claw").missing, ["api.session", "api.runtime.agent", "api.usage"]);
+    assert.equal(reportedBy(registry), "claw full function function configured true true object  ");
+    assert.deepEqual(askedOfHost("claw").missing, ["api.runtime.agent", "api.usage"]);
     assert.ok(askedOfHost("claw").used.includes("api.runtime.llm"));
   });
 
-  it("names the member for want of which a plugin cannot register", async () => {
-    const registry = await loadFrom(openClawPlugin('api.registerHttpRoute({ path: "/x" });'));
+  it("names the missing member without which a plugin cannot register", async () => {
+    const registry = await loadFrom(openClawPlugin("api.acceptHttp({});"));
     assert.match(
       reasons(registry)[0] ?? "",
-      /^The plugin claw needs api\.registerHttpRoute of OpenClaw, which this host/,
+      /^The plugin claw needs api\.acceptHttp of OpenClaw, which this host/,
     );
   });
 
-  it("keeps what a plugin throws by itself", async () => {
+  it("keeps a plugin's own errors", async () => {
     const registry = await loadFrom(openClawPlugin('api.session; throw new TypeError("no key is set");'));
     assert.deepEqual(reasons(registry), ["no key is set"]);
   });
@@ -78,7 +78,7 @@ describe("the api of OpenClaw", () => {
     assert.equal(engine.commitTurn, undefined);
   });
 
-  it("takes a summary without a first kept entry for the engine's own compaction", async () => {
+  it("treats a summary without a first kept entry as the engine's own compaction", async () => {
     const registry = await loadFrom(
       openClawPlugin(`const answers = [
           { ok: true, compacted: true, result: { summary: "pruned", tokensBefore: 9, tokensAfter: 4 } },
@@ -100,7 +100,7 @@ describe("the api of OpenClaw", () => {
     ]);
   });
 
-  it("takes an engine that is frozen", async () => {
+  it("accepts a frozen engine", async () => {
     const registry = await loadFrom(
       openClawPlugin(`const engine = { info: { id: "e" }, bootstrap: async () => undefined, compact: async () => ({ ok: true, compacted: false }) };
         api.registerContextEngine("e", () => Object.freeze(engine));`),
@@ -110,7 +110,7 @@ describe("the api of OpenClaw", () => {
     assert.deepEqual(["compact" in engine, "commitTurn" in engine], [true, false]);
   });
 
-  it("refuses what is no function when the plugin registers, and names what it registers twice", async () => {
+  it("refuses a non-function at registration, and names a duplicate registration", async () => {
     const reason = async (body: string): Promise<string> =>
       reasons(await loadFrom(openClawPlugin(body))).join();
     const none = "undefined";
@@ -123,7 +123,7 @@ describe("the api of OpenClaw", () => {
     assert.match(await reason(twice + twice), /^The plugin claw registers the engine e twice;/);
   });
 
-  it("tells with a failure what of OpenClaw is not here", async () => {
+  it("reports with a failure which OpenClaw members are missing", async () => {
     const reason = async (body: string, head?: string): Promise<string> =>
       reasons(await loadFrom(openClawPlugin(body, head))).join();
     assert.match(
@@ -173,7 +173,7 @@ describe("a tool of OpenClaw's", () => {
     });
   });
 
-  it("that answers a text or a value says it all the same, and one that throws has failed", async () => {
+  it("that answers a text or a value is supported, and one that throws has failed", async () => {
     const registry = await loadFrom(
       openClawPlugin(`
         api.registerTool({ name: "text", execute: () => "said" });
@@ -188,7 +188,7 @@ describe("a tool of OpenClaw's", () => {
     await assert.rejects(async () => toolOf(registry, "throws").execute({}, CONTEXT), /not today/);
   });
 
-  it("that is made for each session is made once for each", async () => {
+  it("with a factory per session is created once per session", async () => {
     const registry = await loadFrom(
       openClawPlugin(`let made = 0;
         api.registerTool(({ sessionId }) => {
@@ -209,7 +209,7 @@ describe("a tool of OpenClaw's", () => {
     await assert.rejects(() => ask("none"), /makes no tool where for this session/);
   });
 
-  it("whose making fails without a session is made for one", async () => {
+  it("whose factory fails without a session is created for one", async () => {
     const registry = await loadFrom(
       openClawPlugin(
         'api.registerTool(({ sessionKey }) => ({ name: "needs", execute: () => sessionKey.toUpperCase(), description: sessionKey.slice(1) }));',
@@ -219,7 +219,7 @@ describe("a tool of OpenClaw's", () => {
     assert.deepEqual(content, [{ type: "text", text: "MAIN" }]);
   });
 
-  it("that is made for sessions only is offered, and one that is not made at all is named in the log", async () => {
+  it("for sessions only is offered, and one that is never created is logged", async () => {
     const { registry, warned } = await loadLogged(`
       api.registerTool(({ sessionKey }) => (sessionKey ? { name: "needs", execute: () => sessionKey } : null));
       api.registerTool(() => null, { name: "never" });`);
@@ -247,7 +247,7 @@ async function loadLogged(body: string) {
 describe("a hook of OpenClaw's", () => {
   const ids = { sessionKey: "main", sessionId: "one", agentId: "main" };
 
-  it("hears which session ended and which one follows", async () => {
+  it("gets the ended session and the one that follows", async () => {
     const { registry } = await loadLogged(
       'api.on("session_end", (event) => { globalThis.pagurusEnded = event; });',
     );
@@ -261,7 +261,7 @@ describe("a hook of OpenClaw's", () => {
     });
   });
 
-  it("may add to the system prompt; text for the prompt goes to its end, which is said once", async () => {
+  it("may add to the system prompt; text for the prompt goes to its end, which is logged once", async () => {
     const { registry, warned } = await loadLogged(`api.registerHook(["before_prompt_build"], () => ({
       prependSystemContext: "first", prependContext: "recalled", appendSystemContext: "last" }));`);
     const payload = { prompt: "p", system: "s", messages: [] };
@@ -283,7 +283,7 @@ describe("a hook of OpenClaw's", () => {
     );
   });
 
-  it("that wants a call approved holds it back: nobody can be asked by a plugin here", async () => {
+  it("that requires an approval blocks the call: plugins have no one to ask here", async () => {
     const { registry } = await loadLogged(
       'api.on("before_tool_call", (event) => (event.params.quiet ? { params: {} } : { requireApproval: { title: "Sure?" } }));',
     );
@@ -296,12 +296,19 @@ describe("a hook of OpenClaw's", () => {
     assert.match(held?.blockReason ?? "", /wants this call approved/);
   });
 
-  it("that does not exist here is named in the log, and the rest of the plugin works", async () => {
+  it("that has no counterpart here is reported as not used, and the rest of the plugin works (finding C1)", async () => {
     const { registry, warned } = await loadLogged(
-      `api.on("message_received", () => undefined); ${SAYS("1")}`,
+      `api.on("message_sending", () => undefined); api.on("subagent_delivery_target", () => undefined); ${SAYS("1")}`,
     );
-    assert.deepEqual(warned, [{ hook: "message_received" }]);
-    assert.deepEqual(registry.unheardHooks, [{ pluginId: "claw", hooks: ["message_received"] }]);
-    assert.equal(saidBy(registry), "1");
+    assert.deepEqual(warned, []);
+    assert.deepEqual(registry.facts, [
+      {
+        id: "claw",
+        notUsed: ["hook message_sending", "hook subagent_delivery_target"],
+        idleGates: ["hook message_sending"],
+        errors: [],
+      },
+    ]);
+    assert.equal(reportedBy(registry), "1");
   });
 });

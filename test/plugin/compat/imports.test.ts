@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { loadFrom, openClawPlugin, reasons, saidBy } from "./load-plugins.ts";
+import { loadFrom, openClawPlugin, reasons, reportedBy } from "./load-plugins.ts";
 
 const SAYS = (text: string): string =>
   `api.registerTool({ name: "says", description: String(${text}), parameters: {}, execute: async () => ({ content: [] }) });`;
@@ -20,7 +20,7 @@ const later = await import(name);`,
       ),
     );
     assert.deepEqual(reasons(registry), []);
-    assert.equal(saidBy(registry), "function,function,function");
+    assert.equal(reportedBy(registry), "function,function,function");
   });
 
   it("lead to this host from a CommonJS plugin, and from code made of text", async () => {
@@ -32,7 +32,7 @@ module.exports = definePluginEntry({ id: "claw", async register(api) {
 } });`,
     });
     assert.deepEqual(reasons(registry), []);
-    assert.equal(saidBy(registry), "function");
+    assert.equal(reportedBy(registry), "function");
   });
 
   it("do not lead to an openclaw that lies beside the plugin", async () => {
@@ -42,11 +42,11 @@ module.exports = definePluginEntry({ id: "claw", async register(api) {
       "claw/node_modules/openclaw/index.js": "throw new Error('the other host');",
     });
     assert.deepEqual(reasons(registry), []);
-    assert.equal(saidBy(registry), "function");
+    assert.equal(reportedBy(registry), "function");
   });
 
   it("fail with the module's name where the host has no such module", async () => {
-    const registry = await loadFrom(openClawPlugin("", 'import "openclaw/plugin-sdk/telegram";'));
+    const registry = await loadFrom(openClawPlugin("", 'await import("openclaw/plugin-sdk/telegram");'));
     assert.match(
       reasons(registry)[0] ?? "",
       /^The plugin imports openclaw\/plugin-sdk\/telegram, which this host/,
@@ -59,11 +59,11 @@ module.exports = definePluginEntry({ id: "claw", async register(api) {
     );
     assert.match(
       reasons(registry)[0] ?? "",
-      /imports loadWebMedia of openclaw\/plugin-sdk\/core, which this host/,
+      /calls loadWebMedia of openclaw\/plugin-sdk\/core, which this host/,
     );
   });
 
-  it("can be tried by a plugin that does without them", async () => {
+  it("can be tried by a plugin that does not need them", async () => {
     const registry = await loadFrom(
       openClawPlugin(
         SAYS("found"),
@@ -71,7 +71,7 @@ module.exports = definePluginEntry({ id: "claw", async register(api) {
       ),
     );
     assert.deepEqual(reasons(registry), []);
-    assert.equal(saidBy(registry), "absent");
+    assert.equal(reportedBy(registry), "absent");
   });
 });
 
@@ -84,7 +84,7 @@ describe("a plugin's module", () => {
         "const names = { Hidden: class { word = 'seen'; } };\nfor (const name of Object.keys(names)) module.exports[name] = names[name];",
     });
     assert.deepEqual(reasons(registry), []);
-    assert.equal(saidBy(registry), "seen");
+    assert.equal(reportedBy(registry), "seen");
   });
 
   it("goes through jiti where it is TypeScript in a folder of packages, whose types Node does not strip", async () => {
@@ -97,7 +97,7 @@ describe("a plugin's module", () => {
       { paths: ["node_modules/claw"] },
     );
     assert.deepEqual(reasons(registry), []);
-    assert.equal(saidBy(registry), "runs");
+    assert.equal(reportedBy(registry), "runs");
   });
 
   it("keeps its own error, and does not run twice", async () => {
@@ -113,7 +113,7 @@ describe("a plugin's module", () => {
   });
 
   it("is for OpenClaw by its manifest, its package or its imports, unless it says that it is for this host", async () => {
-    // With OpenClaw's api a tool gets the id of its call first, and here its arguments.
+    // OpenClaw's api passes a tool the id of its call first, ours its arguments.
     const body =
       'api.registerTool({ name: api.id, description: String("source" in api), parameters: {}, execute: async () => ({ content: [] }) });';
     const plugin = `export default (api) => { ${body} };\n`;

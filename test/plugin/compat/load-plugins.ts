@@ -1,17 +1,17 @@
-/** Plugins from texts, loaded by the real loader into a registry of their own. */
+/** Loads plugins from source texts with the real loader into a separate registry. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after } from "node:test";
 import { silentLogger, type Logger } from "../../../src/platform/log.ts";
-import { loadPlugins } from "../../../src/plugin/load.ts";
+import { loadPlugins } from "../../../src/plugin/load-plugins.ts";
 import { PluginRegistry } from "../../../src/plugin/registry.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-compat-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 let homes = 0;
 
-/** The registry after it has loaded `paths` (default: the first folder or file of `files`). */
+/** The registry after loading `paths` (default: the first folder or file of `files`). */
 export async function loadFrom(
   files: Record<string, string>,
   options: { paths?: string[]; config?: Record<string, unknown>; logger?: Logger } = {},
@@ -33,7 +33,7 @@ export async function loadFrom(
   return registry;
 }
 
-/** Files of a plugin that says it is for OpenClaw, whose `register(api)` has this body. */
+/** Files of an OpenClaw plugin whose `register(api)` has this body. */
 export function openClawPlugin(body: string, head = ""): Record<string, string> {
   return {
     "claw/package.json": '{"name": "claw", "type": "module", "openclaw": {"extensions": ["./index.js"]}}',
@@ -42,8 +42,8 @@ export function openClawPlugin(body: string, head = ""): Record<string, string> 
   };
 }
 
-/** Description of a tool by which a plugin in a test says something. */
-export function saidBy(registry: PluginRegistry, tool = "says"): string | undefined {
+/** Description of the tool with which a test plugin reports something. */
+export function reportedBy(registry: PluginRegistry, tool = "says"): string | undefined {
   return registry.tools.find(({ name }) => name === tool)?.description;
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { MessageEntry, TranscriptEntry } from "../../../src/contract/transcript.ts";
+import type { MessageEntry, TranscriptEntry } from "../../../src/contract/session/transcript.ts";
 import * as sdk from "../../../src/plugin/compat/sdk.ts";
 import { offerTranscripts } from "../../../src/plugin/compat/transcripts.ts";
 
@@ -17,7 +17,7 @@ const NOTE: TranscriptEntry = {
   customType: "note",
 };
 
-describe("the transcript of a session, asked by its name", () => {
+describe("the transcript of a session, requested by its name", () => {
   const ends: (() => void)[] = [];
   afterEach(() => {
     for (const end of ends.splice(0)) end();
@@ -58,12 +58,12 @@ describe("the transcript of a session, asked by its name", () => {
     );
   });
 
-  it("is refused where no host has it", async () => {
+  it("is refused if no host has it", async () => {
     const asked = sdk.readVisibleSessionTranscriptMessageEntries({ sessionId: "nobody's" });
     await assert.rejects(asked, { code: "session_not_found" });
   });
 
-  it("comes in pages that a cursor goes on from, and starts anew where the cursor is gone", async () => {
+  it("comes in pages that a cursor continues, and restarts where the cursor is gone", async () => {
     offer(
       "/a",
       ["1", "2", "3", "4"].map((id) => entry(id, `message ${id}`)),

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
-import type { MessageEntry } from "../../../src/contract/transcript.ts";
-import { PluginSubagents } from "../../../src/plugin/compat/subagent.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
+import type { MessageEntry } from "../../../src/contract/session/transcript.ts";
+import { PluginSubagents } from "../../../src/plugin/compat/plugin-subagent.ts";
 import { offerTranscripts } from "../../../src/plugin/compat/transcripts.ts";
 
 const CHILD = "agent:main:subagent:1";
 
-/** A host whose turns end as they are told to. */
+/** A host whose turns have scripted ends. */
 class Runs {
   readonly asked: RunRequest[] = [];
   readonly deleted: object[] = [];
@@ -65,7 +65,7 @@ describe("an agent that a plugin for OpenClaw starts", () => {
     assert.equal(runs.asked.length, 1);
   });
 
-  it("tells how it failed, that it is not done yet, and that it is unknown", async () => {
+  it("reports its failure, that it is still running, and that it is unknown", async () => {
     const error = { code: "model_unknown", message: "No such model." };
     const failing = new PluginSubagents(
       "claw",
@@ -82,7 +82,7 @@ describe("an agent that a plugin for OpenClaw starts", () => {
     assert.match((await slow.waitForRun({ runId: "other" })).error ?? "", /has no run other/);
   });
 
-  it("is read by its session, the newest messages first to stay", async () => {
+  it("is read by its session, keeping the newest messages", async () => {
     const entry = (id: string): MessageEntry => ({
       type: "message",
       id,
@@ -105,7 +105,7 @@ describe("an agent that a plugin for OpenClaw starts", () => {
     assert.deepEqual(await read({ sessionKey: "nobody's" }), []);
   });
 
-  it("can have its own session deleted, and nobody else's", async () => {
+  it("can have its own session deleted, and no other", async () => {
     withdraw = offerTranscripts(({ sessionKey }) =>
       sessionKey === "main" ? (async function* () {})() : undefined,
     );

@@ -1,15 +1,15 @@
 /**
- * A session on an engine that was written for another host: turns with tool calls and compactions on the embedded
- * runtime and a scripted endpoint, and what the plugin used of the host meanwhile. For tests and for
- * `scripts/foreign-engines.ts`; the plugin is loaded from its folder by the real loader, as it is.
+ * Runs a session on an engine written for another host: turns with tool calls and compactions on the embedded runtime and a
+ * scripted endpoint, and records what the plugin used of the host. For tests and for `scripts/foreign-engines.ts`; the plugin
+ * is loaded unchanged from its folder by the real loader.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { createPagurus } from "../../../src/app.ts";
-import type { Degradation, TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { StatusReport } from "../../../src/contract/status.ts";
+import type { Degradation, TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { StatusReport } from "../../../src/contract/host/status.ts";
 import { readPluginManifest } from "../../../src/plugin/manifest.ts";
 import { startServer, type RecordedRequest, type ReplyStep } from "../../servers/server.ts";
 import { modelConfig } from "../../turn/setting.ts";
@@ -18,15 +18,15 @@ import { watchEngines, type EngineUse } from "./watch.ts";
 export interface ForeignSession {
   /** Folder of the plugin; the slot gets its id. */
   folder: string;
-  /** Folder for home, workspace and whatever else; a session that it holds goes on. */
+  /** Folder for home, workspace and everything else; an existing session is continued. */
   root: string;
   /** Number of the last turn. */
   turns: number;
   /** Number of the first one; default 1. */
   firstTurn?: number;
-  /** Turns after which `/compact` is said. */
+  /** Turns after which `/compact` is sent. */
   compactAfter: readonly number[];
-  /** How often `/compact` is said until it compacts, a second apart: an engine may be at it by itself. Default 1. */
+  /** Number of `/compact` tries, a second apart: an engine may be compacting on its own. Default 1. */
   compactTries?: number;
   /** `plugins.entries.<id>.config`. */
   pluginConfig?: unknown;
@@ -43,7 +43,7 @@ export interface ForeignReport {
   status: Pick<StatusReport, "engine" | "problems" | "degraded">;
   completed: number;
   failures: string[];
-  /** The last try of each; `refusals` are the reasons of those before it. */
+  /** The last try of each; `refusals` are the reasons of the earlier ones. */
   compactions: {
     compacted: boolean;
     reason?: string;
@@ -51,7 +51,7 @@ export interface ForeignReport {
     tokensAfter?: number;
     refusals: string[];
   }[];
-  /** Said words that the transcript does not hold. */
+  /** Conversation texts that the transcript lacks. */
   lostWords: string[];
   words: number;
   /** Requests in which a tool result does not follow its call. */
@@ -71,7 +71,7 @@ const SESSION = "main";
 /** Characters of each file that the model reads. */
 const FILE_CHARS = 3_000;
 
-/** Runs the session and closes the host. Throws what a defect of the host throws. */
+/** Runs the session and closes the host. Throws on a defect of the host. */
 export async function runForeignSession(options: ForeignSession): Promise<ForeignReport> {
   const { folder, root, turns, compactAfter, firstTurn = 1 } = options;
   const engineId = options.engineId ?? readPluginManifest(folder).id;
@@ -114,7 +114,7 @@ export async function runForeignSession(options: ForeignSession): Promise<Foreig
     const { session, engine, problems, degraded: shown } = await pagurus.status({ sessionKey: SESSION });
     const file = session?.file ?? "";
     const bodies = server.requests.filter(isTurnRequest);
-    const said = saidWords(turns);
+    const texts = conversationTexts(turns);
     const transcript = file === "" ? "" : readFileSync(file, "utf8");
     return {
       engineId,
@@ -122,8 +122,8 @@ export async function runForeignSession(options: ForeignSession): Promise<Foreig
       completed: turns - firstTurn + 1 - failures.length,
       failures,
       compactions,
-      lostWords: said.filter((word) => !transcript.includes(word)),
-      words: said.length,
+      lostWords: texts.filter((word) => !transcript.includes(word)),
+      words: texts.length,
       invalidRequests: bodies.flatMap((request) => orphans(request)),
       lastRequest: messagesOf(bodies.at(-1)).length,
       largestRequest: Math.max(0, ...bodies.map((request) => messagesOf(request).length)),
@@ -163,8 +163,8 @@ function fileText(turn: number): string {
   return `held-${turn}-end\n${line.repeat(Math.ceil(FILE_CHARS / line.length))}\n`;
 }
 
-/** What was asked, read and answered. */
-function saidWords(turns: number): string[] {
+/** Texts of inputs, file contents and answers. */
+function conversationTexts(turns: number): string[] {
   return Array.from({ length: turns }, (_, at) => at + 1).flatMap((turn) => [
     `(asked-${turn})`,
     `held-${turn}-end`,

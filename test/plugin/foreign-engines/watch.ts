@@ -1,24 +1,24 @@
-/** What an engine is called with and what it reads of it, and what its plugin asks of the host. Changes neither. */
-import { HOOK_RULES, type HookName } from "../../../src/contract/hooks.ts";
-import { askedOfHost } from "../../../src/plugin/compat/api.ts";
-import type { ContextEngine, ContextEngineFactory } from "../../../src/contract/engine.ts";
+/** Records an engine's calls, the parameters it reads, and what its plugin requests of the host, without changing them. */
+import { HOOK_RULES, type HookName } from "../../../src/contract/host/hooks.ts";
+import { askedOfHost } from "../../../src/plugin/compat/plugin-api.ts";
+import type { ContextEngine, ContextEngineFactory } from "../../../src/contract/engine/engine.ts";
 import { PluginRegistry } from "../../../src/plugin/registry.ts";
 
 export interface EngineUse {
   info: Record<string, unknown>;
   /** Members that the host called, and how often. */
   members: Record<string, number>;
-  /** `member.parameter` that the engine read and was given. */
+  /** `member.parameter` that the engine read and received. */
   params: string[];
-  /** `member.parameter` that it looked for and was never given. */
+  /** `member.parameter` that it looked for and never received. */
   absent: string[];
-  /** What its plugin, and whoever else, registered beside the engine. */
+  /** Other registrations of its plugin, and of others. */
   registered: { hooks: string[]; tools: string[]; commands: string[] };
-  /** Members of `api` that the plugin took, and that it asked for and that are absent. */
+  /** Members of `api` that the plugin used, and requested ones that are absent. */
   api: { used: string[]; missing: string[] };
 }
 
-/** Watches the engine of this id in every host that is made from now on, until `end`. */
+/** Watches the engine of this id in every host created from now on, until `end`. */
 export function watchEngines(engineId: string): { use(): EngineUse; end(): void } {
   const members: Record<string, number> = {};
   const params = new Map<string, boolean>();
@@ -75,7 +75,7 @@ function watched(
   });
 }
 
-/** Parameters that remember which of them were read; the host's two records, too. */
+/** Parameters that record which of them were read; the host's two records, too. */
 function reads(given: unknown, path: string, seen: Map<string, boolean>): unknown {
   if (typeof given !== "object" || given === null) return given;
   return new Proxy(given, {

@@ -25,7 +25,7 @@ const STEPS: (InstallStep | "npm")[] = [
   "done",
 ];
 const PROVE = process.env["PAGURUS_PROVE"] === "1";
-/** Steps after which a plain test run goes on to the end, which takes a second each. */
+/** Steps that a plain test run follows to the end, which takes a second each. */
 const FOLLOWED = new Set(["npm", "record", "done"]);
 const config = { plugins: { entries: { eng: { enabled: true } } } };
 
@@ -41,7 +41,7 @@ async function killedAt(user: PluginUser, step: string): Promise<void> {
 }
 
 describe("kill -9 during an update", () => {
-  it(`at each of ${STEPS.length} steps leaves a plugin that works, and nothing for good`, async (t) => {
+  it(`at each of ${STEPS.length} steps leaves a working plugin, and no permanent leftovers`, async (t) => {
     const user = new PluginUser(t);
     const pkg = { scripts: { postinstall: "make" } };
     user.publish("eng", pluginFiles("eng", "1.0.0", { pkg }));
@@ -53,12 +53,12 @@ describe("kill -9 during an update", () => {
       rmSync(user.home, { recursive: true });
       cpSync(before, user.home, { recursive: true });
       await killedAt(user, step);
-      // The moment at which it counts is the writing of the list.
+      // The installation counts from the writing of the list.
       const version = step === "done" ? "2.0.0" : "1.0.0";
       assert.deepEqual(await user.load(config), { tools: [`eng ${version}`], failures: [] }, step);
       if (step === "npm")
         assert.ok(processIsAlive(Number(readFileSync(String(user.env["FAKE_NPM_PID"]), "utf8"))));
-      // The next command cleans up, and goes on as if nothing had been.
+      // The next command cleans up and continues as usual.
       if (!PROVE && !FOLLOWED.has(step)) {
         await withPluginsLock(user.home, undefined, async () => sweep(user.home, readInstalls(user.home)));
         assert.deepEqual(user.places, [record.folder], step);
@@ -77,7 +77,7 @@ describe("kill -9 during an update", () => {
   });
 });
 
-/** The npm that outlived its parent was ended with what it had made. */
+/** Checks that the orphaned npm was ended and its files removed. */
 async function ended(user: PluginUser): Promise<void> {
   const file = String(user.env["FAKE_NPM_PID"]);
   assert.ok(existsSync(file));

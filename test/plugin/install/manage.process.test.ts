@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { checkPluginSettings } from "../../../src/cli/config-plugins.ts";
+import { checkPluginSettings } from "../../../src/cli/config/config-plugins.ts";
 import {
   findKnown,
   knownPlugins,
@@ -15,7 +15,7 @@ import { packageFolder, readInstalls } from "../../../src/plugin/installs.ts";
 import { withPluginsLock } from "../../../src/plugin/install/staging.ts";
 import { pluginFiles, PluginUser } from "./user.ts";
 
-describe("switching a plugin on", () => {
+describe("enabling a plugin", () => {
   it("changes one key and keeps every comment", async (t) => {
     const user = new PluginUser(t);
     user.configure(
@@ -72,20 +72,20 @@ describe("switching a plugin on", () => {
     assert.match(knownPlugins(user.home)[0]?.problem ?? "", /does not exist/);
   });
 
-  it("does not take a plugin that calls itself something else by now", async (t) => {
+  it("refuses a plugin whose id has changed", async (t) => {
     const user = new PluginUser(t);
     const { record } = await user.install(user.publish("x", pluginFiles("eng")));
     writeFileSync(join(packageFolder(user.home, record), "pagurus.plugin.json"), '{"id": "codex"}');
     const { tools, failures } = await user.load({ plugins: { entries: { eng: { enabled: true } } } });
     assert.deepEqual(
       [tools, failures],
-      [[], ['eng: The plugin eng calls itself "codex" now; install it again.']],
+      [[], ['eng: The plugin eng now has the id "codex"; install it again.']],
     );
   });
 });
 
 describe("linking a folder", () => {
-  it("uses it where it is, once it is enabled, and unlinking leaves it alone", async (t) => {
+  it("uses it in place, once it is enabled, and unlinking keeps it unchanged", async (t) => {
     const user = new PluginUser(t);
     user.configure("{\n  plugins: { load: { paths: ['./other.mjs'] } }, // keep\n}\n");
     const folder = user.folder("work", pluginFiles("eng"));
@@ -102,7 +102,7 @@ describe("linking a folder", () => {
     await linkPlugin(user.home, folder);
   });
 
-  it("keeps every link where several are made at once", async (t) => {
+  it("keeps every link when several are created at once", async (t) => {
     const user = new PluginUser(t);
     const folders = ["one", "two"].map((id) => user.folder(id, pluginFiles(id)));
     const order: string[] = [];
@@ -123,7 +123,7 @@ describe("linking a folder", () => {
     assert.deepEqual(order.slice(3), ["held", "on"]);
   });
 
-  it("is refused for what is no plugin, leads out of its folder, or has an id that is taken", async (t) => {
+  it("is refused for a non-plugin, an outward link, or a taken id", async (t) => {
     const user = new PluginUser(t);
     await assert.rejects(linkPlugin(user.home, join(user.root, "none")), {
       code: "config_invalid",
@@ -155,10 +155,10 @@ describe("linking a folder", () => {
 describe("a link that cannot be read", () => {
   const broken = { "pagurus.plugin.json": "{" };
 
-  it("is switched off by the name of its folder, which the refusal and the list show", async (t) => {
+  it("is disabled by the name of its folder, which the refusal and the list show", async (t) => {
     const user = new PluginUser(t);
     const path = user.folder("eng2", broken);
-    // Its own id is not known, so that a list of what is allowed does not leave out what may be a gate.
+    // Its own id is unknown, so that an allow list does not exclude what may be a gate.
     user.configure(JSON.stringify({ plugins: { allow: ["its-own"], load: { paths: [path] } } }));
     assert.deepEqual(knownPlugins(user.home)[0]?.id, "eng2");
     assert.match((await user.load(user.config)).failures.join("\n"), /^eng2: [^\n]+ is not valid JSON/);
@@ -171,7 +171,7 @@ describe("a link that cannot be read", () => {
     assert.deepEqual(await user.load(user.config), { tools: [], failures: [] });
   });
 
-  it("has its path for a name where another plugin has that of its folder", async (t) => {
+  it("is named by its path where another plugin has its folder's name", async (t) => {
     const user = new PluginUser(t);
     await user.install(user.publish("x", pluginFiles("eng")));
     const path = user.folder("eng", broken);
@@ -185,8 +185,24 @@ describe("a link that cannot be read", () => {
   });
 });
 
+const ENGINE_RESET = { key: "plugins.slots.contextEngine", value: "legacy" };
+
+describe("disabling a plugin", () => {
+  it("writes legacy into the slot that named its engine, and enabling it leaves that choice (finding A2)", async (t) => {
+    const user = new PluginUser(t);
+    await user.install(
+      user.publish("x", pluginFiles("eng", "1.0.0", { manifest: { kind: ["context-engine"] } })),
+    );
+    user.configure('{"plugins": {"slots": {"contextEngine": "eng"}, "entries": {"eng": {"enabled": true}}}}');
+    assert.deepEqual((await setEnabled(user.home, "eng", false)).resetSlots, [ENGINE_RESET]);
+    assert.equal(user.config.plugins?.slots?.contextEngine, "legacy");
+    assert.deepEqual((await setEnabled(user.home, "eng", true)).resetSlots, []);
+    assert.equal(user.config.plugins?.slots?.contextEngine, "legacy");
+  });
+});
+
 describe("uninstalling a plugin", () => {
-  it("removes its files, keeps its settings, and resets the slots that it was in", async (t) => {
+  it("removes its files, keeps its settings, and writes legacy into its slot (finding A2)", async (t) => {
     const user = new PluginUser(t);
     await user.install(
       user.publish("x", pluginFiles("eng", "1.0.0", { manifest: { kind: ["context-engine", "memory"] } })),
@@ -195,9 +211,9 @@ describe("uninstalling a plugin", () => {
       "{\n  // slots\n  plugins: {\n    slots: { contextEngine: 'eng', memory: 'eng' },\n    entries: { eng: { enabled: true, config: { a: 1 } } }, // settings\n  },\n}\n",
     );
     const { resetSlots } = await uninstallPlugin(user.home, "eng");
-    assert.deepEqual(resetSlots, ["plugins.slots.contextEngine", "plugins.slots.memory"]);
+    assert.deepEqual(resetSlots, [ENGINE_RESET, { key: "plugins.slots.memory", value: undefined }]);
     assert.deepEqual(user.config, {
-      plugins: { slots: {}, entries: { eng: { enabled: false, config: { a: 1 } } } },
+      plugins: { slots: { contextEngine: "legacy" }, entries: { eng: { enabled: false, config: { a: 1 } } } },
     });
     assert.match(user.configText, /\/\/ slots[^]*\/\/ settings/);
     assert.deepEqual([user.places, readInstalls(user.home)], [[], []]);
@@ -218,10 +234,10 @@ describe("uninstalling a plugin", () => {
     await engine("one");
     user.configure(JSON.stringify({ plugins: { slots: { contextEngine: "an-engine-of-either" }, entries } }));
     assert.deepEqual((await uninstallPlugin(user.home, "one")).resetSlots, []);
-    assert.deepEqual((await uninstallPlugin(user.home, "two")).resetSlots, ["plugins.slots.contextEngine"]);
+    assert.deepEqual((await uninstallPlugin(user.home, "two")).resetSlots, [ENGINE_RESET]);
   });
 
-  it("that is interrupted leaves the plugin switched off or whole, and is finished by the next one", async (t) => {
+  it("that is interrupted leaves the plugin disabled or complete, and is finished by the next one", async (t) => {
     const user = new PluginUser(t);
     const tarball = user.publish("x", pluginFiles("eng"));
     for (const step of ["slots", "switch", "record", "files"]) {
@@ -237,7 +253,7 @@ describe("uninstalling a plugin", () => {
       const on = step === "slots" || step === "switch";
       assert.deepEqual([tools, failures], [on ? ["eng 1.0.0"] : [], []], step);
       const slot = user.config.plugins?.slots?.contextEngine;
-      assert.equal(slot, step === "slots" ? "eng" : undefined, step);
+      assert.equal(slot, step === "slots" ? "eng" : "legacy", step);
       if (step === "files") assert.throws(() => findKnown(user.home, "eng"), { code: "plugin_unknown" });
       else await uninstallPlugin(user.home, "eng");
       const other = user.publish("other", pluginFiles("other"));
@@ -248,7 +264,7 @@ describe("uninstalling a plugin", () => {
   });
 
   for (const enabled of [true, false])
-    it(`that is interrupted never switches on a link that is ${enabled ? "enabled" : "disabled"}`, async (t) => {
+    it(`that is interrupted never enables a link that is ${enabled ? "enabled" : "disabled"}`, async (t) => {
       const user = new PluginUser(t);
       const folder = user.folder("work", pluginFiles("eng"));
       for (const step of ["slots", "switch", "record"]) {
@@ -283,7 +299,7 @@ describe("uninstalling a plugin", () => {
     const { record } = await user.install(user.publish("x", pluginFiles("eng")));
     rmSync(packageFolder(user.home, record), { recursive: true });
     user.configure('{"plugins": {"slots": {"contextEngine": "eng"}, "load": {"paths": ["./gone"]}}}');
-    assert.deepEqual((await uninstallPlugin(user.home, "eng")).resetSlots, ["plugins.slots.contextEngine"]);
+    assert.deepEqual((await uninstallPlugin(user.home, "eng")).resetSlots, [ENGINE_RESET]);
     mkdirSync(join(user.root, "unused"));
     const [gone] = knownPlugins(user.home);
     assert.match(gone?.problem ?? "", /does not exist/);

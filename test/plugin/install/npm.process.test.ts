@@ -4,9 +4,10 @@ import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
 import { installFolder, packageFolder } from "../../../src/plugin/installs.ts";
+import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 import { pluginFiles, PluginUser } from "./user.ts";
 
-/** What npm is given: no network, nothing of the machine's user. */
+/** Environment of npm: no network, nothing of the user of the machine. */
 function offline(user: PluginUser): Record<string, string | undefined> {
   return {
     PATH: process.env["PATH"],
@@ -14,6 +15,7 @@ function offline(user: PluginUser): Record<string, string | undefined> {
     npm_config_cache: join(user.root, "cache"),
     npm_config_offline: "true",
     npm_config_update_notifier: "false",
+    ...COMPILE_CACHE,
   };
 }
 
@@ -57,7 +59,7 @@ it("installs with the real npm, without a network, the host's packages or instal
   assert.equal(allowed.record.scripts, true);
 });
 
-it("runs nothing of a git dependency, whose own .npmrc names the program git", async (t) => {
+it("runs nothing of a git dependency, whose own .npmrc sets the git program", async (t) => {
   const user = new PluginUser(t);
   const ran = join(user.root, "ran");
   const dependency = user.folder("dependency", {
@@ -90,7 +92,7 @@ it("runs nothing of a git dependency, whose own .npmrc names the program git", a
   assert.equal(existsSync(ran), false, "the program of its .npmrc ran");
 });
 
-it("is not led elsewhere by what the user has set for npm", async (t) => {
+it("is not redirected by the user's npm settings", async (t) => {
   const user = new PluginUser(t);
   const npmrc = ["location=global", `prefix=${join(user.root, "global")}`, "lockfile-version=1"];
   writeFileSync(join(user.root, ".npmrc"), npmrc.join("\n"));

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import fc from "fast-check";
 import { PagurusError } from "../../../src/contract/errors.ts";
-import { parseSource } from "../../../src/plugin/install/source.ts";
+import { parseSource } from "../../../src/plugin/install/install-source.ts";
+import { runs } from "../../runner/short-form.ts";
+import { unicodeText } from "../../runner/unicode-text.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-source-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -63,7 +65,7 @@ describe("what is to be installed", () => {
 
   it("may be anything, and is refused in one sentence where it is none of these", () => {
     const text = fc.oneof(
-      fc.string({ unit: "binary" }),
+      unicodeText(),
       fc.string().map((rest) => `./${rest}`),
       fc.constant(`./${"x".repeat(9_000)}`),
     );
@@ -77,7 +79,7 @@ describe("what is to be installed", () => {
           assert.match(error.message, /^[^\n]+\.$/);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-/** What a tarball holds: a text, or a link to somewhere. */
+/** Content of a tarball entry: a text, or a link. */
 export type TarContent = string | { link: string };
 
 function header(path: string, size: number, link: string | undefined): Buffer {
@@ -21,7 +21,7 @@ function header(path: string, size: number, link: string | undefined): Buffer {
   return block;
 }
 
-/** Writes a package's tarball as npm makes them. */
+/** Writes a package's tarball in npm's format. */
 export function writeTarball(file: string, files: Record<string, TarContent>): void {
   const blocks = Object.entries(files).flatMap(([path, content]) => {
     if (typeof content !== "string") return [header(path, 0, content.link)];

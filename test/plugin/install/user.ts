@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { TestContext } from "node:test";
-import type { PagurusConfig } from "../../../src/config/types.ts";
+import type { PagurusConfig } from "../../../src/config/config-types.ts";
 import { parseJson5 } from "../../../src/config/json5.ts";
 import { silentLogger } from "../../../src/platform/log.ts";
 import {
@@ -10,9 +10,10 @@ import {
   type InstallOptions,
   type InstallResult,
 } from "../../../src/plugin/install/install.ts";
-import { parseSource } from "../../../src/plugin/install/source.ts";
-import { loadPlugins } from "../../../src/plugin/load.ts";
+import { parseSource } from "../../../src/plugin/install/install-source.ts";
+import { loadPlugins } from "../../../src/plugin/load-plugins.ts";
 import { PluginRegistry } from "../../../src/plugin/registry.ts";
+import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 import { writeTarball, type TarContent } from "./tarball.ts";
 
 /** The files of a plugin that registers one tool, named after it. */
@@ -58,6 +59,7 @@ export class PluginUser {
       PAGURUS_HOME: this.home,
       FAKE_NPM_REGISTRY: join(this.root, "registry"),
       FAKE_NPM_PID: join(this.root, "npm.pid"),
+      ...COMPILE_CACHE,
     };
   }
 

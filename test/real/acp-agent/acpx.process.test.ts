@@ -1,4 +1,4 @@
-/** Our agent under acpx, a client of the protocol that knows nothing of us; the assertion is on what the model was sent. */
+/** Our agent under acpx, an independent client of the protocol; the tests assert on the model's requests. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -84,7 +84,7 @@ describe("acpx drives pagurus acp", () => {
     assert.match(sent(-1), /Permission denied/);
   });
 
-  it("through a cancel, after which the model knows what it had said", async () => {
+  it("through a cancel, after which the model sees the cancelled answer", async () => {
     steps = [
       { text: "The beginning of a long answer.", chunkSize: 8, hangAfterChunks: 5 },
       { text: "On it goes." },
@@ -102,7 +102,7 @@ describe("acpx drives pagurus acp", () => {
     assert.match(sent(-1), /The begi.*Go on\./);
   });
 
-  it("through loads of the conversation, each in a process of its own, and what a user sets there", async () => {
+  it("through loads of the conversation, each in its own process, and settings that a user makes there", async () => {
     steps = [{ text: "I will keep it." }];
     await acpx("sessions", "new");
     await acpx("prompt", "The first word is crab.");

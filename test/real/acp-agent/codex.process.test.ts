@@ -1,10 +1,10 @@
-/** An editor's session in the runtime `codex`: what Codex does by itself is seen, and asked about, as our own tools are. */
+/** An editor's session in the runtime `codex`: Codex's own actions are shown, and need permission, like our own tools. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, it } from "node:test";
 import { methods } from "@agentclientprotocol/sdk";
-import { Editor } from "../../gateway/acp/acp-bench.ts";
+import { Editor } from "../../acp-server/acp-bench.ts";
 import { CodexBench } from "../codex/codex-bench.ts";
 
 let bench: CodexBench;
@@ -14,7 +14,7 @@ afterEach(async () => {
   await bench.end();
 });
 
-it("a session moves to Codex, whose commands are asked about under their own calls, and back", async () => {
+it("a session moves to Codex, whose commands need permission under their own calls, and back", async () => {
   const run = (id: string, cmd: string) => ({
     toolCalls: [{ id, name: "exec_command", arguments: { cmd } }],
   });
@@ -52,12 +52,12 @@ it("a session moves to Codex, whose commands are asked about under their own cal
     editor.asked.map(({ toolCall }) => toolCall.toolCallId),
     calls.map(({ toolCallId }) => toolCallId),
   );
-  assert.match(editor.said("agent_message_chunk"), /From our own loop\..*From Codex\./);
+  assert.match(editor.textOf("agent_message_chunk"), /From our own loop\..*From Codex\./);
   const there = bench.server.requests[1]?.text ?? "";
-  assert.equal(there.split("Begin here.").length - 1, 1, "Codex is told the earlier words once");
+  assert.equal(there.split("Begin here.").length - 1, 1, "Codex receives the earlier messages once");
   await set("runtime", "default");
   await editor.prompt(sessionId, "And back.");
   const back = bench.server.requests.at(-1)?.text ?? "";
   for (const words of ["Begin here.", "Go on there.", "touch allowed.txt"])
-    assert.ok(back.includes(words), `our own loop is told: ${words}`);
+    assert.ok(back.includes(words), `our own loop receives: ${words}`);
 });

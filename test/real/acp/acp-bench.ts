@@ -4,11 +4,11 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
 import {
   startServer,
   type ModelServer,
@@ -25,7 +25,7 @@ const PROGRAMS = {
   codex: () => realProgram("@agentclientprotocol/codex-acp", "codex-acp"),
 };
 
-/** Models that the agents know by these names, so that they can be told them. */
+/** Model names that the agents accept. */
 const MODELS = {
   claude: { provider: "anthropic", api: "anthropic-messages", id: "claude-opus-5-5" },
   codex: { provider: "local", api: "openai-responses", id: "gpt-5.5" },
@@ -37,19 +37,19 @@ export interface AcpHostOptions {
   engine?: ContextEngine;
   permission?: "ask" | "deny" | "auto" | "read-only";
   maxSteps?: number;
-  /** Beside the program of the agent. */
+  /** In addition to the agent's program. */
   entry?: Record<string, unknown>;
   more?: Partial<PagurusOptions>;
 }
 
-/** A host's tool that the model is told of. */
+/** A host's tool that is offered to the model. */
 export const NOTE = "harbour_note";
 
 export class AcpBench {
   readonly root = mkdtempSync(join(tmpdir(), "pagurus-acp-"));
   readonly agent: AgentName;
   readonly server: ModelServer;
-  /** What the tool was called with. */
+  /** The arguments of its calls. */
   readonly notes: string[] = [];
   readonly #hosts: Pagurus[] = [];
 
@@ -82,7 +82,7 @@ export class AcpBench {
       HOME: join(this.root, "user"),
       CODEX_HOME: join(this.root, "codex"),
       CLAUDE_CONFIG_DIR: join(this.root, "claude"),
-      // Claude Code asks for it where it runs as root.
+      // Claude Code requires it when it runs as root.
       IS_SANDBOX: "1",
       PAGURUS_NO_PROBE: "1",
     };
@@ -119,6 +119,7 @@ export class AcpBench {
     const ref = `${provider}/${id}`;
     const baseUrl = this.server.url;
     return {
+      session: { scope: "main" },
       models: {
         providers: {
           [provider]: {
@@ -171,7 +172,7 @@ export class AcpBench {
     return events;
   }
 
-  /** Requests of the turns, without what the agent asks its model beside them. */
+  /** Requests of the turns, without the agent's side calls. */
   get mains(): RecordedRequest[] {
     return this.server.requests.filter(isMain);
   }
@@ -204,14 +205,14 @@ export class AcpBench {
   }
 }
 
-/** Titles have no tools, and suggestions and summaries are asked for in so many words. */
+/** Titles have no tools; requests for suggestions and summaries contain these sentences. */
 function isMain(request: RecordedRequest): boolean {
   const { tools } = request.body;
   if (!Array.isArray(tools) || tools.length <= 3) return false;
   return !/^\[SUGGESTION MODE|<summary> block/m.test(userTexts(request).at(-1) ?? "");
 }
 
-/** The user's words of a request, one text a part; what the agent says there by itself is among them. */
+/** The user's texts of a request, one for each part, including those that the agent adds. */
 export function userTexts(request: RecordedRequest): string[] {
   const messages = (request.body["messages"] ?? request.body["input"]) as Record<string, unknown>[];
   return messages.filter(({ role }) => role === "user").flatMap(({ content }) => texts(content));
@@ -225,12 +226,12 @@ function texts(content: unknown): string[] {
   );
 }
 
-/** How often a text stands in the whole of a request. */
+/** How often a text occurs in the whole request. */
 export function count(request: RecordedRequest, text: string): number {
   return request.text.split(text).length - 1;
 }
 
-/** One message a line: role, and what it says or calls. */
+/** One message a line: role, and its text or calls. */
 export function lines(messages: readonly AgentMessage[]): string[] {
   return messages.map((message) => {
     if (typeof message.content === "string") return `${message.role}: ${message.content}`;

@@ -1,4 +1,4 @@
-/** Turns of two sessions at once on one process of a real agent; images, keys, and what an abort leaves behind. */
+/** Turns of two sessions in parallel on one process of a real agent; images, keys, and what remains after an abort. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ function processesOf(root: string): Found[] {
       );
       return environment.includes(root) ? [{ pid: Number(name), line, environment }] : [];
     } catch {
-      // It has ended, or is not ours to look at.
+      // It has ended, or belongs to another user.
       return [];
     }
   });
@@ -50,13 +50,13 @@ for (const agent of ["claude", "codex"] as const) {
     before(async () => {
       bench = await AcpBench.with(agent, (request) => {
         const words = userTexts(request).join("\n");
-        const said = [...answers.keys()].toSorted((a, b) => words.lastIndexOf(b) - words.lastIndexOf(a))[0];
-        return answers.get(said ?? "")?.shift() ?? { text: "Nothing more." };
+        const latest = [...answers.keys()].toSorted((a, b) => words.lastIndexOf(b) - words.lastIndexOf(a))[0];
+        return answers.get(latest ?? "")?.shift() ?? { text: "Nothing more." };
       });
     });
     after(() => bench.end());
 
-    it("runs two sessions at once, each with two calls of a tool at once: every result is where it belongs", async () => {
+    it("runs two sessions at once, each with two parallel calls of a tool, and every result reaches its own call", async () => {
       const pagurus = await bench.host();
       const names = ["north", "south"] as const;
       for (const name of names)
@@ -78,7 +78,7 @@ for (const agent of ["claude", "codex"] as const) {
         const calls =
           agent === "claude"
             ? [`assistant: ${one} | ${two}`, first, second]
-            : // Codex tells of the second once the first has its result.
+            : // Codex reports the second once the first has its result.
               [`assistant: ${one}`, first, `assistant: ${two}`, second];
         assert.deepEqual(lines(messages), [`user: Look ${name}.`, ...calls, `assistant: It is ${name}.`]);
         const ids = (messages as AgentMessage[]).flatMap((each) =>
@@ -89,7 +89,7 @@ for (const agent of ["claude", "codex"] as const) {
       await pagurus.close();
     });
 
-    it("hands on an image, and shows the key on no command line and in no log", async () => {
+    it("passes an image on, and shows the key on no command line and in no log", async () => {
       const pagurus = await bench.host();
       const parts = [{ type: "image" as const, data: PIXEL, mimeType: "image/png" }];
       await bench.ask(pagurus, "What is a pelican?", { parts });
@@ -108,7 +108,7 @@ for (const agent of ["claude", "codex"] as const) {
       assert.deepEqual(processesOf(bench.root), []);
     });
 
-    it("ends a command that runs when the turn is aborted, and leaves no process", async () => {
+    it("ends a running command when the turn is aborted, and leaves no process", async () => {
       const file = join(bench.cwd, "long.txt");
       answers.set("Take long.", [longCommand(agent, file)]);
       const pagurus = await bench.host();

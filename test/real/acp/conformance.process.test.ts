@@ -1,6 +1,6 @@
 /**
- * The conformance suite over a real agent: codex-acp, whose model is served at the suite's endpoint (`providers/set`).
- * Every check holds. Starting the agent takes most of the time, so that several run at once.
+ * The conformance suite over a real agent: codex-acp, whose model is served at the suite's endpoint (`providers/set`). Every
+ * check passes. Starting the agent takes most of the time, so that several run in parallel.
  */
 import { describe, it } from "node:test";
 import { harnessChecks, testHarness } from "../../../src/testkit/index.ts";
@@ -18,7 +18,7 @@ function suite(only: readonly string[]): void {
     runtime: "acp",
     api: "openai-responses" as const,
     plugins: { entries: { acp: { config: { agentId: "codex", agents: { codex } } } } },
-    // Of what is waited for in a check, the start of an agent on a busy machine is the most.
+    // The start of an agent on a busy machine is most of a check's waiting time.
     deadlineMs: 60_000,
     only,
   };
@@ -26,7 +26,7 @@ function suite(only: readonly string[]): void {
 }
 
 const ids = harnessChecks().map(({ id }) => id);
-/** These look at all processes that this one has started. */
+/** These check all processes that this one has started. */
 const isAlone = (id: string): boolean => id.startsWith("end.");
 
 describe("the runtime acp on a real agent", { concurrency: 3 }, () =>

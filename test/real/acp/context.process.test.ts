@@ -1,12 +1,12 @@
-/** What reaches the model of two real agents of the engine's context, and their own compactions. */
+/** The engine's context in the requests of two real agents, and their own compactions. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { AcpBench, count, userTexts } from "./acp-bench.ts";
 
-/** Names the epoch that `state` holds, and prepends its head. */
+/** Names the epoch in `state`, and prepends its head. */
 function epochs(state: { epoch: string }): ContextEngine {
   return {
     info: { id: "epochs", name: "Epochs" },
@@ -39,7 +39,7 @@ for (const agent of ["claude", "codex"] as const) {
     const boundTo = async (pagurus: Pagurus): Promise<string | undefined> =>
       (await pagurus.native.status({ runtime: "acp" })).boundTo;
 
-    it("is told at the birth of its session, grows in an epoch, and is told anew in the next", async () => {
+    it("is sent as text when its session begins, grows within an epoch, and is sent again in the next", async () => {
       const state = { epoch: "one" };
       const pagurus = await bench.host({ engine: epochs(state) });
       await bench.ask(pagurus, "The first question?");
@@ -47,13 +47,13 @@ for (const agent of ["claude", "codex"] as const) {
       await bench.ask(pagurus, "The second question?");
       assert.equal(await boundTo(pagurus), session);
       const grown = bench.main(-1);
-      for (const said of [
+      for (const expected of [
         "The head of one.",
         "The first question?",
         "Answer number 0.",
         "The second question?",
       ])
-        assert.equal(count(grown, said), 1, said);
+        assert.equal(count(grown, expected), 1, expected);
       assert.equal(
         systemText(grown).split("An addition of the engine.").length,
         2,
@@ -64,8 +64,8 @@ for (const agent of ["claude", "codex"] as const) {
       state.epoch = "two";
       await bench.ask(pagurus, "The third question?");
       assert.notEqual(await boundTo(pagurus), session);
-      const anew = bench.main(-1);
-      for (const said of [
+      const renewed = bench.main(-1);
+      for (const expected of [
         "The head of two.",
         "The first question?",
         "Answer number 0.",
@@ -73,12 +73,12 @@ for (const agent of ["claude", "codex"] as const) {
         "Answer number 1.",
         "The third question?",
       ])
-        assert.equal(count(anew, said), 1, said);
-      assert.equal(count(anew, "The head of one."), 0);
+        assert.equal(count(renewed, expected), 1, expected);
+      assert.equal(count(renewed, "The head of one."), 0);
       await pagurus.close();
     });
 
-    it("is compacted by the agent where no engine governs, which says so; additional context is shown again", async () => {
+    it("is compacted by the agent where no engine governs, which is reported; additional context is sent again", async () => {
       const pagurus = await bench.host({ slot: "legacy" });
       const tab = { tab: { value: "the harbour page", kind: "untrusted" as const } };
       const more = { sessionKey: "kept", additionalContext: tab };

@@ -1,11 +1,11 @@
 /**
- * Stands between the conformance suite's model and an agent that names the host's tools after the MCP server that they
- * come from: what the agent's model sees and calls as `mcp__pagurus` with a tool in it has its plain name at the suite.
+ * A proxy between the conformance suite's model and an agent that names the host's tools after their MCP server: a tool with
+ * `mcp__pagurus` in the name that the agent's model sees and calls has its plain name at the suite.
  */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createPagurus } from "../../../src/app.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
+import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
 
 const NAMESPACE = "mcp__pagurus";
 
@@ -59,14 +59,14 @@ function named(frame: string, names: readonly string[]): string {
   );
 }
 
-/** By the suite's endpoint, which stays the same when a check starts its host anew. */
+/** By the suite's endpoint, which stays the same when a check restarts its host. */
 const servers: Record<string, Promise<Server>> = {};
 
 interface SuiteConfig {
   models: { providers: { suite: { baseUrl: string } } };
 }
 
-/** A host whose model is reached by way of the translation. */
+/** A host whose model is reached through the translation. */
 export async function openTranslated(options: PagurusOptions): Promise<Pagurus> {
   const config = structuredClone(options.config) as SuiteConfig;
   const { suite } = config.models.providers;

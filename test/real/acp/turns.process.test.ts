@@ -1,14 +1,14 @@
-/** Turns on two real agents: a tool, leave that is asked for, a cancel, a load; what their side calls do to it all. */
+/** Turns on two real agents: a tool, a permission request, a cancel, a load; with the agents' side calls. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { PermissionQuestion } from "../../../src/contract/run.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { PermissionQuestion } from "../../../src/contract/host/run.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { AcpBench, count, lines, NOTE, userTexts, type AgentName } from "./acp-bench.ts";
 
-/** A command for which both agents ask: it writes where it may not by itself. */
+/** A command for which both agents request permission: it writes outside the sandbox. */
 function shellCall(agent: AgentName, id: string, file: string): ReplyStep {
   const command = `echo wet > ${file}`;
   const asks = { sandbox_permissions: "require_escalated", justification: "May I write the file?" };
@@ -28,18 +28,18 @@ function completed(events: readonly TurnEvent[]): Extract<TurnEvent, { type: "tu
 for (const agent of ["claude", "codex"] as const) {
   describe(`the agent ${agent}`, () => {
     let bench: AcpBench;
-    /** Answers of the model, by what the user has said last. */
+    /** Answers of the model, by the user's last message. */
     const answers = new Map<string, ReplyStep[]>();
     before(async () => {
       bench = await AcpBench.with(agent, (request) => {
         const words = userTexts(request).join("\n");
-        const said = [...answers.keys()].toSorted((a, b) => words.lastIndexOf(b) - words.lastIndexOf(a))[0];
-        return answers.get(said ?? "")?.shift() ?? { text: "Nothing more." };
+        const latest = [...answers.keys()].toSorted((a, b) => words.lastIndexOf(b) - words.lastIndexOf(a))[0];
+        return answers.get(latest ?? "")?.shift() ?? { text: "Nothing more." };
       });
     });
     after(() => bench.end());
 
-    it("makes a host's tool call, asks before it writes, and goes on in its session; side calls disturb nothing", async () => {
+    it("makes a host's tool call, asks before it writes, and continues in its session; side calls have no effect", async () => {
       const questions: PermissionQuestion[] = [];
       answers.set("Look at the harbour.", [
         { text: "I look.", toolCalls: [bench.noteCall("call_1", "quay")] },
@@ -73,18 +73,18 @@ for (const agent of ["claude", "codex"] as const) {
 
       await bench.ask(pagurus, "And the berth?");
       const request = bench.main(-1);
-      for (const said of [
+      for (const expected of [
         "Look at the harbour.",
         "I look.",
         "noted quay",
         "The quay is wet.",
         "And the berth?",
       ])
-        assert.equal(count(request, said), 1, said);
+        assert.equal(count(request, expected), 1, expected);
       assert.doesNotMatch(
         userTexts(request).join("\n"),
         /conversation_context/,
-        "told natively, not as text",
+        "kept as native history, not sent as text",
       );
 
       assert.deepEqual(
@@ -97,7 +97,7 @@ for (const agent of ["claude", "codex"] as const) {
           "toolResult: noted quay",
           agent === "claude" ? "assistant: I write. | call Bash" : "assistant: I write. | call exec_command",
           "toolResult: ",
-          // Codex names a call when it runs.
+          // Codex reports a call's name when it runs.
           agent === "claude" ? "assistant: I write. | call Bash" : "assistant: I write. | call execute",
           "toolResult: ",
           "assistant: The quay is wet.",
@@ -112,14 +112,14 @@ for (const agent of ["claude", "codex"] as const) {
       assert.ok(!lines(bench.transcript(pagurus)).some((line) => line.includes("A title")));
       if (agent === "claude")
         assert.ok(bench.server.requests.length > bench.mains.length, "it asks for a title");
-      else assert.equal(bench.server.requests.length, bench.mains.length, "it is told the title");
+      else assert.equal(bench.server.requests.length, bench.mains.length, "it gets the title");
       const { seam, runtime, runtimeReason } = completed(events);
       assert.deepEqual([seam, runtime, runtimeReason?.agentId], ["projection", "acp", agent]);
       assert.ok(events.every(({ type }) => type !== "context.degraded"));
       await pagurus.close();
     });
 
-    it("brings its session back after a restart of the host, and tells nothing twice", async () => {
+    it("resumes its session after a restart of the host, and sends nothing twice", async () => {
       answers.set("What did you note?", [{ text: "The word quay." }]);
       const pagurus = await bench.host({ permission: "ask" });
       const before = (await pagurus.native.status({ runtime: "acp" })).boundTo;
@@ -127,7 +127,7 @@ for (const agent of ["claude", "codex"] as const) {
       assert.equal((await pagurus.native.status({ runtime: "acp" })).boundTo, before);
       assert.ok(!events.some((event) => event.type === "notice" && event.kind === "acp_session"));
       const request = bench.main(-1);
-      for (const said of [
+      for (const expected of [
         "Look at the harbour.",
         "I look.",
         "noted quay",
@@ -135,12 +135,12 @@ for (const agent of ["claude", "codex"] as const) {
         "The berth is dry.",
         "What did you note?",
       ])
-        assert.equal(count(request, said), 1, said);
+        assert.equal(count(request, expected), 1, expected);
       assert.doesNotMatch(userTexts(request).join("\n"), /conversation_context/);
       await pagurus.close();
     });
 
-    it("ends at a cancel, keeps what it had said, and is told the conversation once in a new session", async () => {
+    it("ends at a cancel, keeps its text so far, and sends the conversation once in a new session", async () => {
       answers.set("Tell a long story.", [
         {
           text: "Once upon a time there was a quay.",
@@ -164,7 +164,7 @@ for (const agent of ["claude", "codex"] as const) {
       await bench.ask(pagurus, "Go on.");
       assert.notEqual((await pagurus.native.status({ runtime: "acp" })).boundTo, before);
       const request = bench.main(-1);
-      for (const said of [
+      for (const expected of [
         "Look at the harbour.",
         "I look.",
         "noted quay",
@@ -174,10 +174,10 @@ for (const agent of ["claude", "codex"] as const) {
         "Once upon",
         "Go on.",
       ])
-        assert.equal(count(request, said), 1, said);
-      const told = userTexts(request).find((words) => words.includes("<conversation_context>")) ?? "";
-      assert.match(told, /\[user\]\\?\n?Look at the harbour\./);
-      assert.match(told, /\[assistant\]\nThe quay is wet\./);
+        assert.equal(count(request, expected), 1, expected);
+      const contextText = userTexts(request).find((words) => words.includes("<conversation_context>")) ?? "";
+      assert.match(contextText, /\[user\]\\?\n?Look at the harbour\./);
+      assert.match(contextText, /\[assistant\]\nThe quay is wet\./);
       await pagurus.close();
     });
   });

@@ -1,10 +1,13 @@
-/** A host whose agent's requests pass the model gateway, and what these show of a conversation whose words each tell whose they are. */
+/**
+ * A host whose agent's requests pass the model gateway, and what these show of a conversation whose markers each name their
+ * source.
+ */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPagurus } from "../../../src/app.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import { startServer, type ModelServer, type RecordedRequest, type ReplyStep } from "../../servers/server.ts";
 import { realProgram } from "../programs.ts";
 import { type AgentName, NOTE } from "./acp-bench.ts";
@@ -17,7 +20,7 @@ const MODELS = {
   claude: { api: "anthropic-messages", id: "claude-opus-5-5" },
   codex: { api: "openai-responses", id: "gpt-5.5" },
 } as const;
-const MARKER = /\b(asked|said)-\d+-\1\b|w\d+-\d+[ab]-w/g;
+const MARKER = /\b(asked|verbatim)-\d+-\1\b|w\d+-\d+[ab]-w/g;
 
 type Item = Record<string, unknown>;
 
@@ -25,7 +28,7 @@ function markersOf(text: string): string[] {
   return text.match(MARKER) ?? [];
 }
 
-/** Asked for by the host itself, and by no program. */
+/** Requested by the host itself, not by a program. */
 function isSummary(request: RecordedRequest): boolean {
   return nativeIdOf(request) === undefined && request.body["tools"] === undefined;
 }
@@ -42,7 +45,7 @@ export class WireBench {
     for (const name of ["work", "codex", "claude", "user"]) mkdirSync(join(this.root, name));
   }
 
-  /** `script` answers what turns ask; a summary has all the words that it stands for. */
+  /** `script` answers the turns' requests; a summary contains all the markers that it replaces. */
   static async with(agent: AgentName, script: (nth: number) => ReplyStep): Promise<WireBench> {
     let nth = 0;
     const { api, id } = MODELS[agent];
@@ -84,7 +87,7 @@ export class WireBench {
         HOME: join(root, "user"),
         CODEX_HOME: join(root, "codex"),
         CLAUDE_CONFIG_DIR: join(root, "claude"),
-        // Claude Code asks for it where it runs as root.
+        // Claude Code requires it when it runs as root.
         IS_SANDBOX: "1",
         PAGURUS_NO_PROBE: "1",
       },
@@ -99,6 +102,7 @@ export class WireBench {
           }),
       },
       config: {
+        session: { scope: "main" },
         models: { providers: { local: { api, baseUrl: this.server.url, apiKey: "test-key", models } } },
         agents: {
           defaults: {
@@ -124,7 +128,7 @@ export class WireBench {
   }
 }
 
-/** Titles have no tools, and suggestions are asked for in so many words. */
+/** Titles have no tools; requests for suggestions contain these sentences. */
 function isConversation({ body, text }: RecordedRequest): boolean {
   const { tools } = body;
   return Array.isArray(tools) && tools.length > 3 && !text.includes("[SUGGESTION MODE");
@@ -134,28 +138,28 @@ function itemsOf({ body }: RecordedRequest): Item[] {
   return (body["messages"] ?? body["input"]) as Item[];
 }
 
-/** What a request shows, words in a summary by themselves; what calls ask for is no part of it. */
-function shown(request: RecordedRequest): { said: string[]; summed: Set<string> } {
-  const said: string[] = [];
+/** Markers in a request, those in a summary separately; arguments of calls are left out. */
+function shown(request: RecordedRequest): { verbatim: string[]; summed: Set<string> } {
+  const verbatim: string[] = [];
   const summed = new Set<string>();
   const read = (value: unknown): void => {
     if (typeof value === "string") {
       for (const marker of markersOf(value))
         if (value.includes("<conversation_summary>")) summed.add(marker);
-        else said.push(marker);
+        else verbatim.push(marker);
     } else if (Array.isArray(value)) for (const each of value) read(each);
     else if (typeof value === "object" && value !== null)
       for (const [key, each] of Object.entries(value)) if (key !== "arguments" && key !== "input") read(each);
   };
   for (const item of itemsOf(request)) read(item);
-  return { said, summed };
+  return { verbatim, summed };
 }
 
-/** Which words are missing, or stand there more than once as they were said. */
-export function notOnce(request: RecordedRequest, told: readonly string[]): string[] {
-  const { said, summed } = shown(request);
-  return told.flatMap((word) => {
-    const count = said.filter((other) => other === word).length;
+/** Markers that are missing, or that occur more than once verbatim. */
+export function notOnce(request: RecordedRequest, markers: readonly string[]): string[] {
+  const { verbatim, summed } = shown(request);
+  return markers.flatMap((word) => {
+    const count = verbatim.filter((other) => other === word).length;
     return count > 1 || (count === 0 && !summed.has(word)) ? [`${word} ${count} times`] : [];
   });
 }
@@ -174,7 +178,7 @@ export function assertPairs(request: RecordedRequest): void {
   assert.deepEqual(results.toSorted(), calls.toSorted());
 }
 
-/** The program's own name for its conversation. */
+/** The program's own id of its conversation. */
 export function nativeIdOf({ headers }: RecordedRequest): unknown {
   return headers["x-claude-code-session-id"] ?? headers["session_id"] ?? headers["session-id"];
 }

@@ -1,6 +1,6 @@
 /**
- * The conformance suite over a real agent, codex-acp, whose contexts go through the model gateway (`providers/set`). Every check
- * holds. Starting the agent takes most of the time, so that several run at once.
+ * The conformance suite over a real agent, codex-acp, whose contexts go through the model gateway (`providers/set`). Every
+ * check passes. Starting the agent takes most of the time, so that several run in parallel.
  */
 import { describe, it } from "node:test";
 import { harnessChecks, testHarness } from "../../../src/testkit/index.ts";
@@ -19,7 +19,7 @@ function suite(only: readonly string[]): void {
     runtime: "acp",
     api: "openai-responses" as const,
     plugins: { entries: { acp: { config: { agentId: "codex", agents: { codex } } } } },
-    // Of what is waited for in a check, the start of an agent on a busy machine is the most.
+    // The start of an agent on a busy machine is most of a check's waiting time.
     deadlineMs: 60_000,
     only,
   };
@@ -27,7 +27,7 @@ function suite(only: readonly string[]): void {
 }
 
 const ids = harnessChecks().map(({ id }) => id);
-/** These look at all processes that this one has started. */
+/** These check all processes that this one has started. */
 const isAlone = (id: string): boolean => id.startsWith("end.");
 
 describe("the runtime acp on a real agent at the model gateway", { concurrency: 3 }, () =>

@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
 import {
   startServer,
   type ModelServer,
@@ -24,19 +24,19 @@ export interface ClaudeHostOptions {
   contextWindow?: number;
   runtime?: string;
   maxSteps?: number;
-  /** The program that plays Claude Code; default: the real one. */
+  /** The program to run; default: the real Claude Code. */
   command?: string;
   permission?: "ask" | "deny" | "auto" | "read-only";
   /** How the engine's context reaches Claude Code; default: its session file. */
   context?: "wire";
-  /** The model gateway keeps each request, byte for byte. */
+  /** The model gateway captures each request, byte for byte. */
   capture?: boolean;
-  /** Entries of `plugins.entries` beside Claude Code's. */
+  /** Entries of `plugins.entries` in addition to Claude Code's. */
   plugins?: Record<string, unknown>;
   more?: Partial<PagurusOptions>;
 }
 
-/** A block of a request's messages, in the words of a line. */
+/** A block of a request's messages, as one line. */
 export type Line = string;
 
 export class ClaudeBench {
@@ -75,11 +75,12 @@ export class ClaudeBench {
     return made;
   }
 
-  /** What `pagurus.json` holds for a host of these options. */
+  /** The content of `pagurus.json` for a host of these options. */
   config(options: ClaudeHostOptions = {}): object {
     const { slot = "lossless", engine, modelId = "unknown-model", contextWindow = 200_000 } = options;
     const { runtime = "claude-cli", command = claudeBinary(), permission = "auto", context } = options;
     return {
+      session: { scope: "main" },
       models: {
         providers: {
           local: {
@@ -131,7 +132,7 @@ export class ClaudeBench {
     return request;
   }
 
-  /** Programs of Claude Code that run below the bench's folders, with what they started (Linux). */
+  /** Processes of Claude Code below the bench's folders, with their children (Linux). */
   processes(): number[] {
     return readdirSync("/proc")
       .filter((name) => /^\d+$/.test(name))
@@ -193,7 +194,7 @@ function lineOf(role: string, block: Item): Line {
   return `${role} ${String(block["type"])}`;
 }
 
-/** The conversation that a request shows, all of it, a line a block. */
+/** The whole conversation of a request, one line for each block. */
 export function conversation({ body }: RecordedRequest): Line[] {
   return (body["messages"] as Item[]).flatMap(({ role, content }) =>
     typeof content === "string"
@@ -202,7 +203,7 @@ export function conversation({ body }: RecordedRequest): Line[] {
   );
 }
 
-/** The system prompt's blocks but those in which Claude Code names itself. */
+/** The system prompt's blocks without those in which Claude Code names itself. */
 export function systemOf({ body }: RecordedRequest): string[] {
   return (body["system"] as Item[])
     .map(({ text }) => String(text))

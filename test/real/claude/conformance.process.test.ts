@@ -1,4 +1,4 @@
-/** The conformance suite over the real Claude Code: each check in a host and a home of its own. */
+/** The conformance suite over the real Claude Code: each check in its own host and home. */
 import { createPagurus } from "../../../src/app.ts";
 import { testHarness } from "../../../src/testkit/index.ts";
 import { claudeBinary } from "../programs.ts";

@@ -1,7 +1,7 @@
-/** What an endpoint answers instead of an answer: each ends the turn in one clear sentence, and the session goes on. */
+/** Faulty responses of an endpoint: each ends the turn in one clear sentence, and the session continues. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { ClaudeBench, conversation } from "./claude-bench.ts";
 
@@ -32,7 +32,7 @@ const CASES: { what: string; reply: ReplyStep; code: string; says: RegExp }[] = 
     what: "a safety filter",
     reply: { text: "No.", stop: "refused" },
     code: "model_refused",
-    says: /another way/,
+    says: /rephrase/,
   },
   {
     what: "an answer that breaks off again and again",
@@ -44,7 +44,7 @@ const CASES: { what: string; reply: ReplyStep; code: string; says: RegExp }[] = 
 
 describe("An endpoint that answers with", { timeout: 240_000 }, () => {
   for (const { what, reply: step, code, says } of CASES)
-    it(`${what} ends the turn in one sentence, and the next one goes on`, async () => {
+    it(`${what} ends the turn in one sentence, and the next one continues`, async () => {
       const sessionKey = code;
       reply = { text: "Fine." };
       await bench.ask(pagurus, "One?", { sessionKey });
@@ -61,7 +61,7 @@ describe("An endpoint that answers with", { timeout: 240_000 }, () => {
       assert.deepEqual(shown.filter((line) => line === "user: Three?").length, 1);
     });
 
-  it("an answer that is cut at its longest ends the turn as that, without words of Claude Code's own", async () => {
+  it("an answer that is cut at the output limit ends the turn with that reason, without messages of Claude Code's own", async () => {
     const sessionKey = "length";
     reply = { text: "As long as may be.", stop: "length" };
     const last = (await bench.ask(pagurus, "One?", { sessionKey })).at(-1);

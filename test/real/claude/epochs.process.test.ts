@@ -1,15 +1,15 @@
 /**
- * Line "claude": in each turn the endpoint is asked exactly what the engine assembled and the live turn, in true roles, through
- * compactions of the engine; one native session an epoch, and Claude Code's own compaction never runs.
+ * Seam "claude": in each turn the endpoint gets exactly the engine's context and the live turn, in true roles, through
+ * compactions of the engine; one native session for each epoch, and Claude Code's own compaction never runs.
  */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { AssembleResult } from "../../../src/contract/engine-params.ts";
-import type { ContextEngine, EngineFactoryContext } from "../../../src/contract/engine.ts";
+import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
+import type { ContextEngine, EngineFactoryContext } from "../../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { createLosslessEngine } from "../../../src/engines/lossless/engine.ts";
+import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { ClaudeBench, conversation, systemOf } from "./claude-bench.ts";
 
@@ -17,7 +17,7 @@ const TURNS = 40;
 const LONG_TURN = 12;
 const ROUNDS = 60;
 
-/** The engine of the slot, with what it answered last. */
+/** The engine of the slot, with its last result. */
 class Spy {
   last: AssembleResult | undefined;
 
@@ -51,7 +51,7 @@ function linesOf(messages: readonly AgentMessage[]): string[] {
   });
 }
 
-/** The host puts the input behind what the engine answers. */
+/** The host appends the input to the engine's context. */
 function withoutInput(messages: readonly AgentMessage[], prompt: string): AgentMessage[] {
   const last = messages.at(-1);
   return last?.role === "user" && text(last) === prompt ? messages.slice(0, -1) : [...messages];
@@ -127,7 +127,7 @@ describe(`${TURNS} turns on Claude Code, one of ${ROUNDS} rounds, through compac
         const addition = spy.last.systemPromptAddition ?? "";
         assert.ok(systemOf(first)[0]?.includes(addition), "with the engine's addition");
         const lanes = events.flatMap((event) => (event.type === "compaction.started" ? [event.lane] : []));
-        assert.ok(!lanes.includes("native"), "no compaction of its own");
+        assert.ok(!lanes.includes("harness"), "no compaction of its own");
         const now = spy.last.contextProjection?.epoch ?? "";
         epochs.add(now);
         const id = first.headers["x-claude-code-session-id"];
@@ -156,7 +156,7 @@ describe(`${TURNS} turns on Claude Code, one of ${ROUNDS} rounds, through compac
   });
 });
 
-/** Tools of the host have a longer name in the model's sight. */
+/** Tools of the host have a longer name in the model's requests. */
 function asNative(line: string): string {
   return line.replace(/^call note /, "call mcp__pagurus__note ");
 }

@@ -1,4 +1,4 @@
-/** Claude Code is killed in each phase of a turn: one clear sentence, and the session goes on, nothing lost, nothing twice. */
+/** Claude Code is killed in each phase of a turn: one clear sentence, and the session continues, nothing lost, nothing twice. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { after, before, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { ClaudeBench, conversation } from "./claude-bench.ts";
 
@@ -68,7 +68,7 @@ interface Phase {
   reply?: () => ReplyStep;
   on?: (event: TurnEvent) => unknown;
   asked?: () => unknown;
-  /** What the next turn shows of this one, its prompt first; where nothing has answered it, its input is taken back. */
+  /** This turn's lines in the next turn's request, its prompt first; an unanswered input is taken back. */
   keeps?: (string | RegExp)[];
   sentence?: RegExp;
   /** No program runs when the turn begins. */
@@ -126,7 +126,7 @@ const PHASES: Phase[] = [
 
 describe("A turn in which Claude Code is killed", { timeout: 240_000 }, () => {
   for (const [index, phase] of PHASES.entries())
-    it(`${phase.when} says so in a sentence, and the next one has all that was said, once`, async () => {
+    it(`${phase.when} fails in one sentence, and the next one has the whole conversation, once`, async () => {
       const sessionKey = `killed-${index}`;
       if (phase.isCold !== true) {
         reply = () => ({ text: "Ready." });
@@ -168,21 +168,25 @@ describe("A turn in which Claude Code is killed", { timeout: 240_000 }, () => {
 });
 
 describe("A host that is killed", { timeout: 240_000 }, () => {
-  const PLACES: { when: string; reply: () => ReplyStep; said: string }[] = [
+  const PLACES: { when: string; reply: () => ReplyStep; lineType: string }[] = [
     {
       when: "while text streams in",
       reply: () => ({ text: "Half of it is said.", hangAfterChunks: 8, chunkSize: 6 }),
-      said: "text.delta",
+      lineType: "text.delta",
     },
-    { when: "while a command runs", reply: () => bash(`trap '' HUP TERM; sleep 300`), said: "tool.started" },
+    {
+      when: "while a command runs",
+      reply: () => bash(`trap '' HUP TERM; sleep 300`),
+      lineType: "tool.started",
+    },
     {
       when: "while its own tool runs",
       reply: () => ({ toolCalls: [{ id: "toolu_1", name: "mcp__pagurus__slow", arguments: {} }] }),
-      said: "called",
+      lineType: "called",
     },
   ];
   for (const [index, place] of PLACES.entries())
-    it(`${place.when} leaves no process behind, and the session goes on in another`, async () => {
+    it(`${place.when} leaves no process, and the session continues in another`, async () => {
       await pagurus.close();
       await bench.nothingLeft();
       reply = place.reply;
@@ -194,7 +198,7 @@ describe("A host that is killed", { timeout: 240_000 }, () => {
         stdio: ["ignore", "pipe", "inherit"],
       });
       for await (const line of createInterface({ input: child.stdout }))
-        if ((JSON.parse(line) as { type: string }).type === place.said) child.kill("SIGKILL");
+        if ((JSON.parse(line) as { type: string }).type === place.lineType) child.kill("SIGKILL");
       await bench.nothingLeft();
       pagurus = await bench.host();
       reply = () => ({ text: "Fine." });

@@ -1,8 +1,11 @@
-/** Additional context on Claude Code: said before the user's words, once while it stays the same; several sessions at once. */
+/**
+ * Additional context on Claude Code: sent before the user's message, once while it stays the same; several sessions in
+ * parallel.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { AdditionalContext } from "../../../src/contract/fragment.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import { ClaudeBench, conversation, type Line } from "./claude-bench.ts";
 
 let bench: ClaudeBench;
@@ -36,7 +39,7 @@ async function shown(prompt: string, additionalContext: AdditionalContext): Prom
 }
 
 describe("Additional context", { timeout: 240_000 }, () => {
-  it("is said before the words that it came with, and again only when it has changed", async () => {
+  it("is sent before the message that it came with, and again only when it has changed", async () => {
     const first = [...OPEN, "user: One?"];
     assert.deepEqual(await shown("One?", tab("Open.")), first);
     const second = [...first, "assistant: Fine.", "user: Two?"];
@@ -51,7 +54,7 @@ describe("Additional context", { timeout: 240_000 }, () => {
     assert.deepEqual(await shown("Four?", tab("Closed.")), fourth, "and in another host");
   });
 
-  it("comes with steering, before its words, and stays there", async () => {
+  it("comes with steering, before its text, and stays there", async () => {
     const request = { sessionKey: "steered", cwd: bench.cwd, additionalContext: tab("Open.") };
     const run = pagurus.run({ prompt: "Work.", ...request });
     for await (const { type } of run)
@@ -65,7 +68,7 @@ describe("Additional context", { timeout: 240_000 }, () => {
 });
 
 describe("Sessions at the same time", { timeout: 240_000 }, () => {
-  it("do not disturb each other, and few programs wait for the next turn of theirs", async () => {
+  it("do not disturb each other, and few processes wait for their next turn", async () => {
     const keys = ["a", "b", "c", "d"];
     for (const word of ["First", "Second"])
       await Promise.all(keys.map((key) => bench.ask(pagurus, `${word} of ${key}.`, { sessionKey: key })));

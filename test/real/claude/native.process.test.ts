@@ -1,13 +1,13 @@
-/** Where no engine governs, Claude Code keeps its session and compacts it itself; what is refused before it starts. */
+/** Where no engine governs, Claude Code keeps its session and compacts it itself; refusals before the start. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/engine.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
+import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
 import type { ReplyUsage } from "../../servers/server.ts";
 import { ClaudeBench, conversation, type ClaudeHostOptions, type Line } from "./claude-bench.ts";
 
@@ -40,7 +40,7 @@ async function host(options: ClaudeHostOptions = {}): Promise<Pagurus> {
   return made;
 }
 
-/** What the last request showed, and in which native session. */
+/** The conversation of the last request, and its native session. */
 async function ask(
   pagurus: Pagurus,
   prompt: string,
@@ -54,8 +54,8 @@ async function ask(
 const TAB = { additionalContext: { tab: { value: "The tab is open.", kind: "untrusted" as const } } };
 const FRAGMENT = "user: <external_tab>The tab is open.</external_tab>";
 
-describe("A session that Claude Code keeps by itself", { timeout: 240_000 }, () => {
-  it("goes on in other hosts, takes what another runtime said, and shows additional context once", async () => {
+describe("A session that Claude Code keeps itself", { timeout: 240_000 }, () => {
+  it("continues in other hosts, gets turns of another runtime, and shows additional context once", async () => {
     const sessionKey = "kept";
     const first = await ask(await host(), "One?", { sessionKey, ...TAB });
     assert.deepEqual(first.lines, [FRAGMENT, "user: One?"]);
@@ -70,7 +70,7 @@ describe("A session that Claude Code keeps by itself", { timeout: 240_000 }, () 
     assert.equal(lines.filter((line) => line.startsWith("assistant: Answer")).length, 3);
   });
 
-  it("is compacted by /compact, told as its own, and shows additional context again", async () => {
+  it("is compacted by /compact, reported as its own, and shows additional context again", async () => {
     const sessionKey = "compacted";
     const pagurus = await host();
     await ask(pagurus, "One?", { sessionKey, ...TAB });
@@ -84,18 +84,18 @@ describe("A session that Claude Code keeps by itself", { timeout: 240_000 }, () 
     assert.ok(!after.lines.includes("user: One?"));
   });
 
-  it("leaves no words on the disk where the session is deleted, also by another host", async () => {
+  it("leaves no content on disk when the session is deleted, also by another host", async () => {
     const [mine, other] = [await host(), await host()];
-    const said = "Wentletrap?";
+    const secret = "Wentletrap?";
     const filesWith = (): string[] => {
       const folder = join(bench.root, "home");
       const names = readdirSync(folder, { recursive: true, withFileTypes: true });
       const files = names
         .filter((entry) => entry.isFile())
         .map(({ parentPath, name }) => join(parentPath, name));
-      return files.filter((file) => readFileSync(file).includes(said));
+      return files.filter((file) => readFileSync(file).includes(secret));
     };
-    await ask(mine, said, { sessionKey: "deleted" });
+    await ask(mine, secret, { sessionKey: "deleted" });
     assert.ok(filesWith().some((file) => file.includes("claude")));
     await other.deleteSession({ sessionKey: "deleted" });
     assert.deepEqual(filesWith(), []);
@@ -103,18 +103,18 @@ describe("A session that Claude Code keeps by itself", { timeout: 240_000 }, () 
     assert.deepEqual(filesWith(), [], "nor when the program of the first host has ended");
   });
 
-  it("compacts itself near its window, which is told as native", async () => {
+  it("compacts itself near its window, which is reported as native", async () => {
     const sessionKey = "full";
     const pagurus = await host();
     usage = { input: 195_000, output: 10 };
     await ask(pagurus, "One?", { sessionKey });
     usage = undefined;
     const { events, lines } = await ask(pagurus, "Two?", { sessionKey });
-    const told = events.flatMap((event) => (event.type === "compaction.completed" ? [event] : []));
-    assert.equal(told.length, 1);
+    const completed = events.flatMap((event) => (event.type === "compaction.completed" ? [event] : []));
+    assert.equal(completed.length, 1);
     assert.deepEqual(
-      [told[0]?.lane, told[0]?.backend, told[0]?.handledBy],
-      ["native", "claude-cli", "claude-cli"],
+      [completed[0]?.lane, completed[0]?.backend, completed[0]?.handledBy],
+      ["harness", "claude-cli", "claude-cli"],
     );
     assert.ok(lines[0]?.includes("The summary of all."));
   });
@@ -135,7 +135,7 @@ describe("A turn that cannot run on Claude Code", { timeout: 240_000 }, () => {
     return last.error;
   }
 
-  it("is refused before anything starts where the engine requires what it cannot do", async () => {
+  it("is refused before anything starts when the engine requires what it cannot do", async () => {
     const legacy = createLegacyEngine();
     const requiredCapabilities = ["wire-rewrite" as "compact"];
     const info = {
@@ -149,13 +149,13 @@ describe("A turn that cannot run on Claude Code", { timeout: 240_000 }, () => {
     assert.match(message, /wire-rewrite/);
   });
 
-  it("is refused where the program is not there, and says how to get it", async () => {
+  it("is refused when the program is missing, and says how to install it", async () => {
     const { code, message } = await refused({ command: join(bench.root, "no-such-program") });
     assert.equal(code, "runtime_unsupported");
     assert.match(message, /no-such-program.*npm install -g @anthropic-ai\/claude-code/);
   });
 
-  it("says so where the program is another one", async () => {
+  it("reports a program that is another one", async () => {
     const { code, message } = await refused({ command: "/bin/cat" });
     assert.equal(code, "runtime_failed");
     assert.match(message, /^Claude Code did not start: .*plugins\.entries\.claude-cli\.config\.command\.$/);

@@ -1,7 +1,7 @@
-/** A context that the model finds too long, before a turn and in the midst of one: the engine compacts, Claude Code goes on. */
+/** A context that the model refuses as too long, before a turn and within one: the engine compacts, Claude Code continues. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { ClaudeBench, conversation, type Line } from "./claude-bench.ts";
 
@@ -34,8 +34,8 @@ before(async () => {
 
 after(() => bench.end());
 
-describe("A context that the model finds too long", { timeout: 240_000 }, () => {
-  it("at the beginning of a turn is compacted by the engine, and told anew", async () => {
+describe("A context that the model refuses as too long", { timeout: 240_000 }, () => {
+  it("at the beginning of a turn is compacted by the engine, and sent again", async () => {
     for (const prompt of ["One?", "Two?", "Three?"])
       await bench.ask(pagurus, prompt, { sessionKey: "first" });
     isTooLong = (lines) => lines.length > 6;
@@ -45,7 +45,7 @@ describe("A context that the model finds too long", { timeout: 240_000 }, () => 
     assert.equal(shown.at(-1), "user: Four?");
   });
 
-  it("in the midst of one too, which does nothing twice", async () => {
+  it("within a turn too, and nothing is done twice", async () => {
     isTooLong = () => false;
     for (const prompt of ["One?", "Two?", "Three?"])
       await bench.ask(pagurus, prompt, { sessionKey: "second" });

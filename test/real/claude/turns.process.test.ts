@@ -1,10 +1,13 @@
-/** What joins a turn on Claude Code and what stops one: steering, aborts, permissions, images, words that look like commands. */
+/**
+ * Input that joins a turn on Claude Code and what stops one: steering, aborts, permissions, images, text that looks like
+ * commands.
+ */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { ClaudeBench, conversation } from "./claude-bench.ts";
@@ -63,7 +66,7 @@ function bash(command: string, id = "toolu_1"): ReplyStep {
   return { text: "I look.", toolCalls: [{ id, name: "Bash", arguments: { command } }] };
 }
 
-/** The conversation as the transcript has it. */
+/** The conversation from the transcript. */
 function recorded(events: readonly TurnEvent[]): string[] {
   return events.flatMap((event) => {
     if (event.type === "steered") return ["steered"];
@@ -84,7 +87,7 @@ function words({ content }: AgentMessage): string {
 }
 
 describe("A turn on Claude Code", { timeout: 240_000 }, () => {
-  it("shows steering behind the results of the round in which it came, as what the user says", async () => {
+  it("shows steering after the results of the round in which it came, as a user's message", async () => {
     script = (_request, nth) => (nth === 0 ? bash("sleep 0.3; echo done") : { text: "Seen.", delayMs: 30 });
     const events = await run(
       "Go on.",
@@ -106,7 +109,7 @@ describe("A turn on Claude Code", { timeout: 240_000 }, () => {
     assert.equal(new Set(ids).size, 1, "in one native session");
   });
 
-  it("answers steering that comes in its last answer in one more", async () => {
+  it("answers steering that comes during its last answer in one more", async () => {
     script = (_request, nth) => ({
       text: nth === 0 ? "The first answer, which takes its time." : "The second.",
       delayMs: 20,
@@ -126,7 +129,7 @@ describe("A turn on Claude Code", { timeout: 240_000 }, () => {
     assert.deepEqual(recorded(events), [...seen.slice(0, -1), "steered", "assistant: The second."]);
   });
 
-  it("is aborted in an answer at once, and keeps what was said", async () => {
+  it("is aborted in an answer at once, and keeps its text so far", async () => {
     script = () => ({ text: "The answer that is never ended by itself. ".repeat(20), delayMs: 20 });
     let at = 0;
     const events = await run("Go on.", (event, turn) => {
@@ -137,11 +140,11 @@ describe("A turn on Claude Code", { timeout: 240_000 }, () => {
     assert.ok(performance.now() - at < 2_000, "at once");
     const last = events.at(-1);
     assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
-    const [, said] = recorded(events);
-    assert.match(said ?? "", /^assistant: The answer/);
+    const [, partial] = recorded(events);
+    assert.match(partial ?? "", /^assistant: The answer/);
     script = () => ({ text: "Fine." });
     await run("Again.");
-    assert.deepEqual(conversation(bench.request(-1)), ["user: Go on.", said, "user: Again."]);
+    assert.deepEqual(conversation(bench.request(-1)), ["user: Go on.", partial, "user: Again."]);
   });
 
   it("is aborted in a command, which ends with it", async () => {
@@ -156,11 +159,11 @@ describe("A turn on Claude Code", { timeout: 240_000 }, () => {
     assert.equal(events.at(-1)?.type, "turn.completed");
     const shown = conversation(bench.request(-1));
     assert.equal(shown[2], "call Bash toolu_1");
-    // It had begun: nobody may be told that it was refused.
+    // It had begun: it must not be reported as refused.
     assert.match(shown[3] ?? "", /^result toolu_1 .*outcome is unknown/);
   });
 
-  it("asks the host before each call of a tool of Claude Code's own, and tells the model why not", async () => {
+  it("asks the host before each call of a tool of Claude Code's own, and reports the reason of a refusal to the model", async () => {
     writeFileSync(join(bench.cwd, "seen.txt"), "seen\n");
     const calls = [
       { id: "toolu_1", name: "Bash", arguments: { command: "echo allowed" } },
@@ -181,7 +184,7 @@ describe("A turn on Claude Code", { timeout: 240_000 }, () => {
     assert.ok(!existsSync(join(bench.cwd, "new.txt")));
   });
 
-  it("shows no command the key, nor where Claude Code is sent", async () => {
+  it("shows no command the key or Claude Code's endpoint", async () => {
     const command = "env | grep -cE 'test-key|127.0.0.1|CONFIG_DIR|CACHE_HOME'; echo looked";
     script = (_request, nth) => (nth < 2 ? bash(command, `toolu_${nth}`) : { text: "Done." });
     await run("Go on.");
@@ -189,13 +192,13 @@ describe("A turn on Claude Code", { timeout: 240_000 }, () => {
     assert.deepEqual(results, ["result toolu_0 0\nlooked", "result toolu_1 0\nlooked"]);
   });
 
-  it("has the result of a call whose id the server had given before in the next turn, and says so", async () => {
+  it("has the result of a call whose id the server had used before in the next turn, with a notice", async () => {
     script = (_request, nth) =>
       nth < 2 ? bash(`echo ${["first", "second"][nth]}`, "call_0") : { text: "Done." };
     const notices = (await run("Go on.")).flatMap((event) =>
       event.type === "notice" && event.kind === "claude" ? [event.detail] : [],
     );
-    assert.match(notices.join(), /^The model server gave a tool call an id that it had given before/);
+    assert.match(notices.join(), /^The model server reused the id of a tool call/);
     script = () => ({ text: "Fine." });
     await run("Again.");
     const results = conversation(bench.request(-1)).filter((line) => line.startsWith("result "));
@@ -205,7 +208,7 @@ describe("A turn on Claude Code", { timeout: 240_000 }, () => {
     );
   });
 
-  it("takes words that begin like a command as words", async () => {
+  it("treats text that begins like a command as text", async () => {
     script = () => ({ text: "Fine." });
     for (const prompt of ["/compact all of it", "/help", "!ls", "# a heading", "look at @seen.txt"]) {
       await run(prompt);

@@ -1,10 +1,10 @@
-/** Line "wire" on Claude Code and a small window: what the program adds to each request by itself is no room of the engine's. */
+/** Seam "wire" on Claude Code and a small window: what the program adds to each request is not available to the engine. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { Receipt } from "../../../src/contract/receipt.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { Receipt } from "../../../src/contract/session/receipt.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { messagesTokens } from "../../../src/tokens/messages.ts";
+import { messagesTokens } from "../../../src/tokens/message-tokens.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { ClaudeBench } from "./claude-bench.ts";
 import { isMain } from "./wire-words.ts";
@@ -17,27 +17,27 @@ const LONG = "The keeper of the quay wrote down which ships had come, and when t
   16,
 );
 
-/** As much of the newest turns as there is room for: it fills its budget, as no engine of ours does. */
+/** As many of the newest turns as fit: it fills its budget, unlike our engines. */
 const FILLING: ContextEngine = {
   info: { id: "filling", name: "Filling", ownsCompaction: true, assembleScope: "call" },
   ingest: async () => ({ ingested: true }),
   assemble: async ({ messages, prompt, tokenBudget = 0 }) => {
-    const room = tokenBudget - estimateTokens(prompt ?? "");
+    const available = tokenBudget - estimateTokens(prompt ?? "");
     let from = 0;
-    while (from < messages.length && messagesTokens(messages.slice(from)) > room)
+    while (from < messages.length && messagesTokens(messages.slice(from)) > available)
       from = messages.findIndex(({ role }, index) => index > from && role === "user");
     return { messages: messages.slice(from), estimatedTokens: messagesTokens(messages.slice(from)) };
   },
   compact: async () => ({ ok: true, compacted: false, reason: "It has its own ways." }),
 };
 
-/** What no message of the host says: all of the body but what was said. */
+/** Size of the body without the conversation's messages. */
 function ownTokens({ body }: RecordedRequest): number {
   return estimateTokens(JSON.stringify({ ...body, messages: [] }));
 }
 
 /** The engine's context. */
-function saidTokens(receipt: Receipt | undefined): number {
+function conversationTokens(receipt: Receipt | undefined): number {
   assert.ok(receipt);
   return receipt.parts.reduce((sum, { role, tokens }) => sum + (role === "system" ? 0 : tokens), 0);
 }
@@ -71,14 +71,14 @@ describe(`${TURNS} turns of Claude Code in a window of ${WINDOW} tokens`, { time
 
   const main = (): RecordedRequest[] => bench.server.requests.filter(isMain);
 
-  it("leave free at every request what is kept for the answer", () => {
-    const sizes = main().map((request, index) => ownTokens(request) + saidTokens(receipts[index]));
+  it("leave the reserve for the answer free in every request", () => {
+    const sizes = main().map((request, index) => ownTokens(request) + conversationTokens(receipts[index]));
     assert.equal(sizes.length, 2 * TURNS);
     assert.ok(Math.max(...sizes) <= WINDOW - RESERVE, sizes.join(" "));
     assert.ok(Math.max(...sizes) > WINDOW - RESERVE - 1_000, `and fill the rest: ${sizes.join(" ")}`);
   });
 
-  it("count what the program adds from the first request on, and what its bytes are", () => {
+  it("count the program's own additions from the first request on, by their bytes", () => {
     assert.equal(receipts.length, 2 * TURNS);
     for (const [index, { fixedTokens = 0, tokenBudget }] of receipts.entries()) {
       const own = ownTokens(main()[index] ?? assert.fail());

@@ -1,12 +1,12 @@
-/** What a request that the gateway has sent shows, by words that each say once who said what. */
+/** Content of a request that the gateway has sent, by markers that each name their source. */
 import assert from "node:assert/strict";
 import type { RecordedRequest } from "../../servers/server.ts";
 
 type Item = Record<string, unknown>;
 
-const MARKER = /\b(asked|found|said)-[\da-z-]+?-\1\b/g;
+const MARKER = /\b(asked|found|verbatim)-[\da-z-]+?-\1\b/g;
 
-/** Of the conversation; summaries are asked for without tools. */
+/** Requests of the conversation; summaries are requested without tools. */
 export function isMain({ body }: RecordedRequest): boolean {
   return Array.isArray(body["tools"]) && body["tools"].length > 0;
 }
@@ -24,7 +24,7 @@ function blocksOf(message: Item | undefined): Item[] {
   return Array.isArray(content) ? (content as Item[]) : [{ type: "text", text: content }];
 }
 
-/** What the model reads of a block; what a call asks for is no part of it. */
+/** The texts of a block; arguments of calls are left out. */
 function wordsOf(block: Item): string {
   if (block["type"] === "tool_use") return "";
   const { text, content } = block;
@@ -33,20 +33,20 @@ function wordsOf(block: Item): string {
   return Array.isArray(content) ? (content as Item[]).map(wordsOf).join("\n") : "";
 }
 
-/** Which of the words are not shown, or twice: each stands there once as it was said, or else in a summary. */
-export function notOnce(request: RecordedRequest, told: readonly string[]): string[] {
+/** Markers that are missing or occur twice: each occurs once verbatim, or else in a summary. */
+export function notOnce(request: RecordedRequest, expected: readonly string[]): string[] {
   const blocks = messagesOf(request).flatMap(blocksOf).map(wordsOf);
   const isSummary = (words: string): boolean => words.startsWith("<conversation_summary>");
   const summed = new Set(blocks.filter(isSummary).flatMap(markersOf));
-  const said = blocks.filter((words) => !isSummary(words)).flatMap(markersOf);
-  const strange = [...said, ...summed].filter((word) => !told.includes(word));
+  const verbatim = blocks.filter((words) => !isSummary(words)).flatMap(markersOf);
+  const strange = [...verbatim, ...summed].filter((word) => !expected.includes(word));
   return [
-    ...strange.map((word) => `${word} is of nobody`),
-    ...told.flatMap((word) => {
-      const count = said.filter((other) => other === word).length;
+    ...strange.map((word) => `${word} has no source`),
+    ...expected.flatMap((word) => {
+      const count = verbatim.filter((other) => other === word).length;
       if (count > 1) return [`${word} ${count} times`];
       if (count === 0 && !summed.has(word)) return [`${word} is missing`];
-      // An engine may leave an input as it was said beside what became of it.
+      // An engine may keep an input verbatim next to its summary.
       return count === 1 && summed.has(word) && !word.startsWith("asked")
         ? [`${word} in words and in a summary`]
         : [];
@@ -54,7 +54,7 @@ export function notOnce(request: RecordedRequest, told: readonly string[]): stri
   ];
 }
 
-/** Each call has its result in the message behind it, and each result its call before it, as the API wants it. */
+/** Each call has its result in the next message, and each result its call before it, as the API requires. */
 export function assertPairs(request: RecordedRequest): void {
   const messages = messagesOf(request);
   const ids = (message: Item | undefined, type: string, key: string): string[] =>
@@ -72,7 +72,7 @@ export function assertPairs(request: RecordedRequest): void {
   }
 }
 
-/** Where the only copy of some words stands; `undefined` where there is none, or more than one. */
+/** The position of the only copy of a marker; `undefined` where there is none, or more than one. */
 export function oncePlace({ body }: RecordedRequest, words: string): "system" | "messages" | undefined {
   const count = (value: unknown): number =>
     JSON.stringify(value).split(JSON.stringify(words).slice(1, -1)).length - 1;

@@ -1,11 +1,11 @@
 /**
- * Line "wire" on Claude Code: its requests pass the host's model gateway, which shows the model the engine's context in the place
- * of what the program holds. One program for all turns, through compactions, turns elsewhere, and a turn longer than the window.
+ * Seam "wire" on Claude Code: its requests pass the host's model gateway, which shows the model the engine's context instead
+ * of the program's own. One process for all turns, through compactions, turns elsewhere, and a turn longer than the window.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { ClaudeBench } from "./claude-bench.ts";
 import { assertPairs, isMain, markersOf, notOnce, oncePlace } from "./wire-words.ts";
@@ -16,7 +16,7 @@ const ELSEWHERE = 5;
 const KILLED_BEFORE = 7;
 const TURNS = 8;
 const WINDOW = 40_000;
-/** Of a result in the long turn, so that the turn is longer than the window. */
+/** Length of a result in the long turn, so that the turn is longer than the window. */
 const LONG_CHARACTERS = 6_000;
 
 let bench: ClaudeBench;
@@ -25,12 +25,12 @@ let turn = 0;
 let round = 0;
 
 function reply(request: RecordedRequest, index: number): ReplyStep {
-  const isTold = request.headers["x-claude-code-session-id"] !== undefined;
-  // A summary has all that it stands for.
-  if (!isTold && request.body["tools"] === undefined)
+  const isConversation = request.headers["x-claude-code-session-id"] !== undefined;
+  // A summary has all the markers that it replaces.
+  if (!isConversation && request.body["tools"] === undefined)
     return { text: `## Goal\n- ${[...new Set(markersOf(request.text))].join(" ")}` };
   const wanted = turn === ELSEWHERE ? 0 : turn === LONG_TURN ? ROUNDS : 1 + (turn % 2);
-  if (round >= wanted) return { text: `said-${turn}-said` };
+  if (round >= wanted) return { text: `verbatim-${turn}-verbatim` };
   round += 1;
   const long = turn === LONG_TURN ? `; head -c ${LONG_CHARACTERS} /dev/zero | tr '\\0' x` : "";
   const toolCalls = ["a", "b"].map((name) => ({
@@ -72,35 +72,35 @@ describe(`${TURNS} turns of Claude Code at the model gateway`, { timeout: 180_00
   const programs: number[][] = [];
   const compactions: TurnEvent[] = [];
 
-  it("show the model the whole conversation once at each request, as words or through a summary", async () => {
-    const told: string[] = [];
+  it("show the model the whole conversation once at each request, verbatim or through a summary", async () => {
+    const markers: string[] = [];
     const wrong: string[] = [];
     for (turn = 0; turn < TURNS; turn += 1) {
       round = 0;
       if (turn === KILLED_BEFORE) for (const pid of bench.programs()) process.kill(pid, "SIGKILL");
       const from = bench.server.requests.length;
       const prompt = `asked-${turn}-asked`;
-      told.push(prompt);
+      markers.push(prompt);
       const events = await ask(prompt);
       compactions.push(...events.filter(({ type }) => type === "compaction.started"));
       const requests = bench.server.requests.slice(from).filter(isMain);
       assert.equal(requests.length, round + 1, `requests of turn ${turn}`);
       for (const [index, request] of requests.entries()) {
-        if (index > 0) for (const name of ["a", "b"]) told.push(`found-${turn}-${index}${name}-found`);
-        // What the runtime's own loop is shown is the affair of other tests.
+        if (index > 0) for (const name of ["a", "b"]) markers.push(`found-${turn}-${index}${name}-found`);
+        // Requests of the runtime's own loop are checked by other tests.
         if (turn === ELSEWHERE) continue;
-        wrong.push(...notOnce(request, told).map((what) => `turn ${turn}, request ${index}: ${what}`));
+        wrong.push(...notOnce(request, markers).map((what) => `turn ${turn}, request ${index}: ${what}`));
         assertPairs(request);
       }
-      told.push(`said-${turn}-said`);
+      markers.push(`verbatim-${turn}-verbatim`);
       programs.push(bench.programs());
       const last = events.at(-1);
-      assert.equal(last?.type === "turn.completed" && last.seam, turn === ELSEWHERE ? "native" : "wire");
+      assert.equal(last?.type === "turn.completed" && last.seam, turn === ELSEWHERE ? "embedded" : "wire");
     }
     assert.deepEqual(wrong, []);
   });
 
-  it("run in one program, and in another only after it was killed", () => {
+  it("run in one process, and in another only after it was killed", () => {
     const [first] = programs;
     assert.equal(first?.length, 1);
     for (const [at, running] of programs.entries())
@@ -109,10 +109,10 @@ describe(`${TURNS} turns of Claude Code at the model gateway`, { timeout: 180_00
     assert.notDeepEqual(programs.at(-1), first);
   });
 
-  it("are compacted by the engine alone, also in the midst of the turn that is longer than the window", () => {
+  it("are compacted by the engine alone, also within the turn that is longer than the window", () => {
     assert.ok(compactions.length >= 2, `${compactions.length} compactions`);
     for (const event of compactions)
-      assert.ok(event.type === "compaction.started" && event.lane !== "native", JSON.stringify(event));
+      assert.ok(event.type === "compaction.started" && event.lane !== "harness", JSON.stringify(event));
     const chars = LONG_CHARACTERS * ROUNDS;
     assert.ok(chars / 4 > WINDOW, "longer than the window");
     assert.ok(
@@ -121,7 +121,7 @@ describe(`${TURNS} turns of Claude Code at the model gateway`, { timeout: 180_00
     );
   });
 
-  it("have the base instructions once, and a receipt for each request, told by the gateway", async () => {
+  it("have the base instructions once, and a receipt for each request, reported by the gateway", async () => {
     for (const request of bench.server.requests.filter(isMain)) {
       assert.equal(oncePlace(request, "You are an agent that works in the user's folder"), "system");
     }
@@ -131,7 +131,7 @@ describe(`${TURNS} turns of Claude Code at the model gateway`, { timeout: 180_00
       assert.deepEqual([seam, runtime, usage === undefined], ["wire", "claude-cli", false]);
   });
 
-  it("ask with the host's key, and the token of the gateway reaches nobody", () => {
+  it("use the host's key, and the token of the gateway reaches no endpoint", () => {
     for (const { headers } of bench.server.requests) {
       assert.equal(headers["x-api-key"], "test-key");
       assert.ok(!Object.keys(headers).some((name) => name.startsWith("x-pagurus")));

@@ -1,20 +1,20 @@
-/** A thread that began in Codex alone becomes a session: nothing of it is lost, nothing is told twice. */
+/** A thread that began in Codex alone becomes a session: nothing of it is lost, nothing is sent twice. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { promisify } from "node:util";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { ListedThread } from "../../../src/contract/native.ts";
-import { AppServers, type AppServer } from "../../../src/runtimes/codex/app-server.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { ListedThread } from "../../../src/contract/harness/native.ts";
+import { AppServers, type AppServer } from "../../../src/runtimes/codex/app-server/app-server.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { MAIN } from "../../cli/launch.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 
-/** Words of the thread, each said once. */
-const SAID = [
+/** Texts of the thread, each of which occurs once. */
+const TEXTS = [
   "Where is the whelk?",
   "I look.",
   "looked behind the pier",
@@ -112,7 +112,7 @@ describe("a thread of Codex's own", () => {
     }
   }
 
-  it("is listed, taken over whole, and told to a thread of the engine's once, then to the other runtime", async () => {
+  it("is listed, adopted whole, and sent once to a thread of the engine's, then to the other runtime", async () => {
     const nativeId = await bareThread();
     const pagurus = await bench.host();
     const [listed, ...more] = await pagurus.native.threads({ runtime: "codex", cwd: bench.cwd });
@@ -131,10 +131,10 @@ describe("a thread of Codex's own", () => {
     assert.equal(lines.join(" "), "fragment fragment user assistant toolResult assistant user assistant");
     await bench.ask(pagurus, "What else?");
     const onCodex = bench.request(-1);
-    seenOnce(onCodex, [...SAID, "Answer 2.", "What else?"]);
+    seenOnce(onCodex, [...TEXTS, "Answer 2.", "What else?"]);
     assert.notEqual(onCodex.body["prompt_cache_key"], nativeId);
     await bench.ask(pagurus, "And here?", { runtime: "embedded" });
-    seenOnce(bench.request(-1), [...SAID, "Answer 2.", "What else?", "Answer 3.", "And here?"]);
+    seenOnce(bench.request(-1), [...TEXTS, "Answer 2.", "What else?", "Answer 3.", "And here?"]);
     const [again] = await pagurus.native.threads({ runtime: "codex" });
     assert.ok((again satisfies ListedThread | undefined)?.nativeId);
     const status = await pagurus.native.status({ runtime: "codex" });
@@ -148,7 +148,7 @@ describe("a thread of Codex's own", () => {
     );
   });
 
-  it("is listed, taken over and gone on with at the command line", async () => {
+  it("is listed, adopted and continued at the command line", async () => {
     const nativeId = await bareThread();
     mkdirSync(join(bench.root, "home"), { mode: 0o700 });
     writeFileSync(join(bench.root, "home/pagurus.json"), JSON.stringify(bench.config()));
@@ -162,10 +162,10 @@ describe("a thread of Codex's own", () => {
       /^Imported the Codex session .* as session "work": /,
     );
     assert.equal(await pagurus("resume", "last", "What else?"), "Answer 3.\n");
-    seenOnce(bench.request(-1), [...SAID, "Answer 2.", "What else?"]);
+    seenOnce(bench.request(-1), [...TEXTS, "Answer 2.", "What else?"]);
   });
 
-  it("goes on itself under `legacy` where Codex uses its own login", async () => {
+  it("continues itself under `legacy` where Codex uses its own login", async () => {
     const nativeId = await bareThread();
     const pagurus = await bench.host({ slot: "legacy" });
     await pagurus.native.bind({ runtime: "codex", nativeId });
@@ -180,7 +180,7 @@ describe("a thread of Codex's own", () => {
       assert.equal(bench.request(-1).body["prompt_cache_key"], nativeId);
     }
     seenOnce(bench.request(-1), [
-      ...SAID,
+      ...TEXTS,
       SET.task.value,
       SET.tab.value,
       "What else?",
@@ -191,7 +191,7 @@ describe("a thread of Codex's own", () => {
     assert.equal(boundTo, nativeId);
   });
 
-  it("goes on natively under `legacy`, and is told what was said elsewhere meanwhile", async () => {
+  it("continues natively under `legacy`, and gets messages from elsewhere", async () => {
     const nativeId = await bareThread();
     const pagurus = await bench.host({ slot: "legacy" });
     const { goesOn } = await pagurus.native.bind({ runtime: "codex", nativeId, sessionKey: "main" });
@@ -200,16 +200,16 @@ describe("a thread of Codex's own", () => {
     const third = bench.request(-1);
     const thread = third.body["prompt_cache_key"];
     assert.notEqual(thread, nativeId, "a fork: no thread can change its provider");
-    seenOnce(third, [...SAID, SET.task.value, SET.tab.value, "What else?"]);
+    seenOnce(third, [...TEXTS, SET.task.value, SET.tab.value, "What else?"]);
     assert.deepEqual(
       conversation(third).filter((line) => line.startsWith("user:")),
       ["user: Where is the whelk?", "user: And the crab?", "user: What else?"],
     );
     await bench.ask(pagurus, "And here?", { runtime: "embedded" });
-    seenOnce(bench.request(-1), [...SAID, "What else?", "Answer 3.", "And here?"]);
+    seenOnce(bench.request(-1), [...TEXTS, "What else?", "Answer 3.", "And here?"]);
     await bench.ask(pagurus, "Back again?");
     const last = bench.request(-1);
     assert.equal(last.body["prompt_cache_key"], thread);
-    seenOnce(last, [...SAID, "What else?", "Answer 3.", "And here?", "Answer 4.", "Back again?"]);
+    seenOnce(last, [...TEXTS, "What else?", "Answer 3.", "And here?", "Answer 4.", "Back again?"]);
   });
 });

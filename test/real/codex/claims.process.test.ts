@@ -1,9 +1,9 @@
-/** Models of openai without a policy, where the real Codex is there: with a key of the host, and with Codex's own access. */
+/** Models of openai without a policy, where the real Codex is installed: with a key of the host, and with Codex's own access. */
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 
@@ -29,7 +29,7 @@ describe("openai on the real Codex", () => {
     });
   }
 
-  it("is claimed where the host has a key, and says so", async () => {
+  it("is claimed where the host has a key, with the reason", async () => {
     bench = await CodexBench.with(() => ({ text: "Claimed." }));
     const pagurus = await host({ baseUrl: bench.server.url, apiKey: "test-key" });
     const last = (await bench.ask(pagurus, "Who runs this?")).at(-1);
@@ -43,7 +43,7 @@ describe("openai on the real Codex", () => {
     assert.ok(next?.type === "turn.completed" && next.runtime === "codex");
   });
 
-  it("is claimed without a key of the host where Codex has access of its own", async () => {
+  it("is claimed without a key of the host where Codex has its own access", async () => {
     bench = await CodexBench.with(() => ({ text: "By itself." }));
     mkdirSync(join(bench.root, "codex"), { recursive: true });
     writeFileSync(
@@ -69,7 +69,7 @@ describe("openai on the real Codex", () => {
     assert.match(refused.problem?.message ?? "", /belongs to Codex/);
   });
 
-  it("tells program, version and login", async () => {
+  it("reports program, version and login", async () => {
     bench = await CodexBench.with(() => ({ text: "Done." }));
     const pagurus = await host({ baseUrl: bench.server.url, apiKey: "test-key" });
     const [codex] = (await pagurus.runtimes.list({ programs: true })).filter(({ id }) => id === "codex");

@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
 import {
   startServer,
   type ModelServer,
@@ -24,18 +24,18 @@ export interface CodexHostOptions {
   contextWindow?: number;
   runtime?: string;
   maxSteps?: number;
-  /** The program that plays Codex; default: the real one. */
+  /** The program to run; default: the real Codex. */
   command?: string;
   /** How the engine's context reaches Codex; default: as the engine names epochs. */
   seam?: "thread" | "projection" | "wire";
-  /** The model gateway keeps each request, byte for byte. */
+  /** The model gateway captures each request, byte for byte. */
   capture?: boolean;
-  /** Entries of `plugins.entries` beside Codex's. */
+  /** Entries of `plugins.entries` in addition to Codex's. */
   plugins?: Record<string, unknown>;
   more?: Partial<PagurusOptions>;
 }
 
-/** An item of a request's `input` that is no instruction of Codex, in the words of a line. */
+/** An item of a request's `input` that is no instruction of Codex, as one line. */
 export type Line = string;
 
 const OWN = /^<(?:environment_context|skills_instructions|permissions|collaboration_mode|multi_agent)/;
@@ -82,11 +82,12 @@ export class CodexBench {
     return made;
   }
 
-  /** What `pagurus.json` holds for a host of these options. */
+  /** The content of `pagurus.json` for a host of these options. */
   config(options: CodexHostOptions = {}): object {
     const { slot = "lossless", engine, modelId = "unknown-model", contextWindow = 200_000 } = options;
     const { runtime = "codex", command = codexBinary() } = options;
     return {
+      session: { scope: "main" },
       models: {
         providers: {
           local: {
@@ -147,7 +148,7 @@ function words(value: unknown): string {
   return (value as Item[]).map((part) => (typeof part["text"] === "string" ? part["text"] : "")).join("");
 }
 
-/** The conversation that a request shows, a line an item; Codex's own instructions and environment left out. */
+/** The conversation of a request, one line for each item; Codex's own instructions and environment left out. */
 export function conversation(request: RecordedRequest): Line[] {
   const input = request.body["input"] as Item[];
   return input.flatMap((item): Line[] => {
@@ -156,8 +157,8 @@ export function conversation(request: RecordedRequest): Line[] {
     if (type === "function_call_output")
       return [`result ${String(item["call_id"])} ${words(item["output"])}`];
     if (type !== "message" || role === "developer") return [];
-    const said = words(item["content"]);
-    return OWN.test(said) ? [] : [`${String(role)}: ${said}`];
+    const text = words(item["content"]);
+    return OWN.test(text) ? [] : [`${String(role)}: ${text}`];
   });
 }
 

@@ -1,4 +1,4 @@
-/** The conformance suite over the real Codex: each check in a host and a home of its own. */
+/** The conformance suite over the real Codex: each check in its own host and home. */
 import { createPagurus } from "../../../src/app.ts";
 import { testHarness } from "../../../src/testkit/index.ts";
 import { codexBinary } from "../codex-binary.ts";

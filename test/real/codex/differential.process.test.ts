@@ -1,7 +1,7 @@
 /**
  * Additional context, sent straight to the real Codex and to our embedded runtime in the same random sequences: the same
- * fragments in the same roles and order, de-duplicated alike. Allowed differences: a provider's package may say `system`
- * for `developer`; the answers of the model are left out, since a steer may cut one short.
+ * fragments in the same roles and order, de-duplicated alike. Allowed differences: a provider's package may use `system` for
+ * `developer`; the answers of the model are left out, since a steer may cut one short.
  */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -10,9 +10,9 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createPagurus } from "../../../src/app.ts";
 import type { AdditionalContext } from "../../../src/contract/fragment.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { TurnRun } from "../../../src/contract/run.ts";
-import { AppServers, type AppServer } from "../../../src/runtimes/codex/app-server.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { TurnRun } from "../../../src/contract/host/run.ts";
+import { AppServers, type AppServer } from "../../../src/runtimes/codex/app-server/app-server.ts";
 import { startServer, type ModelServer, type RecordedRequest } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";
 
@@ -63,7 +63,7 @@ interface Waiting {
   work: (() => Promise<void>) | undefined;
 }
 
-/** An endpoint whose next answer waits for a piece of work. */
+/** An endpoint whose next answer waits for a callback. */
 class Endpoint {
   readonly server: ModelServer;
   readonly #waiting: Waiting;
@@ -98,14 +98,14 @@ class Endpoint {
   }
 }
 
-/** All that stands in a request but answers and what comes before the conversation. */
+/** All of a request except answers and what precedes the conversation. */
 function shown(request: RecordedRequest, isOwn: (text: string) => boolean): string[] {
   const input = request.body["input"] as { type?: string; role?: string; content?: unknown }[];
   return input.flatMap(({ role = "", content }) => {
     const parts = Array.isArray(content) ? (content as { text?: string }[]) : [];
-    const said = typeof content === "string" ? content : parts.map(({ text = "" }) => text).join("");
-    if (role === "assistant" || isOwn(said)) return [];
-    return [`${role === "system" ? "developer" : role}: ${said}`];
+    const message = typeof content === "string" ? content : parts.map(({ text = "" }) => text).join("");
+    if (role === "assistant" || isOwn(message)) return [];
+    return [`${role === "system" ? "developer" : role}: ${message}`];
   });
 }
 
@@ -203,6 +203,7 @@ describe("additional context on the real Codex and in our own loop", () => {
       home: join(root, "home"),
       env: { PATH: process.env["PATH"], HOME: root, PAGURUS_NO_PROBE: "1" },
       config: {
+        session: { scope: "main" },
         models: { providers: { local: provider } },
         agents: { defaults: { model: "local/model", permission: { mode: "auto" } } },
         plugins: { slots: { contextEngine: "legacy" } },

@@ -1,8 +1,8 @@
-/** What happens while a turn runs: steering, steps without end, an abort. Faults are in `faults*.process.test.ts`. */
+/** A running turn: steering, endless steps, an abort. Faults are in `faults*.process.test.ts`. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 
 describe("while a turn runs on Codex", () => {
@@ -25,15 +25,15 @@ describe("while a turn runs on Codex", () => {
   /** The next turn shows these lines before its own prompt. */
   async function next(pagurus: Pagurus, lines: readonly (string | RegExp)[]): Promise<void> {
     await bench.ask(pagurus, "And now?");
-    const said = conversation(bench.request(-1));
-    assert.equal(said.at(-1), "user: And now?");
-    assert.equal(said.length, lines.length + 1, said.join("\n"));
+    const shown = conversation(bench.request(-1));
+    assert.equal(shown.at(-1), "user: And now?");
+    assert.equal(shown.length, lines.length + 1, shown.join("\n"));
     for (const [index, line] of lines.entries())
-      if (typeof line === "string") assert.equal(said[index], line);
-      else assert.match(said[index] ?? "", line);
+      if (typeof line === "string") assert.equal(shown[index], line);
+      else assert.match(shown[index] ?? "", line);
   }
 
-  it("input steers it; what had been said before it stays said, and the next turn has all of it once", async () => {
+  it("input steers it; earlier text is kept, and the next turn has all of it once", async () => {
     bench = await CodexBench.with((_request, index) => ({
       text: `Answer ${index} is a longer one, so that it takes its time.`,
       delayMs: index === 0 ? 60 : 0,
@@ -58,7 +58,7 @@ describe("while a turn runs on Codex", () => {
     ]);
   });
 
-  it("a turn that calls tools for ever ends after the steps that it has", async () => {
+  it("a turn that calls tools forever ends after its maximum of steps", async () => {
     bench = await CodexBench.with((_request, index) => ({
       toolCalls: [{ id: `call_${index}`, name: "exec_command", arguments: { cmd: "true" } }],
     }));
@@ -69,7 +69,7 @@ describe("while a turn runs on Codex", () => {
     assert.ok(bench.server.requests.length <= 6, `${bench.server.requests.length} requests`);
   });
 
-  it("an abort returns at once and keeps what had arrived", async () => {
+  it("an abort returns at once and keeps the text so far", async () => {
     bench = await CodexBench.with((_request, index) =>
       index === 0
         ? { text: "A long answer that never ends.", hangAfterChunks: 8, chunkSize: 6 }

@@ -1,14 +1,14 @@
 /**
- * Line "model-visible": after each turn what the endpoint was asked is what the engine assembled and the live turn,
- * through several compactions, on one thread an epoch.
+ * Claim "model-visible": after each turn the endpoint got the engine's context and the live turn, through several
+ * compactions, on one thread for each epoch.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AssembleResult } from "../../../src/contract/engine-params.ts";
-import type { ContextEngine, EngineFactoryContext } from "../../../src/contract/engine.ts";
+import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
+import type { ContextEngine, EngineFactoryContext } from "../../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/codex/projection.ts";
-import { createLosslessEngine } from "../../../src/engines/lossless/engine.ts";
+import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/codex/codex-projection.ts";
+import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
 
@@ -19,7 +19,7 @@ const ROUNDS = FULL ? 150 : 20;
 /** Tokens at which the engine compacts: often, however short the run. */
 const TRIGGER = FULL ? 9_000 : 5_000;
 
-/** The engine of the slot, with what it answered last. */
+/** The engine of the slot, with its last result. */
 class Spy {
   last: AssembleResult | undefined;
 
@@ -106,7 +106,9 @@ for (const { seam, modelId } of CASES)
             `turn ${turn}`,
           );
           assertGrows(requests);
-          const instructions = developerTexts(first).filter((said) => said.includes("Working folder:"));
+          const instructions = developerTexts(first).filter((instruction) =>
+            instruction.includes("Working folder:"),
+          );
           assert.equal(instructions.length, 1, "one copy of the developer instructions");
           const now = spy.last.contextProjection?.epoch ?? "";
           epochs.add(now);
@@ -125,13 +127,13 @@ for (const { seam, modelId } of CASES)
     });
   });
 
-/** A request of the turn: the engine's own summaries come from the host, Codex's compactions say that they are. */
+/** A request of the turn: the engine's own summaries come from the host, Codex's compactions are marked. */
 function isMain({ headers }: RecordedRequest): boolean {
   const about = headers["x-codex-turn-metadata"];
   return about !== undefined && !String(about).includes('"request_kind":"compaction"');
 }
 
-/** As the specification has it, the prompt last. */
+/** As in the specification, the prompt last. */
 function projected(history: AgentMessage[], prompt: string): string {
   const { promptText } = projectContextEngineAssemblyForCodex({
     assembledMessages: history,
@@ -142,7 +144,7 @@ function projected(history: AgentMessage[], prompt: string): string {
   return `user: ${promptText}`;
 }
 
-/** The host puts the input behind what the engine answers. */
+/** The host appends the input to the engine's context. */
 function withoutInput(messages: readonly AgentMessage[], prompt: string): AgentMessage[] {
   const last = messages.at(-1);
   return last?.role === "user" && text(last) === prompt ? messages.slice(0, -1) : [...messages];

@@ -1,12 +1,12 @@
-/** A bench on which Codex, its host or its endpoint come to harm, and what has to hold afterwards. */
+/** Faults of Codex, its host or its endpoint, and the assertions afterwards. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import type { ErrorCode } from "../../../src/contract/errors.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
 import { processIds, processIsAlive } from "../../../src/platform/process-group.ts";
 import { startServer, type ReplyScript } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";
@@ -27,7 +27,7 @@ function commandOf(pid: number): string {
   }
 }
 
-/** Waits until a condition holds; fails with the words. */
+/** Waits until a condition holds; fails with the message. */
 export async function until(holds: () => boolean, what: string | (() => string)): Promise<void> {
   for (let waited = 0; waited < GONE_MS; waited += 10) {
     if (holds()) return;
@@ -43,7 +43,7 @@ export class FaultBench extends CodexBench {
     return new FaultBench(await startServer({ protocol: "openai-responses", script }));
   }
 
-  /** Ids of the living processes that were started for this bench's Codex, with all that it started. */
+  /** Ids of the living processes that were started for this bench's Codex, with their children. */
   processes(): number[] {
     const mark = `CODEX_HOME=${join(this.root, "codex")}`;
     return processIds().filter((pid) => {
@@ -96,7 +96,7 @@ export class FaultBench extends CodexBench {
     writeFileSync(this.#rules, JSON.stringify(rules));
   }
 
-  /** Whether the tap has come to its point. */
+  /** Whether the tap has reached its point. */
   get isTapped(): boolean {
     return existsSync(`${this.#rules}.done`);
   }
@@ -116,7 +116,7 @@ export class FaultBench extends CodexBench {
     return events;
   }
 
-  /** The next turn shows the model these lines, each once, and its own prompt; the transcript holds the same. */
+  /** Asserts that the next turn shows the model these lines, each once, and its own prompt; the transcript has the same. */
   async goesOn(
     pagurus: Pagurus,
     lines: readonly Expected[],
@@ -129,19 +129,19 @@ export class FaultBench extends CodexBench {
       .slice(before)
       .filter((each) => conversation(each).at(-1) === `user: ${prompt}`);
     assert.ok(request, "the model was asked");
-    const said = conversation(request);
-    assertLines(said, [...lines, `user: ${prompt}`]);
+    const shown = conversation(request);
+    assertLines(shown, [...lines, `user: ${prompt}`]);
     const kept = await transcriptLines(pagurus, sessionKey);
-    assertLines(kept.slice(0, said.length), [...lines, `user: ${prompt}`]);
+    assertLines(kept.slice(0, shown.length), [...lines, `user: ${prompt}`]);
     return events;
   }
 }
 
-function assertLines(said: readonly string[], lines: readonly Expected[]): void {
-  assert.equal(said.length, lines.length, `\n${said.join("\n")}\n`);
+function assertLines(shown: readonly string[], lines: readonly Expected[]): void {
+  assert.equal(shown.length, lines.length, `\n${shown.join("\n")}\n`);
   for (const [index, line] of lines.entries())
-    if (typeof line === "string") assert.equal(said[index], line);
-    else assert.match(said[index] ?? "", line);
+    if (typeof line === "string") assert.equal(shown[index], line);
+    else assert.match(shown[index] ?? "", line);
 }
 
 /** The active path of the session, as `conversation` writes a request. */
@@ -165,7 +165,7 @@ async function transcriptLines(pagurus: Pagurus, sessionKey: string): Promise<Li
   return lines;
 }
 
-/** The turn failed with this code, in one sentence that names these words. */
+/** Asserts that the turn failed with this code, in one sentence that contains these words. */
 export function failedWith(events: readonly TurnEvent[], code: ErrorCode, words: RegExp): Failed {
   const last = events.at(-1);
   assert.ok(last?.type === "turn.failed", JSON.stringify(last));
@@ -175,7 +175,7 @@ export function failedWith(events: readonly TurnEvent[], code: ErrorCode, words:
   return error;
 }
 
-/** Nothing but sentences, in one line, with these words. */
+/** Asserts that the text is sentences in one line, with these words. */
 export function assertClear(message: string, words: RegExp): void {
   assert.match(message, words);
   assert.match(message, /^[A-Z\d`].*\.$/, "one line that ends like a sentence");

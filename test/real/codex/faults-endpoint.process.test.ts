@@ -1,22 +1,22 @@
-/** The endpoint misbehaves under the real Codex: one clear sentence with its code, retries told, the session goes on. */
+/** Endpoint faults under the real Codex: one clear sentence with its code, retries reported, the session continues. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import type { ErrorCode } from "../../../src/contract/errors.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { conversation } from "./codex-bench.ts";
 import { failedWith, FaultBench, type Expected } from "./fault-bench.ts";
 
 interface Case {
   what: string;
-  /** Absent: nobody answers at the address. */
+  /** Absent: nothing listens at the address. */
   step?: ReplyStep;
   code: ErrorCode;
-  /** Codex's own code as the sentence shows it, and words of the endpoint. */
+  /** Codex's own code as the sentence shows it, and the endpoint's message. */
   words: RegExp;
   retries: boolean;
-  /** What the next turn shows of it, its prompt first; absent where nothing had answered. */
+  /** Lines of this turn in the next turn's request, its prompt first; absent where nothing had answered. */
   keeps?: Expected[];
 }
 
@@ -40,7 +40,7 @@ const CASES: Case[] = [
     retries: true,
   },
   {
-    what: "nothing, since nobody is there,",
+    what: "no response, since nothing listens there,",
     code: "model_unavailable",
     words: /\(responseStreamDisconnected\): the endpoint cannot be reached \(.*check the network/,
     retries: true,
@@ -97,7 +97,7 @@ function retriesOf(events: readonly TurnEvent[]): string[] {
   return events.flatMap((event) => (event.type === "model.retry" ? [event.reason] : []));
 }
 
-/** A model of a provider whose address nobody listens at. */
+/** A model of a provider at whose address nothing listens. */
 const NOWHERE = "nowhere/unknown-model";
 
 describe("an endpoint that keeps answering", () => {
@@ -106,7 +106,7 @@ describe("an endpoint that keeps answering", () => {
   let pagurus: Pagurus;
   const begun = new Set<number>();
 
-  /** Each in a session of its own, side by side on one Codex. */
+  /** Each in its own session, in parallel on one Codex. */
   before(async () => {
     bench = await FaultBench.with((request) => {
       const id = Number(/Begin (\d+)\./.exec(request.text)?.[1]);
@@ -132,11 +132,11 @@ describe("an endpoint that keeps answering", () => {
   after(() => bench.end());
 
   for (const [id, { what, code, words, retries, keeps = [] }] of CASES.entries())
-    it(`${what} fails the turn in one sentence, and the session goes on`, async () => {
+    it(`${what} fails the turn in one sentence, and the session continues`, async () => {
       const events = await turns[id];
       assert.ok(events);
       failedWith(events, code, words);
-      assert.equal(retriesOf(events).length > 0, retries, "retries are told");
+      assert.equal(retriesOf(events).length > 0, retries, "retries are reported");
       const lines = [`user: Begin ${id}.`, `assistant: Answer ${id}.`, ...keeps];
       await bench.goesOn(pagurus, lines, keeps.length > 0 ? "And now?" : `Go on ${id}.`, `case-${id}`);
     });
@@ -144,7 +144,7 @@ describe("an endpoint that keeps answering", () => {
 
 describe("an endpoint that answers", () => {
   let bench: FaultBench;
-  /** Replies for the requests to come; then answers that are in order. */
+  /** Replies for the next requests; then valid answers. */
   let steps: (index: number) => ReplyStep | undefined = () => undefined;
   afterEach(() => bench.end());
 
@@ -158,7 +158,7 @@ describe("an endpoint that answers", () => {
 
   const BEGUN = ["user: Begin.", "assistant: Answer 0."];
 
-  it("500 twice and then as it should is a turn like any other, and the retries are told", async () => {
+  it("500 twice and then a valid answer is a turn like any other, and the retries are reported", async () => {
     const pagurus = await begun();
     steps = (index) => (index <= 2 ? { status: 500 } : undefined);
     const events = await bench.ask(pagurus, "Go on.");
@@ -166,7 +166,7 @@ describe("an endpoint that answers", () => {
     await bench.goesOn(pagurus, [...BEGUN, "user: Go on.", "assistant: Answer 3."]);
   });
 
-  it("with a stream that breaks twice leaves nothing of the halves behind", async () => {
+  it("with a stream that breaks twice keeps nothing of the partial answers", async () => {
     const pagurus = await begun();
     steps = (index) => (index <= 2 ? { text: HALF, cutAfterChunks: 6, chunkSize: 5 } : undefined);
     const events = await bench.ask(pagurus, "Go on.");
@@ -176,7 +176,7 @@ describe("an endpoint that answers", () => {
     assert.equal(keys.size, 1, "the thread went on: nothing was taken for lost");
   });
 
-  it("with a call and a stream that breaks behind it keeps each call with its result", async () => {
+  it("with a call and a stream that breaks after it keeps each call with its result", async () => {
     const pagurus = await begun();
     const call = { id: "call_1", name: "exec_command", arguments: { cmd: "echo harbour" } };
     steps = (index) => (index <= 2 ? { toolCalls: [call], omitEnd: true } : undefined);
@@ -184,36 +184,39 @@ describe("an endpoint that answers", () => {
     const result = /^result call_1\S* [\s\S]*harbour/;
     const calls = [/^call exec_command call_1/, result, /^call exec_command call_1/, result];
     await bench.ask(pagurus, "And now?");
-    const said = conversation(bench.request(-1));
+    const shown = conversation(bench.request(-1));
     for (const [index, line] of [...BEGUN, "user: Go on.", ...calls, "assistant: Answer 3."].entries())
-      if (typeof line === "string") assert.equal(said[index], line);
-      else assert.match(said[index] ?? "", line);
+      if (typeof line === "string") assert.equal(shown[index], line);
+      else assert.match(shown[index] ?? "", line);
   });
 
-  it("with an event that is no JSON is read on", async () => {
+  it("with an event that is no JSON is read further", async () => {
     const pagurus = await begun();
     steps = (index) => (index === 1 ? { text: "Answer 1.", malformed: true } : undefined);
     await bench.ask(pagurus, "Go on.");
     await bench.goesOn(pagurus, [...BEGUN, "user: Go on.", "assistant: Answer 1."]);
   });
 
-  it("nothing holds the turn until it is aborted, and then no longer", async () => {
+  it("nothing keeps the turn waiting until it is aborted, and then no longer", async () => {
     const pagurus = await begun();
     steps = () => ({ hangAfterChunks: 0 });
     const run = pagurus.run({ prompt: "Go on.", cwd: bench.cwd });
     let at = 0;
     let last: TurnEvent | undefined;
+    // Codex may close its connection before the turn has ended.
+    let closed: Promise<unknown> | undefined;
     for await (const event of run) {
       last = event;
       if (event.type !== "model.request") continue;
       setTimeout(() => {
         at = performance.now();
+        closed = bench.server.clientClosed();
         run.abort();
       }, 100);
     }
     assert.ok(last?.type === "turn.completed" && last.stopReason === "aborted", JSON.stringify(last));
     assert.ok(performance.now() - at < 2_000, "at once");
-    await bench.server.clientClosed();
+    await closed;
     steps = () => undefined;
     await bench.goesOn(pagurus, [...BEGUN, "user: Go on."]);
   });

@@ -1,12 +1,12 @@
-/** The host is killed in each phase of a turn on Codex: no process is left, and another host goes on with the session. */
+/** The host is killed in each phase of a turn on Codex: no process is left, and another host continues the session. */
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, afterEach, before, describe, it } from "node:test";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { conversation } from "./codex-bench.ts";
 import { FaultBench, until, type Expected } from "./fault-bench.ts";
@@ -17,22 +17,22 @@ interface Phase {
   when: string;
   /** The type of the line of the host at which it is killed. */
   at?: string;
-  /** Where Codex says nothing more, and the host is killed. */
+  /** The last state of Codex, in which the host is killed. */
   tap?: TapRules["stop"];
   /** The reply to the turn's request, which may also be the moment. */
   reply?: (bench: FaultBench, kill: () => void) => ReplyStep;
-  /** Holds once the moment has come, where a line comes too early. */
+  /** True once the moment has come, where a line comes too early. */
   until?: (bench: FaultBench) => boolean;
   request?: Partial<RunRequest>;
   /** Another runtime executed the turn before, so that no thread is bound. */
   isUnbound?: boolean;
-  /** What the next turn shows of it behind its prompt. */
+  /** Lines of this turn in the next turn's request, after its prompt. */
   keeps?: Expected[];
 }
 
 const UNKNOWN = /^result call_1 /;
 
-/** What makes Codex compact. */
+/** Makes Codex compact. */
 const FULL = { input: 300_000, output: 20 };
 
 function call(name: string, given: Record<string, unknown>): ReplyStep {
@@ -95,14 +95,14 @@ const PHASES: Phase[] = [
 
 describe("kill -9 of the host", () => {
   let bench: FaultBench;
-  /** Another host, which goes on with the sessions. */
+  /** Another host, which continues the sessions. */
   let other: Pagurus;
   /** Processes of the other host. */
   let others: Set<number>;
   let reply: (() => ReplyStep) | undefined;
   const BEGUN = ["user: Begin.", "assistant: Answer."];
 
-  /** Each phase in a session of its own. */
+  /** Each phase in its own session. */
   before(async () => {
     bench = await FaultBench.with(() => {
       const step = reply?.() ?? { text: "Answer." };
@@ -151,7 +151,7 @@ describe("kill -9 of the host", () => {
 
   for (const phase of PHASES) {
     const { when, at, tap, until: holds, keeps = [] } = phase;
-    it(`${when} leaves no process, and another host goes on`, async () => {
+    it(`${when} leaves no process, and another host continues`, async () => {
       let kill = (): void => undefined;
       reply = phase.reply && (() => phase.reply?.(bench, kill) ?? {});
       const host = start(phase);
@@ -170,7 +170,7 @@ describe("kill -9 of the host", () => {
     });
   }
 
-  it("in `pagurus run` leaves no process, and the next `pagurus run` goes on", async () => {
+  it("in `pagurus run` leaves no process, and the next `pagurus run` continues", async () => {
     writeFileSync(join(bench.root, "home", "pagurus.json"), JSON.stringify(bench.config()));
     const main = join(import.meta.dirname, "../../../src/cli/main.ts");
     const run = (prompt: string): ChildProcess =>
@@ -196,21 +196,21 @@ describe("kill -9 of the host inside a compaction", () => {
   let bench: FaultBench;
   afterEach(() => bench.end());
 
-  /** Runs a host until it asks for a summary, and has said `heard` where given; there it is killed. */
+  /** Runs a host until it requests a summary, and has reported `awaited` if passed; there it is killed. */
   async function killedAt(
     order: Pick<HostOrder, "config" | "isCompaction">,
     summary: Summary,
-    heard?: string,
+    awaited?: string,
   ): Promise<void> {
     const request = { prompt: "Go on.", cwd: bench.cwd };
     const host = startHost(bench, { home: join(bench.root, "home"), request, ...order });
     const ended = endOf(host);
-    let hasHeard = heard === undefined;
+    let hasReported = awaited === undefined;
     createInterface({ input: host.stdout ?? process.stdin }).on("line", (line) => {
-      hasHeard ||= (JSON.parse(line) as { type: string }).type === heard;
+      hasReported ||= (JSON.parse(line) as { type: string }).type === awaited;
     });
     summary.asked = () =>
-      void until(() => hasHeard, "the host has heard of it").then(() => host.kill("SIGKILL"));
+      void until(() => hasReported, "the host has reported it").then(() => host.kill("SIGKILL"));
     assert.equal(await ended, "SIGKILL");
     summary.asked = undefined;
     await bench.nothingLeft();
@@ -220,7 +220,7 @@ describe("kill -9 of the host inside a compaction", () => {
     asked: (() => unknown) | undefined;
   }
 
-  it("of the engine leaves no process, and another host compacts and goes on", async () => {
+  it("of the engine leaves no process, and another host compacts and continues", async () => {
     const long = "The keeper of the quay wrote down which ships had come. ".repeat(40);
     const summary: Summary = { asked: undefined };
     bench = await FaultBench.with((request, index) => {
@@ -242,13 +242,13 @@ describe("kill -9 of the host inside a compaction", () => {
     const { compacted, reason } = await second.compact({ cwd: bench.cwd });
     assert.equal(compacted, true, reason);
     await bench.ask(second, "Five?");
-    const said = conversation(bench.request(-1));
-    assert.match(said[0] ?? "", /^user: <conversation_summary>/);
-    assert.equal(new Set(said).size, said.length, "nothing twice");
-    assert.equal(said.at(-1), "user: Five?");
+    const shown = conversation(bench.request(-1));
+    assert.match(shown[0] ?? "", /^user: <conversation_summary>/);
+    assert.equal(new Set(shown).size, shown.length, "nothing twice");
+    assert.equal(shown.at(-1), "user: Five?");
   });
 
-  it("of Codex, inside a turn, leaves no process, and another host goes on with the whole conversation", async () => {
+  it("of Codex, inside a turn, leaves no process, and another host continues with the whole conversation", async () => {
     const summary: Summary = { asked: undefined };
     bench = await FaultBench.with((request, index) => {
       if (index === 0) return { text: "Answer 0." };

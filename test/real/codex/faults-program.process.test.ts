@@ -1,11 +1,11 @@
-/** The program is another version, no Codex at all, or not logged in: named clearly, and refused or gone on with. */
+/** The program is another version, no Codex at all, or not logged in: named clearly, and refused or used. */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import type { PagurusError } from "../../../src/contract/errors.ts";
-import { AppServers } from "../../../src/runtimes/codex/app-server.ts";
-import { CODEX_VERSION } from "../../../src/runtimes/codex/version.ts";
+import { AppServers } from "../../../src/runtimes/codex/app-server/app-server.ts";
+import { CODEX_VERSION } from "../../../src/runtimes/codex/codex-version.ts";
 import { assertClear, failedWith, FaultBench } from "./fault-bench.ts";
 
 const DRIFT = `Codex 0.98.0 runs, and Pagurus was made for ${CODEX_VERSION}; if turns fail, install that version.`;
@@ -14,7 +14,7 @@ describe("a program that is", () => {
   let bench: FaultBench;
   afterEach(() => bench.end());
 
-  it("another version of Codex is named once, and turns run on it", async () => {
+  it("another version of Codex is reported once, and turns run on it", async () => {
     bench = await FaultBench.with((_request, index) => ({ text: `Answer ${index}.` }));
     const pagurus = await bench.host({ command: bench.tapped({ version: "0.98.0" }) });
     const first = await bench.ask(pagurus, "Begin.");
@@ -34,7 +34,7 @@ describe("a program that is", () => {
     ]);
   });
 
-  it("another version that does not know what it is asked is refused with both versions", async () => {
+  it("another version that does not know a request is refused with both versions", async () => {
     bench = await FaultBench.with([]);
     const pagurus = await bench.host({
       command: bench.tapped({ version: "0.98.0", unknown: "thread/start" }),
@@ -58,13 +58,13 @@ describe("a program that is", () => {
     [
       "a chatterbox",
       "while echo 'Welcome to the menu!'; do :; done",
-      /: its first 20 lines are no messages of Codex; check/,
+      /: its first 20 lines are not messages of Codex; check/,
     ],
-    ["an echo of what it is told", "exec cat", /does not answer `initialize`/],
+    ["an echo of its input", "exec cat", /does not answer `initialize`/],
     [
       "polite but no Codex",
       `read line; echo '{"id":1,"result":{}}'; read line`,
-      /does not introduce itself as Codex does; check/,
+      /its answer to initialize is not Codex's; check/,
     ],
   ] as const)
     it(`${what} is one sentence, and nothing of it is left`, async () => {
@@ -75,7 +75,7 @@ describe("a program that is", () => {
       await bench.nothingLeft();
     });
 
-  it("no Codex leaves the session as it was, for the right one to go on with", async () => {
+  it("no Codex leaves the session unchanged, and the right one continues it", async () => {
     bench = await FaultBench.with((_request, index) => ({ text: `Answer ${index}.` }));
     const wrong = await bench.host({ command: bench.program("exit 0") });
     failedWith(await bench.turn(wrong, "Begin."), "runtime_failed", /did not start/);
@@ -83,7 +83,7 @@ describe("a program that is", () => {
     await bench.goesOn(await bench.host(), [], "Begin.");
   });
 
-  it("silent is given up within the deadline, with all that it started", async () => {
+  it("silent times out within the deadline, and is ended with all that it started", async () => {
     bench = await FaultBench.with([]);
     const command = bench.program("sleep 300 & wait");
     const servers = new AppServers({ env: bench.env, command, clientVersion: "0.0.0", startDeadlineMs: 300 });
@@ -121,7 +121,7 @@ describe("without a key of the host", () => {
     assert.deepEqual(bench.processes(), [], "nothing was started");
   });
 
-  it("Codex's own login is used, and nothing of it is written down", async () => {
+  it("Codex's own login is used, and nothing of it is stored", async () => {
     bench = await FaultBench.with([{ text: "Answer 0." }, { status: 401 }]);
     configured();
     const login = JSON.stringify({ OPENAI_API_KEY: "their-own-key" });

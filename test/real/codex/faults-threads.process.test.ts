@@ -1,11 +1,11 @@
-/** Threads that are gone or held by another process, and Codex killed inside compactions: nothing lost, nothing twice. */
+/** Threads that are deleted or held by another process, and Codex killed inside compactions: nothing lost, nothing twice. */
 import assert from "node:assert/strict";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import { AppServers } from "../../../src/runtimes/codex/app-server.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import { AppServers } from "../../../src/runtimes/codex/app-server/app-server.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { conversation } from "./codex-bench.ts";
@@ -43,7 +43,7 @@ function another(bench: FaultBench): AppServers {
   return new AppServers({ env: bench.env, command: codexBinary(), clientVersion: "0.0.0" });
 }
 
-/** How it takes a thread of ours up. */
+/** How it resumes a thread of ours. */
 function resumption(bench: FaultBench, threadId: string): object {
   const pagurus = { name: "pagurus", base_url: bench.server.url, wire_api: "responses" };
   return { threadId, config: { model_providers: { pagurus } } };
@@ -66,7 +66,7 @@ for (const slot of ["lossless", "legacy"])
       return pagurus;
     }
 
-    /** The next turn has everything, on a new thread, and says why. */
+    /** Asserts that the next turn has everything, on a new thread, and says why. */
     async function renewed(pagurus: Pagurus, why: RegExp): Promise<void> {
       const events = await bench.ask(pagurus, "And now?");
       assert.deepEqual(conversation(bench.request(-1)), [...BEGUN, "user: And now?"]);
@@ -82,11 +82,11 @@ for (const slot of ["lossless", "legacy"])
       removeRollout(bench, threadOf(bench, 0));
       await renewed(
         await bench.host({ slot }),
-        /^The Codex thread of this session is gone \(.*the turn goes on in a new one/,
+        /^The Codex thread of this session is gone \(.*the turn continues in a new one/,
       );
     });
 
-    it("another process has open is left to it, and replaced by one with the whole conversation", async () => {
+    it("another process has open is left alone, and replaced by one with the whole conversation", async () => {
       await (await begun()).close();
       const threadId = threadOf(bench, 0);
       others = another(bench);
@@ -94,7 +94,7 @@ for (const slot of ["lossless", "legacy"])
       await theirs.request("thread/resume", resumption(bench, threadId));
       await renewed(
         await bench.host({ slot }),
-        /^The Codex thread of this session is open in another process; the turn goes on/,
+        /^The Codex thread of this session is open in another process; the turn continues/,
       );
       for (const file of filesOf(bench, threadId)) assert.match(file, /^sessions\//, "not archived");
       await theirs.request("thread/inject_items", {
@@ -118,7 +118,7 @@ describe("a thread that", () => {
   let bench: FaultBench;
   afterEach(() => bench.end());
 
-  it("was deleted under a running host goes on as long as that runs, and nothing is lost behind it", async () => {
+  it("was deleted under a running host continues as long as that runs, and nothing is lost afterwards", async () => {
     bench = await FaultBench.with(ANSWERS);
     const pagurus = await bench.host();
     await bench.ask(pagurus, "Begin.");
@@ -137,7 +137,7 @@ describe("Codex killed", () => {
   let bench: FaultBench;
   afterEach(() => bench.end());
 
-  it("while the engine compacts hurts nothing: the compaction is done, and the next turn has it", async () => {
+  it("while the engine compacts has no effect: the compaction is done, and the next turn has it", async () => {
     let kills = 0;
     const long = "The keeper of the quay wrote down which ships had come. ".repeat(40);
     bench = await FaultBench.with(async (request, index) => {
@@ -152,10 +152,10 @@ describe("Codex killed", () => {
     const { compacted, reason } = await pagurus.compact({ cwd: bench.cwd });
     assert.equal(compacted, true, reason);
     await bench.ask(pagurus, "Four?");
-    const said = conversation(bench.request(-1));
-    assert.equal(said.at(-1), "user: Four?");
-    assert.match(said[0] ?? "", /^user: <conversation_summary>/);
-    assert.equal(new Set(said).size, said.length, "nothing twice");
+    const shown = conversation(bench.request(-1));
+    assert.equal(shown.at(-1), "user: Four?");
+    assert.match(shown[0] ?? "", /^user: <conversation_summary>/);
+    assert.equal(new Set(shown).size, shown.length, "nothing twice");
     assert.ok(kills > 0, "it was killed in between");
   });
 
@@ -178,7 +178,7 @@ describe("Codex killed", () => {
     await bench.goesOn(pagurus, ["user: Begin.", "assistant: Answer 0."], "Go on.");
   });
 
-  it("inside a compaction that was asked for is one sentence, and nothing is lost", async () => {
+  it("inside a requested compaction is one sentence, and nothing is lost", async () => {
     bench = await FaultBench.with((request, index) => {
       if (!isSummary(request)) return { text: `Answer ${index}.` };
       bench.killCodex();

@@ -1,12 +1,12 @@
-/** Codex is killed in each phase of a turn: one clear sentence, and the session goes on, nothing lost, nothing twice. */
+/** Codex is killed in each phase of a turn: one clear sentence, and the session continues, nothing lost, nothing twice. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { PluginRegister } from "../../../src/contract/plugin.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { PluginRegister } from "../../../src/contract/host/plugin.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { failedWith, FaultBench, until, type Expected } from "./fault-bench.ts";
 import type { TapRules } from "./tap.child.ts";
@@ -23,7 +23,7 @@ interface Phase {
   /** Called with each event of that turn. */
   on?: (event: TurnEvent, bench: FaultBench) => unknown;
   request?: Partial<RunRequest>;
-  /** What the next turn shows of this one, its prompt first; where nothing has answered it, its input is taken back. */
+  /** Lines of this turn in the next turn's request, its prompt first; an unanswered input is taken back. */
   keeps?: Expected[];
   sentence?: RegExp;
   /** Codex is not running when the turn begins. */
@@ -77,12 +77,12 @@ const PHASES: Phase[] = [
     tap: { at: "request", method: "thread/inject_items", pass: true },
   },
   {
-    when: "while a thread is taken up again",
+    when: "while a thread is resumed",
     isFirst: true,
     tap: { at: "request", method: "thread/resume", pass: true },
   },
   {
-    when: "while the turn is handed over",
+    when: "while the turn is sent",
     isFirst: true,
     tap: { at: "request", method: "turn/start", pass: false },
   },
@@ -106,7 +106,7 @@ const PHASES: Phase[] = [
   },
   {
     when: "while a command of its own runs",
-    // One that heeds no polite signal.
+    // One that ignores SIGTERM.
     reply: ({ root }) => shell(`trap '' HUP TERM; touch ${root}/begun; sleep 300; sleep 300`),
     on: async (event, bench) => {
       if (event.type !== "tool.started") return;
@@ -133,11 +133,11 @@ const PHASES: Phase[] = [
 describe("kill -9 of Codex", () => {
   let bench: FaultBench;
   let pagurus: Pagurus;
-  /** The phase whose turn runs. */
+  /** The phase of the running turn. */
   let current: Phase | undefined;
   const BEGUN = ["user: Begin.", "assistant: Answer."];
 
-  /** Each phase in a session of its own. */
+  /** Each phase in its own session. */
   before(async () => {
     bench = await FaultBench.with(() => {
       const reply = current?.reply;
@@ -173,7 +173,7 @@ describe("kill -9 of Codex", () => {
 
   for (const phase of PHASES) {
     const { when, tap, on, keeps, isFirst = false, sentence = DIED } = phase;
-    it(`${when} is one sentence, and the session goes on`, async () => {
+    it(`${when} is one sentence, and the session continues`, async () => {
       const sessionKey = keyOf(when);
       if (isFirst && bench.processes().length > 0) await killed(bench);
       bench.tap(tap ? { kill: tap } : {});
@@ -193,13 +193,13 @@ describe("kill -9 of Codex", () => {
     });
   }
 
-  it("between two turns is not noticed: the next one starts it again", async () => {
+  it("between two turns is not noticed: the next one restarts it", async () => {
     await bench.goesOn(pagurus, BEGUN, "Go on.", "between");
     bench.killCodex();
     await bench.goesOn(pagurus, [...BEGUN, "user: Go on.", "assistant: Answer."], "And now?", "between");
   });
 
-  it("between two turns that is noticed only when the turn is handed over is made good in that turn", async () => {
+  it("between two turns that is noticed only when the turn is sent is repaired in that turn", async () => {
     await bench.goesOn(pagurus, BEGUN, "Go on.", "unnoticed");
     bench.tap({ kill: { at: "request", method: "turn/start", pass: false } });
     const before = bench.server.requests.length;

@@ -1,4 +1,4 @@
-/** Additional context on Codex: its own shapes and de-duplication; sent anew where the model can no longer see it. */
+/** Additional context on Codex: its own shapes and de-duplication; sent again where the model can no longer see it. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { RecordedRequest } from "../../servers/server.ts";
@@ -9,7 +9,7 @@ const SET = {
   tab: { value: "The tab shows the harbour.", kind: "untrusted" as const },
 };
 
-/** How often the request shows each entry. */
+/** How often the request has each entry. */
 function seen({ text }: RecordedRequest): { task: number; tab: number } {
   return { task: text.split(SET.task.value).length - 1, tab: text.split(SET.tab.value).length - 1 };
 }
@@ -18,7 +18,7 @@ describe("additional context on Codex", () => {
   let bench: CodexBench;
   afterEach(() => bench.end());
 
-  it("stands before the input, once a thread, and is no message of the user", async () => {
+  it("precedes the input, once for each thread, and is no message of the user", async () => {
     bench = await CodexBench.with((_request, index) => ({ text: `Answer ${index}.` }));
     const pagurus = await bench.host();
     for (const prompt of ["One?", "Two?"]) await bench.ask(pagurus, prompt, { additionalContext: SET });

@@ -1,6 +1,6 @@
-/** A host that starts a turn, says the child's pid and waits to be killed. Arguments: the program, the endpoint. */
+/** A host that starts a turn, prints the child's pid and waits to be killed. Arguments: the program, the endpoint. */
 import { tmpdir } from "node:os";
-import { AppServers } from "../../../src/runtimes/codex/app-server.ts";
+import { AppServers } from "../../../src/runtimes/codex/app-server/app-server.ts";
 import type { ThreadStartResponse } from "../../../src/runtimes/codex/protocol.ts";
 
 const [command, url] = process.argv.slice(2);

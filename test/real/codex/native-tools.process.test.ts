@@ -1,22 +1,22 @@
-/** What Codex's own tools, and agents that it starts by itself, want to do is decided by the host. */
+/** The host decides on calls of Codex's own tools, and of agents that Codex starts itself. */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { crc32, deflateSync } from "node:zlib";
-import type { PluginRegister } from "../../../src/contract/plugin.ts";
-import type { ToolOutcome } from "../../../src/contract/tool.ts";
+import type { PluginRegister } from "../../../src/contract/host/plugin.ts";
+import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 
-describe("an agent that Codex starts by itself", () => {
+describe("an agent that Codex starts itself", () => {
   let bench: CodexBench;
   afterEach(() => bench.end());
 
-  it("runs its commands where the host's hooks let it, and its parent goes on with what it said", async () => {
+  it("runs its commands where the host's hooks allow it, and its parent continues with its answer", async () => {
     let own = 0;
     bench = await CodexBench.with(({ body }, index) => {
-      const said = JSON.stringify(body["input"]);
-      if (!said.includes("Begin.")) {
+      const sent = JSON.stringify(body["input"]);
+      if (!sent.includes("Begin.")) {
         own += 1;
         const commands = ["touch allowed.txt", "touch forbidden.txt"];
         const cmd = commands[own - 1];
@@ -35,8 +35,8 @@ describe("an agent that Codex starts by itself", () => {
             },
           ],
         };
-      const agent = /agent_id\\*":\\*"([0-9a-f-]{36})/.exec(said)?.[1];
-      if (!/wait_1/.test(said))
+      const agent = /agent_id\\*":\\*"([0-9a-f-]{36})/.exec(sent)?.[1];
+      if (!/wait_1/.test(sent))
         return {
           toolCalls: [
             {
@@ -69,7 +69,7 @@ describe("Codex's own tools", () => {
   let bench: CodexBench;
   afterEach(() => bench.end());
 
-  it("ask the host before each command and each change of a file, harmless ones too; a rule or a hook refuses", async () => {
+  it("ask the host before each command and each file change, harmless ones too; a rule or a hook refuses", async () => {
     const patch = (name: string): string => `*** Begin Patch\n*** Add File: ${name}\n+harbour\n*** End Patch`;
     const commands = ["ls", "cat secret.txt", `apply_patch <<'EOP'\n${patch("kept.txt")}\nEOP`, "pwd"];
     bench = await CodexBench.with((_request, index) => {
@@ -96,11 +96,11 @@ describe("Codex's own tools", () => {
     const results = conversation(bench.request(-1)).filter((line) => line.startsWith("result"));
     assert.match(results[1] ?? "", /rejected/);
     assert.ok(existsSync(join(bench.cwd, "kept.txt")));
-    // Codex runs a command as it is or not at all.
+    // Codex runs a command unchanged or not at all.
     assert.match(results[3] ?? "", /rejected/);
   });
 
-  it("ask for the place that a file is moved to as well", async () => {
+  it("ask for the target of a moved file as well", async () => {
     const patch =
       "*** Begin Patch\n*** Update File: a.txt\n*** Move to: secret/a.txt\n@@\n-one\n+two\n*** End Patch";
     bench = await CodexBench.with((_request, index) =>
@@ -125,7 +125,7 @@ describe("Codex's own tools", () => {
   });
 });
 
-/** A grey picture of a single tone; Codex shows one of more than some thousand pixels smaller than it is. */
+/** A grey picture of a single tone; Codex shrinks one of more than some thousand pixels. */
 function picture(width: number, height: number): string {
   const chunk = (type: string, data: Buffer): Buffer => {
     const body = Buffer.concat([Buffer.from(type), data]);
@@ -148,7 +148,7 @@ describe("tools of the host", () => {
   let bench: CodexBench;
   afterEach(() => bench.end());
 
-  it("show the model their images, and the transcript has them as they were, also those that Codex made smaller", async () => {
+  it("show the model their images, and the transcript has the originals, also of those that Codex shrank", async () => {
     bench = await CodexBench.with((_request, index) =>
       index % 2 === 0
         ? { toolCalls: [{ id: `call_${index}`, name: "look", arguments: {} }] }
@@ -170,15 +170,15 @@ describe("tools of the host", () => {
         execute: () => Promise.resolve(outcome),
       });
     const pagurus = await bench.host({ more: { plugins: { look } } });
-    // The second turn goes on with the thread.
+    // The second turn continues the thread.
     for (const prompt of ["Begin.", "Again."]) {
       const events = await bench.ask(pagurus, prompt);
       const results = events.flatMap((event) =>
         event.type === "message" && event.message.role === "toolResult" ? [event.message.content] : [],
       );
       assert.deepEqual(results, [outcome.content]);
-      const told = events.flatMap((event) => (event.type === "tool.completed" ? [event.outcome] : []));
-      assert.deepEqual(told, [outcome]);
+      const outcomes = events.flatMap((event) => (event.type === "tool.completed" ? [event.outcome] : []));
+      assert.deepEqual(outcomes, [outcome]);
     }
     const input = bench.request(-1).body["input"] as { type: string; output?: { type: string }[] }[];
     const shown = input.filter(({ type }) => type === "function_call_output").map(({ output }) => output);

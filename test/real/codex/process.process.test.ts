@@ -14,9 +14,9 @@ import {
   AppServers,
   type AppServer,
   type AppServersOptions,
-} from "../../../src/runtimes/codex/app-server.ts";
+} from "../../../src/runtimes/codex/app-server/app-server.ts";
 import type { ThreadStartResponse, TurnStartResponse } from "../../../src/runtimes/codex/protocol.ts";
-import { CODEX_VERSION } from "../../../src/runtimes/codex/version.ts";
+import { CODEX_VERSION } from "../../../src/runtimes/codex/codex-version.ts";
 import { codexBinary } from "../codex-binary.ts";
 
 const BINARY = codexBinary();
@@ -64,7 +64,7 @@ function groupMembers(group: number): number[] {
 
 interface Endpoint {
   url: string;
-  /** Resolves when the first request is there. */
+  /** Resolves when the first request has arrived. */
   asked: Promise<void>;
   close(): void;
 }
@@ -116,7 +116,7 @@ function startTurn(server: AppServer, threadId: string): Promise<TurnStartRespon
   });
 }
 
-/** Signals take a moment to be carried out. */
+/** Signals take a moment. */
 async function gone(holds: () => boolean): Promise<void> {
   for (let waited = 0; !holds() && waited < 5_000; waited += 20)
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -126,7 +126,7 @@ async function gone(holds: () => boolean): Promise<void> {
 const isFailed = (error: unknown): boolean =>
   error instanceof PagurusError && error.code === "runtime_failed";
 
-test("The child starts once for all who ask, introduces itself and answers thread/start.", async (t) => {
+test("The child starts once for all callers, initializes and answers thread/start.", async (t) => {
   const warnings: string[] = [];
   const all = servers(t, { warn: (sentence) => warnings.push(sentence) });
   const [first, second] = await Promise.all([all.get(), all.get()]);
@@ -137,14 +137,14 @@ test("The child starts once for all who ask, introduces itself and answers threa
   const { thread, modelProvider } = await startThread(first);
   assert.match(thread.id, /^[0-9a-f-]{36}$/);
   assert.equal(modelProvider, "local");
-  // Codex itself may warn of its set-up, of a missing sandbox program for one.
+  // Codex itself may warn of its set-up, for example of a missing sandbox program.
   assert.deepEqual(
-    warnings.filter((sentence) => sentence !== "Codex warns about its set-up."),
+    warnings.filter((sentence) => sentence !== "Codex warns about its configuration."),
     [],
   );
 });
 
-test("What follows the answer to thread/start on the wire finds the listener.", async (t) => {
+test("What follows the answer to thread/start on the wire reaches the listener.", async (t) => {
   const server = await servers(t).get();
   const { thread } = await startThread(server);
   const methods: string[] = [];
@@ -175,7 +175,7 @@ test("What follows the answer to thread/start on the wire finds the listener.", 
   assert.match((await closed).message, /^Codex ended by SIGKILL/);
 });
 
-test("A request that Codex refuses is refused with its code and sentence.", async (t) => {
+test("A request that Codex refuses rejects with its code and sentence.", async (t) => {
   const server = await servers(t).get();
   await assert.rejects(server.request("thread/archive", { threadId: "nope" }), {
     name: "RpcError",
@@ -183,7 +183,7 @@ test("A request that Codex refuses is refused with its code and sentence.", asyn
   });
 });
 
-test("kill -9 of the child rejects what is open at once, and the next who asks gets another child.", async (t) => {
+test("kill -9 of the child rejects open requests at once, and the next caller gets another child.", async (t) => {
   const all = servers(t);
   const hanging = await endpoint();
   t.after(() => hanging.close());
@@ -243,7 +243,7 @@ test("Disposing while the child starts, or twice, ends it as well.", async (t) =
   await starting;
 });
 
-/** Answers with a call of Codex's own shell tool, for a command that says its pid and minds no polite signal. */
+/** Answers with a call of Codex's own shell tool, for a command that prints its pid and ignores SIGTERM. */
 function shellCall(mark: string): (response: ServerResponse) => void {
   return (response) => {
     const send = (type: string, fields: object): void => {
@@ -277,7 +277,7 @@ async function appears(file: string): Promise<string> {
 }
 
 for (const how of ["disposing", "kill -9"] as const) {
-  test(`A command that Codex runs is gone after ${how}.`, async (t) => {
+  test(`A command that Codex runs is ended after ${how}.`, async (t) => {
     const all = servers(t);
     const mark = join(folder(), "pid");
     const model = await endpoint(shellCall(mark));
@@ -303,7 +303,7 @@ test("A missing program is one sentence that says how to install it.", async (t)
   await assert.rejects(all.get(), { code: "runtime_failed", message: sentence });
 });
 
-test("The package beside the host is found where PATH has none, and starts.", async (t) => {
+test("The package next to the host is found where PATH has none, and starts.", async (t) => {
   const home = folder();
   const from = join(BINARY, "../../..");
   const all = servers(t, { env: { ...environment(home), PATH: "/nowhere" }, command: undefined, from });
@@ -312,7 +312,7 @@ test("The package beside the host is found where PATH has none, and starts.", as
   assert.equal((await all.get()).version, CODEX_VERSION);
 });
 
-test("The user's configuration is neither made nor changed.", async (t) => {
+test("The user's configuration is neither created nor changed.", async (t) => {
   const empty = folder();
   const kept = folder();
   const config = 'model = "their-model"\n\n[features]\nplugins = true\n';
@@ -328,7 +328,7 @@ test("The user's configuration is neither made nor changed.", async (t) => {
   assert.equal(readFileSync(join(kept, "config.toml"), "utf8"), config);
 });
 
-test("A configuration that Codex refuses is told with Codex's own words.", async (t) => {
+test("A configuration that Codex refuses is reported with Codex's own message.", async (t) => {
   const home = folder();
   writeFileSync(join(home, "config.toml"), 'approval_policy = "untrusted"\n');
   const all = servers(t, { env: environment(home) });
@@ -339,14 +339,14 @@ test("A configuration that Codex refuses is told with Codex's own words.", async
   });
 });
 
-test("Nothing of the environment's secrets stands in the child's arguments.", async (t) => {
+test("The child's arguments contain no secrets of the environment.", async (t) => {
   const server = await servers(t).get();
   const args = readFileSync(`/proc/${server.pid}/cmdline`, "utf8");
   assert.match(args, /app-server/);
   assert.doesNotMatch(args, /not-a-key/);
 });
 
-test("The child ends by itself when its host is killed in the middle of a turn.", async (t) => {
+test("The child ends when its host is killed in the middle of a turn.", async (t) => {
   const hanging = await endpoint();
   t.after(() => hanging.close());
   const host = spawn(process.execPath, [join(import.meta.dirname, "host.child.ts"), BINARY, hanging.url], {

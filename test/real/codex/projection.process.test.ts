@@ -1,12 +1,12 @@
-/** Seam `projection`: the specified text around the prompt, on a thread that tells nothing twice. */
+/** Seam `projection`: the specified text around the prompt, on a thread that sends nothing twice. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/codex/projection.ts";
+import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/codex/codex-projection.ts";
 import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
 
-/** An engine that names no epochs and keeps nothing but what it is given. */
+/** An engine that names no epochs and keeps only its input. */
 function plainEngine(calls: string[], assembled: AgentMessage[][]): ContextEngine {
   return {
     info: { id: "plain", name: "Plain" },
@@ -35,7 +35,7 @@ describe("an engine without epochs on Codex", () => {
   let bench: CodexBench;
   afterEach(() => bench.end());
 
-  it("has its context told as text before the prompt, once, with its addition in the developer instructions", async () => {
+  it("has its context sent as text before the prompt, once, with its addition in the developer instructions", async () => {
     bench = await CodexBench.with((_request, index) =>
       index === 0
         ? {
@@ -60,7 +60,7 @@ describe("an engine without epochs on Codex", () => {
       prompt: "Second?",
     }).promptText;
     assert.deepEqual(lines, [`user: ${expected}`]);
-    assert.equal(expected.split("First?").length, 2, "the past is told once");
+    assert.equal(expected.split("First?").length, 2, "the past is sent once");
     assert.match(
       expected,
       /^Pagurus assembled context for this turn:\n\n<conversation_context>\n\[user\]\nFirst\?/,
@@ -80,7 +80,7 @@ describe("an engine without epochs on Codex", () => {
     ]);
   });
 
-  it("is bootstrapped for a session that exists, and asked with all that a turn has", async () => {
+  it("is bootstrapped for a session that exists, and called with all parameters of a turn", async () => {
     bench = await CodexBench.with((_request, index) => ({ text: `Answer ${index}.` }));
     const calls: string[] = [];
     const first = await bench.host({ engine: plainEngine(calls, []) });
@@ -113,7 +113,7 @@ describe("an engine without epochs on Codex", () => {
     assert.equal(params.runtimeContext?.agentHarnessId, "codex");
   });
 
-  it("without afterTurn is given the turn's messages as a batch, or one by one", async () => {
+  it("without afterTurn gets the turn's messages as a batch, or one by one", async () => {
     for (const kind of ["batch", "single"] as const) {
       bench = await CodexBench.with(() => ({ text: "Answer." }));
       const calls: string[] = [];
@@ -143,7 +143,7 @@ describe("an engine without epochs on Codex", () => {
     }
   });
 
-  it("is not asked to maintain after a turn that failed or was aborted", async () => {
+  it("is not called to maintain after a turn that failed or was aborted", async () => {
     bench = await CodexBench.with((_request, index) =>
       index === 0
         ? { status: 400 }
@@ -158,7 +158,7 @@ describe("an engine without epochs on Codex", () => {
     assert.equal(calls.filter((call) => call === "maintain").length, 0);
     assert.ok(
       calls.some((call) => call.startsWith("afterTurn")),
-      "what was said is taken",
+      "the messages are ingested",
     );
   });
 });

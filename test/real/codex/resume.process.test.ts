@@ -1,4 +1,4 @@
-/** A host that starts anew goes on with the session's thread: the same prefix, the same cache key, nothing twice. */
+/** A restarted host continues the session's thread: the same prefix, the same cache key, nothing twice. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { CodexBench, conversation } from "./codex-bench.ts";
@@ -7,7 +7,7 @@ const PAGE = { value: "The page shows a harbour.", kind: "untrusted" as const };
 const RULE = { value: "Answer in one line.", kind: "application" as const };
 
 for (const slot of ["lossless", "legacy"])
-  describe(`a session under ${slot} that another host goes on with`, () => {
+  describe(`a session under ${slot} that another host continues`, () => {
     let bench: CodexBench;
     afterEach(() => bench.end());
 
@@ -37,10 +37,10 @@ for (const slot of ["lossless", "legacy"])
         const now = bench.request(index).body["input"] as unknown[];
         assert.deepEqual(now.slice(0, old.length), old, `request ${index}`);
       }
-      const said = conversation(bench.request(-1)).map((line) =>
+      const seen = conversation(bench.request(-1)).map((line) =>
         line.startsWith("result") ? (line.split(" ")[1] ?? "") : line,
       );
-      assert.deepEqual(said, [
+      assert.deepEqual(seen, [
         "user: First?",
         "assistant: I look.",
         "call exec_command call_0",
@@ -59,7 +59,7 @@ for (const slot of ["lossless", "legacy"])
       ]);
     });
 
-    it("has what a resumed thread did in its transcript, with the words and outputs that the model saw", async () => {
+    it("has the resumed thread's turn in its transcript, with the texts and outputs that the model saw", async () => {
       bench = await CodexBench.with((_request, index) =>
         index === 1
           ? {
@@ -115,7 +115,7 @@ for (const slot of ["lossless", "legacy"])
       }
     });
 
-    it("is not shown additional context again that the thread has, and is shown what is new", async () => {
+    it("does not send additional context again that the thread has, and sends what is new", async () => {
       bench = await CodexBench.with((_request, index) => ({ text: `Answer ${index}.` }));
       const first = await bench.host({ slot });
       await bench.ask(first, "First?", { additionalContext: { page: PAGE } });
@@ -134,7 +134,7 @@ describe("many sessions on one child", () => {
   let bench: CodexBench;
   afterEach(() => bench.end());
 
-  it("leave its memory when others were used since, and go on with their threads all the same", async () => {
+  it("are unloaded when others were used since, and continue their threads all the same", async () => {
     bench = await CodexBench.with((_request, index) => ({ text: `Answer ${index}.` }));
     const pagurus = await bench.host();
     const keys = Array.from({ length: 20 }, (_, index) => `session-${index}`);
@@ -152,7 +152,7 @@ describe("many sessions on one child", () => {
     const [first] = await pagurus.context.receipts({ sessionKey: "session-0" });
     assert.ok(first);
     const reader = pagurus.sessions().openReader("session-0");
-    assert.equal(reader.contextMessages().messages.length, 4, "told once, from the thread's file");
+    assert.equal(reader.contextMessages().messages.length, 4, "recorded once, from the thread's file");
     reader.close();
   });
 });

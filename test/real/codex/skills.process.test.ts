@@ -9,7 +9,7 @@ describe("Codex", () => {
   let bench: CodexBench;
   afterEach(() => bench.end());
 
-  it("is told of the skills that it does not find by itself, each once", async () => {
+  it("gets the skills that it does not find itself, each once", async () => {
     bench = await CodexBench.with(() => ({ text: "ok" }));
     for (const folder of [".agents", ".codex", ".claude", ".pagurus"]) {
       const skill = join(bench.cwd, folder, "skills", `of-${folder.slice(1)}`);
@@ -19,10 +19,10 @@ describe("Codex", () => {
     }
     const pagurus = await bench.host();
     await bench.ask(pagurus, "Begin.");
-    const said = JSON.stringify(bench.request(0).body["input"]);
+    const sent = JSON.stringify(bench.request(0).body["input"]);
     for (const name of ["agents", "codex", "claude", "pagurus"])
-      assert.equal(said.split(`- of-${name}: About .${name}.`).length, 2, name);
-    assert.match(said, /of-claude: About \.claude\. \(\.claude\/skills\/of-claude\/SKILL\.md\)/);
+      assert.equal(sent.split(`- of-${name}: About .${name}.`).length, 2, name);
+    assert.match(sent, /of-claude: About \.claude\. \(\.claude\/skills\/of-claude\/SKILL\.md\)/);
   });
 
   for (const own of [false, true]) {

@@ -1,16 +1,16 @@
 /**
- * Stands between a host and the real Codex and passes every line on. A file of rules, read anew at each line, names the
- * point at which Codex is killed, this process behind it, or what its answer to `initialize` says instead of its
- * version. Arguments: the program, the file, Codex's own.
+ * A proxy between a host and the real Codex that passes every line on. A file of rules, read again at each line, names the
+ * point at which Codex is killed, then this process, or the `initialize` answer that replaces its version. Arguments: the
+ * program, the file, Codex's own.
  */
 import { spawn } from "node:child_process";
 import { readFileSync, renameSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 export interface TapRules {
-  /** `pass`: the line itself still reaches the other side. The rule holds once; the file is then `<file>.done`. */
+  /** `pass`: the line itself still reaches the other side. The rule applies once; the file is then `<file>.done`. */
   kill?: { at: "request" | "answer" | "notification"; method: string; pass: boolean };
-  /** The same, but Codex lives on and nothing more is passed on. */
+  /** The same, but Codex stays alive and no more lines are passed on. */
   stop?: { at: "request" | "answer" | "notification"; method: string };
   version?: string;
   /** A method that this Codex does not know. */
@@ -49,13 +49,13 @@ function pass(line: string, at: string, method: string | undefined, on: NodeJS.W
     rule?.at === at && rule.method === method;
   if (isHere(stop)) return fire(false);
   if (isHere(kill) && kill?.pass !== true) return fire(true);
-  const heard =
+  const received =
     at === "request" && method === unknown ? line.replace(`"${unknown}"`, `"${unknown}/x"`) : line;
-  const said =
+  const forwarded =
     version !== undefined && at === "answer" && method === "initialize"
       ? line.replace(/(pagurus)\/\d+\.\d+\.\d+/, `$1/${version}`)
-      : heard;
-  on.write(`${said}\n`, () => isHere(kill) && fire(true));
+      : received;
+  on.write(`${forwarded}\n`, () => isHere(kill) && fire(true));
 }
 
 createInterface({ input: process.stdin }).on("line", (line) => {

@@ -6,7 +6,7 @@ describe("turns on the real Codex", () => {
   let bench: CodexBench | undefined;
   afterEach(() => bench?.end());
 
-  it("go on one thread within an epoch: each request begins with the one before it", async () => {
+  it("use one thread within an epoch: each request begins with the one before it", async () => {
     bench = await CodexBench.with((_request, index) =>
       index === 0
         ? {
@@ -76,7 +76,7 @@ describe("turns on the real Codex", () => {
       assert.deepEqual(conversation(bench.request(1)), [...history, "user: Second?"]);
       if (epoch !== undefined) {
         const [one, two] = [0, 1].map((index) => bench?.request(index).body["prompt_cache_key"]);
-        assert.equal(one, two, "the thread goes on");
+        assert.equal(one, two, "the thread continues");
       }
       await bench.ask(pagurus, "Third?");
       const text = JSON.stringify(bench.request(2).body["input"]);

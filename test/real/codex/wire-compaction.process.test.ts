@@ -1,12 +1,13 @@
-/** Codex's own compactions on the wire, forced by its settings: answered by the engine, or by the model where it does not. */
+/** Codex's own compactions with `wire`, forced by its settings: answered by the engine, or by the model where it does not. */
+import { turnMetadata } from "./turn-metadata.ts";
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { CompactionInterceptRequest } from "../../../src/contract/engine-compaction.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { CompactionInterceptRequest } from "../../../src/contract/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 
@@ -15,7 +16,7 @@ const MODEL_SUMMARY = "The model says what was.";
 
 type Intercept = NonNullable<ContextEngine["interceptCompaction"]>;
 
-/** Hands on what it is given, and answers compactions as it is told to. */
+/** Returns its input unchanged, and answers compactions as configured. */
 function engineOf(intercept: Intercept): ContextEngine {
   return {
     info: { id: "answers", name: "Answers", interceptsCompaction: true, assembleScope: "call" },
@@ -33,15 +34,15 @@ const answers: Intercept = async ({ firstKeptEntryId, tokensBefore }) => ({
   tokensBefore,
 });
 
-function isCompaction({ headers }: RecordedRequest): boolean {
-  return String(headers["x-codex-turn-metadata"]).includes('"request_kind":"compaction"');
+function isCompaction(request: RecordedRequest): boolean {
+  return turnMetadata(request).includes('"request_kind":"compaction"');
 }
 
 describe("a compaction of Codex's on the wire", () => {
   let bench: CodexBench;
   afterEach(() => bench.end());
 
-  /** Each answer is said to have filled the window, so that Codex compacts before each turn but the first. */
+  /** The usage of each answer fills the window, so that Codex compacts before each turn but the first. */
   async function open(intercept: Intercept, timeoutSeconds = 30): Promise<Pagurus> {
     bench = await CodexBench.with((request, index) =>
       isCompaction(request)
@@ -65,13 +66,13 @@ describe("a compaction of Codex's on the wire", () => {
     return events;
   }
 
-  /** Lane and who handled it, of each that was told. */
-  const told = (events: readonly TurnEvent[]): unknown[] =>
+  /** Lane and handler of each reported compaction. */
+  const reported = (events: readonly TurnEvent[]): unknown[] =>
     events.flatMap((event) =>
       event.type === "compaction.completed" ? [[event.lane, event.handledBy, event.backend]] : [],
     );
 
-  it("is answered by the engine: no model is asked, and the model goes on seeing every word", async () => {
+  it("is answered by the engine: no model is called, and the model still sees every message", async () => {
     const asked: CompactionInterceptRequest[] = [];
     const pagurus = await open((request) => (asked.push(request), answers(request)));
     const events = await three(pagurus);
@@ -92,9 +93,9 @@ describe("a compaction of Codex's on the wire", () => {
     );
     assert.equal(bench.server.requests.length, 3, "zero calls upstream");
     assert.deepEqual(bench.server.requests.filter(isCompaction), []);
-    assert.deepEqual(told(events), [
-      ["native", "answers", "codex"],
-      ["native", "answers", "codex"],
+    assert.deepEqual(reported(events), [
+      ["harness", "answers", "codex"],
+      ["harness", "answers", "codex"],
     ]);
     assert.equal(events.filter(({ type }) => type === "compaction.started").length, 2);
     assert.deepEqual(conversation(bench.request(-1)), [
@@ -115,13 +116,13 @@ describe("a compaction of Codex's on the wire", () => {
     ["hangs", () => new Promise(() => undefined), /took longer than 500 ms/],
   ];
   for (const [what, intercept, reason] of refusals)
-    it(`is answered by the model where the engine ${what}, and the session goes on`, async () => {
+    it(`is answered by the model where the engine ${what}, and the session continues`, async () => {
       const pagurus = await open(intercept, 0.5);
       const events = await three(pagurus);
       assert.equal(bench.server.requests.filter(isCompaction).length, 2);
-      assert.deepEqual(told(events), [
-        ["native", "codex-app-server", "codex-app-server"],
-        ["native", "codex-app-server", "codex-app-server"],
+      assert.deepEqual(reported(events), [
+        ["harness", "codex-app-server", "codex-app-server"],
+        ["harness", "codex-app-server", "codex-app-server"],
       ]);
       const degraded = events.flatMap((event) => (event.type === "context.degraded" ? [event] : []));
       assert.deepEqual(
@@ -140,7 +141,7 @@ describe("a compaction of Codex's on the wire", () => {
       assert.equal(keys.size, 1, "one thread");
     });
 
-  it("is kept away where nothing is set, whatever window and limit Codex's own settings have", async () => {
+  it("is prevented by default, whatever window and limit Codex's own settings have", async () => {
     bench = await CodexBench.with((_request, index) => ({
       text: `Answer ${index}.`,
       usage: { input: 9_000, output: 10 },
@@ -148,7 +149,7 @@ describe("a compaction of Codex's on the wire", () => {
     const limits = "model_context_window = 8000\nmodel_auto_compact_token_limit = 5000\n";
     writeFileSync(join(bench.root, "codex", "config.toml"), limits);
     const pagurus = await bench.host({ seam: "wire", engine: engineOf(answers), contextWindow: 300_000 });
-    assert.deepEqual(told(await three(pagurus)), []);
+    assert.deepEqual(reported(await three(pagurus)), []);
     assert.equal(bench.server.requests.length, 3);
   });
 });

@@ -1,4 +1,4 @@
-/** The conformance suite over the real Codex with its context on the wire. */
+/** The conformance suite over the real Codex with seam `wire`. */
 import { createPagurus } from "../../../src/app.ts";
 import { testHarness } from "../../../src/testkit/index.ts";
 import { codexBinary } from "../codex-binary.ts";

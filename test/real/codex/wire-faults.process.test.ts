@@ -1,9 +1,9 @@
-/** Codex, its endpoint and its model on the wire: what fails there leaves the session and its thread whole. */
+/** Faults of Codex, its endpoint and its model with `wire`: session and thread stay whole. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import {
   contextOverflowReply,
   startServer,
@@ -25,7 +25,7 @@ async function played(pagurus: Pagurus, cwd: string, prompt: string): Promise<Tu
   return events;
 }
 
-/** Hands on all that was said, and after a compaction nothing of what stood before the turn. */
+/** Returns all messages, and after a compaction none from before the turn. */
 function shortening(): { engine: ContextEngine; compactions: number } {
   const made = { compactions: 0 } as { engine: ContextEngine; compactions: number };
   made.engine = {
@@ -52,7 +52,7 @@ describe("a fault on the wire of Codex", () => {
     other = undefined;
   });
 
-  it("that ends Codex in a turn leaves the thread, which the next turn goes on in", async () => {
+  it("that ends Codex in a turn leaves the thread, in which the next turn continues", async () => {
     bench = await FaultBench.with((_request, index) => {
       if (index === 2) bench.killCodex();
       return index === 1 ? { text: "I look.", toolCalls: [OUTPUT] } : { text: `Answer ${index}.` };
@@ -68,7 +68,7 @@ describe("a fault on the wire of Codex", () => {
       assert.equal(lines.filter((each) => each === line).length, 1, lines.join("\n"));
   });
 
-  it("that is a context too long for the provider is mended behind Codex's back", async () => {
+  it("that is a context too long for the provider is repaired without Codex noticing", async () => {
     bench = await FaultBench.with((_request, index) =>
       index === 1 ? contextOverflowReply("openai-responses") : { text: `Answer ${index}.` },
     );
@@ -91,7 +91,7 @@ describe("a fault on the wire of Codex", () => {
     assert.equal(keysOf(bench.server.requests), 1, "one thread");
   });
 
-  it("that stays too long is told as such, and Codex is asked no more", async () => {
+  it("that stays too long is reported as such, and Codex gets no more requests", async () => {
     bench = await FaultBench.with((_request, index) =>
       index === 0 ? { text: "Answer." } : contextOverflowReply("openai-responses"),
     );
@@ -103,7 +103,7 @@ describe("a fault on the wire of Codex", () => {
   });
 
   for (const slot of ["lossless", "legacy"])
-    it(`that is a model of another protocol is none: it is asked in its own words (${slot})`, async () => {
+    it(`that is a model of another protocol is no fault: requests are translated (${slot})`, async () => {
       bench = await FaultBench.with(() => ({ text: "unasked" }));
       other = await startServer({
         protocol: "openai-completions",

@@ -1,8 +1,9 @@
-/** Seam `wire` with the real Codex and a small window: what Codex adds to each request by itself is no room of the engine's. */
+/** Seam `wire` with the real Codex and a small window: what Codex adds to each request is not available to the engine. */
+import { turnMetadata } from "./turn-metadata.ts";
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { ContextPreview } from "../../../src/contract/host.ts";
-import type { Receipt } from "../../../src/contract/receipt.ts";
+import type { ContextPreview } from "../../../src/contract/host/host.ts";
+import type { Receipt } from "../../../src/contract/session/receipt.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { CodexBench } from "./codex-bench.ts";
@@ -16,11 +17,11 @@ const LONG = "The keeper of the quay wrote down which ships had come, and when t
   80,
 );
 
-function isMain({ headers }: RecordedRequest): boolean {
-  return headers["x-codex-turn-metadata"] !== undefined;
+function isMain(request: RecordedRequest): boolean {
+  return turnMetadata(request) !== "";
 }
 
-/** What no message of the host says: all of the body but what was said. */
+/** Size of the body without the conversation's messages. */
 function ownTokens({ body }: RecordedRequest): number {
   const items = body["input"] as Record<string, unknown>[];
   const own = items.filter(
@@ -50,22 +51,22 @@ describe(`${TURNS} turns of Codex in a window of ${WINDOW} tokens`, { timeout: 1
         looked = await pagurus.context.preview({ prompt: "Go on.", cwd: bench.cwd });
       }
       await bench.ask(pagurus, `Request ${turn}: look after berth ${turn}. ${LONG}`);
-      const told = await pagurus.context.receipts({});
-      receipts.push(...told.filter(({ seam }) => seam === "wire"));
+      const receiptsNow = await pagurus.context.receipts({});
+      receipts.push(...receiptsNow.filter(({ seam }) => seam === "wire"));
     }
   });
   after(() => bench.end());
 
   const main = (): RecordedRequest[] => bench.server.requests.filter(isMain);
 
-  it("leave free at every request what is kept for the answer", () => {
+  it("leave the reserve for the answer free in every request", () => {
     const sizes = main().map(({ text }) => estimateTokens(text));
     assert.equal(sizes.length, TURNS);
     assert.ok(Math.max(...sizes) < WINDOW - RESERVE, sizes.join(" "));
     assert.ok(Math.max(...sizes) > (WINDOW - RESERVE) / 2, "and there was something to keep within");
   });
 
-  it("count what Codex adds from the first request on, and what its bytes are", () => {
+  it("count Codex's own additions from the first request on, by their bytes", () => {
     assert.equal(receipts.length, TURNS);
     for (const [turn, { fixedTokens = 0, tokenBudget }] of receipts.entries()) {
       const request = main()[turn] ?? assert.fail();

@@ -1,8 +1,9 @@
-/** Seam `wire` with the real Codex: one thread for the session, and its model sees what the engine says. */
+/** Seam `wire` with the real Codex: one thread for the session, and its model sees the engine's context. */
+import { turnMetadata } from "./turn-metadata.ts";
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
 
@@ -10,7 +11,7 @@ function keysOf(requests: readonly RecordedRequest[]): unknown[] {
   return [...new Set(requests.map(({ body }) => body["prompt_cache_key"]))];
 }
 
-/** Codex's own instructions are its own affair; what a tool put out has its times in it. */
+/** Codex's own instructions are not compared; the output of a tool has its times in it. */
 function linesOf(request: RecordedRequest): string[] {
   return conversation(request).map((line) => line.replace(/^(result \S+)[\s\S]*/, "$1"));
 }
@@ -24,7 +25,7 @@ describe("a session of Codex on the wire", () => {
 
   const requests = (): RecordedRequest[] => bench.server.requests;
 
-  it("tells of each request, with a tool's round in it, and shows its model what was said", async () => {
+  it("reports each request, including a tool's round, and shows its model the conversation", async () => {
     bench = await CodexBench.with((_request, index) =>
       index === 1
         ? {
@@ -45,8 +46,8 @@ describe("a session of Codex on the wire", () => {
       "call exec_command c1",
       "result c1",
     ]);
-    const told = events.filter(({ type }) => type === "model.request");
-    assert.equal(told.length, 2);
+    const reported = events.filter(({ type }) => type === "model.request");
+    assert.equal(reported.length, 2);
     const receipts = await pagurus.context.receipts({});
     assert.deepEqual(
       receipts.map(({ seam, usage, parts }) => [seam, usage !== undefined, parts.length > 1]),
@@ -61,14 +62,14 @@ describe("a session of Codex on the wire", () => {
       assert.equal(headers["authorization"], "Bearer test-key");
       assert.equal(path, "/v1/responses");
     }
-    const [instructions, ...others] = developerTexts(bench.request(-1)).filter((said) =>
-      said.includes("Working folder:"),
+    const [instructions, ...others] = developerTexts(bench.request(-1)).filter((instruction) =>
+      instruction.includes("Working folder:"),
     );
     assert.ok(instructions);
     assert.deepEqual(others, []);
   });
 
-  it("goes on in its thread after a restart of the host, whose gateway is another one", async () => {
+  it("continues in its thread after a restart of the host, whose gateway is another one", async () => {
     bench = await CodexBench.with((_request, index) =>
       index === 2
         ? {
@@ -104,7 +105,7 @@ describe("a session of Codex on the wire", () => {
     );
   });
 
-  it("sees what another runtime did meanwhile, though nothing of it is told to the thread", async () => {
+  it("sees the turn of another runtime, though nothing of it is sent to the thread", async () => {
     bench = await CodexBench.with((_request, index) => ({ text: `Answer ${index}.` }));
     const pagurus = await bench.host({ seam: "wire" });
     await bench.ask(pagurus, "First?");
@@ -120,12 +121,11 @@ describe("a session of Codex on the wire", () => {
     assert.equal(bench.request(0).body["prompt_cache_key"], bench.request(2).body["prompt_cache_key"]);
   });
 
-  it("keeps its thread through the engine's compactions, and goes on after an aborted turn", async () => {
+  it("keeps its thread through the engine's compactions, and continues after an aborted turn", async () => {
     let turn = 0;
     const stop = new AbortController();
     bench = await CodexBench.with((request) => {
-      if (request.headers["x-codex-turn-metadata"] === undefined)
-        return { text: "## Goal\n- The berths are looked after." };
+      if (turnMetadata(request) === "") return { text: "## Goal\n- The berths are looked after." };
       if (turn === 7) stop.abort();
       return turn === 7 ? { text: MORE, delayMs: 500 } : { text: `Answer of ${turn}. ${MORE}` };
     });
@@ -149,12 +149,12 @@ describe("a session of Codex on the wire", () => {
       assert.equal(linesOf(bench.request(-1)).at(-1), `user: ${prompt}`);
     }
     assert.ok(epochs.size >= 2, `${epochs.size} epochs`);
-    const main = requests().filter(({ headers }) => headers["x-codex-turn-metadata"] !== undefined);
-    // Other instructions, of the engine's recall tools, are a new thread once: when it has first compacted.
+    const main = requests().filter((request) => turnMetadata(request) !== "");
+    // Other instructions, of the engine's recall tools, start a new thread once: after the first compaction.
     assert.ok(keysOf(main).length <= 2, `${keysOf(main).length} threads`);
     assert.match(linesOf(bench.request(-1)).join("\n"), /conversation_summary/);
     const { recentCompactions } = await pagurus.status({ cwd: bench.cwd });
-    assert.ok(recentCompactions.every(({ lane }) => lane !== "native"));
+    assert.ok(recentCompactions.every(({ lane }) => lane !== "harness"));
   });
 
   it("shows additional context once, where the engine has it", async () => {
@@ -190,7 +190,7 @@ describe("a session of Codex on the wire", () => {
     assert.equal(lines.at(-1), "user: Second?");
   });
 
-  it("says in the host's words why a turn cannot be sent", async () => {
+  it("reports in the host's sentence why a turn cannot be sent", async () => {
     bench = await CodexBench.with(() => ({ text: "An answer." }));
     const pagurus: Pagurus = await bench.host({ seam: "wire", contextWindow: 24_000 });
     const events: TurnEvent[] = [];

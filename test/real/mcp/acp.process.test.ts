@@ -47,7 +47,7 @@ function config(bench: AcpBench): object {
   };
 }
 
-/** A call as the agent's model makes it, of a tool of the server that Pagurus is for the agent. */
+/** A call as the agent's model makes it, of a tool of Pagurus's server for the agent. */
 function call(agent: AgentName, id: string, name: string, args: Record<string, unknown> = {}): ReplyToolCall {
   return agent === "claude"
     ? { id, name: `mcp__pagurus__${name}`, arguments: args }
@@ -59,7 +59,7 @@ describe("MCP servers in turns of real ACP agents", () => {
   afterEach(() => bench?.end());
 
   for (const agent of ["claude", "codex"] as const) {
-    it(`(${agent}) a model uses the server's tools, and reads a sentence of one that crashes`, async () => {
+    it(`(${agent}) a model uses the server's tools, and reads a sentence about one that crashes`, async () => {
       bench = await AcpBench.with(agent, (_request, main) =>
         main === 0
           ? { toolCalls: [call(agent, "toolu_1", "everything__echo", { message: "harbour" })] }
@@ -72,7 +72,7 @@ describe("MCP servers in turns of real ACP agents", () => {
       assert.match(echo ?? "", /Echo: harbour/);
       assert.match(
         crashed ?? "",
-        /The MCP server "s" ended with code 3; its last words were: out of cheese\./,
+        /The MCP server "s" ended with code 3; its last output was: out of cheese\./,
       );
       const last = JSON.stringify(bench.main(2).body);
       assert.match(last, /Echo: harbour/);

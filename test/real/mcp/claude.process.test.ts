@@ -7,14 +7,14 @@ import { realProgram } from "../programs.ts";
 import { texts } from "./outcomes.ts";
 
 const PROGRAM = realProgram("@modelcontextprotocol/server-everything", "mcp-server-everything");
-/** As Claude Code calls tools of the server that Pagurus is for it. */
+/** The name by which Claude Code calls tools of Pagurus's server. */
 const PREFIX = "mcp__pagurus__";
 
 describe("MCP servers in turns of the real Claude Code", () => {
   let bench: ClaudeBench | undefined;
   afterEach(() => bench?.end());
 
-  it("a model uses the server's tools, and reads a sentence of one that crashes", async () => {
+  it("a model uses the server's tools, and reads a sentence about one that crashes", async () => {
     bench = await ClaudeBench.with((_request, index) =>
       index === 0
         ? {
@@ -32,7 +32,7 @@ describe("MCP servers in turns of the real Claude Code", () => {
     const events = await bench.ask(pagurus, "Use the tools.");
     const [echo, crashed] = texts(events);
     assert.equal(echo, "Echo: harbour");
-    assert.match(crashed ?? "", /The MCP server "s" ended with code 3; its last words were: out of cheese\./);
+    assert.match(crashed ?? "", /The MCP server "s" ended with code 3; its last output was: out of cheese\./);
     const last = JSON.stringify(bench.request(2).body["messages"]);
     assert.match(last, /Echo: harbour/);
     assert.match(last, /out of cheese/);

@@ -1,11 +1,11 @@
-/** The reference server of the protocol's makers, used by models through two runtimes. */
+/** The reference server of the protocol's authors, used by models through two runtimes. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { afterEach, describe, it } from "node:test";
-import type { PagurusConfig } from "../../../src/config/types.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { PagurusConfig } from "../../../src/config/config-types.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import { killGroup, processIds } from "../../../src/platform/process-group.ts";
 import { readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
@@ -14,13 +14,13 @@ import { realProgram } from "../programs.ts";
 
 const PROGRAM = realProgram("@modelcontextprotocol/server-everything", "mcp-server-everything");
 
-/** Processes of the server that carry the mark in their environment. */
+/** Processes of the server with the mark in their environment. */
 function serversMarked(mark: string): number[] {
   return processIds().filter((pid) => {
     try {
       return readFileSync(`/proc/${pid}/environ`, "utf8").includes(`EVERYTHING_MARK=${mark}`);
     } catch {
-      // Gone meanwhile.
+      // It has ended meanwhile.
       return false;
     }
   });
@@ -47,7 +47,7 @@ function offered(body: Record<string, unknown>): string[] {
   return (body["tools"] as { name?: string }[]).map(({ name }) => name ?? "");
 }
 
-/** The same configuration with a model that takes images. */
+/** The same configuration with a model that supports images. */
 function withImages(config: PagurusConfig): PagurusConfig {
   for (const model of config.models?.providers?.["local"]?.models ?? []) model.input = ["text", "image"];
   return config;

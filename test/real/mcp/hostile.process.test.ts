@@ -1,8 +1,8 @@
-/** Servers that misbehave, under the real Codex: the turn goes on, and the model reads a sentence. */
+/** Servers that misbehave, under the real Codex: the turn continues, and the model reads a sentence. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import type { McpServerConfig } from "../../../src/config/types.ts";
+import type { McpServerConfig } from "../../../src/config/config-types.ts";
 import { child } from "../../mcp/client/hosted.ts";
 import type { ReplyScript } from "../../servers/server.ts";
 import { CodexBench, conversation } from "../codex/codex-bench.ts";
@@ -38,11 +38,11 @@ describe("MCP servers that misbehave, in turns of the real Codex", () => {
     const events = await bench.ask(pagurus, "Use them.");
     assert.ok(
       events.some((event) => event.type === "context.degraded" && event.stage === "tools"),
-      "what is missing is told",
+      "what is missing is reported",
     );
     const [hung, crashed, flooded] = texts(events);
     assert.match(hung ?? "", /The MCP server "s" did not answer in time\./);
-    assert.match(crashed ?? "", /The MCP server "s" ended with code 3; its last words were: out of cheese\./);
+    assert.match(crashed ?? "", /The MCP server "s" ended with code 3; its last output was: out of cheese\./);
     assert.match(flooded ?? "", /characters left out/);
     const sent = JSON.stringify(bench.request(3).body["input"]);
     // Codex cuts a long output once more, in its own way.
@@ -50,7 +50,7 @@ describe("MCP servers that misbehave, in turns of the real Codex", () => {
       assert.ok(sent.includes(words), words);
   });
 
-  it("tools that change are offered from the next turn on, with all that was said before", async () => {
+  it("changed tools are offered from the next turn on, with the whole conversation", async () => {
     bench = await CodexBench.with((_request, index) =>
       index === 0 ? calls("s__change") : index === 2 ? calls("s__fresh") : { text: `Answer ${index}.` },
     );
@@ -62,7 +62,7 @@ describe("MCP servers that misbehave, in turns of the real Codex", () => {
     assert.equal(offered[1], offered[0]);
     assert.match(offered[2] ?? "", /s__fresh/);
     assert.doesNotMatch(offered[2] ?? "", /s__crash/);
-    const said = conversation(bench.request(2)).filter((line) => line.startsWith("user: "));
-    assert.deepEqual(said, ["user: First?", "user: Second?"]);
+    const shown = conversation(bench.request(2)).filter((line) => line.startsWith("user: "));
+    assert.deepEqual(shown, ["user: First?", "user: Second?"]);
   });
 });

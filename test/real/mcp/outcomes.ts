@@ -1,6 +1,6 @@
-import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
 
-/** What the tool calls of a turn gave, as text, in the order in which they ended; an image is its type. */
+/** The results of a turn's tool calls, as text, in the order in which they ended; an image is its type. */
 export function texts(events: readonly TurnEvent[]): string[] {
   return events.flatMap((event) =>
     event.type === "tool.completed"

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { createPagurus } from "../../../src/app.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import {
   startServer,
   type ModelServer,
@@ -18,9 +18,9 @@ import { claudeBinary, realProgram } from "../programs.ts";
 const TURNS = 30;
 const TOOL = "tide_table";
 
-/** What runs a turn: the runtime, a model that its program can be given, and how the context reaches that. */
+/** What runs a turn: the runtime, a model that its program supports, and how the context reaches that. */
 const SHELLS = [
-  { runtime: "embedded", model: "messages/model", seam: "native" },
+  { runtime: "embedded", model: "messages/model", seam: "embedded" },
   { runtime: "codex", model: "responses/model", seam: "thread" },
   { runtime: "claude-cli", model: "messages/model", seam: "thread" },
   { runtime: "acp", model: "messages/claude-opus-5-5", seam: "projection" },
@@ -28,7 +28,7 @@ const SHELLS = [
 
 type Shell = (typeof SHELLS)[number];
 
-/** In this order, again and again, every runtime follows every other one. */
+/** In this order, repeated, every runtime follows every other one. */
 const ORDER = [0, 1, 2, 3, 0, 2, 1, 3, 2, 0, 3, 1];
 
 function shellOf(turn: number): Shell {
@@ -39,7 +39,7 @@ function shellOf(turn: number): Shell {
 
 const asked = (turn: number): string => `asked-${turn}-asked`;
 const found = (turn: number): string => `found-${turn}-found`;
-const said = (turn: number): string => `said-${turn}-said`;
+const answered = (turn: number): string => `verbatim-${turn}-verbatim`;
 
 interface Tool {
   type?: string;
@@ -59,7 +59,7 @@ function offered(request: RecordedRequest): { name: string; namespace?: string }
     if (inner && tool.name !== undefined) return { name: TOOL, namespace: tool.name };
     if (tool.name?.endsWith(TOOL) === true) return { name: tool.name };
   }
-  // Claude Code behind ACP names the tools of servers elsewhere in the request; a title has no tools at all.
+  // Claude Code over ACP puts the tools of servers elsewhere in the request; a title request has no tools at all.
   return toolsOf(request).length > 3 ? { name: `mcp__pagurus__${TOOL}` } : undefined;
 }
 
@@ -78,7 +78,7 @@ describe("one session that changes its runtime at each turn", () => {
     rmSync(root, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  /** The first request of a turn is answered by a call, the second by words. */
+  /** The first request of a turn is answered by a call, the second by text. */
   let turn = 0;
   let step = 0;
   const turnIds: string[] = [];
@@ -88,7 +88,7 @@ describe("one session that changes its runtime at each turn", () => {
     if (!tool) return { text: "A title" };
     mains.push({ turn, request });
     step += 1;
-    if (step > 1) return { text: said(turn) };
+    if (step > 1) return { text: answered(turn) };
     return { toolCalls: [{ id: `call_${turn}`, ...tool, arguments: { day: turn } }] };
   };
 
@@ -107,7 +107,7 @@ describe("one session that changes its runtime at each turn", () => {
         HOME: join(root, "user"),
         CODEX_HOME: join(root, "codex"),
         CLAUDE_CONFIG_DIR: join(root, "claude"),
-        // Claude Code asks for it where it runs as root.
+        // Claude Code requires it when it runs as root.
         IS_SANDBOX: "1",
         PAGURUS_NO_PROBE: "1",
       },
@@ -122,6 +122,7 @@ describe("one session that changes its runtime at each turn", () => {
           }),
       },
       config: {
+        session: { scope: "main" },
         models: {
           providers: {
             responses: {
@@ -168,7 +169,7 @@ describe("one session that changes its runtime at each turn", () => {
     });
   }
 
-  it(`each of ${TURNS} turns is shown every earlier word, once, at the seam that its receipt tells`, async () => {
+  it(`each of ${TURNS} turns receives every earlier message, once, at the seam in its receipt`, async () => {
     pagurus = await host();
     const missing: string[] = [];
     for (turn = 0; turn < TURNS; turn += 1) {
@@ -184,7 +185,7 @@ describe("one session that changes its runtime at each turn", () => {
       assert.deepEqual([last.runtime, last.seam, last.model], [runtime, seam, model]);
       for (const { request } of mains.filter((main) => main.turn === turn))
         for (let before = 0; before < turn; before += 1)
-          for (const word of [asked(before), found(before), said(before)])
+          for (const word of [asked(before), found(before), answered(before)])
             if (count(request.text, word) !== 1)
               missing.push(`turn ${turn} on ${runtime}: ${word} ${count(request.text, word)} times`);
       const newest = mains.at(-1)?.request.text ?? "";

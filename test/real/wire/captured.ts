@@ -1,12 +1,12 @@
-/** What a host's gateway captured: each request as the harness sent it and as the model was sent it. */
+/** What a host's gateway captured: each request as the harness sent it and as it was forwarded to the model. */
 import { join } from "node:path";
 import {
   captureNumbers,
   readCapture,
   readPart,
   type CaptureSession,
-} from "../../../src/gateway/wire/capture/read.ts";
-import type { CaptureRecord } from "../../../src/gateway/wire/capture/record.ts";
+} from "../../../src/gateway/capture/read-capture.ts";
+import type { CaptureRecord } from "../../../src/gateway/capture/capture-record.ts";
 
 export interface CapturedPair {
   facts: CaptureRecord;
@@ -14,7 +14,7 @@ export interface CapturedPair {
   sent: Buffer;
 }
 
-/** Of the session `main`, in order, once all are written; `root` is the bench's folder. */
+/** Requests of the session `main`, in order, once all are written; `root` is the bench's folder. */
 export async function captured(root: string, sessionKey = "main"): Promise<CapturedPair[]> {
   const session: CaptureSession = { home: join(root, "home"), agentId: "main", sessionKey };
   const open = (): number[] =>

@@ -1,4 +1,4 @@
-/** The real Claude Code, as a program that stays, against a server that is nothing but the Messages dialect. */
+/** The real Claude Code, as a long-running program, against a server that only speaks the Messages dialect. */
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -8,13 +8,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { AssistantMessage, Usage } from "../../../src/contract/message.ts";
-import { messagesDialect } from "../../../src/gateway/wire/dialect/messages/dialect.ts";
-import type { WireFault, WireHeaders, WireRequest } from "../../../src/gateway/wire/dialect/dialect.ts";
+import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
+import type { WireFault, WireHeaders, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
 import { claudeBinary } from "../programs.ts";
 
 type Line = Record<string, unknown>;
 
-/** What a request is answered with. */
+/** The reply to a request. */
 export type Reply =
   | { text: string; usage?: Usage }
   | { message: AssistantMessage["content"]; usage?: Usage }
@@ -24,11 +24,11 @@ export interface BenchOptions {
   model?: string;
   env?: Record<string, string>;
   args?: readonly string[];
-  /** Those that it may call without asking. Default: `Read`. */
+  /** Tools that run without permission. Default: `Read`. */
   tools?: readonly string[];
 }
 
-/** A request as it came. */
+/** A received request. */
 export interface Asked {
   path: string;
   headers: WireHeaders;
@@ -74,14 +74,14 @@ export class ClaudeDialectBench {
   }
 
   /** A line to the program. */
-  tell(line: object): void {
+  send(line: object): void {
     this.#child?.stdin?.write(`${JSON.stringify(line)}\n`);
   }
 
-  /** Says something, and waits for the end of the turn; the line that tells of it. */
+  /** Sends a message, and waits for the end of the turn; returns the line that reports it. */
   async ask(content: string): Promise<Line> {
     const from = this.lines.length;
-    this.tell({ type: "user", message: { role: "user", content } });
+    this.send({ type: "user", message: { role: "user", content } });
     const until = Date.now() + LONGEST_MS;
     for (;;) {
       const result = this.lines.slice(from).find(({ type }) => type === "result");
@@ -156,7 +156,7 @@ export class ClaudeDialectBench {
   }
 }
 
-/** As a model's answer comes: in small parts, the calls at its end. */
+/** Streams like a model's answer: in small parts, the calls at its end. */
 function write(
   request: WireRequest,
   { message: content, usage = USAGE }: { message: AssistantMessage["content"]; usage?: Usage },
@@ -165,10 +165,10 @@ function write(
   const writer = messagesDialect.writer(request);
   response.writeHead(writer.head.status, writer.head.headers);
   for (const part of content) {
-    const said = part.type === "text" ? part.text : part.type === "thinking" ? part.thinking : "";
+    const piece = part.type === "text" ? part.text : part.type === "thinking" ? part.thinking : "";
     const type = part.type === "thinking" ? "thinking" : "text";
-    for (let at = 0; at < said.length; at += 3)
-      response.write(writer.write({ type, delta: said.slice(at, at + 3) }));
+    for (let at = 0; at < piece.length; at += 3)
+      response.write(writer.write({ type, delta: piece.slice(at, at + 3) }));
   }
   const calls = content.some(({ type }) => type === "toolCall");
   const stopReason = calls ? ("toolUse" as const) : ("stop" as const);

@@ -1,9 +1,9 @@
-/** What the Messages dialect says is understood by the real Claude Code, and what that sends is understood by the dialect. */
+/** The real Claude Code understands the Messages dialect's answers, and the dialect understands Claude Code's requests. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { WireRequest } from "../../../src/gateway/wire/dialect/dialect.ts";
+import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
 import { ClaudeDialectBench, type BenchOptions, type Reply } from "./claude-dialect-bench.ts";
 
 const SUMMARY = "The harbour <summary>was</summary> looked at. <analysis>Nothing else.</analysis>";
@@ -18,7 +18,7 @@ async function start(
   bench = await ClaudeDialectBench.start(answer, options);
 }
 
-function said(request: WireRequest | undefined): AgentMessage[] {
+function conversation(request: WireRequest | undefined): AgentMessage[] {
   assert.ok(request);
   return request.items.flatMap(({ messages }) => [...messages]);
 }
@@ -31,7 +31,7 @@ function words(messages: readonly AgentMessage[]): string[] {
   );
 }
 
-/** Claude Code goes on with the summary, which is nobody's words. */
+/** Claude Code continues with the summary, which is not a user's message. */
 function checkGoesOn(request: WireRequest | undefined): void {
   assert.ok(request);
   const [first] = request.items;
@@ -41,12 +41,12 @@ function checkGoesOn(request: WireRequest | undefined): void {
     /Summary:\\nThe harbour \[summary\]was\[\/summary\] looked at\. \[analysis\]Nothing else\./,
   );
   assert.ok(request.native.window);
-  assert.ok(!words(said(request)).some((line) => /looked at|continued from/.test(line)));
+  assert.ok(!words(conversation(request)).some((line) => /looked at|continued from/.test(line)));
 }
 
 describe("Claude Code at the Messages dialect", { timeout: 300_000 }, () => {
   for (const model of ["claude-sonnet-4-5", "claude-opus-5-5"])
-    it(`shows ${model} a written turn with thinking, words and parallel calls as it was said`, async () => {
+    it(`shows ${model} a written turn with thinking, text and parallel calls verbatim`, async () => {
       const call = (id: string, file: string) => ({
         type: "toolCall" as const,
         id,
@@ -75,8 +75,8 @@ describe("Claude Code at the Messages dialect", { timeout: 300_000 }, () => {
         ["main", "main", "main"],
       );
       const [first, loop, last] = bench.requests;
-      assert.deepEqual(words(said(first)), ["user: Read the two files."]);
-      const shown = said(loop);
+      assert.deepEqual(words(conversation(first)), ["user: Read the two files."]);
+      const shown = conversation(loop);
       assert.deepEqual(
         shown.map(({ role }) => role),
         ["user", "assistant", "toolResult", "toolResult"],
@@ -89,12 +89,12 @@ describe("Claude Code at the Messages dialect", { timeout: 300_000 }, () => {
       );
       assert.match(words(shown).toSorted().join("\n"), /The other word is anchor[^]*The word is harbour/);
       assert.equal(loop?.liveFrom, 0);
-      assert.deepEqual(words(said(last)).at(-1), "user: Thank you.");
+      assert.deepEqual(words(conversation(last)).at(-1), "user: Thank you.");
       const live = last?.items.slice(last.liveFrom).flatMap(({ messages }) => [...messages]);
       assert.deepEqual(words(live ?? []), ["user: Thank you."]);
     });
 
-  it("takes the answer to /compact at once, with what the user wants kept, and goes on with it", async () => {
+  it("takes the answer to /compact at once, with the user's focus, and continues with it", async () => {
     await start(({ kind }) => ({ text: kind === "compaction" ? SUMMARY : "Fine." }));
     await bench.ask("Look at the harbour.");
     await bench.ask("/compact keep the harbour\n\nin view");
@@ -107,12 +107,15 @@ describe("Claude Code at the Messages dialect", { timeout: 300_000 }, () => {
       trigger: "manual",
       focus: "keep the harbour\n\nin view",
     });
-    assert.deepEqual(words(said(bench.requests[1])), ["user: Look at the harbour.", "assistant: Fine."]);
+    assert.deepEqual(words(conversation(bench.requests[1])), [
+      "user: Look at the harbour.",
+      "assistant: Fine.",
+    ]);
     checkGoesOn(bench.requests[2]);
-    assert.equal(words(said(bench.requests[2])).at(-1), "user: And now?");
+    assert.equal(words(conversation(bench.requests[2])).at(-1), "user: And now?");
   });
 
-  it("compacts by itself where the usage that it is told is near the window, and not where it is told little", async () => {
+  it("compacts itself where the reported usage is near the window, and not where it is small", async () => {
     const full = { input: 99_000, output: 5, totalTokens: 99_005 };
     let isFull = false;
     await start(
@@ -134,7 +137,7 @@ describe("Claude Code at the Messages dialect", { timeout: 300_000 }, () => {
     checkGoesOn(bench.requests[4]);
   });
 
-  it("knows a context that does not fit by the words of the failure, compacts, and asks again", async () => {
+  it("detects a context that does not fit by the text of the failure, compacts, and asks again", async () => {
     await start(({ kind }, index) => {
       if (index === 2) return { fault: "context_overflow" };
       return { text: kind === "compaction" ? SUMMARY : "Fine." };
@@ -146,6 +149,6 @@ describe("Claude Code at the Messages dialect", { timeout: 300_000 }, () => {
     const kinds = bench.requests.map(({ kind }) => kind);
     assert.deepEqual(kinds, ["main", "main", "main", "compaction", "main"]);
     checkGoesOn(bench.requests[4]);
-    assert.equal(words(said(bench.requests[4])).at(-1), "user: Three?");
+    assert.equal(words(conversation(bench.requests[4])).at(-1), "user: Three?");
   });
 });

@@ -1,11 +1,11 @@
-/** What the Responses dialect says, told to the real Codex. */
+/** The Responses dialect's output, sent to the real Codex. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AssistantMessage, Usage } from "../../../src/contract/message.ts";
-import type { WireRequest } from "../../../src/gateway/wire/dialect/dialect.ts";
-import { responsesDialect } from "../../../src/gateway/wire/dialect/responses/dialect.ts";
-import type { ModelPart } from "../../../src/model/types.ts";
-import { CodexWire, type Asked, type CodexSettings, type Told } from "./codex-wire-bench.ts";
+import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
+import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
+import type { ModelPart } from "../../../src/model/provider-types.ts";
+import { CodexWire, type Asked, type CodexSettings, type Reply } from "./codex-wire-bench.ts";
 
 const SMALL: Usage = { input: 100, output: 10, totalTokens: 110 };
 const FULL: Usage = { input: 9_000, output: 10, totalTokens: 9_010 };
@@ -16,7 +16,7 @@ function read({ path, headers, body }: Asked): WireRequest {
 }
 
 /** A whole answer of a model, in pieces. */
-function told(request: WireRequest, message: Pick<AssistantMessage, "content">, usage: Usage): Told {
+function replyOf(request: WireRequest, message: Pick<AssistantMessage, "content">, usage: Usage): Reply {
   const writer = responsesDialect.writer(request);
   const deltas = message.content.flatMap((part): ModelPart[] => {
     if (part.type === "toolCall") return [];
@@ -30,17 +30,17 @@ function told(request: WireRequest, message: Pick<AssistantMessage, "content">, 
   return { ...writer.head, body: [...deltas, finish].map((part) => writer.write(part)) };
 }
 
-function said(text: string): Pick<AssistantMessage, "content"> {
+function texts(text: string): Pick<AssistantMessage, "content"> {
   return { content: [{ type: "text", text }] };
 }
 
-function summary(request: WireRequest, text: string): Told {
+function summary(request: WireRequest, text: string): Reply {
   const { body, ...head } = responsesDialect.answer(request, text, SMALL);
   return { ...head, body: [body] };
 }
 
 async function withCodex(
-  answer: (request: WireRequest, index: number) => Told,
+  answer: (request: WireRequest, index: number) => Reply,
   settings: CodexSettings,
   use: (codex: CodexWire) => Promise<void>,
 ): Promise<void> {
@@ -53,7 +53,7 @@ async function withCodex(
   }
 }
 
-/** The user's and the assistant's words. */
+/** The user's and the assistant's messages. */
 function words({ items }: WireRequest): string[] {
   return items.flatMap(({ messages }) =>
     messages.map(({ role, content }) => {
@@ -64,7 +64,7 @@ function words({ items }: WireRequest): string[] {
 }
 
 describe("Codex and the Responses dialect", { timeout: 240_000 }, () => {
-  it("takes an answer of words, thinking and parallel calls, and sends it back as it was said", async () => {
+  it("takes an answer of text, thinking and parallel calls, and sends it back verbatim", async () => {
     const call = (id: string, cmd: string) =>
       ({ type: "toolCall", id, name: "exec_command", arguments: { cmd } }) as const;
     const content: AssistantMessage["content"] = [
@@ -74,7 +74,7 @@ describe("Codex and the Responses dialect", { timeout: 240_000 }, () => {
       call("call_b", "echo second"),
     ];
     const answer = (request: WireRequest, index: number) =>
-      told(request, index === 0 ? { content } : said("Seen."), SMALL);
+      replyOf(request, index === 0 ? { content } : texts("Seen."), SMALL);
     await withCodex(answer, {}, async (codex) => {
       const turn = await codex.turn(await codex.thread(), "Look.");
       assert.equal(turn["status"], "completed", JSON.stringify(turn));
@@ -99,12 +99,12 @@ describe("Codex and the Responses dialect", { timeout: 240_000 }, () => {
     ["in words", "mock"],
     ["by a trigger", "OpenAI"],
   ] as const)
-    it(`goes on from a compaction ${way} that no model was asked for`, async () => {
+    it(`continues from a compaction ${way} that no model was called for`, async () => {
       const kinds: string[] = [];
       const answer = (request: WireRequest, index: number) => {
         kinds.push(request.kind);
         if (request.kind === "compaction") return summary(request, `SUMMARY of ${words(request).join(", ")}`);
-        return told(request, said(`Reply ${index}.`), index === 0 ? FULL : SMALL);
+        return replyOf(request, texts(`Reply ${index}.`), index === 0 ? FULL : SMALL);
       };
       await withCodex(answer, { ...SMALL_WINDOW, provider }, async (codex) => {
         const thread = await codex.thread();
@@ -125,9 +125,9 @@ describe("Codex and the Responses dialect", { timeout: 240_000 }, () => {
           const left = request.items.filter(({ isPassing }) => isPassing);
           assert.equal(left.length, 1);
           const own = request.body.toString("utf8", left[0]?.start, left[0]?.end);
-          const inWords = left[0]?.standIn?.toString() ?? own;
+          const inWords = left[0]?.replacement?.toString() ?? own;
           assert.match(inWords, /^\{"type":"message".*SUMMARY of user: First\./);
-          assert.equal(provider === "OpenAI", left[0]?.standIn !== undefined);
+          assert.equal(provider === "OpenAI", left[0]?.replacement !== undefined);
         }
         assert.deepEqual(words(second).at(-1), "user: Second.");
         assert.deepEqual(words(last).at(-1), "user: Third.");
@@ -135,7 +135,7 @@ describe("Codex and the Responses dialect", { timeout: 240_000 }, () => {
       });
     });
 
-  it("says in its own words what a fault of the gateway's says", async () => {
+  it("reports a fault of the gateway in its own words", async () => {
     const answer = (_: WireRequest, index: number) => {
       const fault = index === 0 ? "context_overflow" : "overloaded";
       const { body, ...head } = responsesDialect.fault(fault, `The gateway says ${fault}.`);
@@ -152,7 +152,7 @@ describe("Codex and the Responses dialect", { timeout: 240_000 }, () => {
     });
   });
 
-  it("hears of a failure in the middle of an answer", async () => {
+  it("is notified of a failure in the middle of an answer", async () => {
     const answer = (request: WireRequest) => {
       const writer = responsesDialect.writer(request);
       const body = [writer.write({ type: "text", delta: "half" }), writer.fail("prompt is too long")];

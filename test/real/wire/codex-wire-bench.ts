@@ -1,4 +1,4 @@
-/** A real Codex against a server that answers as the test says, byte by byte. */
+/** A real Codex against a server that answers as the test specifies, byte by byte. */
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders } from "node:http";
@@ -18,18 +18,18 @@ export interface Asked {
   body: Buffer;
 }
 
-export interface Told {
+export interface Reply {
   status?: number;
   headers: Record<string, string>;
   body: readonly Buffer[];
-  /** Before each piece of the body, ms. */
+  /** Delay before each piece of the body, ms. */
   delayMs?: number;
 }
 
-export type Answer = (asked: Asked, index: number) => Told | Promise<Told>;
+export type Answer = (asked: Asked, index: number) => Reply | Promise<Reply>;
 
 /** A reply of the scripted server. */
-export function scripted(step: ReplyStep, index: number): Told {
+export function scripted(step: ReplyStep, index: number): Reply {
   const { input, output, ...more } = step.usage ?? { input: 100, output: 10 };
   const frames = openAiResponses(step, { index, model: "mock-model", usage: { input, output, ...more } });
   return {
@@ -54,7 +54,7 @@ export interface CodexSettings {
   provider?: string;
 }
 
-/** One `codex app-server` in a folder of its own. */
+/** One `codex app-server` in its own folder. */
 export class CodexWire {
   readonly root = mkdtempSync(join(tmpdir(), "codex-wire-"));
   readonly asked: Asked[] = [];
@@ -75,10 +75,10 @@ export class CodexWire {
         if (method !== "POST") return void response.writeHead(404).end();
         const index = this.asked.push(asked) - 1;
         void (async () => {
-          const told = await answer(asked, index);
-          response.writeHead(told.status ?? 200, told.headers);
-          for (const piece of told.body) {
-            if (told.delayMs !== undefined) await pause(told.delayMs);
+          const notification = await answer(asked, index);
+          response.writeHead(notification.status ?? 200, notification.headers);
+          for (const piece of notification.body) {
+            if (notification.delayMs !== undefined) await pause(notification.delayMs);
             response.write(piece);
           }
           response.end();
@@ -129,12 +129,12 @@ export class CodexWire {
     writeFileSync(join(this.cwd, "AGENTS.md"), "Answer in one line.\n");
   }
 
-  /** Starts the app-server and says hello. */
+  /** Starts and initializes the app-server. */
   async connect(): Promise<void> {
     const stdio = ["pipe", "pipe", "ignore"] as const;
     const child = spawn(codexBinary(), ["app-server"], { cwd: this.cwd, env: this.env, stdio: [...stdio] });
     if (!child.stdout) throw new Error("Codex has no output");
-    createInterface({ input: child.stdout }).on("line", (line) => this.#heard(JSON.parse(line) as Fields));
+    createInterface({ input: child.stdout }).on("line", (line) => this.#receive(JSON.parse(line) as Fields));
     this.#send = (message) => void child.stdin?.write(`${JSON.stringify(message)}\n`);
     const closed = new Promise<void>((resolve) => child.on("close", () => resolve()));
     this.#ended = async () => {
@@ -150,7 +150,7 @@ export class CodexWire {
     this.#send({ method: "initialized" });
   }
 
-  #heard(message: Fields): void {
+  #receive(message: Fields): void {
     const { id, method, params = {} } = message as { id?: unknown; method?: string; params?: Fields };
     if (typeof id === "number" && method === undefined) this.#answers.get(id)?.(message);
     const index = this.#waits.findIndex(
@@ -170,7 +170,7 @@ export class CodexWire {
   }
 
   /** The next notification of the method (and thread). */
-  told(method: string, threadId?: string): Promise<Fields> {
+  notification(method: string, threadId?: string): Promise<Fields> {
     return new Promise((resolve) => this.#waits.push({ method, threadId, resolve }));
   }
 
@@ -179,9 +179,9 @@ export class CodexWire {
     return thread.id;
   }
 
-  /** A turn to its end; what `turn/completed` tells of it. */
+  /** Runs a turn to its end; returns the content of `turn/completed`. */
   async turn(threadId: string, text: string, more: object = {}): Promise<Fields> {
-    const done = this.told("turn/completed", threadId);
+    const done = this.notification("turn/completed", threadId);
     await this.request("turn/start", {
       threadId,
       input: [{ type: "text", text, text_elements: [] }],
@@ -191,7 +191,7 @@ export class CodexWire {
   }
 
   async compact(threadId: string): Promise<Fields> {
-    const done = this.told("turn/completed", threadId);
+    const done = this.notification("turn/completed", threadId);
     await this.request("thread/compact/start", { threadId });
     return (await done)["turn"] as Fields;
   }

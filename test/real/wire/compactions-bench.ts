@@ -1,20 +1,20 @@
-/** The real Codex and Claude Code under a wrap in this process, whose engine answers compactions as a test says. */
+/** The real Codex and Claude Code under a wrap in this process, whose engine answers compactions as a test specifies. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { createPagurus } from "../../../src/app.ts";
-import { loadConfig } from "../../../src/config/load.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
+import { loadConfig } from "../../../src/config/load-config.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { ProgramWrap, WrapLaunch } from "../../../src/contract/wrap.ts";
-import { openWrap, type OpenWrap, type WrapReport } from "../../../src/gateway/wire/wrap/wrap.ts";
+import type { ProgramWrap, WrapLaunch } from "../../../src/contract/harness/wrap.ts";
+import { openWrap, type OpenWrap, type WrapReport } from "../../../src/gateway/wrap/wrap-program.ts";
 import { serveTools } from "../../../src/mcp/serve/serve-tools.ts";
 import { createFileLogger } from "../../../src/platform/log.ts";
 import { killGroup } from "../../../src/platform/process-group.ts";
-import { claudeWrap } from "../../../src/runtimes/claude/wrap.ts";
-import { codexWrap } from "../../../src/runtimes/codex/wrap.ts";
+import { claudeWrap } from "../../../src/runtimes/claude/claude-wrap.ts";
+import { codexWrap } from "../../../src/runtimes/codex/wire/codex-wrap.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { claudeBinary } from "../programs.ts";
@@ -25,7 +25,7 @@ type Fields = Record<string, unknown>;
 
 const SESSION = "wrapped";
 const LONGEST_MS = 30_000;
-/** How long a hanging engine is waited for, seconds. */
+/** Timeout for a hanging engine, seconds. */
 const PATIENCE = 1;
 
 export interface BenchOptions {
@@ -45,7 +45,7 @@ interface Wait {
   resolve(line: Fields): void;
 }
 
-/** One program that stays, its lines and those to it. */
+/** One long-running program, the lines from it and to it. */
 class Lines {
   readonly all: Fields[] = [];
   readonly #waits: Wait[] = [];
@@ -61,7 +61,7 @@ class Lines {
     });
     child.stdin.on("error", () => undefined);
     const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
-    createInterface({ input: child.stdout }).on("line", (line) => this.#heard(JSON.parse(line) as Fields));
+    createInterface({ input: child.stdout }).on("line", (line) => this.#recorded(JSON.parse(line) as Fields));
     this.#write = (line) => void child.stdin.write(`${JSON.stringify(line)}\n`);
     this.#stop = async () => {
       child.stdin.end();
@@ -71,7 +71,7 @@ class Lines {
     };
   }
 
-  tell(line: object): void {
+  send(line: object): void {
     this.#write(line);
   }
 
@@ -92,7 +92,7 @@ class Lines {
     });
   }
 
-  #heard(line: Fields): void {
+  #recorded(line: Fields): void {
     this.all.push(line);
     for (const wait of this.#waits.filter(({ is }) => is(line))) {
       this.#waits.splice(this.#waits.indexOf(wait), 1);
@@ -114,7 +114,7 @@ interface Parts {
 
 export class CompactionBench {
   readonly run: WrapRun;
-  /** What the engine was asked. */
+  /** The compaction requests to the engine. */
   readonly asked: Asked[] = [];
   readonly events: TurnEvent[] = [];
   report: WrapReport | undefined;
@@ -170,7 +170,7 @@ export class CompactionBench {
     return this.#lines;
   }
 
-  /** Of each compaction that was told as done within a turn. */
+  /** The compactions that were reported as done within a turn. */
   get completed(): unknown[] {
     return this.events.flatMap((event) =>
       event.type === "compaction.completed"
@@ -179,14 +179,14 @@ export class CompactionBench {
     );
   }
 
-  /** Ends the program and the wrap; the session can be looked at. */
+  /** Ends the program and the wrap; the session can be read afterwards. */
   async finish(): Promise<WrapReport> {
     if (this.report) return this.report;
     await this.#lines.end();
     return (this.report = await this.#wrap.close());
   }
 
-  /** All that was said in the session, and the compactions that are noted in it. */
+  /** All messages of the session, and its compactions. */
   async session(): Promise<{ messages: AgentMessage[]; noted: unknown[] }> {
     return this.run.look(async (pagurus) => {
       const reader = pagurus.sessions().openReader(SESSION);
@@ -204,7 +204,7 @@ export class CompactionBench {
     });
   }
 
-  /** Epochs of the engine's context that requests were made in, in order. */
+  /** Epochs of the engine's context in the requests, in order. */
   async epochs(): Promise<string[]> {
     const turnIds = this.events.flatMap((event) => (event.type === "turn.started" ? [event.turnId] : []));
     return this.run.look(async (pagurus) => {
@@ -255,7 +255,7 @@ async function start(
   });
   const open = async (made: PagurusOptions): Promise<Pagurus> => {
     const engines = how ? { [ENGINE_ID]: () => answeringEngine(how, (each) => asked.push(each)) } : {};
-    return heard(await createPagurus({ ...made, engines }), events);
+    return recorded(await createPagurus({ ...made, engines }), events);
   };
   const { id, label, api } = program;
   const wrap = await openWrap({
@@ -280,13 +280,13 @@ async function start(
   return { wrap, lines: new Lines(launch, run.cwd), asked, events };
 }
 
-/** The host, with the events of its turns noted. */
-function heard(pagurus: Pagurus, events: TurnEvent[]): Pagurus {
+/** The host, with the events of its turns recorded. */
+function recorded(pagurus: Pagurus, events: TurnEvent[]): Pagurus {
   const begin = pagurus.run.bind(pagurus);
   pagurus.run = (request) => {
     const run = begin(request);
     return {
-      steer: (...said) => run.steer(...said),
+      steer: (...inputs) => run.steer(...inputs),
       abort: () => run.abort(),
       async *[Symbol.asyncIterator]() {
         for await (const event of run) {
@@ -309,17 +309,17 @@ export class Codex extends CompactionBench {
       clientInfo: { name: "bench", title: "bench", version: "0.0.1" },
       capabilities: { experimentalApi: true, requestAttestation: false },
     });
-    this.lines.tell({ method: "initialized" });
+    this.lines.send({ method: "initialized" });
     const { thread } = await this.#request("thread/start", { cwd: this.run.cwd });
     this.#thread = String((thread as Fields)["id"]);
   }
 
-  /** Says something and waits for the end of the turn; how it ended. */
+  /** Sends a message and waits for the end of the turn; returns its outcome. */
   async ask(text: string): Promise<unknown> {
     return this.#turn("turn/start", { input: [{ type: "text", text, text_elements: [] }] });
   }
 
-  /** As `/compact` does. */
+  /** Does what `/compact` does. */
   async compact(): Promise<unknown> {
     return this.#turn("thread/compact/start", {});
   }
@@ -335,23 +335,23 @@ export class Codex extends CompactionBench {
     this.#last += 1;
     const id = this.#last;
     const answer = this.lines.next(`answer to ${method}`, (line) => line["id"] === id);
-    this.lines.tell({ id, method, params });
+    this.lines.send({ id, method, params });
     const { result, error } = await answer;
     if (error !== undefined) throw new Error(`${method}: ${JSON.stringify(error)}`);
     return result as Fields;
   }
 }
 
-/** `claude -p` that stays and takes lines. */
+/** A long-running `claude -p` that reads lines. */
 export class Claude extends CompactionBench {
-  /** Says something and waits for the end of the turn; its result. */
+  /** Sends a message and waits for the end of the turn; returns its result. */
   async ask(content: string): Promise<unknown> {
     const done = this.lines.next(`end of "${content}"`, ({ type }) => type === "result");
-    this.lines.tell({ type: "user", message: { role: "user", content } });
+    this.lines.send({ type: "user", message: { role: "user", content } });
     return (await done)["result"];
   }
 
-  /** Triggers of the compactions that Claude Code told of. */
+  /** Triggers of the compactions that Claude Code reported. */
   get boundaries(): unknown[] {
     return this.lines.all
       .filter(({ type, subtype }) => type === "system" && subtype === "compact_boundary")

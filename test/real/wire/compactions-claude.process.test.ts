@@ -1,6 +1,6 @@
 /**
- * Compactions of the user's own Claude Code under a wrap: by `/compact`, forced by a small window, and where the provider refuses
- * the context. Answered by an engine that owns none, and by the model where that engine does not.
+ * Compactions of the user's own Claude Code under a wrap: by `/compact`, forced by a small window, and where the provider
+ * refuses the context. Answered by an engine that owns none, and by the model where that engine does not.
  */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
@@ -13,7 +13,7 @@ import {
   isClaudeCompaction,
   MODEL_SUMMARY,
   sessionLines,
-  told,
+  requestOf,
   withoutLeft,
 } from "./compactions-words.ts";
 
@@ -50,7 +50,7 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
   let bench: Claude;
   afterEach(() => bench.end());
 
-  /** `step`: what is said to the nth request that asks for no compaction, from 1. */
+  /** `step`: the answer to the nth request that is no compaction, from 1. */
   async function open(
     step: (nth: number, request: RecordedRequest) => ReplyStep,
     options: Partial<BenchOptions>,
@@ -69,7 +69,7 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
   }
 
   const small = (nth: number): ReplyStep => ({ text: `Answer ${nth}.`, usage: SMALL });
-  /** The third turn looks twice, and its second look fills the window: Claude Code keeps what came of that alone. */
+  /** The third turn reads twice, and its second result fills the window: Claude Code keeps only that one. */
   const loop = (nth: number): ReplyStep => {
     if (nth === 3)
       return { text: "I look.", toolCalls: [call("toolu_a", "one"), call("toolu_b", "two")], usage: SMALL };
@@ -83,7 +83,7 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
   const mains = (): RecordedRequest[] => bench.requests.filter((request) => !isClaudeCompaction(request));
   const shown = (index: number): string[] => withoutLeft(claudeShows(mains().at(index)));
 
-  it("is answered by the engine where the user asks for it, with what is to be kept in view", async () => {
+  it("is answered by the engine where the user requests it, with the user's focus", async () => {
     await open(small, { how: "handled" });
     await say("First?", "Second?");
     await bench.ask("/compact keep the birds\n\nin view");
@@ -91,9 +91,9 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
     await bench.ask("/compact");
     await say("Fourth?");
     const two = "user assistant user assistant";
-    const [first, second] = bench.asked.map(told);
+    const [first, second] = bench.asked.map(requestOf);
     assert.deepEqual(first, ["manual", "wire-claude", "keep the birds\n\nin view", two]);
-    // Without words of the user's nothing tells such a one from Claude Code's own.
+    // Without a user's focus it cannot be distinguished from Claude Code's own.
     assert.deepEqual(second, ["threshold", "wire-claude", undefined, `${two} user assistant`]);
     assert.equal(bench.asked.length, 2);
     bench.asked.forEach(assertAllDropped);
@@ -102,7 +102,7 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
     assert.equal(bench.requests.length, 4, "zero calls upstream");
     const whole = [...turn("First?", 1), ...turn("Second?", 2), ...turn("Third?", 3), ...turn("Fourth?", 4)];
     assert.deepEqual(shown(-1), whole.slice(0, -1));
-    assert.deepEqual((await bench.finish()).told, []);
+    assert.deepEqual((await bench.finish()).notices, []);
     const { messages, noted } = await bench.session();
     assert.deepEqual(sessionLines(messages), whole);
     assert.deepEqual(
@@ -115,7 +115,7 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
     await open((nth) => (nth === 3 ? { text: "Answer 3.", usage: FULL } : small(nth)), { how: "handled" });
     await say("First?", "Second?", "Third?", "Fourth?");
     assert.deepEqual(bench.boundaries, ["auto"]);
-    assert.deepEqual(bench.asked.map(told), [
+    assert.deepEqual(bench.asked.map(requestOf), [
       ["threshold", "wire-claude", undefined, "user assistant user assistant user assistant"],
     ]);
     bench.asked.forEach(assertAllDropped);
@@ -132,7 +132,7 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
     await open(loop, { how: "handled" });
     await say("First?", "Second?", "Third?", "Fourth?");
     assert.deepEqual(bench.boundaries, ["auto"]);
-    assert.deepEqual(bench.asked.map(told), [
+    assert.deepEqual(bench.asked.map(requestOf), [
       [
         "threshold",
         "wire-claude",
@@ -142,7 +142,7 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
     ]);
     assert.deepEqual(compactions(), []);
     assert.equal(bench.requests.length, 6, "zero calls upstream");
-    assert.deepEqual(bench.completed, [["native", "threshold", ENGINE_ID, "wire-claude"]]);
+    assert.deepEqual(bench.completed, [["harness", "threshold", ENGINE_ID, "wire-claude"]]);
     const before = [...turn("First?", 1), ...turn("Second?", 2), ...LOOP];
     assert.deepEqual(shown(3), before);
     assert.deepEqual(shown(4), [...before, ...AGAIN]);
@@ -150,12 +150,12 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
     await bench.finish();
     const { messages, noted } = await bench.session();
     const kept = messages.find(({ entryId }) => entryId === bench.asked[0]?.firstKeptEntryId);
-    assert.deepEqual(sessionLines(kept ? [kept] : []), AGAIN.slice(0, 2), "what Claude Code goes on from");
+    assert.deepEqual(sessionLines(kept ? [kept] : []), AGAIN.slice(0, 2), "what Claude Code continues from");
     assert.deepEqual(sessionLines(messages), CONVERSATION);
     assert.deepEqual(noted, [["threshold", ENGINE_ID]]);
   });
 
-  it("leaves the model with the engine's context, where that begins with what it answered", async () => {
+  it("leaves the model with the engine's context, where that begins with the engine's summary", async () => {
     await open(loop, { how: "remembers" });
     await say("First?", "Second?", "Third?", "Fourth?");
     assert.deepEqual(compactions(), []);
@@ -171,7 +171,7 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
     ["hangs", "hangs", /took longer than/],
   ];
   for (const [what, how, reason] of refusals)
-    it(`is answered by the model where the engine ${what}, and the session goes on`, async () => {
+    it(`is answered by the model where the engine ${what}, and the session continues`, async () => {
       await open(loop, { how });
       await say("First?", "Second?", "Third?");
       await bench.ask("/compact the words");
@@ -182,7 +182,7 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
       assert.equal(bench.requests.length, 8);
       assert.deepEqual(shown(4), [...turn("First?", 1), ...turn("Second?", 2), ...LOOP, ...AGAIN]);
       assert.deepEqual(shown(5), CONVERSATION.slice(0, -1));
-      const { told: problems } = await bench.finish();
+      const { notices: problems } = await bench.finish();
       if (reason) assert.match(problems.join("\n"), reason);
       else assert.deepEqual(problems, []);
       assert.deepEqual(sessionLines((await bench.session()).messages), CONVERSATION);
@@ -196,7 +196,7 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
     },
   };
   for (const how of ["remembers", "declines"] as const)
-    it(`is made where the provider refuses the context and the engine has no way out: ${how}`, async () => {
+    it(`is made where the provider refuses the context and the engine cannot reduce it: ${how}`, async () => {
       await open((nth) => (nth === 3 ? refused : small(nth)), { how, env: {} });
       await say("First?", "Second?", "Third?", "Fourth?");
       assert.equal(bench.asked.length, 1);
@@ -215,7 +215,7 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
     });
 
   const LONG = "The keeper of the quay wrote down which ships had come. ".repeat(150);
-  /** The engine's own model is asked for its summaries. */
+  /** The engine's own model is called for its summaries. */
   const isOfEngine = ({ text }: RecordedRequest): boolean => text.includes("<transcript>");
   const long =
     (usage?: ReplyStep["usage"]) =>
@@ -224,7 +224,7 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
         ? { text: "## Goal\n- The quay is looked after." }
         : { text: `Answer ${nth}. ${LONG}`, ...(usage ? { usage } : {}) };
 
-  it("is made in the session by an engine that owns compaction, where the user asks for it", async () => {
+  it("is made in the session by an engine that owns compaction, where the user requests it", async () => {
     await open(long(SMALL), { lossless: { trigger: 150_000 }, env: {} });
     for (const text of ["First?", "Second?", "Third?"]) await bench.ask(`${text} ${LONG}`);
     await bench.ask("/compact mind the gulls");
@@ -233,10 +233,10 @@ describe("a compaction of Claude Code's under a wrap", { timeout: 240_000 }, () 
     assert.deepEqual(compactions(), [], "Claude Code asks no model");
     const summaries = bench.requests.filter(isOfEngine);
     assert.ok(summaries.length > 0 && summaries.every(({ text }) => text.includes("mind the gulls")));
-    const [head = "", ...behind] = withoutLeft(claudeShows(bench.requests.at(-1)));
+    const [head = "", ...rest] = withoutLeft(claudeShows(bench.requests.at(-1)));
     assert.match(head, /^user: <conversation_summary>[^]*First\?/);
-    assert.ok(!behind.some((line) => line.startsWith("user: First?")), "the oldest stands in the summary");
-    assert.equal(behind.at(-1), "user: Fourth?");
+    assert.ok(!rest.some((line) => line.startsWith("user: First?")), "the oldest is in the summary");
+    assert.equal(rest.at(-1), "user: Fourth?");
     await bench.finish();
     const { messages } = await bench.session();
     assert.deepEqual(

@@ -1,4 +1,4 @@
-/** `pagurus wire` as a user starts it, with an engine that a plugin brings: a forced compaction inside a tool loop. */
+/** `pagurus wire` as a user starts it, with an engine of a plugin: a forced compaction inside a tool loop. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ import {
   isCodexCompaction,
   MODEL_SUMMARY,
   sessionLines,
-  told,
+  requestOf,
   withoutLeft,
 } from "./compactions-words.ts";
 import { WrapRun } from "./wrap-bench.ts";
@@ -36,7 +36,7 @@ interface Kind {
   call: { id: string; name: string; arguments: Record<string, unknown> };
   /** Usage after which the program compacts. */
   full: number;
-  /** Says the texts one after the other; exit codes, or what was answered. */
+  /** Sends the texts in sequence; returns exit codes, or the answers. */
   say(texts: readonly string[]): Promise<unknown[]>;
 }
 
@@ -108,7 +108,7 @@ describe("a forced compaction under pagurus wire", { timeout: 240_000 }, () => {
     return codes;
   }
 
-  /** As the user sees it. */
+  /** The conversation that the user sees. */
   async function sessionShown(): Promise<AgentMessage[]> {
     const child = spawn(process.execPath, [MAIN, "sessions", "show", SESSION, "--json"], {
       env: run.env(),
@@ -154,7 +154,7 @@ describe("a forced compaction under pagurus wire", { timeout: 240_000 }, () => {
   ];
   for (const kind of kinds)
     for (const [how, who, count] of ways)
-      it(`of ${kind.name} is answered by ${who}, and the session goes on`, async () => {
+      it(`of ${kind.name} is answered by ${who}, and the session continues`, async () => {
         let nth = 0;
         run = await WrapRun.with(kind.protocol, (request): ReplyStep => {
           if (kind.isCompaction(request)) return { text: `<summary>${MODEL_SUMMARY}</summary>` };
@@ -175,7 +175,7 @@ describe("a forced compaction under pagurus wire", { timeout: 240_000 }, () => {
         assert.ok(existsSync(file), "the engine was asked");
         const lines = readFileSync(file, "utf8").trimEnd().split("\n");
         assert.deepEqual(
-          lines.map((line) => told(JSON.parse(line) as Asked)),
+          lines.map((line) => requestOf(JSON.parse(line) as Asked)),
           [["threshold", kind.runtime, undefined, "user assistant user assistant toolResult"]],
         );
         assert.equal(run.server.requests.filter(kind.isCompaction).length, count);

@@ -1,6 +1,7 @@
 /**
- * Compactions of the user's own Codex under a wrap, forced by its settings: answered by an engine that owns none, and by the model
- * where that engine does not. What only a terminal reaches is asked for as the interactive program asks for it inside.
+ * Compactions of the user's own Codex under a wrap, forced by its settings: answered by an engine that owns none, and by the
+ * model where that engine does not. What only a terminal can trigger is requested as the interactive program requests it
+ * internally.
  */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
@@ -13,7 +14,7 @@ import {
   isCodexCompaction,
   MODEL_SUMMARY,
   sessionLines,
-  told,
+  requestOf,
   withoutLeft,
 } from "./compactions-words.ts";
 
@@ -51,7 +52,7 @@ describe("a compaction of Codex's under a wrap", { timeout: 240_000 }, () => {
   let bench: Codex;
   afterEach(() => bench.end());
 
-  /** `step`: what is said to the nth request that asks for no compaction, from 1. */
+  /** `step`: the answer to the nth request that is no compaction, from 1. */
   async function open(step: (nth: number) => ReplyStep, options: Partial<BenchOptions>): Promise<void> {
     let nth = 0;
     bench = await CompactionBench.codex({
@@ -66,7 +67,7 @@ describe("a compaction of Codex's under a wrap", { timeout: 240_000 }, () => {
   }
 
   const full = (nth: number): ReplyStep => ({ text: `Answer ${nth}.`, usage: FULL });
-  /** The second turn looks twice, and its first look fills the window. */
+  /** The second turn reads twice, and its first result fills the window. */
   const loop = (nth: number): ReplyStep => {
     if (nth === 2)
       return { text: "I look.", toolCalls: [call("call_a", "one"), call("call_b", "two")], usage: FULL };
@@ -87,13 +88,13 @@ describe("a compaction of Codex's under a wrap", { timeout: 240_000 }, () => {
         assert.ok(!/compaction/.test(type), "nothing sealed reaches the provider");
   }
 
-  it("is answered by the engine between turns and for /compact: no model is asked, and each word is seen", async () => {
+  it("is answered by the engine between turns and for /compact: no model is called, and each message is seen", async () => {
     await open(full, { how: "handled" });
     await say("First?", "Second?");
     assert.equal(await bench.compact(), "completed");
     await say("Third?");
     const both = "user assistant user assistant";
-    assert.deepEqual(bench.asked.map(told), [
+    assert.deepEqual(bench.asked.map(requestOf), [
       ["threshold", "wire-codex", undefined, "user assistant"],
       ["manual", "wire-codex", undefined, both],
       ["threshold", "wire-codex", undefined, both],
@@ -110,7 +111,7 @@ describe("a compaction of Codex's under a wrap", { timeout: 240_000 }, () => {
     ];
     assert.deepEqual(withoutLeft(last()), shown);
     assertOneConversation();
-    const { told: problems } = await bench.finish();
+    const { notices: problems } = await bench.finish();
     assert.deepEqual(problems, []);
     const { messages, noted } = await bench.session();
     assert.deepEqual(sessionLines(messages), [...shown, "assistant: Answer 3."]);
@@ -124,13 +125,13 @@ describe("a compaction of Codex's under a wrap", { timeout: 240_000 }, () => {
   it("is answered by the engine inside a tool loop, and the model sees what the engine keeps", async () => {
     await open(loop, { how: "handled" });
     await say("First?", "Second?", "Third?");
-    assert.deepEqual(bench.asked.map(told), [
+    assert.deepEqual(bench.asked.map(requestOf), [
       ["threshold", "wire-codex", undefined, "user assistant user assistant toolResult toolResult"],
     ]);
     bench.asked.forEach(assertAllDropped);
     assert.deepEqual(compactions(), []);
     assert.equal(bench.requests.length, 5, "zero calls upstream");
-    assert.deepEqual(bench.completed, [["native", "threshold", ENGINE_ID, "wire-codex"]]);
+    assert.deepEqual(bench.completed, [["harness", "threshold", ENGINE_ID, "wire-codex"]]);
     const before = ["user: First?", "assistant: Answer 1.", ...LOOP];
     assert.deepEqual(withoutLeft(codexShows(mains()[2])), before);
     assert.deepEqual(withoutLeft(codexShows(mains()[3])), [...before, ...AGAIN]);
@@ -142,7 +143,7 @@ describe("a compaction of Codex's under a wrap", { timeout: 240_000 }, () => {
     assert.deepEqual(noted, [["threshold", ENGINE_ID]]);
   });
 
-  it("leaves the model with the engine's context, where that begins with what it answered", async () => {
+  it("leaves the model with the engine's context, where that begins with the engine's summary", async () => {
     await open(loop, { how: "remembers" });
     await say("First?", "Second?", "Third?");
     assert.deepEqual(compactions(), []);
@@ -160,7 +161,7 @@ describe("a compaction of Codex's under a wrap", { timeout: 240_000 }, () => {
     ["hangs", "hangs", /took longer than/],
   ];
   for (const [what, how, reason] of refusals)
-    it(`is answered by the model where the engine ${what}, and the session goes on`, async () => {
+    it(`is answered by the model where the engine ${what}, and the session continues`, async () => {
       await open((nth) => (nth === 5 ? full(nth) : loop(nth)), { how });
       await say("First?", "Second?", "Third?", "Fourth?");
       assert.equal(bench.asked.length, 2, "inside the loop, and between turns");
@@ -170,7 +171,7 @@ describe("a compaction of Codex's under a wrap", { timeout: 240_000 }, () => {
       assert.deepEqual(withoutLeft(codexShows(mains()[2])), before);
       assert.deepEqual(withoutLeft(last()), [...CONVERSATION, "user: Fourth?"]);
       assertOneConversation();
-      const { told: problems } = await bench.finish();
+      const { notices: problems } = await bench.finish();
       if (reason) assert.match(problems.join("\n"), reason);
       else assert.deepEqual(problems, []);
       const { messages } = await bench.session();
@@ -178,7 +179,7 @@ describe("a compaction of Codex's under a wrap", { timeout: 240_000 }, () => {
     });
 
   for (const how of ["handled", "declines"] as const)
-    it(`is one in words also where the provider calls itself OpenAI: ${how}`, async () => {
+    it(`is a text also where the provider calls itself OpenAI: ${how}`, async () => {
       await open(full, { how, provider: "OpenAI" });
       await say("First?", "Second?", "Third?");
       assert.equal(bench.asked.length, 2);

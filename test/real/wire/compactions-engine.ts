@@ -1,12 +1,12 @@
-/** An engine that owns no compaction and is asked for those of a harness; it hands on what it is given. */
-import type { AssembleResult } from "../../../src/contract/engine-params.ts";
+/** An engine that owns no compaction and intercepts those of a harness; it returns its input unchanged. */
+import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
 import type {
   CompactionInterceptRequest,
   CompactionInterceptResult,
-} from "../../../src/contract/engine-compaction.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
+} from "../../../src/contract/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { renderSummary } from "../../../src/contract/summary.ts";
+import { renderSummary } from "../../../src/contract/engine/summary.ts";
 
 /** `remembers`: handled, and from then on the engine's context begins with its summary. */
 export type Answering = "handled" | "remembers" | "declines" | "throws" | "hangs";
@@ -17,13 +17,13 @@ export function summaryOf(nth: number): string {
   return `The engine says what was, the ${nth}. time.`;
 }
 
-/** What was asked, without what cannot be written down. */
+/** The request, without what cannot be serialized. */
 export type Asked = Omit<CompactionInterceptRequest, "signal">;
 
 export function answeringEngine(how: Answering, note: (asked: Asked) => void): ContextEngine {
   let answered = 0;
   let head: { summary: string; gone: Set<string | undefined> } | undefined;
-  const behind = (messages: AgentMessage[]): AgentMessage[] => {
+  const afterSummary = (messages: AgentMessage[]): AgentMessage[] => {
     if (!head) return messages;
     const { summary, gone } = head;
     const kept = messages.filter(({ entryId }) => !gone.has(entryId));
@@ -33,7 +33,7 @@ export function answeringEngine(how: Answering, note: (asked: Asked) => void): C
     info: { id: ENGINE_ID, name: "Answers", interceptsCompaction: true, assembleScope: "call" },
     ingest: async () => ({ ingested: true }),
     assemble: async ({ messages }): Promise<AssembleResult> => ({
-      messages: behind(messages),
+      messages: afterSummary(messages),
       estimatedTokens: 0,
       ...(head ? { contextProjection: { mode: "thread_bootstrap", epoch: `epoch-${answered}` } } : {}),
     }),

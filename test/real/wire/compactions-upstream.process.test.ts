@@ -1,6 +1,6 @@
 /**
- * Compactions of the user's own programs that the engine does not answer: the model that makes them is shown the engine's context,
- * and not what the program has of its own.
+ * Compactions of the user's own programs that the engine does not answer: the model that makes them gets the engine's
+ * context, and not the program's own.
  */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
@@ -28,7 +28,7 @@ describe("a compaction that the engine leaves to the model", { timeout: 240_000 
   let bench: CompactionBench;
   afterEach(() => bench.end());
 
-  /** What asks for the compaction stands behind all else. */
+  /** The request for the compaction comes last. */
   function assertShows(lines: string[], expected: readonly string[], asking: RegExp): void {
     assert.match(lines.at(-1) ?? "", asking);
     assert.deepEqual(lines.slice(0, -1), expected);

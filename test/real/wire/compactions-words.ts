@@ -1,4 +1,5 @@
-/** What the tests of forced compactions say of requests and sessions. */
+/** Texts and assertions for the tests of forced compactions. */
+import { turnMetadata } from "../codex/turn-metadata.ts";
 import assert from "node:assert/strict";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
@@ -7,18 +8,18 @@ import { conversation as codexLines } from "../codex/codex-bench.ts";
 import type { Asked } from "./compactions-engine.ts";
 import { linesOf } from "./spy.ts";
 
-/** What the model says where it is asked for a compaction. */
+/** The model's answer to a compaction request. */
 export const MODEL_SUMMARY = "The model says what was.";
 
-/** What is left of a conversation by the harness, in its own words. */
+/** What the harness keeps of a conversation, in its own format. */
 const LEFT = /^user: (?:This session is being continued|Another language model started to solve)/;
-const TOLD =
+const LEFT_TEXT =
   /^(?:user: <(?:system-reminder|local-command|command-)|system: |assistant (?:redacted_)?thinking$)/;
 
-export function isCodexCompaction({ headers, text }: RecordedRequest): boolean {
+export function isCodexCompaction(request: RecordedRequest): boolean {
   return (
-    String(headers["x-codex-turn-metadata"]).includes('"request_kind":"compaction"') ||
-    text.includes("CONTEXT CHECKPOINT COMPACTION")
+    turnMetadata(request).includes('"request_kind":"compaction"') ||
+    request.text.includes("CONTEXT CHECKPOINT COMPACTION")
   );
 }
 
@@ -26,7 +27,7 @@ export function isClaudeCompaction({ text }: RecordedRequest): boolean {
   return text.includes("CRITICAL: Respond with TEXT ONLY");
 }
 
-/** First line of a result alone, and no surroundings. */
+/** First line of a result alone, without surrounding text. */
 function short(line: string): string {
   return line.replace(/^(result \S+)[^]*$/, "$1");
 }
@@ -40,17 +41,17 @@ export function claudeShows(request: RecordedRequest | undefined): string[] {
   assert.ok(request);
   return paired(
     claudeLines(request)
-      .filter((line) => !TOLD.test(line))
+      .filter((line) => !LEFT_TEXT.test(line))
       .map(short),
   );
 }
 
-/** Without what the harness left of its own conversation. */
+/** Without what the harness kept of its own conversation. */
 export function withoutLeft(lines: readonly string[]): string[] {
   return lines.filter((line) => !LEFT.test(line));
 }
 
-/** Results of calls that ran at once stand in any order. */
+/** Results of parallel calls come in any order. */
 function inOrder(lines: readonly string[]): string[] {
   const isResult = (line: string | undefined): boolean => line?.startsWith("result ") === true;
   const ordered: string[] = [];
@@ -63,7 +64,7 @@ function inOrder(lines: readonly string[]): string[] {
   return ordered;
 }
 
-/** Each result stands behind its call, each call has one before words of the user follow, and none has two. */
+/** Each result follows its call, each call has one before the next user message, and none has two. */
 function paired(lines: string[]): string[] {
   const open = new Set<string>();
   for (const line of lines) {
@@ -76,17 +77,17 @@ function paired(lines: string[]): string[] {
   return inOrder(lines);
 }
 
-/** The session, a line for each thing that was said. */
+/** The session, a line for each message. */
 export function sessionLines(messages: readonly AgentMessage[]): string[] {
   return inOrder(linesOf(messages).map(short));
 }
 
-/** What an engine was told of a compaction. */
-export function told({ messages, trigger, backend, customInstructions }: Asked): unknown[] {
+/** The engine's view of a compaction request. */
+export function requestOf({ messages, trigger, backend, customInstructions }: Asked): unknown[] {
   return [trigger, backend, customInstructions, messages.map(({ role }) => role).join(" ")];
 }
 
-/** Nothing behind all that is dropped stays: its newest entry is told for it. */
+/** Asserts that nothing after all that is dropped stays: its newest entry is the reported one. */
 export function assertAllDropped({ messages, firstKeptEntryId }: Asked): void {
   assert.equal(firstKeptEntryId, messages.at(-1)?.entryId);
 }

@@ -1,5 +1,5 @@
 /**
- * Line 6 of the model gateway: `pagurus wire -- codex` and `-- claude` in a real terminal, typed into, through compactions.
+ * Claim 6 of the model gateway: `pagurus wire -- codex` and `-- claude` in a real terminal, typed into, through compactions.
  * `PAGURUS_SCREENS=1` writes the captures of the guide.
  */
 import assert from "node:assert/strict";
@@ -95,7 +95,7 @@ for (const program of [CODEX, CLAUDE])
         await work();
         goesOn = true;
       });
-    /** The newest request of the conversation, as the program sent it and as the model was sent it. */
+    /** The newest request of the conversation, as the program sent it and as it was forwarded to the model. */
     const last = (): { harness: string; sent: string } => {
       const newest = at.exchanges().findLast(({ facts }) => facts.kind === "main");
       return { harness: newest?.harness ?? "", sent: newest?.sent ?? "" };
@@ -114,32 +114,35 @@ for (const program of [CODEX, CLAUDE])
       await at.terminal.sees(program.signs.asks);
       assert.ok(!existsSync(join(at.run.cwd, "ships.txt")));
       await at.answers(program.signs.asks);
-      await at.seesBehind("Write it down.", /It is written\./);
+      await at.seesAfter("Write it down.", /It is written\./);
       assert.ok(existsSync(join(at.run.cwd, "ships.txt")));
     });
 
-    step("goes on through compactions of the engine, with the first words in the model's sight", async () => {
-      for (const season of ["spring", "summer", "autumn"])
-        await at.says(`Read ${season}.log`, new RegExp(`250 ships came in ${season}`));
-      await at.says(ASKED, /In berth 7\./);
-      at.keep("goes-on");
-      const { harness, sent } = last();
-      assert.ok(at.mains.at(-1)?.text === sent, "the capture is what the model was sent");
-      assert.deepEqual(holds(harness, "spring, ship 9 ", "berth 7", "<conversation_summary>"), [
-        true,
-        true,
-        false,
-      ]);
-      assert.deepEqual(holds(sent, "spring, ship 9 ", "berth 7", "<conversation_summary>"), [
-        false,
-        true,
-        true,
-      ]);
-      assert.ok(sent.length < harness.length - 10_000, `${sent.length} of ${harness.length} characters`);
-      assert.deepEqual(compactions(), [], "the program has not compacted by itself");
-    });
+    step(
+      "continues through compactions of the engine, with the first messages in the model's context",
+      async () => {
+        for (const season of ["spring", "summer", "autumn"])
+          await at.says(`Read ${season}.log`, new RegExp(`250 ships came in ${season}`));
+        await at.says(ASKED, /In berth 7\./);
+        at.keep("goes-on");
+        const { harness, sent } = last();
+        assert.ok(at.mains.at(-1)?.text === sent, "the capture is what the model was sent");
+        assert.deepEqual(holds(harness, "spring, ship 9 ", "berth 7", "<conversation_summary>"), [
+          true,
+          true,
+          false,
+        ]);
+        assert.deepEqual(holds(sent, "spring, ship 9 ", "berth 7", "<conversation_summary>"), [
+          false,
+          true,
+          true,
+        ]);
+        assert.ok(sent.length < harness.length - 10_000, `${sent.length} of ${harness.length} characters`);
+        assert.deepEqual(compactions(), [], "the program has not compacted by itself");
+      },
+    );
 
-    step("has /compact answered by the engine, in the program's usual words, and goes on", async () => {
+    step("has /compact answered by the engine, with the program's usual message, and continues", async () => {
       await at.terminal.types("/compact");
       await at.terminal.sees(program.signs.compacted);
       await at.says(`And now: ${ASKED}`, /In berth 7\./);
@@ -155,7 +158,7 @@ for (const program of [CODEX, CLAUDE])
       await at.terminal.types("Tell me a story.");
       await at.terminal.sees(/rowed out/);
       await at.terminal.press("C-c");
-      await at.seesBehind("Tell me a story.", program.signs.interrupted);
+      await at.seesAfter("Tell me a story.", program.signs.interrupted);
       await at.run.server.clientClosed();
       assert.equal(at.run.server.clientCloses.length, 1);
       await at.says("Another time.", /Noted\./);
@@ -175,7 +178,7 @@ for (const program of [CODEX, CLAUDE])
       if (program === CODEX) at.keep("requests");
     });
 
-    step("goes on with the conversation at the next start, in a new one of the program's", async () => {
+    step("continues the conversation at the next start, in a new one of the program's", async () => {
       await at.start();
       await at.says(`Once more: ${ASKED}`, /In berth 7\./);
       const { harness, sent } = last();
@@ -194,8 +197,8 @@ for (const program of [CODEX, CLAUDE])
         "result",
         `assistant: 250 ships came in ${season}.`,
       ];
-      const said = at.transcript().map((line) => line.replace(/(?:The keeper rowed[^]*)/, "(a part)"));
-      assert.deepEqual(said, [
+      const shown = at.transcript().map((line) => line.replace(/(?:The keeper rowed[^]*)/, "(a part)"));
+      assert.deepEqual(shown, [
         `user: ${FIRST}`,
         "assistant: Noted.",
         "user: Write it down.",

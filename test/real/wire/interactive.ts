@@ -1,7 +1,8 @@
 /**
- * The user's own program under `pagurus wire`, typed into in a real terminal: a harbour's logs in a folder, a model that answers
- * from what it is shown and nothing else, an engine that compacts early.
+ * The user's own program under `pagurus wire`, typed into in a real terminal: a harbour's logs in a folder, a model that
+ * answers only from its request, an engine that compacts early.
  */
+import { turnMetadata } from "../codex/turn-metadata.ts";
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -9,11 +10,11 @@ import { delimiter, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
-import { captureNumbers, readCapture, readPart } from "../../../src/gateway/wire/capture/read.ts";
-import type { CaptureRecord } from "../../../src/gateway/wire/capture/record.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import { captureNumbers, readCapture, readPart } from "../../../src/gateway/capture/read-capture.ts";
+import type { CaptureRecord } from "../../../src/gateway/capture/capture-record.ts";
 import type { Protocol, RecordedRequest, ReplyStep } from "../../servers/server.ts";
-import { needTerminal, Terminal } from "./terminal.ts";
+import { needTerminal, Terminal } from "../../servers/terminal.ts";
 import { WrapRun } from "./wrap-bench.ts";
 
 const MAIN = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
@@ -23,7 +24,7 @@ const SEASONS = ["spring", "summer", "autumn"];
 const SHIPS = 250;
 /** Tokens: two logs are more than the trigger. */
 const LOSSLESS = { trigger: 4_500, headTokens: 900, tailTokens: 1_200 };
-/** Of the terminal, as the captures in the docs have it. */
+/** Size of the terminal, as in the captures of the docs. */
 const SIZE = ["-x", "100", "-y", "30"];
 const STORY = "The keeper rowed out to the next buoy and lit its lamp. ".repeat(40);
 const PATIENCE_MS = 20_000;
@@ -36,15 +37,15 @@ export interface Program {
   protocol: Protocol;
   /** On the screen. */
   signs: { ready: RegExp; asks: RegExp; interrupted: RegExp; compacted: RegExp };
-  /** What is typed to leave it. */
+  /** The text typed to exit. */
   quit: string;
   /** Keys that do the same. */
   leave: string[];
   /** The call with which its model runs a command. */
   call(id: string, command: string): { id: string; name: string; arguments: Record<string, unknown> };
-  /** A line for each thing that a request says. */
+  /** One line for each part of a request. */
   lines(request: RecordedRequest): string[];
-  /** Asked by the program to write a summary of its history. */
+  /** True for the program's request to summarize its history. */
   isCompaction(request: RecordedRequest): boolean;
   env(run: WrapRun): Record<string, string>;
   setUp(run: WrapRun): void;
@@ -54,7 +55,7 @@ export interface Exchange {
   facts: CaptureRecord;
   /** As the program sent it. */
   harness: string;
-  /** As the model was sent it; undefined where the engine answered. */
+  /** As it was forwarded to the model; undefined where the engine answered. */
   sent: string | undefined;
 }
 
@@ -100,24 +101,24 @@ export class Interactive {
       .then(() => this.terminal.sees(this.#program.signs.ready));
   }
 
-  /** Types a prompt and waits until its answer is on the screen, and the program at rest. */
+  /** Types a prompt and waits until its answer is on the screen, and the program is idle. */
   async says(prompt: string, shown: RegExp): Promise<string> {
     await this.terminal.types(prompt);
-    return this.seesBehind(prompt, shown);
+    return this.seesAfter(prompt, shown);
   }
 
-  /** Waits for something behind what was typed last. */
-  async seesBehind(typed: string, shown: RegExp): Promise<string> {
+  /** Waits for a text after the last typed one. */
+  async seesAfter(typed: string, shown: RegExp): Promise<string> {
     for (const until = Date.now() + PATIENCE_MS; Date.now() < until;) {
       const screen = this.terminal.screen();
-      const behind = screen.slice(screen.lastIndexOf(typed) + typed.length);
-      if (screen.includes(typed) && shown.test(behind) && !/esc to interrupt/.test(screen)) return screen;
+      const after = screen.slice(screen.lastIndexOf(typed) + typed.length);
+      if (screen.includes(typed) && shown.test(after) && !/esc to interrupt/.test(screen)) return screen;
       await pause(100);
     }
     throw new Error(`no ${String(shown)} behind "${typed}":\n${this.terminal.screen()}`);
   }
 
-  /** Says yes to a question; programs take no key for an answer that comes as soon as it is asked. */
+  /** Confirms a question; programs accept no key that arrives as soon as they ask. */
   async answers(asks: RegExp): Promise<void> {
     for (const until = Date.now() + PATIENCE_MS; asks.test(this.terminal.screen()); await pause(600)) {
       if (Date.now() > until) throw new Error(`still asked:\n${this.terminal.screen()}`);
@@ -125,28 +126,28 @@ export class Interactive {
     }
   }
 
-  /** What a command of the shell prints. */
+  /** The output of a shell command. */
   async shell(command: string): Promise<string> {
     const file = join(this.run.root, "printed");
     await this.terminal.types(`${command} > ${file}; echo "written"`);
-    await this.seesBehind(command, /^written$/m);
+    await this.seesAfter(command, /^written$/m);
     return readFileSync(file, "utf8").trim();
   }
 
-  /** Has a command print on a screen of its own. */
+  /** Shows the output of a command on its own screen. */
   async shows(command: string, what: RegExp): Promise<void> {
     await this.terminal.types("clear");
     await this.terminal.types(command);
-    await this.seesBehind(command, what);
+    await this.seesAfter(command, what);
   }
 
-  /** Whether full screen, cursor and mouse are as a shell has them. */
+  /** Whether full screen, cursor and mouse are in the shell's state. */
   isPlain(): boolean {
     const flags = "#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_flag}";
     return this.#tmux("display-message", "-p", flags).trim() === "0 1 0 0";
   }
 
-  /** Programs of this terminal that still run, the shell left out. */
+  /** Running programs of this terminal, without the shell. */
   left(): string[] {
     const mark = `PAGURUS_HOME=${this.run.home}`;
     return readdirSync("/proc").flatMap((pid) => {
@@ -172,7 +173,7 @@ export class Interactive {
     });
   }
 
-  /** Everything that was said, a line a message. */
+  /** The whole conversation, one line for each message. */
   transcript(): string[] {
     const args = [MAIN, "sessions", "show", SESSION, "--json"];
     const shown = spawnSync(process.execPath, args, { env: this.run.env(), encoding: "utf8" });
@@ -191,7 +192,7 @@ export class Interactive {
     writeFileSync(join(SCREENS, `${this.#program.name}-${name}.txt`), this.#cleaned());
   }
 
-  /** Without what is of the machine, and of a state in a temporary folder. */
+  /** Without the machine's paths, and without messages about a state in a temporary folder. */
   #cleaned(): string {
     const lines = this.#tmux("capture-pane", "-p", "-J").split("\n");
     const own = lines.filter((line) => !line.startsWith("WARNING: proceeding")).map((line) => line.trimEnd());
@@ -215,7 +216,7 @@ export class Interactive {
   }
 }
 
-/** A folder with what is typed in the terminal. */
+/** A folder with the files that the typed prompts name. */
 function programs({ root }: WrapRun, { name, path }: Program): string {
   const bin = join(root, "bin");
   mkdirSync(bin);
@@ -238,9 +239,10 @@ function lineOf({ role, content }: AgentMessage): string {
   return role === "toolResult" ? "result" : `${role}: ${words}`;
 }
 
-/** Not one for a name in a list, nor one of the engine. */
-function isMain({ body, headers }: RecordedRequest): boolean {
-  const isTitle = String(headers["x-codex-turn-metadata"]).includes('"thread_source":"thread_title"');
+/** Neither a request for a title nor one of the engine. */
+function isMain(request: RecordedRequest): boolean {
+  const { body } = request;
+  const isTitle = turnMetadata(request).includes('"thread_source":"thread_title"');
   return !isTitle && Array.isArray(body["tools"]) && body["tools"].length > 0;
 }
 
@@ -251,15 +253,16 @@ function answer(program: Program, request: RecordedRequest, index: number): Repl
       text: request.text.includes("<transcript>") ? "The logs were read." : '{"title":"The harbour"}',
     };
   const lines = program.lines(request).filter((line) => !/^(?:user: <|system: )/.test(line));
-  const said = lines.findLast((line) => line.startsWith("user: ")) ?? "";
+  const question = lines.findLast((line) => line.startsWith("user: ")) ?? "";
   const isDone = lines.at(-1)?.startsWith("result ") === true;
   const call = (command: string): ReplyStep => ({ toolCalls: [program.call(`call_${index}`, command)] });
-  const season = SEASONS.find((each) => said.includes(`${each}.log`));
+  const season = SEASONS.find((each) => question.includes(`${each}.log`));
   if (season !== undefined)
     return isDone ? { text: `${SHIPS} ships came in ${season}.` } : call(`cat ${season}.log`);
-  if (said.includes("Write it down")) return isDone ? { text: "It is written." } : call("touch ships.txt");
-  if (said.includes("story")) return { text: STORY, delayMs: 100 };
-  if (said.includes("where the spare key is"))
+  if (question.includes("Write it down"))
+    return isDone ? { text: "It is written." } : call("touch ships.txt");
+  if (question.includes("story")) return { text: STORY, delayMs: 100 };
+  if (question.includes("where the spare key is"))
     return { text: request.text.includes("berth 7") ? "In berth 7." : "I do not know." };
   return { text: "Noted." };
 }

@@ -1,4 +1,4 @@
-/** Recorded requests without what is of the machine: its folders, its ids; and with long texts cut in their middle. */
+/** Recorded requests without machine-specific folders and ids; long texts are cut in their middle. */
 import type { Asked } from "./codex-wire-bench.ts";
 
 const MOST_CHARACTERS = 450;
@@ -21,10 +21,10 @@ export function neutralRequest({ method, path, headers, body }: Asked, root: str
       .replaceAll(/(installation-id":")[0-9a-f-]{36}/g, "$100000000-0000-4000-8000-000000000000")
       .replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:8080")
       .replaceAll(/\((?:Debian|Linux|Ubuntu)[^)]*\) \S+/g, "(Linux; x86_64) unknown");
-  const said = body.toString();
-  const parsed = JSON.parse(said) as unknown;
-  // The fixture keeps the shape of Codex's bytes, which holds only while both write JSON alike.
-  if (JSON.stringify(parsed) !== said) throw new Error("Codex does not write JSON as JSON.stringify does");
+  const source = body.toString();
+  const parsed = JSON.parse(source) as unknown;
+  // The fixture keeps Codex's byte format, which works only while both write JSON alike.
+  if (JSON.stringify(parsed) !== source) throw new Error("Codex does not write JSON as JSON.stringify does");
   const short = neutral(JSON.stringify(parsed, shorter));
   const lines = Object.entries({ ...headers, "content-length": String(Buffer.byteLength(short)) }).map(
     ([name, value]) => `${name}: ${neutral(String(value))}`,

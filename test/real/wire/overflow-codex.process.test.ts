@@ -1,4 +1,4 @@
-/** The provider refuses the context inside a stream, as OpenAI's own endpoint does: the user's own Codex never learns of it. */
+/** The provider refuses the context inside a stream, as OpenAI's own endpoint does: the user's own Codex does not notice it. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
@@ -14,14 +14,14 @@ const REFUSED: ReplyStep = {
   },
 };
 
-/** The engine's own model is asked for its summaries. */
+/** The engine's own model is called for its summaries. */
 const isOfEngine = ({ text }: RecordedRequest): boolean => text.includes("<transcript>");
 
 describe("a context that is refused inside a stream, under a wrap of Codex", { timeout: 240_000 }, () => {
   let bench: Codex;
   afterEach(() => bench.end());
 
-  it("is made smaller by the engine, with one more request, and the turn succeeds", async () => {
+  it("is reduced by the engine, with one more request, and the turn succeeds", async () => {
     let nth = 0;
     bench = await CompactionBench.codex({
       lossless: { trigger: 150_000 },
@@ -43,14 +43,14 @@ describe("a context that is refused inside a stream, under a wrap of Codex", { t
     const shown = withoutLeft(codexShows(again));
     assert.match(shown[0] ?? "", /^user: <conversation_summary>/);
     assert.equal(shown.at(-1), "user: Fourth?");
-    const { told } = await bench.finish();
-    assert.deepEqual(told, []);
+    const { notices } = await bench.finish();
+    assert.deepEqual(notices, []);
     const lines = sessionLines((await bench.session()).messages);
     assert.deepEqual(lines.slice(-2), ["user: Fourth?", "assistant: Answer 5. "]);
     assert.equal(lines.filter((line) => line.startsWith("user: ")).length, 4);
   });
 
-  it("is told to Codex where it is refused again", async () => {
+  it("is reported to Codex where it is refused again", async () => {
     bench = await CompactionBench.codex({
       how: "declines",
       script: (request, index) => {

@@ -1,4 +1,4 @@
-/** A gateway that lets all pass, between the real harnesses and their model: both sides of it see the same bytes. */
+/** A pass-through gateway between the real harnesses and their model: both sides of it see the same bytes. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -6,17 +6,17 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { WireApi } from "../../../src/contract/wire.ts";
-import type { ExchangeFacts } from "../../../src/gateway/wire/exchange.ts";
-import { createModelGateway } from "../../../src/gateway/wire/gateway.ts";
-import { directUpstream } from "../../../src/gateway/wire/upstream/direct.ts";
-import { WrapObserver } from "../../../src/gateway/wire/wrap/observer.ts";
+import type { WireApi } from "../../../src/contract/harness/wire.ts";
+import type { ExchangeFacts } from "../../../src/gateway/request/exchange.ts";
+import { createModelGateway } from "../../../src/gateway/gateway.ts";
+import { directUpstream } from "../../../src/gateway/upstream/direct.ts";
+import { WrapObserver } from "../../../src/gateway/wrap/observer.ts";
 import { silentLogger } from "../../../src/platform/log.ts";
 import { startServer, type RecordedRequest, type ReplyStep } from "../../servers/server.ts";
 import { ClaudeDialectBench } from "./claude-dialect-bench.ts";
 import { CodexWire, scripted } from "./codex-wire-bench.ts";
 
-/** A message as it went by; headers are names and values by turns. */
+/** A recorded message; headers are names and values by turns. */
 interface Passed {
   line: string;
   headers: string[];
@@ -34,11 +34,11 @@ function kept(headers: readonly string[]): string[] {
   return headers.filter((_, at) => !OF_CONNECTION.test(headers[at - (at % 2)] ?? ""));
 }
 
-/** Looks at what goes by, and hands it on as it is. */
+/** Records the traffic, and forwards it unchanged. */
 class Tap {
   readonly seen: Exchanged[] = [];
   readonly #server = createServer((request, response) => void this.#pass(request, response));
-  /** Origin of what it hands on to. */
+  /** Origin to which it forwards. */
   target = "";
   more: Readonly<Record<string, string>> = {};
 
@@ -94,7 +94,7 @@ async function whole(stream: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** A tap on either side of a gateway that passes. */
+/** A tap on either side of a pass-through gateway. */
 async function tapped(api: WireApi) {
   const [harness, model] = [await Tap.start(), await Tap.start()];
   const gateway = createModelGateway({ logger: silentLogger, resolve: () => assert.fail("not asked") });
@@ -116,7 +116,7 @@ async function tapped(api: WireApi) {
   return { harness, model, facts, end };
 }
 
-/** Each request and each answer is the same on both sides; the number of them. */
+/** Asserts that each request and each answer is the same on both sides; returns their number. */
 function assertSame(harness: Tap, model: Tap): number {
   const ours = harness.seen.filter(({ answered }) => answered);
   for (const [index, { asked, answered }] of ours.entries()) {
@@ -135,8 +135,8 @@ function assertSame(harness: Tap, model: Tap): number {
 
 const TURNS = ["Look at the notes.", "Look again, please: é😀.", "And once more."];
 
-describe("a gateway that lets all pass", { timeout: 300_000 }, () => {
-  it("is not to be noticed by a real Codex nor by its model", async (t) => {
+describe("a pass-through gateway", { timeout: 300_000 }, () => {
+  it("is invisible to a real Codex and to its model", async (t) => {
     const { harness, model, facts, end } = await tapped("openai-responses");
     const codex = await CodexWire.start((asked, index) => {
       const isResult = /"type":"function_call_output"[^[\]]*\}\]/.test(asked.body.toString());
@@ -171,7 +171,7 @@ describe("a gateway that lets all pass", { timeout: 300_000 }, () => {
     }
   });
 
-  it("is not to be noticed by a real Claude Code nor by its model", async (t) => {
+  it("is invisible to a real Claude Code and to its model", async (t) => {
     const { harness, model, facts, end } = await tapped("anthropic-messages");
     let cwd = "";
     const script = ({ body }: RecordedRequest, index: number): ReplyStep => {

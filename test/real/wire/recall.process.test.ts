@@ -1,4 +1,7 @@
-/** The engine's tools for the model of a wrapped program: what a compaction has taken out of its sight is read again, word for word. */
+/**
+ * The engine's tools for the model of a wrapped program: text that a compaction removed from its context is read again,
+ * verbatim.
+ */
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,10 +15,10 @@ const SUMMARY = "The agent has told of the harbour master.";
 interface Program {
   name: string;
   protocol: "openai-responses" | "anthropic-messages";
-  /** How its model names the tool. */
+  /** The program's name of the tool. */
   tool: { name: string; namespace?: string };
   turn(run: WrapRun, nth: number, words: string): Promise<Ended>;
-  /** How it is told of tools whose schemas are not loaded. */
+  /** How the program lists tools whose schemas are not loaded. */
   announced: RegExp;
 }
 
@@ -56,8 +59,8 @@ for (const { name, protocol, tool, turn, announced } of PROGRAMS)
     });
     after(() => run.end());
 
-    it("give its model the words that a compaction took out of its sight", async () => {
-      // Kept anyway: what the user has said, the beginning of each line of an answer, and what looks like a name of something.
+    it("give its model the text that a compaction removed from its context", async () => {
+      // Kept anyway: the user's messages, the beginning of each line of an answer, and what looks like a name.
       const words = "word ".repeat(3_000);
       script = ({ text }) => ({ text: `${words} ${text.includes("And then?") ? "" : SECRET} ${words}` });
       const questions = ["Who keeps a bird?", "And then?", "And after that?", "Which way?"];
@@ -78,14 +81,14 @@ for (const { name, protocol, tool, turn, announced } of PROGRAMS)
       assert.ok(!first.includes("green parrot"), "the words are out of its sight");
       assert.match(first, announced);
       assert.match(second, /green parrot/);
-      const said = await run.transcript("recall");
-      const result = said.find((message) => message.role === "toolResult");
+      const messages = await run.transcript("recall");
+      const result = messages.find((message) => message.role === "toolResult");
       assert.ok(result?.role === "toolResult" && !result.isError);
       assert.match(JSON.stringify(result.content), /green parrot/);
     });
 
     if (name !== "Codex") return;
-    it("stand beside a server of its user's that has their name", async () => {
+    it("are offered in addition to a server of its user's that has their name", async () => {
       run.setCodex('[mcp_servers.pagurus]\nurl = "http://127.0.0.1:1/mcp"\nenabled = false');
       let asked = false;
       const beside = { ...tool, namespace: "mcp__pagurus_wire", arguments: { query: "harbour master" } };

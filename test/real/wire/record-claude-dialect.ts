@@ -1,13 +1,14 @@
 /**
- * Records what Claude Code asks of a model server: `node test/real/wire/record-claude-dialect.ts FOLDER [SCENE…]` writes each
- * request to the folder, without what is of the machine and with Claude Code's own long texts cut in their middle. The fixtures in
- * `test/gateway/wire/recorded` are some of these; the side calls among them came from claude-agent-acp and a terminal.
+ * Records Claude Code's requests to a model server: `node test/real/wire/record-claude-dialect.ts FOLDER [SCENE…]` writes
+ * each request to the folder, without machine-specific parts and with Claude Code's own long texts cut in their middle. The
+ * fixtures in `test/gateway/recorded` are some of these; the side calls among them came from claude-agent-acp and a
+ * terminal.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AssistantMessage } from "../../../src/contract/message.ts";
-import { messagesDialect } from "../../../src/gateway/wire/dialect/messages/dialect.ts";
-import type { WireRequest } from "../../../src/gateway/wire/dialect/dialect.ts";
+import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
+import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
 import { ClaudeDialectBench, type BenchOptions, type Reply } from "./claude-dialect-bench.ts";
 
 interface Scene extends BenchOptions {
@@ -35,7 +36,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 async function interruptedBy(bench: ClaudeDialectBench, line: object): Promise<void> {
   const turn = bench.ask("Run slowly");
   await pause(2_000);
-  bench.tell(line);
+  bench.send(line);
   await turn;
   await bench.ask("Second prompt");
 }

@@ -1,6 +1,6 @@
 /**
- * Records what Codex asks of a model server: `node test/real/wire/record-codex.ts FOLDER [SCENE…]` writes each request to the
- * folder, as `neutral.ts` leaves it. The fixtures in `test/gateway/wire/recorded` are some of these.
+ * Records Codex's requests to a model server: `node test/real/wire/record-codex.ts FOLDER [SCENE…]` writes each request to
+ * the folder, as `neutral.ts` leaves it. The fixtures in `test/gateway/recorded` are some of these.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,12 +8,12 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ReplyStep } from "../../servers/script.ts";
 import { codexBinary } from "../codex-binary.ts";
-import { CodexWire, scripted, type Answer, type CodexSettings, type Told } from "./codex-wire-bench.ts";
+import { CodexWire, scripted, type Answer, type CodexSettings, type Reply } from "./codex-wire-bench.ts";
 import { neutralRequest } from "./neutral.ts";
 
 interface Scene extends CodexSettings {
   answer: Answer;
-  /** `codex exec` in the place of an app-server. */
+  /** `codex exec` instead of an app-server. */
   exec?: string;
   play?(codex: CodexWire): Promise<unknown>;
 }
@@ -42,7 +42,7 @@ const LOOKS: ReplyStep[] = [
 const SMALL_WINDOW = { top: ["model_auto_compact_token_limit = 5000"] };
 const FULL = { usage: { input: 9000, output: 10 } };
 
-function compactionItem(index: number): Told {
+function compactionItem(index: number): Reply {
   const item = { type: "compaction", id: `cmp_${index}`, encrypted_content: "OPAQUE" };
   const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
   const response = { id: `resp_${index}`, status: "completed", output: [item], usage };
@@ -60,18 +60,18 @@ function compactionItem(index: number): Told {
 async function steered(codex: CodexWire): Promise<void> {
   const threadId = await codex.thread();
   const begin = async (text: string): Promise<string> => {
-    const said = codex.told("item/agentMessage/delta");
+    const started = codex.notification("item/agentMessage/delta");
     const input = [{ type: "text", text, text_elements: [] }];
     const { turn } = await codex.request("turn/start", { threadId, input });
-    await said;
+    await started;
     return (turn as { id: string }).id;
   };
-  const first = codex.told("turn/completed");
+  const first = codex.notification("turn/completed");
   const expectedTurnId = await begin("Begin.");
   const input = [{ type: "text", text: "And this.", text_elements: [] }];
   await codex.request("turn/steer", { threadId, expectedTurnId, input });
   await first;
-  const second = codex.told("turn/completed");
+  const second = codex.notification("turn/completed");
   const turnId = await begin("Stop soon.");
   await codex.request("turn/interrupt", { threadId, turnId });
   await second;
@@ -159,7 +159,7 @@ const SCENES: Record<string, Scene> = {
     ]),
     play: async (codex) => {
       const threadId = await codex.thread();
-      const done = codex.told("turn/completed", threadId);
+      const done = codex.notification("turn/completed", threadId);
       const target = { type: "custom", instructions: "Look at it." };
       await codex.request("review/start", { threadId, target, delivery: "inline" });
       await done;
@@ -187,7 +187,7 @@ const SCENES: Record<string, Scene> = {
     play: async (codex) => {
       const threadId = await codex.thread();
       await codex.turn(threadId, "Use $skill-creator now.");
-      const done = codex.told("turn/completed", threadId);
+      const done = codex.notification("turn/completed", threadId);
       await codex.request("thread/shellCommand", { threadId, command: "echo shell" });
       await done;
       await codex.turn(threadId, "Thanks.");

@@ -1,4 +1,4 @@
-/** Prompts that the provider refuses, under a wrap of the real Claude Code: what the session has of them. */
+/** Prompts that the provider refuses, under a wrap of the real Claude Code: what the session records of them. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
@@ -16,7 +16,7 @@ describe("a prompt that the provider refuses, under a wrap of Claude Code", { ti
   let bench: Claude;
   afterEach(() => bench.end());
 
-  /** `second`: what is said to the second question, by how often it was answered. The third is refused. */
+  /** `second`: the reply to the second question, by how often it was answered. The third is refused. */
   async function conversation(...second: ReplyStep[]): Promise<string[]> {
     let looks = 0;
     bench = await CompactionBench.claude({
@@ -38,16 +38,16 @@ describe("a prompt that the provider refuses, under a wrap of Claude Code", { ti
     return sessionLines((await bench.session()).messages);
   }
 
-  /** Claude Code says it again with the next one; what was recorded of it alone is taken back. */
+  /** Claude Code sends it again with the next one; what was recorded of it alone is taken back. */
   function assertOnce(lines: string[]): void {
     assert.deepEqual(lines.slice(-2), ["user: Third?Fourth?", "assistant: Answer to all."]);
     assert.equal(lines.filter((line) => line.includes("Third?")).length, 1, lines.join("; "));
     assert.equal(lines.filter((line) => line.includes("Second?")).length, 1, lines.join("; "));
   }
 
-  it("stands in the session once", async () => assertOnce(await conversation()));
+  it("is in the session once", async () => assertOnce(await conversation()));
 
-  it("stands in it once behind a compaction inside a loop, too", async () => {
+  it("is in it once after a compaction inside a loop, too", async () => {
     const look = (id: string, usage: ReplyStep["usage"]): ReplyStep => ({
       text: `I look ${id}.`,
       toolCalls: [{ id, name: "Bash", arguments: { command: `echo ${id}`, description: id } }],

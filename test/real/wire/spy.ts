@@ -1,10 +1,10 @@
-/** What the tests of the wire seam know of an engine: what it answered before each request, as lines. */
-import type { AssembleResult } from "../../../src/contract/engine-params.ts";
-import type { ContextEngine, EngineFactoryContext } from "../../../src/contract/engine.ts";
+/** Records the engine's results for the tests of the wire seam: its context before each request, as lines. */
+import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
+import type { ContextEngine, EngineFactoryContext } from "../../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { createLosslessEngine } from "../../../src/engines/lossless/engine.ts";
+import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
 
-/** The engine of the slot, with what it answered last and how often it compacted. */
+/** The engine of the slot, with its last result and the number of its compactions. */
 export class Spy {
   last: AssembleResult | undefined;
   compactions = 0;

@@ -1,4 +1,4 @@
-/** A real harness in a folder of its own, whose model speaks another protocol than it does. */
+/** A real harness in its own folder, whose model speaks another protocol than it does. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -7,11 +7,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { dialectOf } from "../../../src/gateway/wire/dialect/dialects.ts";
-import type { Dialect, WireApi, WireRequest } from "../../../src/gateway/wire/dialect/dialect.ts";
-import { JsonScanError } from "../../../src/gateway/wire/json/scan.ts";
-import { translatingUpstream } from "../../../src/gateway/wire/upstream/translate/upstream.ts";
-import type { Upstream } from "../../../src/gateway/wire/upstream/upstream.ts";
+import { dialectOf } from "../../../src/gateway/dialect/dialects.ts";
+import type { Dialect, WireApi, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
+import { JsonScanError } from "../../../src/gateway/json/scan.ts";
+import { translatingUpstream } from "../../../src/gateway/upstream/translate/translate-upstream.ts";
+import type { Upstream } from "../../../src/gateway/upstream/upstream.ts";
 import { modelAt } from "../../model/calling.ts";
 import { startServer, type ModelServer, type Protocol, type ReplyScript } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";
@@ -32,7 +32,7 @@ export class TranslateBench {
   private constructor(model: ModelServer, protocol: Protocol, dialect: Dialect) {
     this.model = model;
     this.#dialect = dialect;
-    // Often enough that each harness meets signs of life.
+    // Often enough that each harness gets keep-alive events.
     const aliveMs = 20;
     this.#upstream = translatingUpstream({ model: modelAt(model.url, protocol, { model: WINDOW }), aliveMs });
     this.#server = createServer((request, response) => {
@@ -55,7 +55,7 @@ export class TranslateBench {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
   }
 
-  /** What the gateway's server would do: no more than to hand on. */
+  /** Acts as the gateway's server: only forwards. */
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -87,7 +87,7 @@ export class TranslateBench {
     }
   }
 
-  /** `codex exec` with a prompt; what it printed as events. `settings`: lines of its configuration. */
+  /** `codex exec` with a prompt; returns its events. `settings`: lines of its configuration. */
   codex(prompt: string, { name = "gateway", settings = "" } = {}): Promise<string> {
     const home = join(this.root, "codex");
     mkdirSync(home);
@@ -100,7 +100,7 @@ export class TranslateBench {
     return this.#run(codexBinary(), ["exec", ...sandbox, prompt], { CODEX_HOME: home });
   }
 
-  /** `claude -p` with a prompt; its result. */
+  /** `claude -p` with a prompt; returns its result. */
   claude(prompt: string): Promise<string> {
     const args = ["-p", "--model", "claude-sonnet-4-5", "--output-format", "json", "--allowedTools", "Bash"];
     return this.#run(claudeBinary(), [...args, "--", prompt], {
@@ -127,9 +127,9 @@ export class TranslateBench {
     child.stdout.on("data", (chunk: Buffer) => out.push(chunk));
     child.stderr.on("data", (chunk: Buffer) => err.push(chunk));
     const [code] = (await once(child, "close")) as [number | null];
-    const said = Buffer.concat(out).toString();
-    if (code !== 0) throw new Error(`ended with ${code}: ${said}\n${Buffer.concat(err).toString()}`);
-    return said;
+    const printed = Buffer.concat(out).toString();
+    if (code !== 0) throw new Error(`ended with ${code}: ${printed}\n${Buffer.concat(err).toString()}`);
+    return printed;
   }
 
   async end(): Promise<void> {

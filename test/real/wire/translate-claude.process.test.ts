@@ -18,16 +18,16 @@ describe("Claude Code", () => {
   afterEach(() => bench.end());
 
   for (const protocol of ["openai-responses", "openai-completions"] satisfies Protocol[]) {
-    it(`works through shell calls, parallel ones too, to its answer on a model behind ${protocol}`, async () => {
+    it(`works through shell calls, parallel ones too, to its answer on a model that speaks ${protocol}`, async () => {
       const steps: ReplyStep[] = [
         { text: "I make a file.", toolCalls: [bash("call_0", "echo whelk > found.txt")] },
         { toolCalls: [bash("call_1", "cat found.txt; echo first"), bash("call_2", "echo second")] },
         { text: "The whelk is found.", delayMs: 60 },
       ];
       bench = await TranslateBench.start("anthropic-messages", protocol, steps);
-      const said = JSON.parse(await bench.claude("Find the whelk.")) as Record<string, unknown>;
-      assert.equal(said["result"], "The whelk is found.", JSON.stringify(said));
-      assert.equal(said["is_error"], false);
+      const printed = JSON.parse(await bench.claude("Find the whelk.")) as Record<string, unknown>;
+      assert.equal(printed["result"], "The whelk is found.", JSON.stringify(printed));
+      assert.equal(printed["is_error"], false);
       assert.equal(readFileSync(join(bench.cwd, "found.txt"), "utf8"), "whelk\n");
       const [first, second, third] = bench.model.requests.map((request) => seen(request));
       assert.ok(first && second && third);

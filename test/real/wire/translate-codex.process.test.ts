@@ -18,7 +18,7 @@ describe("Codex", () => {
   afterEach(() => bench.end());
 
   for (const protocol of ["openai-completions", "anthropic-messages"] satisfies Protocol[]) {
-    it(`works through shell calls, parallel ones too, to its answer on a model behind ${protocol}`, async () => {
+    it(`works through shell calls, parallel ones too, to its answer on a model that speaks ${protocol}`, async () => {
       const steps: ReplyStep[] = [
         {
           thinking: { text: "First a file." },
@@ -29,13 +29,13 @@ describe("Codex", () => {
         { text: "The whelk is found.", delayMs: 60 },
       ];
       bench = await TranslateBench.start("openai-responses", protocol, steps);
-      const said = await bench.codex("Find the whelk.");
-      const events = said
+      const printed = await bench.codex("Find the whelk.");
+      const events = printed
         .split("\n")
         .filter(Boolean)
         .map((line) => JSON.parse(line) as { type: string });
-      assert.equal(events.at(-1)?.type, "turn.completed", said);
-      assert.match(said, /The whelk is found\./);
+      assert.equal(events.at(-1)?.type, "turn.completed", printed);
+      assert.match(printed, /The whelk is found\./);
       assert.equal(readFileSync(join(bench.cwd, "found.txt"), "utf8"), "whelk\n");
       assert.deepEqual(bench.kinds, ["main", "main", "main"]);
       assert.equal(bench.model.requests.length, 3);
@@ -44,7 +44,7 @@ describe("Codex", () => {
       assert.ok(first.tools.some(({ name }) => name === "exec_command"));
       assert.equal(first.items[0]?.role, "system");
       assert.ok(first.items.some(({ role, text }) => role === "user" && text.includes("Find the whelk.")));
-      // What one request shows the next one begins with, so that a provider's cache holds.
+      // Each request is a prefix of the next one, so that a provider's cache hits.
       assert.deepEqual(third.items.slice(0, second.items.length), second.items);
       const results = third.items.filter(({ role }) => role === "tool");
       assert.equal(results.length, 3);
@@ -61,7 +61,7 @@ describe("Codex", () => {
 
   // Codex asks a provider of this name for the compaction itself, and any other for a text.
   for (const name of ["OpenAI", "gateway"]) {
-    it(`goes on after a compaction that the model made for it, with a provider named ${name}`, async () => {
+    it(`continues after a compaction that the model made for it, with a provider named ${name}`, async () => {
       const summary = "The whelk is behind the pier.";
       bench = await TranslateBench.start("openai-responses", "openai-completions", ({ text }, index) => {
         if (index === 0)
@@ -69,8 +69,8 @@ describe("Codex", () => {
         return { text: text.includes(summary) ? "It goes on." : summary };
       });
       const settings = "model_auto_compact_token_limit = 20000";
-      const said = await bench.codex("Find the whelk.", { name, settings });
-      assert.match(said, /It goes on\./);
+      const printed = await bench.codex("Find the whelk.", { name, settings });
+      assert.match(printed, /It goes on\./);
       assert.deepEqual(bench.kinds, ["main", "compaction", "main"]);
       const prompt =
         name === "OpenAI" ? /Summarize the conversation so far/ : /CONTEXT CHECKPOINT COMPACTION/;
@@ -88,11 +88,11 @@ describe("Codex", () => {
         toolCalls: [hasPatch ? { id: "call_0", name: "apply_patch", arguments: { input: patch } } : shell],
       };
     });
-    const said = await bench.codex("Write about the crab.");
-    assert.ok(existsSync(join(bench.cwd, "crab.txt")), said);
+    const printed = await bench.codex("Write about the crab.");
+    assert.ok(existsSync(join(bench.cwd, "crab.txt")), printed);
   });
 
-  it("is told in its own words that the model refuses the key", async () => {
+  it("reports in its own words that the model refuses the key", async () => {
     bench = await TranslateBench.start("openai-responses", "openai-completions", [{ status: 401 }]);
     await assert.rejects(bench.codex("Find the whelk."), /refused the credentials/);
   });

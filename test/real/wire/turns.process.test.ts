@@ -1,12 +1,13 @@
 /**
- * Line 1 of the model gateway: at every request the model sees exactly the engine's context and the live turn, through many
- * compactions of the engine, in one native conversation that grows on and never compacts by itself.
+ * Claim 1 of the model gateway: at every request the model sees exactly the engine's context and the live turn, through many
+ * compactions of the engine, in one native conversation that keeps growing and never compacts itself.
  */
+import { turnMetadata } from "../codex/turn-metadata.ts";
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { ClaudeBench, conversation as claudeLines } from "../claude/claude-bench.ts";
@@ -18,26 +19,26 @@ const FULL = process.env["PAGURUS_PROVE"] === "1";
 const TURNS = FULL ? 200 : 24;
 const LONG_TURN = 10;
 const ROUNDS = FULL ? 150 : 24;
-/** Compactions of the engine that the run has at least. */
+/** Minimum number of the engine's compactions in the run. */
 const LEAST = FULL ? 6 : 3;
 const WINDOW = 48_000;
 
 const MORE =
   "The keeper of the quay wrote down which ships had come, and when they were to leave again. ".repeat(6);
 
-/** What is said in a round of the long turn, so that this is longer than the window. */
+/** Text of a round of the long turn, so that this is longer than the window. */
 const LONG = MORE.repeat(FULL ? 3 : 14);
 
-/** What one harness is like, in a test that is the same for both. */
+/** Properties of one harness, in a test that is the same for both. */
 interface Kind {
   name: string;
   runtime: string;
-  /** The call that a model of it makes. */
+  /** The call that its model makes. */
   call(id: string, words: string): { id: string; name: string; arguments: Record<string, unknown> };
   lines(request: RecordedRequest): string[];
   isMain(request: RecordedRequest): boolean;
   isCompaction(request: RecordedRequest): boolean;
-  /** The harness's own name of its conversation. */
+  /** The harness's own id of its conversation. */
   nativeId(request: RecordedRequest): unknown;
   elements(body: Record<string, unknown>): unknown[];
   bench(script: (request: RecordedRequest, index: number) => ReplyStep): Promise<Bench>;
@@ -64,12 +65,11 @@ const CODEX: Kind = {
   runtime: "codex",
   call: (id, words) => ({ id, name: "exec_command", arguments: { cmd: `echo ${words}` } }),
   lines: codexLines,
-  isMain: ({ headers }) =>
-    headers["x-codex-turn-metadata"] !== undefined &&
-    !String(headers["x-codex-turn-metadata"]).includes('"request_kind":"compaction"'),
-  isCompaction: ({ headers, text }) =>
-    String(headers["x-codex-turn-metadata"]).includes('"request_kind":"compaction"') ||
-    text.includes("CONTEXT CHECKPOINT COMPACTION"),
+  isMain: (request) =>
+    turnMetadata(request) !== "" && !turnMetadata(request).includes('"request_kind":"compaction"'),
+  isCompaction: (request) =>
+    turnMetadata(request).includes('"request_kind":"compaction"') ||
+    request.text.includes("CONTEXT CHECKPOINT COMPACTION"),
   nativeId: ({ body }) => body["prompt_cache_key"],
   elements: (body) => body["input"] as unknown[],
   bench: async (script) => {
@@ -129,7 +129,7 @@ for (const kind of [CODEX, CLAUDE])
       const spy = new Spy();
       let turn = 0;
       let round = 0;
-      /** What the engine had answered when each request came. */
+      /** The engine's context at each request. */
       const expected: { turn: number; lines: string[]; epoch: string | undefined }[] = [];
       const mains: RecordedRequest[] = [];
       const bench = await kind.bench((request, index): ReplyStep => {
@@ -160,13 +160,13 @@ for (const kind of [CODEX, CLAUDE])
           const from = mains.length;
           const events = await bench.ask(pagurus, prompt);
           const lanes = events.flatMap((event) => (event.type === "compaction.started" ? [event.lane] : []));
-          assert.ok(!lanes.includes("native"), "no compaction of its own");
+          assert.ok(!lanes.includes("harness"), "no compaction of its own");
           const [started] = events;
           assert.equal(started?.type === "turn.started" && started.seam, "wire");
           for (const [offset, request] of mains.slice(from).entries()) {
             const answer = expected[from + offset];
             const lines = answer?.lines ?? [];
-            // The first answer of a turn leaves the input to the host.
+            // The first result of a turn leaves the input to the host.
             const whole = lines.includes(`user: ${prompt}`) ? lines : [...lines, `user: ${prompt}`];
             assert.deepEqual(
               inOrder(kind.lines(request)),
@@ -186,7 +186,7 @@ for (const kind of [CODEX, CLAUDE])
     });
   });
 
-/** Results of calls that ran at once stand in any order. */
+/** Results of parallel calls come in any order. */
 function inOrder(lines: readonly string[]): string[] {
   const ordered: string[] = [];
   let results: string[] = [];
@@ -201,7 +201,7 @@ function inOrder(lines: readonly string[]): string[] {
   return ordered.slice(0, -1);
 }
 
-/** Each result stands behind its call, and each call has one. */
+/** Each result follows its call, and each call has one. */
 function assertPairs(lines: readonly string[]): void {
   const open = new Set<string>();
   for (const line of lines) {
@@ -218,8 +218,8 @@ function hashOf(element: unknown): string {
 }
 
 /**
- * What the harness sent is longer than what the model saw; what is kept of it is the same to the byte, the live turn whole; and
- * what the model has seen stays as it was while an epoch lasts.
+ * Asserts that the harness sent more than the model saw; that the kept part of it is the same to the byte, the live turn
+ * whole; and that what the model has seen is unchanged within an epoch.
  */
 function assertKept(kind: Kind, pairs: readonly CapturedPair[], mains: readonly RecordedRequest[]): void {
   const own = pairs.filter(({ facts }) => facts.kind === "main");

@@ -1,27 +1,32 @@
-/** The user's own Codex and Claude Code under `pagurus wire`, against scripted servers; folders of the bench, nothing of the user's. */
+/**
+ * The user's own Codex and Claude Code under `pagurus wire`, against scripted servers; in folders of the bench, separate
+ * from the user's.
+ */
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createPagurus } from "../../../src/app.ts";
-import type { WireOptions } from "../../../src/cli/wire.ts";
+import type { WireOptions } from "../../../src/cli/wire/wire-work.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { Receipt } from "../../../src/contract/receipt.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { Receipt } from "../../../src/contract/session/receipt.ts";
 import { startServer, type ModelServer, type Protocol, type ReplyScript } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { claudeBinary } from "../programs.ts";
 
 const MAIN = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
 
-/** `pagurus wire` with these options, behind the program that runs it. */
+/** `pagurus wire` with these options, after the program that runs it. */
 export function commandLine(options: WireOptions, words: readonly string[]): string[] {
-  const { session, model, observe } = options;
+  const { session, model, observe, continue: continues } = options;
   return [
     MAIN,
     "wire",
     ...(session === undefined ? [] : ["--session", session]),
+    ...(continues === true ? ["--continue"] : []),
+    ...(typeof continues === "string" ? ["--continue", continues] : []),
     ...(model === undefined ? [] : ["--model", model]),
     ...(observe === true ? ["--observe"] : []),
     "--",
@@ -72,7 +77,7 @@ export class WrapRun {
     };
   }
 
-  /** Codex set to the server, by a provider of the user's own. */
+  /** Configures Codex for the server, as a provider of the user's own. */
   setCodex(more = ""): void {
     writeFileSync(
       join(this.root, "codex", "config.toml"),
@@ -136,7 +141,7 @@ export class WrapRun {
     return { child, ended };
   }
 
-  /** A host of the same home, to look at what the wrapped program's one has written. */
+  /** A host of the same home, to read what the wrapped program's host has written. */
   async look<T>(work: (pagurus: Pagurus) => T | Promise<T>): Promise<T> {
     const pagurus = await createPagurus({ home: this.home, env: this.env() });
     try {

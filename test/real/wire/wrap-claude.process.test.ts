@@ -9,8 +9,8 @@ import { conversation } from "../claude/claude-bench.ts";
 import { claudeBinary } from "../programs.ts";
 import { WrapRun } from "./wrap-bench.ts";
 
-/** What Claude Code tells of surroundings, in the midst of what is said. */
-const TOLD = /^(?:user: <system-reminder>|system: |user: <local-command|user: <command-)/;
+/** Claude Code's reminders of its surroundings within a conversation. */
+const REMINDER = /^(?:user: <system-reminder>|system: |user: <local-command|user: <command-)/;
 const SUMMARY = "CRITICAL: Respond with TEXT ONLY";
 
 let run: WrapRun;
@@ -37,10 +37,10 @@ const mains = (): RecordedRequest[] =>
 const asked = (index = -1): string[] => {
   const request = mains().at(index);
   assert.ok(request, `request ${index}`);
-  return conversation(request).filter((line) => !TOLD.test(line));
+  return conversation(request).filter((line) => !REMINDER.test(line));
 };
 
-/** Claude Code without us. */
+/** Claude Code without Pagurus. */
 function alone(...args: string[]): Promise<number | null> {
   const env = run.env({
     ANTHROPIC_BASE_URL: run.server.url.replace(/\/v1$/, ""),
@@ -51,7 +51,7 @@ function alone(...args: string[]): Promise<number | null> {
 }
 
 describe("Claude Code under pagurus wire", () => {
-  it("has each run go on with the session, and its own key reaches the provider, no token of ours", async () => {
+  it("has each run continue the session, and its own key reaches the provider, no token of ours", async () => {
     script = (_request, nth) =>
       nth === 0
         ? {
@@ -86,7 +86,7 @@ describe("Claude Code under pagurus wire", () => {
     assert.match(receipt?.model ?? "", /^anthropic\/claude-/);
   });
 
-  it("takes a conversation over that Claude Code had before, and what is said in it without us", async () => {
+  it("takes over a conversation that Claude Code had before, and messages added to it without Pagurus", async () => {
     assert.equal(await alone("-p", "My name is Ada."), 0);
     assert.equal((await run.claude({ session: "taken" }, "-c", "-p", "Who am I?")).code, 0);
     assert.deepEqual(asked(), ["user: My name is Ada.", "assistant: Answer 0.", "user: Who am I?"]);
@@ -125,7 +125,7 @@ describe("Claude Code under pagurus wire", () => {
     rmSync(config);
     const lines = asked();
     assert.equal(lines.at(-1), "user: And now?");
-    assert.ok(!lines.some((line) => line.startsWith("user: Question 0.")), "the oldest stands in a summary");
+    assert.ok(!lines.some((line) => line.startsWith("user: Question 0.")), "the oldest is in a summary");
     const roles = await run.look(async (pagurus) => {
       const reader = pagurus.sessions().openReader("long");
       const found: string[] = [];
@@ -137,7 +137,7 @@ describe("Claude Code under pagurus wire", () => {
     assert.equal(roles.length, 10);
   });
 
-  it("is pointed to the gateway where its settings say where it asks, too, and keeps its own headers", async () => {
+  it("is pointed to the gateway also where its settings name its endpoint, and keeps its own headers", async () => {
     const env = {
       ANTHROPIC_BASE_URL: run.server.url.replace(/\/v1$/, ""),
       ANTHROPIC_CUSTOM_HEADERS: "x-team: blue",
@@ -153,7 +153,7 @@ describe("Claude Code under pagurus wire", () => {
     assert.equal(ended.code, 0);
     assert.equal(run.server.requests.at(-1)?.headers["x-team"], "blue");
     assert.equal((await run.transcript("set")).length, 2);
-    assert.deepEqual(readdirSync(join(run.home, "runtimes", "claude")), [], "nothing is left behind");
+    assert.deepEqual(readdirSync(join(run.home, "runtimes", "claude")), [], "no files are left");
   });
 
   it("ends with Claude Code's exit code, also where the model fails", async () => {
@@ -166,7 +166,7 @@ describe("Claude Code under pagurus wire", () => {
     assert.match(ended.stdout, /no/);
   });
 
-  it("is ended by who ends us, with what was said until then", async () => {
+  it("ends with the signal that ends Pagurus, and keeps the conversation so far", async () => {
     script = () => ({ text: "It begins and does not end.", chunkSize: 5, hangAfterChunks: 6 });
     const env = { ANTHROPIC_BASE_URL: run.server.url.replace(/\/v1$/, ""), ANTHROPIC_API_KEY: "key-of-test" };
     const { child, ended } = run.start({ session: "killed" }, env, claudeBinary(), "-p", "Hello.");
@@ -175,9 +175,9 @@ describe("Claude Code under pagurus wire", () => {
     await new Promise((resolve) => setTimeout(resolve, 300));
     child.kill("SIGTERM");
     assert.equal((await ended).code, 143);
-    const said = await run.transcript("killed");
+    const messages = await run.transcript("killed");
     assert.deepEqual(
-      said.map(({ role }) => role),
+      messages.map(({ role }) => role),
       ["user", "assistant"],
     );
   });
@@ -205,7 +205,7 @@ describe("Claude Code under pagurus wire", () => {
     assert.equal((await run.transcript("seen")).length, 2, "nothing is recorded");
   });
 
-  it("is refused where it asks another cloud", async () => {
+  it("is refused where it uses another cloud", async () => {
     const ended = await run.run({}, { CLAUDE_CODE_USE_BEDROCK: "1" }, claudeBinary(), "-p", "Hello.");
     assert.equal(ended.code, 2);
     assert.match(

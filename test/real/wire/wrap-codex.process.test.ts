@@ -32,7 +32,7 @@ const asked = (index = -1): string[] => {
   return conversation(request).map((line) => line.replace(/^(result \S+) [^]*$/, "$1"));
 };
 
-/** Codex without us. */
+/** Codex without Pagurus. */
 function alone(...args: string[]): Promise<number | null> {
   const env = run.env({ MOCK_KEY: "key-of-mock" });
   const child = spawn(codexBinary(), args, { cwd: run.cwd, env, stdio: "ignore" });
@@ -40,7 +40,7 @@ function alone(...args: string[]): Promise<number | null> {
 }
 
 describe("Codex under pagurus wire", () => {
-  it("has each run go on with the session, and its own key and headers reach the provider, no token of ours", async () => {
+  it("has each run continue the session, and its own key and headers reach the provider, no token of ours", async () => {
     script = (_request, nth) =>
       nth === 0
         ? { toolCalls: [{ id: "call_1", name: "exec_command", arguments: { cmd: "echo seen" } }] }
@@ -78,7 +78,7 @@ describe("Codex under pagurus wire", () => {
           if (environ.includes(run.root))
             commandLines += `${readFileSync(`/proc/${name}/cmdline`, "utf8")}\n`;
         } catch {
-          // It has ended, or is another user's.
+          // It has ended, or belongs to another user.
         }
       }
       return { text: "Fine." };
@@ -91,7 +91,7 @@ describe("Codex under pagurus wire", () => {
     assert.ok(token, "headers are named by variables");
   });
 
-  it("takes a thread over that Codex had before, and what is said in it without us", async () => {
+  it("takes over a thread that Codex had before, and messages added to it without Pagurus", async () => {
     assert.equal(await alone(...EXEC, "My name is Ada."), 0);
     assert.equal((await run.codex({ session: "taken" }, ...EXEC, "resume", "--last", "Who am I?")).code, 0);
     assert.deepEqual(asked(), ["user: My name is Ada.", "assistant: Answer 0.", "user: Who am I?"]);
@@ -109,18 +109,15 @@ describe("Codex under pagurus wire", () => {
     assert.equal((await run.transcript("taken")).length, 8);
   });
 
-  it("leaves a thread out that the session does not know, and says so when it has ended", async () => {
+  it("leaves out a thread that the session does not know, and reports it after its end", async () => {
     await run.codex({ session: "other" }, ...EXEC, "Hello.");
     assert.equal(await alone(...EXEC, "My name is Ada."), 0);
     const ended = await run.codex({ session: "other" }, ...EXEC, "resume", "--last", "Who am I?");
     assert.deepEqual(asked(), ["user: Hello.", "assistant: Answer 0.", "user: Who am I?"]);
-    assert.match(
-      ended.stderr,
-      /pagurus: What the program's conversation held before is not in the session other/,
-    );
+    assert.match(ended.stderr, /pagurus: The program's earlier conversation is not in the session other/);
   });
 
-  it("goes on through compactions of the engine, and Codex makes none", async () => {
+  it("continues through compactions of the engine, and Codex makes none", async () => {
     mkdirSync(run.home, { recursive: true });
     const config = join(run.home, "pagurus.json");
     writeFileSync(
@@ -145,7 +142,7 @@ describe("Codex under pagurus wire", () => {
     assert.ok(last);
     const lines = conversation(last);
     assert.equal(lines.at(-1), "user: Question 4.");
-    assert.ok(!lines.some((line) => line === "user: Question 0."), "the oldest stands in a summary");
+    assert.ok(!lines.some((line) => line === "user: Question 0."), "the oldest is in a summary");
     assert.ok(!run.server.requests.some(({ text }) => text.includes("CONTEXT CHECKPOINT COMPACTION")));
     const kept = await run.look(async (pagurus) => {
       const reader = pagurus.sessions().openReader("long");
@@ -166,7 +163,7 @@ describe("Codex under pagurus wire", () => {
     assert.equal((await run.codex({ session: "fails" }, "exec", "--no-such-option")).code, 2);
   });
 
-  it("is ended by who ends us, with what was said until then", async () => {
+  it("ends with the signal that ends Pagurus, and keeps the conversation so far", async () => {
     script = () => ({ text: "It begins and does not end.", chunkSize: 5, hangAfterChunks: 7 });
     const { child, ended } = run.start(
       { session: "killed" },
@@ -181,14 +178,14 @@ describe("Codex under pagurus wire", () => {
     child.kill("SIGTERM");
     const { code } = await ended;
     assert.equal(code, 143);
-    const said = await run.transcript("killed");
+    const messages = await run.transcript("killed");
     assert.deepEqual(
-      said.map(({ role }) => role),
+      messages.map(({ role }) => role),
       ["user", "assistant"],
     );
   });
 
-  it("asks the built-in provider of OpenAI with the key of its own file, and is found again by resume --last", async () => {
+  it("uses the built-in provider of OpenAI with the key of its own file, and is found again by resume --last", async () => {
     writeFileSync(
       join(run.root, "codex", "auth.json"),
       JSON.stringify({ auth_mode: "apikey", OPENAI_API_KEY: "key-of-file" }),
@@ -216,11 +213,11 @@ describe("Codex under pagurus wire", () => {
     assert.equal(ended.code, 2);
     assert.match(ended.stderr, /^pagurus: Codex is logged in by subscription .* \[runtime_unsupported\]\n$/);
     assert.equal(run.server.requests.length, from);
-    // A provider that does not ask for the login is another matter.
+    // A provider that does not ask for the login is not affected.
     assert.equal((await run.codex({ session: "mock" }, ...EXEC, "Hello.")).code, 0);
   });
 
-  it("passes untouched with --observe, and is kept", async () => {
+  it("passes unchanged with --observe, and is captured", async () => {
     await run.codex({ session: "seen" }, ...EXEC, "Before.");
     const ended = await run.codex({ session: "seen", observe: true }, ...EXEC, "Hello.");
     assert.equal(ended.code, 0);

@@ -9,7 +9,7 @@ import { conversation as ofClaude } from "../claude/claude-bench.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { conversation as ofCodex } from "../codex/codex-bench.ts";
 import { claudeBinary } from "../programs.ts";
-import { needTerminal, Terminal } from "./terminal.ts";
+import { needTerminal, Terminal } from "../../servers/terminal.ts";
 import { commandLine, WrapRun } from "./wrap-bench.ts";
 
 const KEY = "sk-ant-api03-key-of-test-0000000000000000000";
@@ -25,7 +25,7 @@ describe("an interactive program under pagurus wire", () => {
     await run.end();
   });
 
-  /** With a word in each answer by which it is known on the screen. */
+  /** With a word in each answer that identifies it on the screen. */
   async function open(protocol: Protocol, env: (run: WrapRun) => Record<string, string>): Promise<void> {
     run = await WrapRun.with(protocol, (request) =>
       isMain(request) ? { text: `Heard ${String(mains().length)}.` } : { text: '{"title":"A title"}' },
@@ -34,7 +34,7 @@ describe("an interactive program under pagurus wire", () => {
     await terminal.sees(/ready>/);
   }
 
-  /** What asks for a title wants it in a form, or offers no tools. */
+  /** A request for a title has an output format, or offers no tools. */
   const isMain = ({ body }: RecordedRequest): boolean =>
     Array.isArray(body["tools"]) &&
     body["tools"].length > 0 &&
@@ -49,15 +49,15 @@ describe("an interactive program under pagurus wire", () => {
     await terminal.sees(new RegExp(`Heard ${nth}\\.`));
   }
 
-  const saidIn = (lines: readonly string[]): string[] =>
+  const messagesIn = (lines: readonly string[]): string[] =>
     lines.filter((line) => /^(?:user: (?!<)|assistant: )/.test(line));
 
-  it("is Codex, with what is taken back, cleared, stopped and resumed", async () => {
+  it("is Codex, with input that is taken back, cleared, stopped and resumed", async () => {
     await open("openai-responses", () => ({ MOCK_KEY: "key-of-mock" }));
     run.setCodex(`[projects."${run.cwd}"]\ntrust_level = "trusted"`);
     await start(codexBinary());
     await terminal.sees(/Ask Codex to do anything/);
-    const asked = (): string[] => saidIn(ofCodex(mains().at(-1) as RecordedRequest));
+    const asked = (): string[] => messagesIn(ofCodex(mains().at(-1) as RecordedRequest));
 
     await says("One heron.");
     await says("Two herons.");
@@ -86,7 +86,7 @@ describe("an interactive program under pagurus wire", () => {
     assert.equal((await run.transcript("tty")).length, 4);
   });
 
-  it("is Claude Code, with what is taken back, cleared, stopped and resumed", async () => {
+  it("is Claude Code, with input that is taken back, cleared, stopped and resumed", async () => {
     await open("anthropic-messages", ({ server }) => ({
       ANTHROPIC_API_KEY: KEY,
       ANTHROPIC_BASE_URL: server.url.replace(/\/v1$/, ""),
@@ -104,7 +104,7 @@ describe("an interactive program under pagurus wire", () => {
     );
     await start(claudeBinary());
     await terminal.sees(/❯/);
-    const asked = (): string[] => saidIn(ofClaude(mains().at(-1) as RecordedRequest));
+    const asked = (): string[] => messagesIn(ofClaude(mains().at(-1) as RecordedRequest));
 
     await says("One heron.");
     await says("Two herons.");

@@ -1,24 +1,25 @@
-/** Hosts whose turns run on an agent of ours, which writes down what it is told. */
+/** Hosts whose turns run on an agent of ours, which records what it receives. */
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
-import type { ModelGateway } from "../../../src/contract/wire.ts";
-import { createAcpHarness } from "../../../src/runtimes/acp/harness.ts";
-import { readAcpSettings } from "../../../src/runtimes/acp/settings.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
+import type { ModelGateway } from "../../../src/contract/harness/wire.ts";
+import { createAcpHarness } from "../../../src/runtimes/acp/acp-harness.ts";
+import { readAcpSettings } from "../../../src/runtimes/acp/acp-settings.ts";
+import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 
 export const AGENT = fileURLToPath(new URL("agent.child.ts", import.meta.url));
 export const REF = "local/model";
 
 type Noted = Record<string, unknown> & { texts?: string[] };
 
-/** Of the test that runs. */
+/** State of the running test. */
 export const bench: { root: string; hosts: Pagurus[]; logFile: string } = {
   root: "",
   hosts: [],
@@ -30,7 +31,7 @@ export function setUp(): void {
   Object.assign(bench, { root, hosts: [], logFile: join(root, "agent.log") });
 }
 
-/** Nothing of the agent may be left. */
+/** Closes the hosts and fails if a process of an agent is left. */
 export async function tearDown(): Promise<void> {
   const { hosts, root } = bench;
   for (const host of hosts) await host.close();
@@ -44,7 +45,7 @@ interface Options {
   engine?: ContextEngine;
   permission?: string;
   entry?: object;
-  /** In the place of the host's. */
+  /** Replaces the host's gateway. */
   gateway?: ModelGateway;
   more?: Partial<PagurusOptions>;
 }
@@ -61,7 +62,7 @@ export async function hostOf({
   const mine = {
     command: process.execPath,
     args: [AGENT],
-    env: { AGENT_WAY: way, AGENT_LOG: bench.logFile },
+    env: { AGENT_WAY: way, AGENT_LOG: bench.logFile, ...COMPILE_CACHE },
     cwd: bench.root,
     startSeconds: 5,
     ...entry,
@@ -83,6 +84,7 @@ export async function hostOf({
     ...(harness ? { harnesses: [harness] } : {}),
     ...(engine ? { engines: { [engine.info.id]: () => engine } } : {}),
     config: {
+      session: { scope: "main" },
       models: {
         providers: {
           local: {

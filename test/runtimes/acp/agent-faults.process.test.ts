@@ -1,11 +1,11 @@
-/** Turns beside each other on one agent, and agents that end, answer or tell when they should not. */
+/** Parallel turns on one agent, and agents that end, answer or report at the wrong time. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import {
   AGENT,
@@ -47,7 +47,7 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 describe("two turns on one process of an agent", () => {
-  it("do not hear each other; one that answers its cancel with an error does not end the other", async () => {
+  it("do not receive each other's updates; one that answers its cancel with an error does not end the other", async () => {
     const host = await hostOf({ way: "rude" });
     const key = (name: string): { sessionKey: string } => ({ sessionKey: `agent:main:${name}` });
     let abortFirst = (): void => undefined;
@@ -66,14 +66,14 @@ describe("two turns on one process of an agent", () => {
 });
 
 describe("an agent that ends", () => {
-  it("as soon as it is introduced is started no more than twice", { timeout: 20_000 }, async () => {
+  it("right after its handshake is started no more than twice", { timeout: 20_000 }, async () => {
     const { code, message } = failure(await turn(await hostOf({ way: "quits" }), "Hello?"));
     assert.equal(code, "runtime_failed");
     assert.match(message, /ended with code 5/);
     assert.ok(started().length <= 2, String(started().length));
   });
 
-  it("in any phase: the turn fails with its last words, and the next one is told all of the conversation once", async () => {
+  it("in any phase: the turn fails with its last output, and the next one gets the whole conversation once", async () => {
     for (const [phase, prompt] of [
       ["session/new", "Second."],
       ["session/load", "Second."],
@@ -92,22 +92,22 @@ describe("an agent that ends", () => {
         (event, abort) => event.type === "text.delta" && abort(),
       );
       const last = events.at(-1);
-      if (phase === "session/load") assert.match(answer(events), /^Heard/, "it is begun anew");
+      if (phase === "session/load") assert.match(answer(events), /^Heard/, "a new one is begun");
       else if (phase === "session/cancel")
         assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
       else assert.match(failure(events).message, /out of rope/, phase);
       await broken.close();
       const third = await hostOf({ way: "loads" });
       assert.match(answer(await turn(third, "Third.", { sessionKey })), /^Heard/, phase);
-      const said = prompts().map((texts) => texts.join("\n"));
-      const told = said.findLast((words) => words.includes("First.")) ?? "";
-      assert.equal(told.split("First.").length, 2, phase);
+      const texts = prompts().map((each) => each.join("\n"));
+      const sent = texts.findLast((words) => words.includes("First.")) ?? "";
+      assert.equal(sent.split("First.").length, 2, phase);
       await third.close();
     }
   });
 
   it(
-    "writes more than a message may hold is ended, with a sentence; 12 MB are no trouble",
+    "after a message over the limit does so with a sentence; 12 MB are accepted",
     { timeout: 20_000 },
     async () => {
       const host = await hostOf();
@@ -119,7 +119,7 @@ describe("an agent that ends", () => {
     },
   );
 
-  it("while the user is asked takes its question back", { timeout: 20_000 }, async () => {
+  it("during a permission prompt withdraws the prompt", { timeout: 20_000 }, async () => {
     let isTakenBack = false;
     const askPermission = async ({ signal }: { signal: AbortSignal }): Promise<"deny"> => {
       await once(signal, "abort");
@@ -132,7 +132,7 @@ describe("an agent that ends", () => {
     assert.equal(answer(await turn(host, "Go on.")), "Heard 4.");
   });
 
-  it("does so with its host in whatever way that ends, also where it does not look for it", async () => {
+  it("does so with its host in whatever way that ends, also when it ignores the end of its input", async () => {
     const root = new URL("../../../src/", import.meta.url);
     const script = `
       import { AgentProcess } from ${JSON.stringify(new URL("runtimes/acp/agent-process.ts", root).href)};
@@ -156,7 +156,7 @@ describe("an agent that ends", () => {
 });
 
 describe("an agent's calls", () => {
-  it("under an id that it uses again are two, one without an id is none, one that never ends has an end", async () => {
+  it("with a reused id are two, one without an id is skipped, one that never ends gets an end", async () => {
     const host = await hostOf();
     const events = await turn(host, "Now !calls");
     assert.equal(answer(events), "Called.");
@@ -169,12 +169,12 @@ describe("an agent's calls", () => {
       "call open",
       `result open ${unknown}`,
     ]);
-    const next = await turn(host, "Now !behind");
+    const next = await turn(host, "Now !late");
     assert.equal(answer(next), "Went on.");
-    assert.deepEqual(toolMessages(next), [], "what it tells of an earlier turn is no part of this one");
+    assert.deepEqual(toolMessages(next), [], "updates of an earlier turn are not part of this one");
   });
 
-  it("that wait for leave at the same time are each decided", async () => {
+  it("that wait for permission at the same time are each decided", async () => {
     const asked: string[] = [];
     const host = await hostOf({
       permission: "ask",
@@ -191,9 +191,9 @@ describe("an agent's calls", () => {
 });
 
 describe("a session that the agent keeps", () => {
-  const lastTold = (): string => prompts().at(-1)?.join("\n") ?? "";
+  const lastPrompt = (): string => prompts().at(-1)?.join("\n") ?? "";
 
-  it("goes on behind a turn that a missing login kept from it", async () => {
+  it("continues after a turn that failed for lack of a login", async () => {
     const host = await hostOf();
     await turn(host, "First.");
     failure(await turn(host, "Now !login"));
@@ -202,7 +202,7 @@ describe("a session that the agent keeps", () => {
     assert.equal(noted().filter((each) => "new" in each).length, 1);
   });
 
-  it("is left where input of an aborted turn had not reached it: nothing is missing, and nothing there twice", async () => {
+  it("is replaced when input of an aborted turn had not reached it: nothing is missing or duplicated", async () => {
     const host = await hostOf();
     await turn(host, "First.");
     const run = host.run({ prompt: "Now !hang", cwd: bench.root });
@@ -211,11 +211,11 @@ describe("a session that the agent keeps", () => {
       if (event.type === "steered") run.abort();
     }
     await turn(host, "Third.");
-    for (const said of ["First.", "Now !hang", "And this too.", "Third."])
-      assert.equal(lastTold().split(said).length, 2, said);
+    for (const part of ["First.", "Now !hang", "And this too.", "Third."])
+      assert.equal(lastPrompt().split(part).length, 2, part);
   });
 
-  it("is loaded by an agent that goes on telling it after its answer: that is no part of the turn", async () => {
+  it("is loaded by an agent that replays it even after its response: the replay is not part of the turn", async () => {
     const first = await hostOf({ way: "loads-late" });
     await turn(first, "First.");
     await first.close();
@@ -224,7 +224,7 @@ describe("a session that the agent keeps", () => {
     assert.equal(noted().filter((each) => "load" in each).length, 1);
   });
 
-  it("is left at an abort, also where the agent does not answer how it is set up", async () => {
+  it("is replaced after an abort, also when the agent does not answer its settings", async () => {
     const host = await hostOf({ way: "modes", entry: { mode: "careful" } });
     const run = host.run({ prompt: "Hello?", cwd: bench.root });
     const going = (async () => {
@@ -238,7 +238,7 @@ describe("a session that the agent keeps", () => {
     assert.ok(performance.now() - at < 3_000);
   });
 
-  it("is closed where it begins when nobody waits for it any more", async () => {
+  it("is closed after its start when no caller waits for it any more", async () => {
     const host: Pagurus = await hostOf({ way: "closes" });
     const run = host.run({ prompt: "Hello?", cwd: bench.root });
     const going = (async () => {

@@ -1,6 +1,6 @@
 /**
- * An agent that does as the environment (`AGENT_WAY`) and the last words of a prompt say, and writes down what it is
- * told, a JSON line each, to the file `AGENT_LOG`.
+ * An agent that behaves as the environment (`AGENT_WAY`) and the last words of a prompt say, and logs what it receives, a
+ * JSON line each, to the file `AGENT_LOG`.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
@@ -79,11 +79,14 @@ const WAYS: Record<string, Way> = {
   async slow(_id, sessionId) {
     say(sessionId, "Slowly");
     await pause(500);
-    update("nobody", { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Elsewhere." } });
+    update("unknown", {
+      sessionUpdate: "agent_message_chunk",
+      content: { type: "text", text: "Elsewhere." },
+    });
     say(sessionId, " done.");
     return { stopReason: "end_turn" };
   },
-  /** A call id that is used again, one that is missing, one that never ends. */
+  /** A reused call id, a missing one, and a call that never ends. */
   async calls(_id, sessionId) {
     for (const word of ["one", "two"]) {
       const call = { toolCallId: "t", title: word, kind: "other", rawInput: { word } };
@@ -106,7 +109,7 @@ const WAYS: Record<string, Way> = {
     say(sessionId, "Called.");
     return { stopReason: "end_turn" };
   },
-  async behind(_id, sessionId) {
+  async late(_id, sessionId) {
     const of = { toolCallId: "open", status: "completed", rawOutput: "late" };
     update(sessionId, { sessionUpdate: "tool_call_update", ...of });
     say(sessionId, "Went on.");
@@ -117,7 +120,7 @@ const WAYS: Record<string, Way> = {
     setTimeout(() => process.exit(4), 300);
     return undefined;
   },
-  /** 12 MB in one message, and a message that is longer than any may be. */
+  /** 12 MB in one message, and a message over the limit. */
   async large(_id, sessionId) {
     say(sessionId, "x".repeat(12_000_000));
     return { stopReason: "end_turn" };
@@ -169,11 +172,11 @@ const WAYS: Record<string, Way> = {
     say(sessionId, "Smaller now.");
     return { stopReason: "end_turn" };
   },
-  /** Two calls of the host's tool, in the order of the prompt's last word: `t1amber` tells of the first, `m1amber` makes it. */
+  /** Two calls of the host's tool, in the order of the prompt's last word: `t1amber` reports the first, `m1amber` makes it. */
   async orders(_id, sessionId, words) {
     const tools = await hostTools(servers[0] ?? { name: "", command: "", args: [], env: [] });
     const made: Promise<unknown>[] = [];
-    const tell = (index: string, more: object): void =>
+    const report = (index: string, more: object): void =>
       update(sessionId, {
         sessionUpdate: "tool_call",
         toolCallId: `c${index}`,
@@ -184,7 +187,7 @@ const WAYS: Record<string, Way> = {
     for (const step of words.split(" ").at(-1)?.split(",") ?? []) {
       const [what, index = "", word] = [step[0], step[1], step.slice(2)];
       const rawInput = { server: "pagurus", tool: "note", arguments: { word } };
-      if (what === "t") tell(index, { status: "in_progress", ...(isBare ? {} : { rawInput }) });
+      if (what === "t") report(index, { status: "in_progress", ...(isBare ? {} : { rawInput }) });
       else made.push(tools.call("note", { word }));
       await pause(60);
     }
@@ -207,7 +210,7 @@ const WAYS: Record<string, Way> = {
   },
 };
 
-/** An agent that was pointed to an endpoint asks it once before it answers. */
+/** An agent with an endpoint calls it once before it answers. */
 async function ask(): Promise<void> {
   if (!provider) return;
   const { baseUrl, headers } = provider;
@@ -232,7 +235,7 @@ async function prompt(id: number | undefined, params: Params): Promise<void> {
 }
 
 const CHOICE = ["auto", "model"];
-/** How an agent may say which models it has. */
+/** The ways in which an agent may list its models. */
 const MODELS: Record<string, object> = {
   models: { models: { availableModels: CHOICE.map((modelId) => ({ modelId })), currentModelId: "auto" } },
   options: {
@@ -265,7 +268,7 @@ function begin(id: number | undefined, params: Params): void {
   note({
     new: sessionId,
     system: params["systemPrompt"] !== undefined,
-    said: params["systemPrompt"],
+    systemPrompt: params["systemPrompt"],
     servers: params.mcpServers?.map(({ name }) => name),
   });
   const modes = { availableModes: [{ id: "careful", name: "Careful" }], currentModeId: "bold" };

@@ -1,12 +1,12 @@
-/** An agent that misbehaves, one sentence each; and what a native session is told, with an agent that writes it down. */
+/** Agents that misbehave, one sentence each; and the prompts of native sessions, which an agent logs. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { join } from "node:path";
 import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
 import {
   AGENT,
   answer,
@@ -23,12 +23,13 @@ import {
   turn,
   words,
 } from "./agent-bench.ts";
+import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 
 beforeEach(setUp);
 afterEach(tearDown);
 
-describe("an agent that does not do as it should", () => {
-  it("is missing: where it was looked for, and what to do", async () => {
+describe("an agent that misbehaves", () => {
+  it("is missing: the error says where it was searched, and what to do", async () => {
     const { code, message } = failure(
       await turn(await hostOf({ entry: { command: "/nowhere/agent" } }), "Hello?"),
     );
@@ -42,15 +43,15 @@ describe("an agent that does not do as it should", () => {
     assert.match(message, /it speaks version 7 of the Agent Client Protocol and Pagurus version 1;/);
   });
 
-  it("writes what is no message before its first answer", async () => {
+  it("writes invalid lines before its first answer", async () => {
     const { message } = failure(await turn(await hostOf({ way: "noise" }), "Hello?"));
     assert.match(
       message,
-      /its first 20 lines are no messages of the Agent Client Protocol; check its command/,
+      /its first 20 lines are not messages of the Agent Client Protocol; check its command/,
     );
   });
 
-  it("never answers, or not when a session is to begin: it is ended at the deadline", async () => {
+  it("never answers, or not at the start of a session: it is ended at the deadline", async () => {
     for (const [way, startSeconds, sentence] of [
       ["mute", 0.4, /its answer to initialize took longer than 400 ms/],
       ["stuck", 1.5, /did not answer session\/new within 1\.5 s and was ended/],
@@ -72,7 +73,7 @@ describe("an agent that does not do as it should", () => {
     assert.ok(!started().some(isAlive));
   });
 
-  it("asks for a login, at its start or in a turn", async () => {
+  it("requires a login, at its start or in a turn", async () => {
     for (const [way, prompt] of [
       ["locked", "Hello?"],
       ["", "Now !login"],
@@ -88,7 +89,7 @@ describe("an agent that does not do as it should", () => {
     }
   });
 
-  it("crashes in a turn: what it had said is kept, its last words are told, the next turn starts it again", async () => {
+  it("crashes in a turn: its text is kept, its last output is reported, the next turn starts it again", async () => {
     const host = await hostOf();
     await turn(host, "First.");
     const events = await turn(host, "Now !crash");
@@ -96,21 +97,21 @@ describe("an agent that does not do as it should", () => {
     assert.equal(code, "runtime_failed");
     assert.match(
       message,
-      /ended with code 3; its last words were: panic: out of rope\. What was done until then is in the session/,
+      /ended with code 3; its last output was: panic: out of rope\. What was done until then is in the session/,
     );
     assert.equal(words(events), "Half a sen");
     assert.equal(answer(await turn(host, "Go on.")), "Heard 4.");
-    const told = prompts().at(-1)?.join("\n") ?? "";
-    for (const said of ["First.", "Now !crash", "Half a sen", "Go on."])
-      assert.equal(told.split(said).length, 2, said);
+    const sent = prompts().at(-1)?.join("\n") ?? "";
+    for (const part of ["First.", "Now !crash", "Half a sen", "Go on."])
+      assert.equal(sent.split(part).length, 2, part);
     assert.equal(started().length, 2);
   });
 
-  it("says things that are no messages, or of another time: the turn goes on", async () => {
+  it("sends invalid or misplaced messages: the turn continues", async () => {
     assert.equal(answer(await turn(await hostOf({ way: "late" }), "Now !broken")), "Whole all the same.");
   });
 
-  it("does not end at a cancel: it is ended, with what it had started", async () => {
+  it("does not end at a cancel: it is ended, with its children", async () => {
     const host = await hostOf({ way: "deaf" });
     const at = performance.now();
     const events = await turn(
@@ -126,7 +127,7 @@ describe("an agent that does not do as it should", () => {
     assert.ok(!isAlive(pid));
   });
 
-  it("leaves processes behind: they end with the host", async () => {
+  it("leaves processes running: they end with the host", async () => {
     const host = await hostOf();
     await turn(host, "Now !child");
     const [pid = 0] = started();
@@ -137,7 +138,7 @@ describe("an agent that does not do as it should", () => {
   });
 });
 
-/** Names the epoch that `state` holds, and prepends its head. */
+/** Returns the epoch of `state`, and prepends its head. */
 function epochs(state: { epoch: string; addition?: string }): ContextEngine {
   return {
     info: { id: "epochs", name: "Epochs" },
@@ -152,8 +153,8 @@ function epochs(state: { epoch: string; addition?: string }): ContextEngine {
   };
 }
 
-describe("what a native session is told", () => {
-  it("within an epoch the input alone, and at another one all of it, once, in a new session", async () => {
+describe("a native session is sent", () => {
+  it("within an epoch the input alone, and at another one the whole context, once, in a new session", async () => {
     const state: { epoch: string; addition?: string } = { epoch: "one" };
     const host = await hostOf({ engine: epochs(state) });
     await turn(host, "First.");
@@ -165,16 +166,16 @@ describe("what a native session is told", () => {
     const [first, second, third, fourth] = prompts();
     assert.match(first?.join("\n") ?? "", /<instructions>[\s\S]*Head of one\.[\s\S]*First\.$/);
     assert.deepEqual(second, ["Second."]);
-    const told = third?.join("\n") ?? "";
-    for (const said of ["Head of two.", "First.", "Second.", "Third."])
-      assert.equal(told.split(said).length, 2, said);
-    assert.doesNotMatch(told, /Head of one/);
+    const sent = third?.join("\n") ?? "";
+    for (const part of ["Head of two.", "First.", "Second.", "Third."])
+      assert.equal(sent.split(part).length, 2, part);
+    assert.doesNotMatch(sent, /Head of one/);
     assert.match(fourth?.join("\n") ?? "", /Be brief\.[\s\S]*Third\.[\s\S]*Fourth\.$/);
     const sessions = noted().flatMap((each) => (each["new"] === undefined ? [] : [each["new"]]));
     assert.equal(new Set(sessions).size, 3);
   });
 
-  it("what was said in another runtime meanwhile, and no word of it twice", async () => {
+  it("the messages of another runtime since its last turn, none of them twice", async () => {
     const host = await hostOf({ slot: "lossless" });
     await turn(host, "First.");
     await turn(host, "Elsewhere.", { model: "offline/extract", runtime: "embedded" });
@@ -190,7 +191,7 @@ describe("what a native session is told", () => {
     assert.deepEqual(fourth, ["Fourth."]);
   });
 
-  it("additional context once, and again where it has changed", async () => {
+  it("additional context once, and again after a change", async () => {
     const host = await hostOf();
     const set = (value: string): Partial<RunRequest> => ({
       additionalContext: { tab: { value, kind: "untrusted" } },
@@ -198,12 +199,12 @@ describe("what a native session is told", () => {
     await turn(host, "First.", set("the harbour page"));
     await turn(host, "Second.", set("the harbour page"));
     await turn(host, "Third.", set("the quay page"));
-    const counts = prompts().map((texts) => texts.join("\n").split(/the \w+ page/).length - 1);
+    const counts = prompts().map((each) => each.join("\n").split(/the \w+ page/).length - 1);
     assert.deepEqual(counts, [1, 0, 1]);
     assert.equal(prompts().at(-1)?.at(-1), "Third.");
   });
 
-  it("its model by the option or the method that it names, once, and the user what it did not take", async () => {
+  it("its model by the option or the method that it names, once, and the user sees what it rejected", async () => {
     const noticesOf = (events: readonly TurnEvent[]): string[] =>
       events.flatMap((event) =>
         event.type === "notice" && event.kind === "acp_agent" ? [event.detail] : [],
@@ -216,20 +217,20 @@ describe("what a native session is told", () => {
       const before = noted().length;
       for (const words of ["First.", "Second."])
         assert.deepEqual(noticesOf(await turn(host, words)), [], way);
-      const told = noted()
+      const sent = noted()
         .slice(before)
         .filter((each) => "model" in each);
       assert.deepEqual(
-        told.map((each) => [each["model"], each["option"]]),
+        sent.map((each) => [each["model"], each["option"]]),
         [["model", option]],
       );
     }
     const host = await hostOf({ way: "models", entry: { model: "none" } });
     const [notice] = noticesOf(await turn(host, "First."));
-    assert.match(notice ?? "", /cannot be told the model none and goes on with its own, auto\.$/);
+    assert.match(notice ?? "", /cannot be set to the model none and continues with its own, auto\.$/);
   });
 
-  it("after a restart its session is loaded, and what the agent tells of it again is no part of the turn", async () => {
+  it("after a restart its session is loaded, and the replayed history is not part of the turn", async () => {
     const first = await hostOf({ way: "loads" });
     await turn(first, "First.");
     await first.close();
@@ -239,7 +240,7 @@ describe("what a native session is told", () => {
     assert.equal(noted().filter((each) => "load" in each).length, 1);
   });
 
-  it("an agent that can bring back nothing is told the conversation in a new one, and the user is told so", async () => {
+  it("an agent that cannot resume gets the conversation in a new session, and the user is notified", async () => {
     const first = await hostOf();
     await turn(first, "First.");
     await first.close();
@@ -253,11 +254,11 @@ describe("what a native session is told", () => {
 });
 
 describe("a policy that names an agent", () => {
-  it("chooses it, and the turn says which; another agent is told the conversation", async () => {
+  it("chooses it, and the turn names it; another agent gets the conversation", async () => {
     const agent = (name: string): object => ({
       command: process.execPath,
       args: [AGENT],
-      env: { AGENT_LOG: join(bench.root, `${name}.log`) },
+      env: { AGENT_LOG: join(bench.root, `${name}.log`), ...COMPILE_CACHE },
     });
     const runs = (agentId: string): object => ({ agentRuntime: { id: "acp", agentId } });
     const models = [{ id: "model" }, { id: "small" }];
@@ -266,6 +267,7 @@ describe("a policy that names an agent", () => {
       home: join(bench.root, "home"),
       env: { PATH: process.env["PATH"], HOME: bench.root, PAGURUS_NO_PROBE: "1" },
       config: {
+        session: { scope: "main" },
         models: { providers: { local: provider } },
         agents: { defaults: { model: REF, models: { [REF]: runs("one"), "local/*": runs("two") } } },
         plugins: { entries: { acp: { config: { agents: { one: agent("one"), two: agent("two") } } } } },
@@ -286,8 +288,8 @@ describe("a policy that names an agent", () => {
   });
 });
 
-describe("what an agent tells", () => {
-  it("its own compaction and its plan are events of the turn, its title is none", async () => {
+describe("an agent's reports", () => {
+  it("its own compaction and its plan are events of the turn, its title is not", async () => {
     const events = await turn(await hostOf(), "Now !compact");
     const compactions = events.filter(
       (event) => event.type === "compaction.started" || event.type === "compaction.completed",
@@ -300,8 +302,8 @@ describe("what an agent tells", () => {
         "tokensAfter" in event && event.tokensAfter,
       ]),
       [
-        ["native", "acp:mine", 900, false],
-        ["native", "acp:mine", 900, 90],
+        ["harness", "acp:mine", 900, false],
+        ["harness", "acp:mine", 900, 90],
       ],
     );
     const plan = events.find((event) => event.type === "plan.updated");
@@ -309,7 +311,7 @@ describe("what an agent tells", () => {
     assert.ok(!JSON.stringify(events).includes("A title of its own"));
   });
 
-  it("under an engine that governs, a session that it compacted is not gone on with", async () => {
+  it("under a governing engine, a session that it compacted is not continued", async () => {
     const host = await hostOf({ slot: "lossless" });
     const events = await turn(host, "Now !compact");
     assert.ok(events.some((event) => event.type === "notice" && event.kind === "native_compaction"));
@@ -317,14 +319,14 @@ describe("what an agent tells", () => {
     assert.equal(noted().filter((each) => "new" in each).length, 2);
   });
 
-  it("what it asks leave for is decided by the permission mode, and the model's words go on", async () => {
-    for (const [permission, said] of [
+  it("permission requests are decided by the permission mode, and the model's text continues", async () => {
+    for (const [permission, expected] of [
       ["auto", "The answer was yes."],
       ["read-only", "The answer was no."],
     ] as const) {
       const host = await hostOf({ permission });
       const events = await turn(host, "Now !write");
-      assert.equal(answer(events), said);
+      assert.equal(answer(events), expected);
       const result = events.find((event) => event.type === "message" && event.message.role === "toolResult");
       assert.equal(
         result?.type === "message" && result.message.role === "toolResult" && result.message.isError,

@@ -4,7 +4,7 @@ import type { ModelInfo } from "../../../src/contract/model.ts";
 import { accessOf } from "../../../src/runtimes/acp/access.ts";
 import { RequestRefused, type AgentProcess } from "../../../src/runtimes/acp/agent-process.ts";
 import { agentFor } from "../../../src/runtimes/acp/agents.ts";
-import { refusal } from "../../../src/runtimes/acp/failure.ts";
+import { refusal } from "../../../src/runtimes/acp/acp-failure.ts";
 import { usageOf } from "../../../src/runtimes/acp/prompt-run.ts";
 
 const AGENT = {
@@ -12,11 +12,11 @@ const AGENT = {
   traits: { authMethods: ["A key", ""] },
 } as unknown as AgentProcess;
 
-function told(message: string, code = -32_603, data?: unknown): { code: string; message: string } {
+function refused(message: string, code = -32_603, data?: unknown): { code: string; message: string } {
   return refusal(new RequestRefused(message, code, data), AGENT);
 }
 
-describe("what an agent answers in place of a stop reason", () => {
+describe("an agent's error response", () => {
   for (const [message, data, code] of [
     ["Internal error: Prompt is too long · the request is ~213462 tokens", undefined, "context_overflow"],
     ["Internal error", { details: "API Error: 401 invalid x-api-key" }, "model_auth"],
@@ -25,43 +25,43 @@ describe("what an agent answers in place of a stop reason", () => {
     ['{"error":{"message":"bad tool","type":"invalid_request_error"}}', undefined, "model_bad_request"],
     ["Something else", undefined, "runtime_failed"],
   ] as const)
-    it(`is ${code} by its words: ${message.slice(0, 40)}`, () => {
-      assert.equal(told(message, -32_603, data).code, code);
+    it(`is ${code} by its message: ${message.slice(0, 40)}`, () => {
+      assert.equal(refused(message, -32_603, data).code, code);
     });
 
   it("is one sentence without markup and bodies", () => {
     assert.match(
-      told("<html><title>x</title><h1>502 Bad Gateway</h1></html>").message,
+      refused("<html><title>x</title><h1>502 Bad Gateway</h1></html>").message,
       /with an error: 502 Bad Gateway\. The conversation is kept;/,
     );
     assert.match(
-      told('{"error":{"message":"bad tool"}}').message,
+      refused('{"error":{"message":"bad tool"}}').message,
       /with an error: bad tool\. The conversation/,
     );
-    assert.match(told("").message, /it gave no reason\./);
+    assert.match(refused("").message, /it gave no reason\./);
   });
 
   it("names the ways to log in", () => {
-    const { code, message } = told("Authentication required", -32_000);
+    const { code, message } = refused("Authentication required", -32_000);
     assert.deepEqual([code, /asks for a login \(it offers: A key\);/.test(message)], ["model_auth", true]);
   });
 });
 
 describe("the usage that an agent reports", () => {
-  it("is taken as it is, what was read from a cache beside the input or among it", () => {
+  it("is taken unchanged, with cached tokens separate or included in the input", () => {
     const beside = usageOf({ inputTokens: 10, outputTokens: 5, cachedReadTokens: 90, totalTokens: 105 });
     const among = usageOf({ inputTokens: 100, outputTokens: 5, cachedReadTokens: 90, totalTokens: 105 });
     assert.deepEqual(beside, { input: 10, output: 5, cacheRead: 90, totalTokens: 105 });
     assert.deepEqual(among, beside);
   });
 
-  it("is none where it is not whole", () => {
+  it("is undefined when counts are missing", () => {
     for (const value of [undefined, null, {}, { inputTokens: 1 }, { inputTokens: "1", outputTokens: 1 }])
       assert.equal(usageOf(value), undefined);
   });
 });
 
-describe("how an agent reaches the model", () => {
+describe("an agent's access to the model", () => {
   const endpoint = { baseUrl: "http://h/v1", headers: { authorization: "Bearer K", "x-team": "t" } };
   const of = (id: string, api: ModelInfo["api"], entry: object = {}, env: Record<string, string> = {}) =>
     accessOf(
@@ -70,7 +70,7 @@ describe("how an agent reaches the model", () => {
       { endpoint: () => endpoint, env },
     );
 
-  it("is its environment for Claude Agent and Gemini, which are asked nothing", () => {
+  it("is its environment for Claude Agent and Gemini, without an endpoint request", () => {
     const claude = of("claude", "anthropic-messages");
     assert.deepEqual(claude.env, {
       ANTHROPIC_BASE_URL: "http://h",
@@ -81,7 +81,7 @@ describe("how an agent reaches the model", () => {
     assert.deepEqual(of("gemini", "google-generative-ai").env["GEMINI_API_KEY"], "K");
   });
 
-  it("is its configuration for the model of Codex, which is asked to take the endpoint", () => {
+  it("is its configuration for the model of Codex, with an endpoint request", () => {
     const codex = of(
       "codex",
       "openai-responses",
@@ -92,12 +92,12 @@ describe("how an agent reaches the model", () => {
     assert.equal(codex.isAsked, true);
   });
 
-  it("is the agent's own where the user wants that", () => {
+  it("is the agent's own when the user wants that", () => {
     const own = of("claude", "anthropic-messages", { login: "own" });
     assert.deepEqual([own.endpoint, own.env, own.isAsked, own.key], [undefined, {}, false, ""]);
   });
 
-  it("leaves what the user has set for the agent", () => {
+  it("keeps the user's settings for the agent", () => {
     const claude = of("claude", "anthropic-messages", { env: { ANTHROPIC_BASE_URL: "http://mine" } });
     assert.equal(claude.env["ANTHROPIC_BASE_URL"], undefined);
     const codex = of("codex", "openai-responses", { env: { CODEX_CONFIG: '{"a":1}' } });

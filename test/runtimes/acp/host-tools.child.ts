@@ -1,4 +1,4 @@
-/** How an agent calls the host's tools, over MCP, beside what it tells of its calls in its own stream. */
+/** How an agent calls the host's tools over MCP, in addition to the reports in its own stream. */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
@@ -10,7 +10,7 @@ export interface McpServer {
 }
 
 export interface HostTools {
-  call(name: string, given: object): Promise<unknown>;
+  call(name: string, args: object): Promise<unknown>;
   end(): void;
 }
 
@@ -41,7 +41,7 @@ export async function hostTools({ command, args, env }: McpServer): Promise<Host
   });
   send({ method: "notifications/initialized" });
   return {
-    call: (name, given) => ask("tools/call", { name, arguments: given }),
+    call: (name, args) => ask("tools/call", { name, arguments: args }),
     end: () => child.stdin.end(),
   };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { TurnMirror } from "../../../src/runtimes/acp/mirror.ts";
+import { TurnMirror } from "../../../src/runtimes/acp/acp-mirror.ts";
 
 function mirror(): { made: TurnMirror; lines(): string[] } {
   const messages: AgentMessage[] = [];
@@ -34,33 +34,33 @@ function call(id: string): {
   return { type: "toolCall", id, name: "note", arguments: {} };
 }
 
-function said(text: string): { content: { type: "text"; text: string }[]; isError: boolean } {
+function result(text: string): { content: { type: "text"; text: string }[]; isError: boolean } {
   return { content: [{ type: "text", text }], isError: false };
 }
 
 describe("the mirror of an agent's turn", () => {
-  it("joins the pieces of a message, and tells words, calls and results in order", () => {
+  it("joins the pieces of a message, and emits text, calls and results in order", () => {
     const { made, lines } = mirror();
     made.thought("Hm");
     made.thought("m.");
     made.words("I ", "m1");
     made.words("look.", "m1");
     made.call(call("a"));
-    assert.deepEqual(lines(), [], "nothing is told before it is complete");
-    made.result("a", said("wet"));
+    assert.deepEqual(lines(), [], "nothing is emitted before it is complete");
+    made.result("a", result("wet"));
     made.words("It is wet.", "m2");
     made.end("stop");
     assert.deepEqual(lines(), ["toolUse: (Hmm.) | I look. | call a", "result a wet", "stop: It is wet."]);
     assert.equal(made.answers, 2);
   });
 
-  it("keeps the results of calls that were made at once with their answer", () => {
+  it("keeps the results of parallel calls with their answer", () => {
     const { made, lines } = mirror();
     made.call(call("a"));
     made.call(call("b"));
-    made.result("b", said("second"));
+    made.result("b", result("second"));
     made.words("Early words.", "m2");
-    made.result("a", said("first"));
+    made.result("a", result("first"));
     made.end("stop");
     assert.deepEqual(lines(), [
       "toolUse: call a | call b",
@@ -70,7 +70,7 @@ describe("the mirror of an agent's turn", () => {
     ]);
   });
 
-  it("closes calls that nothing answered, and says how the turn ended", () => {
+  it("closes calls without a result, and records how the turn ended", () => {
     const { made, lines } = mirror();
     made.words("I look", "m1");
     made.call(call("a"));
@@ -81,7 +81,7 @@ describe("the mirror of an agent's turn", () => {
     ]);
   });
 
-  it("tells what was said before input joined the turn as a message of its own", () => {
+  it("emits the text before steering input as a message of its own", () => {
     const { made, lines } = mirror();
     made.words("Half", "m1");
     made.split();
@@ -90,20 +90,20 @@ describe("the mirror of an agent's turn", () => {
     assert.deepEqual(lines(), ["stop: Half", "stop:  done."]);
   });
 
-  it("takes words back that only say what the agent answered as its error", () => {
+  it("drops text that only repeats the agent's error response", () => {
     const { made, lines } = mirror();
     made.words("API Error: 400", "");
-    made.unsay("Internal error: API Error: 400");
+    made.dropRepeated("Internal error: API Error: 400");
     made.end("error");
     assert.deepEqual(lines(), []);
   });
 
-  it("lets a call be answered once", () => {
+  it("accepts one result for a call", () => {
     const { made, lines } = mirror();
     made.call(call("a"));
-    made.result("a", said("one"));
-    made.result("a", said("two"));
-    made.result("unknown", said("three"));
+    made.result("a", result("one"));
+    made.result("a", result("two"));
+    made.result("unknown", result("three"));
     made.end("stop");
     assert.deepEqual(lines(), ["toolUse: call a", "result a one"]);
   });

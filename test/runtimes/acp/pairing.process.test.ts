@@ -1,8 +1,8 @@
-/** Calls of the host's tools over MCP, and what the agent tells of them in its own stream: either comes first. */
+/** Calls of the host's tools over MCP, and the agent's reports of them in its own stream: either may arrive first. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { PluginApi } from "../../../src/contract/plugin.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { PluginApi } from "../../../src/contract/host/plugin.ts";
 import { answer, hostOf, setUp, tearDown, turn } from "./agent-bench.ts";
 
 beforeEach(setUp);
@@ -27,7 +27,7 @@ function note(api: PluginApi): void {
   });
 }
 
-/** What the transcript has of each call: its id, its word, its result. */
+/** Each call in the transcript: its id, its word, its result. */
 function recorded(events: readonly TurnEvent[]): [id: string, word: unknown, result: string][] {
   const messages = events.flatMap((event) => (event.type === "message" ? [event.message] : []));
   const results = new Map<string, string>();
@@ -54,13 +54,13 @@ async function ordered(words: string): Promise<TurnEvent[]> {
   return events;
 }
 
-describe("calls of the host's tools that an agent makes at once", () => {
+describe("parallel calls of the host's tools by an agent", () => {
   for (const [name, order] of [
-    ["in the order in which they are told", "t1amber,t2basalt,m1amber,m2basalt"],
+    ["in the order of the reports", "t1amber,t2basalt,m1amber,m2basalt"],
     ["in the other order", "t1amber,t2basalt,m2basalt,m1amber"],
-    ["the second before it is told", "t1amber,m2basalt,t2basalt,m1amber"],
-    ["the second before it is told, and the first with it", "t1amber,m2basalt,m1amber,t2basalt"],
-    ["both before they are told", "m1amber,m2basalt,t1amber,t2basalt"],
+    ["the second before its report", "t1amber,m2basalt,t2basalt,m1amber"],
+    ["the second before its report, and the first with it", "t1amber,m2basalt,m1amber,t2basalt"],
+    ["both before the reports", "m1amber,m2basalt,t1amber,t2basalt"],
   ] as const)
     it(`each has its own result and its id in the hooks: ${name}`, async () => {
       const events = await ordered(order);
@@ -71,7 +71,7 @@ describe("calls of the host's tools that an agent makes at once", () => {
       assert.deepEqual(called.toSorted(), ["c1 amber", "c2 basalt"]);
     });
 
-  it("have each its id, where both say the same", async () => {
+  it("have an id each, also with equal arguments", async () => {
     for (const order of ["t1amber,t2amber,m1amber,m2amber", "m1amber,m2amber,t1amber,t2amber"]) {
       assert.deepEqual(recorded(await ordered(order)), [
         ["c1", "amber", "noted amber"],
@@ -81,14 +81,14 @@ describe("calls of the host's tools that an agent makes at once", () => {
     }
   });
 
-  it("are taken as they are told, where the agent does not tell what they are called with", async () => {
+  it("are paired in the order of the reports, when the agent reports no arguments", async () => {
     assert.deepEqual(recorded(await ordered("bare t1amber,m1amber,t2basalt,m2basalt")), [
       ["c1", undefined, "noted amber"],
       ["c2", undefined, "noted basalt"],
     ]);
   });
 
-  it("run where the agent tells of them when they are over, and have the results that it tells", async () => {
+  it("run when the agent reports them only at their end, and have the reported results", async () => {
     const events = await ordered("m1amber,m2basalt");
     assert.deepEqual(called.map((each) => each.replace(/.* /, "")).toSorted(), ["amber", "basalt"]);
     assert.deepEqual(recorded(events), [
@@ -97,7 +97,7 @@ describe("calls of the host's tools that an agent makes at once", () => {
     ]);
   });
 
-  it("are not told apart by what an agent tells wrongly: a call with other words is another one", async () => {
+  it("are not paired with a wrong report: a call with other words is another one", async () => {
     const events = await ordered("t1slate,t2marl,m1amber,m2basalt");
     assert.deepEqual(recorded(events), [
       ["c1", "slate", "native 1"],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { promptBlocks, type Telling } from "../../../src/runtimes/acp/projection.ts";
+import { promptBlocks, type Projection } from "../../../src/runtimes/acp/acp-projection.ts";
 
 const HISTORY: AgentMessage[] = [
   { role: "user", content: "Is it wet?" },
@@ -22,26 +22,26 @@ const HISTORY: AgentMessage[] = [
   { role: "assistant", content: [{ type: "thinking", thinking: "hidden" }] },
 ];
 
-function told(telling: Partial<Telling>): string[] {
+function promptOf(projection: Partial<Projection>): string[] {
   const blocks = promptBlocks({
     instructions: undefined,
     context: [],
-    goesOn: false,
+    continues: false,
     shownAgain: [],
     inputs: [{ role: "user", content: "And now?" }],
     takesImages: true,
-    ...telling,
+    ...projection,
   });
   return blocks.map((block) => (block.type === "text" ? block.text : block.type));
 }
 
 describe("the prompt of a native session", () => {
-  it("is the user's words alone where the session has everything", () => {
-    assert.deepEqual(told({ goesOn: true }), ["And now?"]);
+  it("is the user's text alone when the session has everything", () => {
+    assert.deepEqual(promptOf({ continues: true }), ["And now?"]);
   });
 
-  it("tells a new session the conversation in order, each once, before the request", () => {
-    const [context, intro, prompt, ...more] = told({ context: HISTORY });
+  it("gives a new session the conversation in order, each message once, before the request", () => {
+    const [context, intro, prompt, ...more] = promptOf({ context: HISTORY });
     assert.equal(
       context,
       'Pagurus assembled context for this turn:\n\n<conversation_context>\n[user]\nIs it wet?\n\n[assistant]\nI look.\n[tool call c1: note {"at":1,"word":"quay"}]\n\n[tool result c1]\nwet\n</conversation_context>',
@@ -49,7 +49,7 @@ describe("the prompt of a native session", () => {
     assert.deepEqual([intro, prompt, more], ["Current user request:", "And now?", []]);
   });
 
-  it("tells the same in the same bytes, whatever the order of arguments", () => {
+  it("gives the same bytes, whatever the order of arguments", () => {
     const turned = HISTORY.map((message) =>
       message.role === "assistant"
         ? {
@@ -60,29 +60,29 @@ describe("the prompt of a native session", () => {
           }
         : message,
     );
-    assert.deepEqual(told({ context: turned }), told({ context: HISTORY }));
+    assert.deepEqual(promptOf({ context: turned }), promptOf({ context: HISTORY }));
   });
 
-  it("says of a session that goes on that the rest was said elsewhere", () => {
-    const [context] = told({ context: HISTORY.slice(0, 1), goesOn: true });
+  it("marks the rest as from another place when the session continues", () => {
+    const [context] = promptOf({ context: HISTORY.slice(0, 1), continues: true });
     assert.match(context ?? "", /^Said in this conversation since your last answer, in another place:/);
   });
 
-  it("puts instructions first where the agent takes none beside its own", () => {
-    assert.deepEqual(told({ instructions: "Be brief." }), [
+  it("puts instructions first when the agent has no parameter for them", () => {
+    assert.deepEqual(promptOf({ instructions: "Be brief." }), [
       "<instructions>\nBe brief.\n</instructions>",
       "Current user request:",
       "And now?",
     ]);
   });
 
-  it("puts fragments before the request as they are", () => {
+  it("puts fragments before the request unchanged", () => {
     const fragment = { key: "tab", kind: "untrusted" as const };
     const inputs = [
       { role: "user" as const, content: "<tab>a</tab>", fragment },
       { role: "user" as const, content: "And now?" },
     ];
-    assert.deepEqual(told({ inputs, shownAgain: ["<old>b</old>"] }), [
+    assert.deepEqual(promptOf({ inputs, shownAgain: ["<old>b</old>"] }), [
       "<old>b</old>",
       "<tab>a</tab>",
       "Current user request:",
@@ -90,11 +90,11 @@ describe("the prompt of a native session", () => {
     ]);
   });
 
-  it("hands on images to an agent that takes them, and says so to one that does not", () => {
+  it("passes images to an agent that accepts them, and mentions them to one that does not", () => {
     const inputs = [
       { role: "user" as const, content: [{ type: "image" as const, data: "AA", mimeType: "image/png" }] },
     ];
-    assert.deepEqual(told({ inputs }), ["image"]);
-    assert.match(told({ inputs, takesImages: false })[0] ?? "", /does not take/);
+    assert.deepEqual(promptOf({ inputs }), ["image"]);
+    assert.match(promptOf({ inputs, takesImages: false })[0] ?? "", /does not take/);
   });
 });

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { accessOf, environmentOf } from "../../../src/runtimes/acp/access.ts";
 import type { ModelInfo } from "../../../src/contract/model.ts";
 import { agentFor, allAgents, findProgram } from "../../../src/runtimes/acp/agents.ts";
-import { readAcpSettings } from "../../../src/runtimes/acp/settings.ts";
+import { readAcpSettings } from "../../../src/runtimes/acp/acp-settings.ts";
 
 const MODEL = { ref: "anthropic/claude-opus-5-5", provider: "anthropic" };
 
@@ -12,7 +12,7 @@ describe("the configuration of ACP agents", () => {
     assert.deepEqual(readAcpSettings(undefined), { agents: {} });
   });
 
-  it("takes what an agent may have", () => {
+  it("accepts all keys of an agent", () => {
     const entry = {
       command: "my-agent",
       args: ["--acp"],
@@ -57,7 +57,7 @@ describe("the agent of a turn", () => {
     assert.throws(() => agentFor(two, undefined, { ref: "x/y", provider: "x" }), { code: "config_invalid" });
   });
 
-  it("is known by the names that others give it", () => {
+  it("is found by its aliases", () => {
     assert.equal(agentFor({ agents: {} }, "claude-agent-acp", MODEL).id, "claude");
     assert.equal(agentFor({ agents: {} }, "Codex", MODEL).id, "codex");
   });
@@ -69,11 +69,11 @@ describe("the agent of a turn", () => {
     });
   });
 
-  it("whose program is missing says how to install it", () => {
+  it("without its program has an error that says how to install it", () => {
     const found = findProgram(agentFor({ agents: {} }, "gemini", MODEL), { PATH: "/nowhere" });
     assert.match(
       "reason" in found ? found.reason : "",
-      /`gemini` is not there; install it with `npm install -g @google\/gemini-cli`/,
+      /`gemini` was not found; install it with `npm install -g @google\/gemini-cli`/,
     );
     const own = findProgram(agentFor({ agents: { mine: { command: "mine" } } }, "mine", MODEL), {
       PATH: "/nowhere",
@@ -122,10 +122,10 @@ describe("the environment of an agent", () => {
   const seen = (settings: object, entry: object = {}): Record<string, string | undefined> => {
     const agent = agentFor({ agents: { claude: entry } }, "claude", MODEL);
     const access = accessOf(agent, model, { env, endpoint: () => endpoint, ...settings });
-    return environmentOf(agent, access, env);
+    return environmentOf(agent, access, { env: { ...env, MISTRAL_API_KEY: "other", GITHUB_TOKEN: "other" } });
   };
 
-  it("has no credential of another endpoint where the host leads it to one", () => {
+  it("has no credential of another endpoint when the host sets one", () => {
     assert.deepEqual(seen({}), {
       PATH: "/bin",
       CLAUDE_CONFIG_DIR: "/c",
@@ -136,7 +136,7 @@ describe("the environment of an agent", () => {
     assert.equal(seen({}, { env: { ANTHROPIC_AUTH_TOKEN: "mine" } })["ANTHROPIC_AUTH_TOKEN"], "mine");
   });
 
-  it("is the host's where the agent has its own ways to its model", () => {
+  it("has its own variables when it has its own access to its model, and no other provider's key (finding F10)", () => {
     assert.deepEqual(seen({ endpoint: () => undefined }), env);
     assert.deepEqual(seen({}, { login: "own" }), env);
   });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HarnessTurn } from "../../../src/contract/harness.ts";
+import type { HarnessTurn } from "../../../src/contract/harness/harness.ts";
 import { decide } from "../../../src/runtimes/acp/permissions.ts";
-import { NativeCall } from "../../../src/runtimes/acp/tool-calls.ts";
+import { NativeCall } from "../../../src/runtimes/acp/acp-tool-calls.ts";
 
 const HOST = new Set(["note"]);
 
@@ -17,7 +17,7 @@ function texts(made: NativeCall): string[] {
 }
 
 describe("a tool call of an agent", () => {
-  it("of a host's tool is known however the agent names it", () => {
+  it("of a host's tool is recognized in each notation of an agent", () => {
     for (const update of [
       { name: "mcp__pagurus__note", rawInput: { word: "quay" } },
       {
@@ -43,7 +43,7 @@ describe("a tool call of an agent", () => {
     assert.deepEqual([made.hostTool, made.part.name], [undefined, "execute"]);
   });
 
-  it("has the name, arguments and result that the agent tells, in whichever update", () => {
+  it("has the name, arguments and result that the agent reports, in whichever update", () => {
     const made = call(
       { kind: "execute", title: "ls", rawInput: {}, name: "Bash", status: "pending" },
       { rawInput: { command: "ls" } },
@@ -55,7 +55,7 @@ describe("a tool call of an agent", () => {
     );
   });
 
-  it("without arguments and output shows what it is about", () => {
+  it("without arguments and output shows its title", () => {
     const diff = { type: "diff", path: "/w/a.txt", oldText: "one\n", newText: "two\n" };
     const made = call({
       kind: "edit",
@@ -68,7 +68,7 @@ describe("a tool call of an agent", () => {
     assert.equal(made.part.name, "edit");
   });
 
-  it("shows what a terminal wrote, and fails with its exit code", () => {
+  it("shows the output of a terminal, and fails with its exit code", () => {
     const made = call(
       { kind: "execute", _meta: { terminal_output_delta: { data: "a\n" } } },
       { _meta: { terminal_output_delta: { data: "b\n" }, terminal_exit: { exit_code: 1 } } },
@@ -96,8 +96,8 @@ const OPTIONS = [
 function turnOf(refusal: string | undefined): { turn: HarnessTurn; asked: unknown[] } {
   const asked: unknown[] = [];
   const tools = {
-    permits: async ({ name, arguments: given }: { name: string; arguments: unknown }) => {
-      asked.push([name, given]);
+    permits: async ({ name, arguments: args }: { name: string; arguments: unknown }) => {
+      asked.push([name, args]);
       return refusal;
     },
   };
@@ -107,8 +107,8 @@ function turnOf(refusal: string | undefined): { turn: HarnessTurn; asked: unknow
   };
 }
 
-describe("leave that an agent asks for", () => {
-  it("is asked of the host's rules as the tool that it would be", async () => {
+describe("permission that an agent requests", () => {
+  it("is decided by the host's rules for the equivalent tool", async () => {
     for (const [update, wanted] of [
       [{ kind: "execute", rawInput: { command: "rm a" } }, ["shell", { command: "rm a" }]],
       [{ kind: "execute", rawInput: { command: ["rm", "a"] } }, ["shell", { command: "rm a" }]],
@@ -136,7 +136,7 @@ describe("leave that an agent asks for", () => {
     assert.deepEqual(decision, { optionId: "no", refusal: "it is forbidden" });
   });
 
-  it("is answered with no option where the agent names none that fits", async () => {
+  it("is answered with no option when the agent offers none that fits", async () => {
     const { turn } = turnOf(undefined);
     for (const options of [
       [],
@@ -147,13 +147,13 @@ describe("leave that an agent asks for", () => {
       assert.equal((await decide(turn, { options }, call({ kind: "think" }))).optionId, undefined);
   });
 
-  it("for a host's tool is given: its own call asks", async () => {
+  it("for a host's tool is granted: its own call asks", async () => {
     const { turn, asked } = turnOf("it is forbidden");
     const { optionId } = await decide(turn, { options: OPTIONS }, call({ title: "mcp__pagurus__note" }));
     assert.deepEqual([optionId, asked], ["yes", []]);
   });
 
-  it("for what is like none of the host's tools is asked as a command, and for thoughts is given", async () => {
+  it("for a call without an equivalent tool is asked as a command, and for thoughts is granted", async () => {
     const { turn, asked } = turnOf("no");
     const other = call({ kind: "other", title: "mcp__else__delete", rawInput: { all: true } });
     assert.equal((await decide(turn, { options: OPTIONS }, other)).optionId, "no");
@@ -161,7 +161,7 @@ describe("leave that an agent asks for", () => {
     assert.equal((await decide(turn, { options: OPTIONS }, call({ kind: "think" }))).optionId, "yes");
   });
 
-  it("is not given where the turn is over, or only for ever", async () => {
+  it("is not granted when the turn is over, or only forever", async () => {
     const signal = AbortSignal.abort();
     const { turn } = turnOf(undefined);
     assert.equal(

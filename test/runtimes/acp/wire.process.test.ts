@@ -1,11 +1,11 @@
-/** Agents whose context goes through a gateway: one native session for all turns, which is told the input alone. */
+/** Agents whose context goes through a gateway: one native session for all turns, which gets the input alone. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import { PagurusError } from "../../../src/contract/errors.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import { readAcpSettings } from "../../../src/runtimes/acp/settings.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import { readAcpSettings } from "../../../src/runtimes/acp/acp-settings.ts";
 import { FakeGateway } from "../claude/fake-gateway.ts";
 import { answer, failure, hostOf, noted, prompts, setUp, started, tearDown, turn } from "./agent-bench.ts";
 
@@ -55,7 +55,7 @@ function sessions(): unknown[] {
 }
 
 describe("an agent at the gateway", { timeout: 60_000 }, () => {
-  it("has one session for all turns, through epochs, fragments and additions, and is told the input alone", async () => {
+  it("has one session for all turns, through epochs, fragments and additions, and gets the input alone", async () => {
     const host = await wired();
     await turn(host, "First.");
     Object.assign(state, { epoch: "two", addition: "Ask nobody." });
@@ -82,8 +82,8 @@ describe("an agent at the gateway", { timeout: 60_000 }, () => {
         },
       ],
     );
-    const said = JSON.stringify(noted().find((each) => "new" in each)?.["said"]);
-    assert.ok(said.includes("Working folder:") && !said.includes("harbour master"));
+    const prompt = JSON.stringify(noted().find((each) => "new" in each)?.["systemPrompt"]);
+    assert.ok(prompt.includes("Working folder:") && !prompt.includes("harbour master"));
     const receipts = await host.context.receipts({});
     assert.deepEqual(
       receipts.map(({ seam, usage }) => [seam, usage?.totalTokens]),
@@ -91,7 +91,7 @@ describe("an agent at the gateway", { timeout: 60_000 }, () => {
     );
   });
 
-  it("is pointed there by providers/set, and has a process of its own for each session", async () => {
+  it("is set to it by providers/set, and has a process of its own for each session", async () => {
     const host = await wired();
     await turn(host, "First.", { sessionKey: "a" });
     await turn(host, "First.", { sessionKey: "b" });
@@ -115,7 +115,7 @@ describe("an agent at the gateway", { timeout: 60_000 }, () => {
     );
   });
 
-  it("begins an empty session where its process was killed, and after an abort; the gateway tells the rest", async () => {
+  it("begins an empty session after its process was killed, and after an abort; the gateway sends the rest", async () => {
     const host = await wired();
     await turn(host, "First.");
     process.kill(started()[0] ?? 0, "SIGKILL");
@@ -135,16 +135,16 @@ describe("an agent at the gateway", { timeout: 60_000 }, () => {
     ]);
   });
 
-  it("ends its turn in our words where the engine's context cannot be had", async () => {
+  it("ends its turn with our error when the engine's context fails", async () => {
     const { code } = failure(await turn(await wired(), "What a long story. ".repeat(40_000)));
     assert.equal(code, "live_turn_too_large");
   });
 
-  it("goes on by the prompt where it cannot be pointed there, where there is no gateway, and without a key", async () => {
-    const by = "The context of this turn is told in the prompt and does not go through the model gateway:";
+  it("falls back to the prompt when it cannot be set to the gateway, without a gateway, and without a key", async () => {
+    const by = "The context of this turn is sent in the prompt and not through the model gateway:";
     for (const [way, reason] of [
-      ["", 'The ACP agent "mine" cannot be pointed to an endpoint for openai-responses.'],
-      ["routed elsewhere", 'The ACP agent "mine" cannot be pointed to an endpoint for openai-responses.'],
+      ["", 'The ACP agent "mine" does not support endpoints for openai-responses.'],
+      ["routed elsewhere", 'The ACP agent "mine" does not support endpoints for openai-responses.'],
     ] as const) {
       const events = await turn(await wired(way), "First.", { sessionKey: `of-${way.length}` });
       assert.deepEqual(degradations(events), [`${by} ${reason}`]);
@@ -162,7 +162,7 @@ describe("an agent at the gateway", { timeout: 60_000 }, () => {
 });
 
 describe("the setting of an agent's context", () => {
-  it("knows the gateway alone", () => {
+  it("accepts the gateway alone", () => {
     assert.equal(
       readAcpSettings({ agents: { mine: { command: "x", context: "wire" } } }).agents["mine"]?.context,
       "wire",

@@ -1,14 +1,19 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
 import { describeModel } from "../../../src/model/resolve.ts";
-import { claudeSupports } from "../../../src/runtimes/claude/claims.ts";
-import { createClaudeHarness, readClaudeSettings } from "../../../src/runtimes/claude/harness.ts";
-import { launchArguments, launchEnvironment, SHELL_SETUP } from "../../../src/runtimes/claude/launch.ts";
+import { claudeSupports } from "../../../src/runtimes/claude/claude-claims.ts";
+import { findClaude } from "../../../src/runtimes/claude/find-claude.ts";
+import { createClaudeHarness, readClaudeSettings } from "../../../src/runtimes/claude/claude-harness.ts";
+import {
+  launchArguments,
+  launchEnvironment,
+  SHELL_SETUP,
+} from "../../../src/runtimes/claude/claude-launch.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-claims-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -21,6 +26,43 @@ const SERVED = { baseUrl: "https://api.example/v1", headers: {}, apiKey: "secret
 const base = { env: { PATH: root }, endpoint: () => SERVED };
 const log = { debug: () => undefined, warn: () => undefined };
 
+describe("the program of Claude Code", () => {
+  const STUB = '#!/bin/sh\necho "Error: claude native binary not installed." >&2\nexit 1\n';
+  const scope = join(root, "stubbed/node_modules/@anthropic-ai");
+  const bin = join(root, "stubbed/node_modules/.bin");
+  const put = (path: string, text: string): void => {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    chmodSync(path, 0o755);
+  };
+  put(join(scope, "claude-code/bin/claude.exe"), STUB);
+  put(join(scope, "claude-code/package.json"), "{}");
+  mkdirSync(bin);
+  symlinkSync("../@anthropic-ai/claude-code/bin/claude.exe", join(bin, "claude"));
+  const platform = join(scope, `claude-code-${process.platform}-${process.arch}`);
+
+  it("that is a stub without its native package is refused with what to do (finding G4)", () => {
+    for (const options of [{ env: { PATH: bin } }, { env: {}, command: join(bin, "claude") }]) {
+      const found = findClaude(options);
+      assert.ok("reason" in found);
+      assert.match(found.reason, /without its native program/);
+      assert.ok(found.reason.includes(`node ${join(scope, "claude-code/install.cjs")}`));
+    }
+  });
+
+  it("that is a stub next to its native package is the one in that package (finding G4)", () => {
+    put(join(platform, "package.json"), "{}");
+    put(join(platform, "claude"), "native");
+    const command = realpathSync(join(platform, "claude"));
+    assert.deepEqual(findClaude({ env: { PATH: bin } }), { command });
+    assert.deepEqual(findClaude({ env: {}, command: join(bin, "claude") }), { command });
+  });
+
+  it("that is not a stub is the one on PATH (finding G4)", () => {
+    assert.deepEqual(findClaude({ env: { PATH: root } }), { command: program });
+  });
+});
+
 describe("Claude Code as a runtime", () => {
   it("runs models of the Messages API that the host has a key for", () => {
     assert.deepEqual(claudeSupports(base)(model), { supported: true });
@@ -28,12 +70,12 @@ describe("Claude Code as a runtime", () => {
     assert.ok(!other.supported && /Messages API/.test(other.reason));
   });
 
-  it("says how to get a program that is not there", () => {
+  it("says how to install a missing program", () => {
     const answer = claudeSupports({ ...base, env: {}, command: join(root, "none") })(model);
     assert.ok(!answer.supported && /npm install -g @anthropic-ai\/claude-code/.test(answer.reason));
   });
 
-  it("uses a login of its own only where the user has said so", () => {
+  it("uses a login of its own only when the user has configured that", () => {
     const keyless = { ...base, endpoint: () => undefined };
     const refused = claudeSupports(keyless)(model);
     assert.ok(!refused.supported && /login is "own"/.test(refused.reason));
@@ -45,7 +87,7 @@ describe("Claude Code as a runtime", () => {
     assert.deepEqual([family, claims], ["cli", undefined]);
   });
 
-  it("knows its settings and no others", () => {
+  it("accepts its own settings and no others", () => {
     assert.deepEqual(readClaudeSettings({ command: "claude", login: "own" }), {
       command: "claude",
       login: "own",
@@ -59,7 +101,7 @@ describe("Claude Code as a runtime", () => {
   });
 });
 
-describe("How Claude Code is started", () => {
+describe("The launch of Claude Code", () => {
   const env = { PATH: "/bin", ANTHROPIC_AUTH_TOKEN: "theirs", CLAUDE_CODE_USE_BEDROCK: "1", CLAUDECODE: "1" };
   const options = {
     env,
@@ -68,7 +110,7 @@ describe("How Claude Code is started", () => {
     thinking: undefined,
     maxSteps: 5,
     governs: true,
-    goesOn: undefined,
+    continuation: undefined,
     files: {
       configDir: join(root, "config"),
       scratch: join(root, "scratch"),
@@ -80,7 +122,7 @@ describe("How Claude Code is started", () => {
     server: undefined,
   };
 
-  it("keeps the user's login and settings out where the host has a key, which is on no command line", () => {
+  it("excludes the user's login and settings when the host has a key, which is on no command line", () => {
     const made = launchEnvironment(options);
     assert.equal(made["ANTHROPIC_API_KEY"], "secret");
     assert.equal(made["ANTHROPIC_BASE_URL"], "https://api.example");
@@ -92,7 +134,7 @@ describe("How Claude Code is started", () => {
     assert.ok(line.includes("--bare") && !line.includes("secret"));
   });
 
-  it("keeps what it writes by the way out of the user's folders, and says so to no command", () => {
+  it("keeps temporary files out of the user's folders, and hides the variables for that from commands", () => {
     const launched = launchEnvironment({ ...options, env: { ...env, XDG_CACHE_HOME: "/a user's" } });
     assert.equal(launched["XDG_CACHE_HOME"], join(root, "scratch"));
     const run = (script: string): string =>
@@ -106,7 +148,7 @@ describe("How Claude Code is started", () => {
     assert.match(seen, /^PATH=\/bin$/m);
   });
 
-  it("leaves both as they are with the user's own login", () => {
+  it("leaves both unchanged with the user's own login", () => {
     const own = { ...options, endpoint: undefined };
     const made = launchEnvironment(own);
     for (const [name, value] of Object.entries(env)) assert.equal(made[name], value);
@@ -114,7 +156,7 @@ describe("How Claude Code is started", () => {
     assert.ok(!launchArguments(own).includes("--bare"));
   });
 
-  it("keeps its own compaction away where an engine governs, and only there", () => {
+  it("disables its own compaction when an engine governs, and only then", () => {
     assert.equal(launchEnvironment(options)["DISABLE_COMPACT"], "1");
     const kept = launchEnvironment({ ...options, governs: false });
     assert.equal(kept["DISABLE_COMPACT"], undefined);

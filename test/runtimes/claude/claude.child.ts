@@ -1,8 +1,8 @@
 /**
- * Plays `claude -p` without a model: it answers what it is told with "Answer <n>." and writes down how it was started and what
- * it read, a line of JSON each, to the file in PLAYED. What a user says may ask for more: "die" ends it with words on standard
- * error, "wait" answers half and waits for an interrupt, "long" answers half and has no more tokens. Where it was given headers of
- * its own it asks the endpoint before it answers, once, without a word of the conversation.
+ * Plays `claude -p` without a model: it answers each input with "Answer <n>." and logs how it was started and what it read, a
+ * line of JSON each, to the file in PLAYED. A user message may ask for more: "die" ends it with text on standard error,
+ * "wait" answers half and waits for an interrupt, "long" answers half and runs out of tokens. When it was started with
+ * headers of its own it calls the endpoint once before it answers, without text of the conversation.
  */
 import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -49,7 +49,7 @@ function answer(words: string, isWhole: boolean, reason = "end_turn"): void {
   stream({ type: "message_stop" });
 }
 
-/** Status and words of the endpoint's answer; undefined where it is not asked. As Claude Code it asks again where that fails. */
+/** Status and text of the endpoint's answer; undefined when it is not called. Retries a failure, as Claude Code does. */
 async function asked(): Promise<{ status: number; words: string } | undefined> {
   const headers = process.env["ANTHROPIC_CUSTOM_HEADERS"];
   if (headers === undefined) return undefined;
@@ -66,7 +66,7 @@ async function asked(): Promise<{ status: number; words: string } | undefined> {
   }
 }
 
-async function told({ message }: Line): Promise<void> {
+async function input({ message }: Line): Promise<void> {
   const words = (message?.content ?? []).map(({ text }) => text).join("\n");
   say({ type: "system", subtype: "init", claude_code_version: "2.1.330", mcp_servers: [] });
   if (words.endsWith("die")) {
@@ -107,8 +107,8 @@ note({
 process.stdout.write("This is no message.\n");
 for await (const text of createInterface({ input: process.stdin })) {
   const line = JSON.parse(text) as Line;
-  note({ told: line });
-  if (line.type === "user") void told(line);
+  note({ input: line });
+  if (line.type === "user") void input(line);
   if (line.request?.subtype === "interrupt") {
     say({
       type: "control_response",

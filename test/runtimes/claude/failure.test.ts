@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { turnFailure } from "../../../src/runtimes/claude/failure.ts";
+import { turnFailure } from "../../../src/runtimes/claude/claude-failure.ts";
 
 const CASES: [Record<string, unknown>, string][] = [
   [{ api_error_status: 400, result: "API Error: 400 bad" }, "model_bad_request"],
@@ -18,7 +18,7 @@ const CASES: [Record<string, unknown>, string][] = [
 
 describe("An error of Claude Code", () => {
   for (const [result, code] of CASES)
-    it(`${JSON.stringify(result)} is ${code}, in one sentence that says what to do`, () => {
+    it(`${JSON.stringify(result)} is ${code}, in one sentence with a remedy`, () => {
       const error = turnFailure({ terminal_reason: "api_error", ...result });
       assert.equal(error.code, code);
       assert.match(
@@ -28,7 +28,7 @@ describe("An error of Claude Code", () => {
       assert.ok(!error.message.includes("API Error:"));
     });
 
-  it("is a cut stream where a part of the answer had come", () => {
+  it("is a cut stream when a part of the answer had arrived", () => {
     assert.equal(turnFailure({ api_error: "connection_failed" }, true).code, "model_stream_cut");
   });
 });

@@ -1,9 +1,14 @@
-/** A gateway that answers each request with what it would have told the model, and writes down how it is used. */
+/** A gateway that answers each request with the context that it would have sent to the model, and logs its use. */
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { ModelGateway, WireRoute, WireRouteRequest, WireTurn } from "../../../src/contract/wire.ts";
+import type {
+  ModelGateway,
+  WireRoute,
+  WireRouteRequest,
+  WireTurn,
+} from "../../../src/contract/harness/wire.ts";
 
 interface Route {
   request: WireRouteRequest;
@@ -14,7 +19,7 @@ interface Route {
 export interface Asked {
   route: number;
   turnId: string;
-  /** "role words", a message each. */
+  /** "role text" of each message. */
   shown: string[];
   addition: string | undefined;
 }
@@ -56,7 +61,7 @@ export class FakeGateway implements ModelGateway {
     });
   }
 
-  /** Numbers of the routes that are open. */
+  /** Numbers of the open routes. */
   get openRoutes(): number[] {
     return this.routes.flatMap(({ isClosed }, at) => (isClosed ? [] : [at]));
   }

@@ -7,7 +7,7 @@ import {
   sessionLines,
   toNative,
   type Speaker,
-} from "../../../src/runtimes/claude/history.ts";
+} from "../../../src/runtimes/claude/claude-history.ts";
 
 const SPEAKER: Speaker = { hostTools: new Set(["note"]), provider: "anthropic", modelId: "claude" };
 const user = (content: AgentMessage["content"] & (string | [])): AgentMessage => ({ role: "user", content });
@@ -33,7 +33,7 @@ const call = (id: string, name = "note") => ({
   arguments: { word: "w" },
 });
 
-describe("The conversation as Claude Code's", () => {
+describe("The conversation in Claude Code's form", () => {
   it("keeps true roles, one message for each change of them", () => {
     const native = toNative(
       [
@@ -75,7 +75,7 @@ describe("The conversation as Claude Code's", () => {
     assert.equal(hostName("mcp__pagurus__note"), "note");
   });
 
-  it("puts results before what was said between a call and its result", () => {
+  it("puts results before messages between a call and its result", () => {
     const native = toNative([assistant([call("a")]), user("Faster."), result("a", "noted")], SPEAKER);
     assert.deepEqual(
       native[1]?.content.map(({ type }) => type),
@@ -83,17 +83,17 @@ describe("The conversation as Claude Code's", () => {
     );
   });
 
-  it("shows thinking to the model that signed it alone, and never by itself", () => {
+  it("sends thinking only to the model that signed it, and never alone", () => {
     const thinking = { type: "thinking" as const, thinking: "Hm.", signature: "s" };
-    const said = { type: "text" as const, text: "So." };
+    const text = { type: "text" as const, text: "So." };
     const types = (message: AgentMessage) => toNative([message], SPEAKER)[0]?.content.map(({ type }) => type);
-    assert.deepEqual(types(assistant([thinking, said])), ["thinking", "text"]);
-    assert.deepEqual(types(assistant([thinking, said], "another")), ["text"]);
-    assert.deepEqual(types(assistant([{ type: "thinking", thinking: "Hm." }, said])), ["text"]);
+    assert.deepEqual(types(assistant([thinking, text])), ["thinking", "text"]);
+    assert.deepEqual(types(assistant([thinking, text], "another")), ["text"]);
+    assert.deepEqual(types(assistant([{ type: "thinking", thinking: "Hm." }, text])), ["text"]);
     assert.equal(types(assistant([thinking])), undefined);
   });
 
-  it("has no text without words, and ids and names that the API takes", () => {
+  it("has no empty text, and ids and names that the API accepts", () => {
     const native = toNative(
       [user(" \n"), assistant([call("call_1|fc 2", "a.b c")]), result("call_1|fc 2", "")],
       SPEAKER,
@@ -107,7 +107,7 @@ describe("The conversation as Claude Code's", () => {
     assert.deepEqual(native[1]?.content[0], { type: "tool_result", tool_use_id: "call_1_fc_2", content: [] });
   });
 
-  it("has no id that Claude Code takes for a copy of another call's, and none twice", () => {
+  it("has no id that Claude Code takes for a copy of another call's, and no duplicate", () => {
     const ids = ["call_0", "call_0_2", "call_0_2_3", "a|b", "a.b", "toolu_1", "toolu_2"];
     const spoken = ids.flatMap((id) => [assistant([call(id)]), result(id, "noted")]);
     const native = toNative(spoken, SPEAKER);
@@ -129,19 +129,19 @@ describe("The conversation as Claude Code's", () => {
     );
   });
 
-  it("is told from its last words on, and resumed up to them", () => {
+  it("has its newest messages as input, and the earlier ones in the resumed file", () => {
     const spoken = [user("One?"), assistant([call("a")]), result("a", "noted")];
     const answered = [...spoken, assistant([{ type: "text", text: "So." }])];
     const asked = parted(toNative([...answered, user("Two?")], SPEAKER));
     assert.deepEqual(asked.head, toNative(answered, SPEAKER));
-    assert.deepEqual([asked.input, asked.goesOn], [[{ type: "text", text: "Two?" }], false]);
+    assert.deepEqual([asked.input, asked.continues], [[{ type: "text", text: "Two?" }], false]);
     const inTheMidst = parted(toNative([...spoken, user("Faster.")], SPEAKER));
     assert.deepEqual(inTheMidst.head, toNative(spoken, SPEAKER));
-    assert.deepEqual([inTheMidst.input, inTheMidst.goesOn], [[{ type: "text", text: "Faster." }], true]);
+    assert.deepEqual([inTheMidst.input, inTheMidst.continues], [[{ type: "text", text: "Faster." }], true]);
     assert.deepEqual(parted(toNative(answered, SPEAKER)).input, []);
   });
 
-  it("is a chain of lines, each behind the one before", () => {
+  it("is a chain of lines, each linked to the one before", () => {
     const native = toNative([user("One?"), assistant([{ type: "text", text: "So." }])], SPEAKER);
     const lines = sessionLines(native, { sessionId: "s", cwd: "/work", modelId: "claude", parent: "p" })
       .trimEnd()

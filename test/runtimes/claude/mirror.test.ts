@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { TurnMirror } from "../../../src/runtimes/claude/mirror.ts";
+import { TurnMirror } from "../../../src/runtimes/claude/claude-mirror.ts";
 
 function mirror(): { mirror: TurnMirror; lines: string[]; messages: AgentMessage[]; answers: unknown[] } {
   const lines: string[] = [];
@@ -24,10 +24,10 @@ function mirror(): { mirror: TurnMirror; lines: string[]; messages: AgentMessage
 
 function lineOf(message: AgentMessage): string {
   const parts = typeof message.content === "string" ? [] : message.content;
-  const said = parts.map((part) =>
+  const texts = parts.map((part) =>
     part.type === "text" ? part.text : part.type === "toolCall" ? `(${part.name})` : part.type,
   );
-  return `${message.role} ${said.join(" ")}`;
+  return `${message.role} ${texts.join(" ")}`;
 }
 
 const usage = {
@@ -86,7 +86,7 @@ describe("The mirror of a turn on Claude Code", () => {
     assert.ok(made.isAtRest);
   });
 
-  it("drops what an answer that broke off left unfinished, and keeps what was whole of it", () => {
+  it("drops the incomplete blocks of an answer that broke off, and keeps the complete ones", () => {
     const { mirror: made, lines } = mirror();
     starts(made, "one");
     says(made, "Whole.");
@@ -115,7 +115,7 @@ describe("The mirror of a turn on Claude Code", () => {
     assert.match(lines[3] ?? "", /^toolResult The turn ended before/);
   });
 
-  it("takes no interruption for a refusal: what a call had done by then is not known", () => {
+  it("does not take an interruption for a refusal: the effect of the call is unknown", () => {
     const { mirror: made, lines } = mirror();
     starts(made, "one");
     calls(made, "one", "a");
@@ -131,7 +131,7 @@ describe("The mirror of a turn on Claude Code", () => {
     assert.match(unknown ?? "", /^toolResult The turn ended before this tool call finished; its outcome/);
   });
 
-  it("takes an answer that was not streamed, once", () => {
+  it("accepts an answer that was not streamed, once", () => {
     const { mirror: made, lines } = mirror();
     const answer = { id: "one", content: [{ type: "text", text: "All at once." }], usage };
     made.whole(answer);

@@ -1,4 +1,4 @@
-/** Turns of a host on a program that plays Claude Code: what it is started with and told. */
+/** Turns of a host on a program that plays Claude Code: its command lines, files and input. */
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/engine.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
 
 const CHILD = fileURLToPath(new URL("./claude.child.ts", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "pagurus-played-"));
@@ -22,18 +22,18 @@ interface Noted {
   key?: string;
   system?: string;
   history?: { message: { role: string; content: unknown } }[];
-  told?: { type: string; text_not_typed?: boolean; message?: { content: { text: string }[] } };
+  input?: { type: string; text_not_typed?: boolean; message?: { content: { text: string }[] } };
 }
 
 let pagurus: Pagurus;
 let epoch = "one";
 
-/** Hands on what it is given, in epochs. */
+/** Returns the history unchanged, in epochs. */
 function engine(): ContextEngine {
   const legacy = createLegacyEngine();
   return {
     ...legacy,
-    info: { ...legacy.info, id: "epochs" },
+    info: { ...legacy.info, id: "epochs", governsContext: true },
     assemble: async ({ messages }) => ({
       messages,
       estimatedTokens: 10,
@@ -52,6 +52,7 @@ before(async () => {
     env: { PATH: process.env["PATH"], HOME: root, PAGURUS_NO_PROBE: "1" },
     engines: { epochs: engine },
     config: {
+      session: { scope: "main" },
       models: {
         providers: {
           local: { api: "anthropic-messages", baseUrl: "http://127.0.0.1:9/v1", apiKey: "the-key", models },
@@ -115,13 +116,13 @@ describe("A program that plays Claude Code", { timeout: 30_000 }, () => {
       assert.ok(system.includes("Working folder:"));
       assert.ok(!args.some((arg) => arg.includes("the-key") || arg.includes("Working folder:")));
     }
-    const told = all.flatMap(({ told: line }) => (line?.type === "user" ? [line] : []));
+    const input = all.flatMap(({ input: line }) => (line?.type === "user" ? [line] : []));
     assert.deepEqual(
-      told.map(({ message }) => words(message?.content)),
+      input.map(({ message }) => words(message?.content)),
       ["One?", "/Two?", "Three?"],
     );
     assert.ok(
-      told.every((line) => line.text_not_typed === true),
+      input.every((line) => line.text_not_typed === true),
       "no words are commands",
     );
     const history = starts[1]?.history ?? [];
@@ -131,16 +132,16 @@ describe("A program that plays Claude Code", { timeout: 30_000 }, () => {
     );
   });
 
-  it("that ends with words on standard error is quoted in the turn's one sentence", async () => {
+  it("that ends with text on standard error is quoted in the turn's one sentence", async () => {
     const last = await run("Please die", "dies");
     assert.ok(last.type === "turn.failed" && last.error.code === "runtime_failed");
     assert.match(
       last.error.message,
-      /^Claude Code ended with code 3; its last words were: There is no floor here\.\. .* starts Claude Code again\.$/,
+      /^Claude Code ended with code 3; its last output was: There is no floor here\.\. .* starts Claude Code again\.$/,
     );
   });
 
-  it("is interrupted by an abort, and what streamed is kept", async () => {
+  it("is interrupted by an abort, and streamed text is kept", async () => {
     const last = await run("Please wait", "waits", ({ type }, abort) => type === "text.delta" && abort());
     assert.equal(last.type === "turn.completed" && last.stopReason, "aborted");
     epoch = "three";
@@ -158,17 +159,17 @@ describe("A program that plays Claude Code", { timeout: 30_000 }, () => {
     chmodSync(command, 0o644);
     const last = await run("Five?", "epochs");
     chmodSync(command, 0o755);
-    // Told by the runtime, or before it where the look at the machine is older than what it holds for.
+    // Reported by the runtime, or before it when the cached look at the machine has expired.
     assert.ok(last.type === "turn.failed" && /^runtime_(?:failed|unsupported)$/.test(last.error.code));
     await run("Six?", "epochs");
     const { history = [] } = noted().findLast(({ started }) => started !== undefined) ?? {};
     assert.deepEqual(
-      history.map(({ message }) => words(message.content)).filter((said) => said.endsWith("?")),
+      history.map(({ message }) => words(message.content)).filter((text) => text.endsWith("?")),
       ["One?", "/Two?", "Three?"],
     );
   });
 
-  it("leaves no words of the conversation behind", () => {
+  it("leaves no text of the conversation in temporary files", () => {
     const folder = join(root, "home", "runtimes", "claude");
     const kept = readdirSync(folder, { recursive: true }).map(String);
     assert.deepEqual(

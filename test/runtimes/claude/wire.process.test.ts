@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import { PagurusError } from "../../../src/contract/errors.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/engine.ts";
-import { createClaudeHarness, readClaudeSettings } from "../../../src/runtimes/claude/harness.ts";
-import type { ClaudeOptions } from "../../../src/runtimes/claude/options.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
+import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
+import { createClaudeHarness, readClaudeSettings } from "../../../src/runtimes/claude/claude-harness.ts";
+import type { ClaudeOptions } from "../../../src/runtimes/claude/claude-options.ts";
 import { FakeGateway } from "./fake-gateway.ts";
 
 const CHILD = fileURLToPath(new URL("./claude.child.ts", import.meta.url));
@@ -29,7 +29,7 @@ interface Noted {
   baseUrl?: string;
   system?: string;
   history?: { message: { role: string; content: { text: string }[] } }[];
-  told?: { type: string; message?: { content: { text: string }[] } };
+  input?: { type: string; message?: { content: { text: string }[] } };
 }
 
 let gateway: FakeGateway;
@@ -39,12 +39,12 @@ let addition = "Ask the harbour master.";
 let hookText: string | undefined;
 let hasKey = true;
 
-/** Hands on what it is given, in epochs. */
+/** Returns the history unchanged, in epochs. */
 function engine(): ContextEngine {
   const legacy = createLegacyEngine();
   return {
     ...legacy,
-    info: { ...legacy.info, id: "epochs" },
+    info: { ...legacy.info, id: "epochs", governsContext: true },
     assemble: async ({ messages }) => ({
       messages,
       estimatedTokens: 10,
@@ -88,6 +88,7 @@ before(async () => {
         ),
     },
     config: {
+      session: { scope: "main" },
       models: {
         providers: {
           local: { api: "anthropic-messages", baseUrl: "http://127.0.0.1:9/v1", apiKey: "the-key", models },
@@ -125,9 +126,9 @@ function starts(): Noted[] {
   return noted().filter(({ started }) => started !== undefined);
 }
 
-/** What the user is heard to say by the programs. */
-function told(): string[] {
-  return noted().flatMap(({ told: line }) =>
+/** Texts of the user that the programs received. */
+function userTexts(): string[] {
+  return noted().flatMap(({ input: line }) =>
     line?.type === "user" ? [(line.message?.content ?? []).map(({ text }) => text).join("|")] : [],
   );
 }
@@ -148,8 +149,8 @@ async function run(
   return events;
 }
 
-async function completed(...given: Parameters<typeof run>): Promise<TurnEvent[]> {
-  const events = await run(...given);
+async function completed(...args: Parameters<typeof run>): Promise<TurnEvent[]> {
+  const events = await run(...args);
   assert.equal(events.at(-1)?.type, "turn.completed", JSON.stringify(events.at(-1)));
   return events;
 }
@@ -159,7 +160,7 @@ function degradations(events: readonly TurnEvent[]): string[] {
 }
 
 describe("A program that plays Claude Code at the gateway", { timeout: 60_000 }, () => {
-  it("goes on for all turns, through epochs, additions and texts of hooks, and is told the input alone", async () => {
+  it("serves all turns, through epochs, additions and texts of hooks, and gets the input alone", async () => {
     const sessionKey = "one";
     epoch = "one";
     const [started] = await completed("One?", { sessionKey });
@@ -175,19 +176,19 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
     assert.equal(last?.type === "turn.completed" && last.seam, "wire");
     const [program, ...others] = starts();
     assert.ok(program && others.length === 0, "one program");
-    assert.deepEqual(told(), ["One?", "Two?"]);
+    assert.deepEqual(userTexts(), ["One?", "Two?"]);
     assert.deepEqual(program.history, []);
     assert.ok(program.system?.includes("Working folder:"));
     assert.ok(!program.system?.includes("Ask the harbour master."));
     assert.notEqual(program.key, "the-key");
     assert.ok(program.args?.every((arg) => !/secret-|the-key/.test(arg)));
     assert.deepEqual(
-      gateway.asked.map(({ shown, addition: said }) => ({ shown, said })),
+      gateway.asked.map(({ shown, addition }) => ({ shown, addition })),
       [
-        { shown: ["user One?"], said: "Ask the harbour master." },
+        { shown: ["user One?"], addition: "Ask the harbour master." },
         {
           shown: ["user One?", "assistant Answer 0.", "user <external_tab>Open.</external_tab>", "user Two?"],
-          said: "Ask nobody.\n\nThe tide is low.",
+          addition: "Ask nobody.\n\nThe tide is low.",
         },
       ],
     );
@@ -196,27 +197,27 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
     assert.equal(gateway.routes[0]?.turn, undefined, "no turn is served between turns");
   });
 
-  it("gives each request one receipt, which the gateway tells", async () => {
+  it("gives each request one receipt, which the gateway reports", async () => {
     await completed("One?", { sessionKey: "receipts" });
     const found = await pagurus.context.receipts({ sessionKey: "receipts" });
     const requests = found.map(({ seam, usage }) => ({ seam, tokens: usage?.totalTokens }));
     assert.deepEqual(requests, [{ seam: "wire", tokens: 24 }]);
   });
 
-  it("is followed by a new one where it was killed, which is told nothing of the past", async () => {
+  it("is replaced after it was killed, and the new one gets nothing of the past", async () => {
     await completed("One?", { sessionKey: "killed" });
     process.kill(starts()[0]?.started ?? 0, "SIGKILL");
     await completed("Two?", { sessionKey: "killed" });
     assert.equal(starts().length, 2);
     assert.deepEqual(starts()[1]?.history, []);
-    assert.deepEqual(told(), ["One?", "Two?"]);
+    assert.deepEqual(userTexts(), ["One?", "Two?"]);
     assert.deepEqual(gateway.asked.at(-1)?.shown, ["user One?", "assistant Answer 0.", "user Two?"]);
     const routes = gateway.asked.map(({ route }) => route);
     assert.notEqual(routes[0], routes[1], "with a route of its own");
     assert.ok(gateway.routes[routes[0] ?? -1]?.isClosed);
   });
 
-  it("is another one for other instructions, and after an abort", async () => {
+  it("is replaced for other instructions, and after an abort", async () => {
     const sessionKey = "others";
     await completed("One?", { sessionKey });
     await completed("Two?", { sessionKey, cwd: join(root, "elsewhere") });
@@ -239,7 +240,7 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
     ]);
   });
 
-  it("that is new in the midst of a turn is told what was said in that, for the gateway to leave it", async () => {
+  it("that is new in the middle of a turn gets the earlier messages of the turn, which the gateway drops", async () => {
     const sessionKey = "midst";
     await completed("One?", { sessionKey });
     let isSteered = false;
@@ -254,7 +255,7 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
       second?.history?.map(({ message }) => `${message.role} ${message.content[0]?.text}`),
       ["user Say it long", "assistant Half of"],
     );
-    assert.deepEqual(told().slice(-2), ["Say it long", "Shorter."], "and no fragment");
+    assert.deepEqual(userTexts().slice(-2), ["Say it long", "Shorter."], "and no fragment");
     assert.deepEqual(gateway.asked.at(-1)?.shown.slice(-4), [
       "user Say it long",
       "assistant Half of",
@@ -263,7 +264,7 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
     ]);
   });
 
-  it("is told steering alone, and no fragment that comes with it", async () => {
+  it("gets steering alone, and no fragment that comes with it", async () => {
     const additionalContext = { tab: { value: "Closed.", kind: "untrusted" as const } };
     let isSteered = false;
     await completed("One?", { sessionKey: "steered" }, (event, turn) => {
@@ -272,14 +273,14 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
       return turn.steer("Faster.", { additionalContext });
     });
     assert.equal(starts().length, 1);
-    assert.deepEqual(told(), ["One?", "Faster."]);
+    assert.deepEqual(userTexts(), ["One?", "Faster."]);
     assert.deepEqual(gateway.asked.at(-1)?.shown.slice(-2), [
       "user <external_tab>Closed.</external_tab>",
       "user Faster.",
     ]);
   });
 
-  it("ends its turn at once, and in our words, where the engine's context cannot be had", async () => {
+  it("ends its turn at once, and with our error, when the engine's context fails", async () => {
     const prompt = "What a long story. ".repeat(4_000);
     const begun = performance.now();
     const last = (await run(prompt, { sessionKey: "long", model: "local/small" })).at(-1);
@@ -288,11 +289,11 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
     assert.ok(performance.now() - begun < 5_000);
   });
 
-  it("goes on by its session file where the gateway cannot be had, and says so", async () => {
+  it("falls back to its session file when the gateway fails, with a degradation", async () => {
     gateway.failure = new PagurusError("gateway_failed", "No port is free.");
     const events = await completed("One?", { sessionKey: "without" });
     assert.deepEqual(degradations(events), [
-      "The context of this turn goes by Claude Code's session file and not through the model gateway: No port is free.",
+      "The context of this turn is written to Claude Code's session file and not sent through the model gateway: No port is free.",
     ]);
     const last = events.at(-1);
     assert.equal(last?.type === "turn.completed" && last.seam, "thread");
@@ -306,18 +307,18 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
     assert.equal(gateway.asked.length, 2, "the program that runs needs no other route");
   });
 
-  it("is not sent through the gateway with a login of the user's own, and says so", async () => {
+  it("does not use the gateway with a login of the user's own, with a degradation", async () => {
     hasKey = false;
     const events = await completed("One?", { sessionKey: "login" });
     assert.deepEqual(degradations(events), [
-      "The context of this turn goes by Claude Code's session file and not through the model gateway: Claude Code's own login is used, and the model gateway serves API keys only.",
+      "The context of this turn is written to Claude Code's session file and not sent through the model gateway: Claude Code's own login is used, and the model gateway serves API keys only.",
     ]);
     assert.deepEqual(gateway.asked, []);
   });
 });
 
 describe("The setting of the context", () => {
-  it("knows the gateway alone", () => {
+  it("accepts the gateway alone", () => {
     assert.deepEqual(readClaudeSettings({ context: "wire" }), { context: "wire" });
     assert.throws(
       () => readClaudeSettings({ context: "thread" }),

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { HarnessBinding, HarnessTurn } from "../../../src/contract/harness.ts";
+import type { HarnessBinding, HarnessTurn, TurnIo } from "../../../src/contract/harness/harness.ts";
 import { RpcError } from "../../../src/rpc/peer.ts";
-import { isAdopted, takeOver } from "../../../src/runtimes/codex/adopted.ts";
-import type { AppServer } from "../../../src/runtimes/codex/app-server.ts";
-import { isTheirs, type ThreadIdentity, type ThreadSettings } from "../../../src/runtimes/codex/thread.ts";
-import type { Threads } from "../../../src/runtimes/codex/threads.ts";
+import { isAdopted, takeOver } from "../../../src/runtimes/codex/app-server/adopted.ts";
+import type { AppServer } from "../../../src/runtimes/codex/app-server/app-server.ts";
+import {
+  isTheirs,
+  type ThreadIdentity,
+  type ThreadSettings,
+} from "../../../src/runtimes/codex/codex-thread.ts";
+import type { Threads } from "../../../src/runtimes/codex/codex-threads.ts";
 
 const ADOPTED: HarnessBinding = { nativeId: "theirs", state: { adopted: true, anchor: "e9" } };
 const IDENTITY: ThreadIdentity = {
@@ -30,7 +34,7 @@ async function taken(options: { governs?: boolean; own?: boolean; refuses?: bool
     model: { ref: "local/m", id: "m" } as HarnessTurn["model"],
     cwd: "/project",
     signal: new AbortController().signal,
-    degrade: (_stage, reason) => degraded.push(reason),
+    io: { degrade: (_stage, reason) => degraded.push(reason) } as Partial<TurnIo> as TurnIo,
   };
   const settings: ThreadSettings = {
     endpoint: options.own === true ? undefined : { baseUrl: "http://local/v1", headers: {} },
@@ -70,7 +74,7 @@ async function taken(options: { governs?: boolean; own?: boolean; refuses?: bool
   return { binding, requests, degraded };
 }
 
-test("a thread that was taken over is gone on with in a fork of our own, with the turn's identity and its anchor", async () => {
+test("an adopted thread is continued in a fork of our own, with the turn's identity and its anchor", async () => {
   const { binding, requests } = await taken();
   assert.deepEqual(
     requests.map(([method, { threadId, modelProvider, developerInstructions }]) => [
@@ -86,24 +90,21 @@ test("a thread that was taken over is gone on with in a fork of our own, with th
   assert.equal(isAdopted(binding), false);
 });
 
-test("with Codex's own login it is gone on with itself, and stays the user's", async () => {
+test("with Codex's own login the thread itself is continued, and stays the user's", async () => {
   const { binding, requests } = await taken({ own: true });
   assert.deepEqual([binding?.nativeId, requests.length], ["theirs", 0]);
   assert.ok(binding && isTheirs(binding) && isTheirs(ADOPTED));
 });
 
-test("it is left alone where an engine governs", async () => {
+test("it is left alone when an engine governs", async () => {
   assert.deepEqual(await taken({ governs: true }), { binding: undefined, requests: [], degraded: [] });
 });
 
-test("where Codex does not go on with it the turn says so and begins a thread of its own", async () => {
+test("when Codex cannot continue it the turn reports that and begins a thread of its own", async () => {
   const refused = await taken({ refuses: true });
   assert.equal(refused.binding, undefined);
-  assert.match(
-    refused.degraded.join(),
-    /cannot be gone on with, a new one is told its words: no such thread/,
-  );
+  assert.match(refused.degraded.join(), /cannot be continued; a new one gets its messages: no such thread/);
   const held = await taken({ refuses: true, own: true });
   assert.equal(held.binding, undefined);
-  assert.match(held.degraded.join(), /told its words: It is open in another process\./);
+  assert.match(held.degraded.join(), /gets its messages: It is open in another process\./);
 });

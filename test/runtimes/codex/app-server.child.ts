@@ -1,6 +1,6 @@
 /**
- * Plays `codex app-server` for the tests of the process layer. The first argument says how it misbehaves; what it is
- * asked with `test/say` it writes to its output as it is.
+ * Plays `codex app-server` for the tests of the process layer. The first argument names its misbehaviour; it writes the lines
+ * of a `test/say` request to its output unchanged.
  */
 import { createInterface } from "node:readline";
 
@@ -42,10 +42,10 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     setInterval(() => undefined, 1_000);
   } else if (method === "test/exit") {
     process.stderr.write("a defect\n");
-    // An exit by itself would lose what is still on its way out.
+    // A plain exit would lose output that is not flushed yet.
     process.stdout.write("", () => process.exit(101));
   } else if (id !== undefined && method === undefined) {
-    // An answer of ours, told back.
+    // Echoes an answer of ours.
     say({ method: "test/answered", params: { threadId: "t", ...message } });
   }
 });

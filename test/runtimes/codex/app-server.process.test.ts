@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { after, test, type TestContext } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
 import { processIsAlive } from "../../../src/platform/process-group.ts";
-import { AppServers, type AppServersOptions } from "../../../src/runtimes/codex/app-server.ts";
+import { AppServers, type AppServersOptions } from "../../../src/runtimes/codex/app-server/app-server.ts";
 
 const FOLDER = mkdtempSync(join(tmpdir(), "pagurus-app-server-"));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
 
-/** A program that plays Codex in the given way; its name is the way. */
+/** A program that plays Codex in the mode of its name. */
 function program(mode: string, folder = FOLDER, name = mode): string {
   const path = join(folder, name);
   const script = join(import.meta.dirname, "app-server.child.ts");
@@ -57,7 +57,7 @@ test("The child gets the arguments that keep Codex off the network, and nothing 
   );
 });
 
-test("Another version is warned of with both versions, and runs.", async (t) => {
+test("Another version is reported with both versions, and runs.", async (t) => {
   const warnings: [string, unknown][] = [];
   const warn = (sentence: string, details?: unknown): void => void warnings.push([sentence, details]);
   const server = await servers(t, "other", { warn }).get();
@@ -66,7 +66,7 @@ test("Another version is warned of with both versions, and runs.", async (t) => 
   assert.deepEqual(warnings[0]?.[1], { running: "9.9.9", expected: "0.169.0" });
 });
 
-test("A program that ends at its start is told with its code and last words, and the next get tries again.", async (t) => {
+test("A program that ends at its start is reported with its code and last output, and the next get tries again.", async (t) => {
   const all = servers(t, "refuses");
   for (let tries = 0; tries < 2; tries += 1) {
     await assert.rejects(all.get(), (error: unknown) => {
@@ -78,14 +78,14 @@ test("A program that ends at its start is told with its code and last words, and
   }
 });
 
-test("A program that cannot be executed is told as such.", async (t) => {
+test("A program that cannot be executed is reported as such.", async (t) => {
   const path = join(FOLDER, "no-program");
   writeFileSync(path, "#!/nowhere/interpreter\n", { mode: 0o755 });
   const all = servers(t, "plain", { command: path });
   await assert.rejects(all.get(), /Codex could not be started: spawn/);
 });
 
-test("Who asks for a child may stop waiting; the start goes on for the others.", async (t) => {
+test("A caller may stop waiting for a child; the start continues for the others.", async (t) => {
   const all = servers(t, "plain");
   const controller = new AbortController();
   const aborted = assert.rejects(all.get(controller.signal), { code: "turn_aborted" });
@@ -95,7 +95,7 @@ test("Who asks for a child may stop waiting; the start goes on for the others.",
   assert.ok((await other).isAlive);
 });
 
-test("A child that heeds neither the end of its input nor SIGTERM is killed within the deadlines.", async (t) => {
+test("A child that ignores the end of its input and SIGTERM is killed within the deadlines.", async (t) => {
   const all = servers(t, "stubborn");
   const { pid } = await all.get();
   const since = performance.now();
@@ -112,7 +112,7 @@ test("Disposing ends a child that has not answered yet.", async (t) => {
   await starting;
 });
 
-test("Torn lines are skipped, threads hear only of themselves, in order, until they stop listening.", async (t) => {
+test("Torn lines are skipped, threads receive only their own messages, in order, until they stop listening.", async (t) => {
   const warnings: string[] = [];
   const server = await servers(t, "torn", { warn: (sentence) => void warnings.push(sentence) }).get();
   const [one, two] = [empty(), empty()];
@@ -137,10 +137,10 @@ test("Torn lines are skipped, threads hear only of themselves, in order, until t
     two.notes.map(([method]) => method),
     ["b", "b"],
   );
-  assert.deepEqual(warnings, ["Codex wrote a line that is no message; such lines are skipped."]);
+  assert.deepEqual(warnings, ["Codex wrote a line that is not a message; such lines are skipped."]);
 });
 
-test("What Codex warns of outside of any thread is passed on, cut to a length.", async (t) => {
+test("Warnings of Codex without a thread are passed on, cut to a length.", async (t) => {
   const warnings: [string, unknown][] = [];
   const warn = (sentence: string, details?: unknown): void => void warnings.push([sentence, details]);
   const server = await servers(t, "plain", { warn }).get();
@@ -149,7 +149,7 @@ test("What Codex warns of outside of any thread is passed on, cut to a length.",
   const lines = [JSON.stringify({ method: "configWarning", params }), JSON.stringify(thread)];
   await server.request("test/say", { lines });
   const details = { summary: params.summary, details: "x".repeat(500) };
-  assert.deepEqual(warnings, [["Codex warns about its set-up.", details]]);
+  assert.deepEqual(warnings, [["Codex warns about its configuration.", details]]);
 });
 
 test("Every request of Codex is answered: by the thread's listener, by us, or with an error.", async (t) => {
@@ -164,10 +164,10 @@ test("Every request of Codex is answered: by the thread's listener, by us, or wi
   const lines = [
     ask(0, "item/commandExecution/requestApproval", { threadId: "t" }),
     ask("one", "execCommandApproval", { conversationId: "t" }),
-    ask(2, "item/tool/call", { threadId: "nobody" }),
+    ask(2, "item/tool/call", { threadId: "unknown" }),
     ask(3, "attestation/generate", {}),
     ask(4, "account/chatgptAuthTokens/refresh", null),
-    ask(5, "currentTime/read", { threadId: "nobody" }),
+    ask(5, "currentTime/read", { threadId: "unknown" }),
   ];
   await server.request("test/say", { lines });
   for (let waited = 0; seen.notes.length < lines.length && waited < 100; waited += 1) await soon(20);
@@ -184,7 +184,7 @@ test("Every request of Codex is answered: by the thread's listener, by us, or wi
   assert.ok(Math.abs(currentTimeAt - Date.now() / 1000) < 10);
 });
 
-test("The end of the child reaches every listener once, with its code and last words.", async (t) => {
+test("The end of the child reaches every listener once, with its code and last output.", async (t) => {
   const all = servers(t, "plain");
   const server = await all.get();
   const seen = empty();
@@ -203,7 +203,7 @@ test("The end of the child reaches every listener once, with its code and last w
   assert.notEqual((await all.get()).pid, server.pid);
 });
 
-test("All that the child said before it ended reaches the listeners before its end does.", async (t) => {
+test("All messages of the child reach the listeners before its end does.", async (t) => {
   const server = await servers(t, "plain").get();
   const seen = empty();
   const after: number[] = [];
@@ -218,7 +218,7 @@ test("All that the child said before it ended reaches the listeners before its e
   assert.deepEqual(after, [6_000]);
 });
 
-test("A child that closes its output without ending is ended.", async (t) => {
+test("A child that closes its output without exiting is ended.", async (t) => {
   const all = servers(t, "plain");
   const server = await all.get();
   await assert.rejects(
@@ -230,7 +230,7 @@ test("A child that closes its output without ending is ended.", async (t) => {
   assert.equal(processIsAlive(server.pid), false);
 });
 
-test("A listener that throws is warned of and does not stop the others.", async (t) => {
+test("A listener that throws is logged and does not stop the others.", async (t) => {
   const warnings: string[] = [];
   const server = await servers(t, "plain", { warn: (sentence) => void warnings.push(sentence) }).get();
   const seen = empty();
@@ -246,7 +246,7 @@ test("A listener that throws is warned of and does not stop the others.", async 
   assert.deepEqual(warnings, ["A listener of a Codex thread failed."]);
 });
 
-test("The program is looked for as configured, then on PATH, then in the package.", (t) => {
+test("The program is searched as configured, then on PATH, then in the package.", (t) => {
   const folder = mkdtempSync(join(FOLDER, "find-"));
   const bin = join(folder, "bin");
   mkdirSync(bin);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bareCommand } from "../../../src/runtimes/codex/approvals.ts";
+import { bareCommand } from "../../../src/runtimes/codex/codex-approvals.ts";
 
-for (const [told, bare] of [
+for (const [command, bare] of [
   ["/bin/bash -lc ls", "ls"],
   ["/bin/bash -lc 'cat a b'", "cat a b"],
   [`bash -c 'echo '"'"'it'"'"''`, "echo 'it'"],
@@ -10,11 +10,17 @@ for (const [told, bare] of [
   [String.raw`/bin/sh -c a\ b`, "a b"],
   ["/bin/bash -lc 'cat <<EOF\nx\nEOF'", "cat <<EOF\nx\nEOF"],
 ] as const)
-  test(`what the shell of ${JSON.stringify(told)} runs is told without the shell`, () => {
-    assert.equal(bareCommand(told), bare);
+  test(`the command inside the shell call ${JSON.stringify(command)} is extracted`, () => {
+    assert.equal(bareCommand(command), bare);
   });
 
-for (const told of ["ls -la", "/bin/bash script.sh", "/bin/bash -lc ls arg0", "/bin/bash -lc 'cut", "mybash"])
-  test(`${JSON.stringify(told)} is no call of a shell with a script alone, and stays as it is`, () => {
-    assert.equal(bareCommand(told), told);
+for (const command of [
+  "ls -la",
+  "/bin/bash script.sh",
+  "/bin/bash -lc ls arg0",
+  "/bin/bash -lc 'cut",
+  "mybash",
+])
+  test(`${JSON.stringify(command)} is not a shell call with a script alone, and stays unchanged`, () => {
+    assert.equal(bareCommand(command), command);
   });

@@ -3,12 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { CatalogFiles } from "../../../src/runtimes/codex/catalog.ts";
+import { CatalogFiles } from "../../../src/runtimes/codex/codex-catalog.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pagurus-catalog-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-test("each model has a catalog in which it stands and no window is in reach; one that was removed is made again", async () => {
+test("each model has a catalog that lists it with unreachable windows; a deleted one is created again", async () => {
   const own = { models: [{ slug: "known", context_window: 1_000, use_responses_lite: false }] };
   const script = `process.stdout.write(${JSON.stringify(JSON.stringify(own))})`;
   const source = { command: process.execPath, args: ["-e", script], env: process.env };

@@ -6,7 +6,7 @@ import { after, describe, it } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
 import type { ModelInfo } from "../../../src/contract/model.ts";
 import { describeModel } from "../../../src/model/resolve.ts";
-import { codexClaims } from "../../../src/runtimes/codex/claims.ts";
+import { codexClaims } from "../../../src/runtimes/codex/codex-claims.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-claims-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -42,7 +42,7 @@ describe("Codex", () => {
     assert.deepEqual(supports(elsewhere), { supported: true });
   });
 
-  it("does not claim them over another protocol, and says so", () => {
+  it("does not claim them over another protocol, with that reason", () => {
     const { claims } = claimsOn();
     assert.deepEqual(claims({ ...openai, api: "openai-completions" }), {
       claims: false,
@@ -50,14 +50,14 @@ describe("Codex", () => {
     });
   });
 
-  it("does not claim them where its program is not there, and says how to get it", () => {
+  it("does not claim them when its program is missing, and says how to install it", () => {
     const { claims, supports } = claimsOn({ command: join(root, "none") });
     const answer = claims(openai);
     assert.match((!answer.claims && answer.reason) || "", /is not there; .*npm install -g @openai\/codex/);
     assert.equal(supports(openai).supported, false);
   });
 
-  it("uses its own login where the host has no key", () => {
+  it("uses its own login when the host has no key", () => {
     const endpoint = (): undefined => undefined;
     const { claims, supports } = claimsOn({ endpoint, files: { "auth.json": "{}" } });
     assert.deepEqual(claims(openai), { claims: true });
@@ -74,7 +74,7 @@ describe("Codex", () => {
     assert.deepEqual(none.claims(openai), { claims: false, reason });
   });
 
-  it("leaves it to the host to say why a model cannot be called", () => {
+  it("leaves failures of the host's access to the host", () => {
     const { supports } = claimsOn({
       endpoint: () => {
         throw new PagurusError("credential_missing", "No key.");

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { toHistoryItems } from "../../../src/runtimes/codex/items.ts";
-import { TurnMirror, type RawItem } from "../../../src/runtimes/codex/mirror.ts";
+import { toHistoryItems } from "../../../src/runtimes/codex/codex-items.ts";
+import { TurnMirror, type RawItem } from "../../../src/runtimes/codex/codex-mirror.ts";
 
 function mirrored(work: (mirror: TurnMirror) => void): string[] {
   const lines: string[] = [];
@@ -23,17 +23,17 @@ function lineOf(message: AgentMessage): string {
   return `${message.role}${about}: ${parts.join(" | ")}`;
 }
 
-const said = (id: string, text: string): RawItem => ({
+const text = (id: string, text: string): RawItem => ({
   type: "message",
   role: "assistant",
   id,
   content: [{ type: "output_text", text }],
 });
-const call = (id: string, name: string, given: string): RawItem => ({
+const call = (id: string, name: string, args: string): RawItem => ({
   type: "function_call",
   call_id: id,
   name,
-  arguments: given,
+  arguments: args,
 });
 const output = (id: string, text: string): RawItem => ({
   type: "function_call_output",
@@ -41,17 +41,17 @@ const output = (id: string, text: string): RawItem => ({
   output: text,
 });
 
-test("an answer is one message with its thoughts, words and calls; each result is one of its own", () => {
+test("an answer is one message with its thoughts, text and calls; each result is one of its own", () => {
   const lines = mirrored((mirror) => {
     mirror.item({ type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }] });
-    mirror.item(said("m1", "I look."));
+    mirror.item(text("m1", "I look."));
     mirror.item(call("c1", "exec_command", '{"cmd":"ls"}'));
     mirror.item({ type: "custom_tool_call", call_id: "c2", name: "apply_patch", input: "*** Begin" });
     mirror.response({ input: 1, output: 1, totalTokens: 2 });
     mirror.failed("c2");
     mirror.item(output("c1", "a b"));
     mirror.item({ type: "custom_tool_call_output", call_id: "c2", output: "no such file" });
-    mirror.item(said("m2", "Done."));
+    mirror.item(text("m2", "Done."));
     mirror.response(undefined);
     mirror.end("stop");
   });
@@ -63,7 +63,7 @@ test("an answer is one message with its thoughts, words and calls; each result i
   ]);
 });
 
-test("instructions, what the user said, and fragments in the form of a tool's output are no work of the agent", () => {
+test("instructions, user messages, and fragments in the form of a tool's output are not the agent's work", () => {
   const lines = mirrored((mirror) => {
     for (const role of ["developer", "user"])
       mirror.item({ type: "message", role, content: [{ text: "words" }] });
@@ -73,7 +73,7 @@ test("instructions, what the user said, and fragments in the form of a tool's ou
   assert.deepEqual(lines, []);
 });
 
-test("images are those that the host's tool gave, not what Codex made of them; one that it left out stays words", () => {
+test("images are those of the host's tool, not Codex's copies; an omitted one stays text", () => {
   const messages: AgentMessage[] = [];
   const mirror = new TurnMirror({ provider: "p", model: "m" }, (message) => messages.push(message));
   const image = (data: string) => ({ type: "image" as const, data, mimeType: "image/png" });
@@ -96,7 +96,7 @@ test("images are those that the host's tool gave, not what Codex made of them; o
   );
 });
 
-test("a turn that is cut off keeps what had streamed, and closes calls that nothing answered", () => {
+test("a turn that is cut off keeps streamed text, and closes calls without a result", () => {
   const lines = mirrored((mirror) => {
     mirror.item(call("c1", "exec_command", "{not json"));
     mirror.delta("m1", "Half ");
@@ -109,23 +109,23 @@ test("a turn that is cut off keeps what had streamed, and closes calls that noth
   ]);
 });
 
-test("words that were said before input joined are told once, also where Codex goes on with the answer", () => {
+test("text before joined input is emitted once, also when Codex continues the answer", () => {
   const lines = mirrored((mirror) => {
     mirror.delta("m1", "One, ");
     mirror.split();
-    mirror.item(said("m1", "One, two."));
+    mirror.item(text("m1", "One, two."));
     mirror.response(undefined);
   });
   assert.deepEqual(lines, ["assistant: One, ", "assistant: two."]);
 });
 
-test("words that went on streaming until the model saw the input stand before its answer to that, once", () => {
+test("text that streams until the model sees the input is placed before its answer to that, once", () => {
   const dropped = mirrored((mirror) => {
     mirror.delta("m1", "One, ");
     mirror.split();
     mirror.delta("m1", "two.");
     mirror.split();
-    mirror.item(said("m2", "Three."));
+    mirror.item(text("m2", "Three."));
     mirror.response(undefined);
     mirror.end("stop");
   });
@@ -135,15 +135,15 @@ test("words that went on streaming until the model saw the input stand before it
       mirror.delta("m1", words);
       mirror.split();
     }
-    mirror.item(said("m1", "One, two, three."));
+    mirror.item(text("m1", "One, two, three."));
     mirror.response(undefined);
   });
   assert.deepEqual(goneOn, ["assistant: One, ", "assistant: two, ", "assistant: three."]);
 });
 
-test("of an answer that broke off and was asked for again only what is complete stays", () => {
+test("of an answer that broke off and was retried only complete items stay", () => {
   const lines = mirrored((mirror) => {
-    mirror.item(said("m1", "I look."));
+    mirror.item(text("m1", "I look."));
     mirror.item(call("c1", "look", "{}"));
     mirror.item(output("c1", "a"));
     mirror.delta("m2", "Half of");
@@ -152,7 +152,7 @@ test("of an answer that broke off and was asked for again only what is complete 
     mirror.retry();
     mirror.item(call("c1", "look", "{}"));
     mirror.item(output("c1", "b"));
-    mirror.item(said("m4", "All of it."));
+    mirror.item(text("m4", "All of it."));
     mirror.response(undefined);
     mirror.end("stop");
   });
@@ -165,10 +165,10 @@ test("of an answer that broke off and was asked for again only what is complete 
   ]);
 });
 
-test("what is mirrored becomes the same items again; a result that is too long names what was left out", () => {
+test("mirrored messages become the same items again; a result that is too long names what was left out", () => {
   const messages: AgentMessage[] = [];
   const mirror = new TurnMirror({ provider: "p", model: "m" }, (message) => messages.push(message));
-  mirror.item(said("m1", "I look."));
+  mirror.item(text("m1", "I look."));
   mirror.item(call("c1", "exec_command", '{"cmd":"ls"}'));
   mirror.item(output("c1", "a b"));
   const { items, shortened } = toHistoryItems(messages);

@@ -1,22 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { HarnessTurn } from "../../../src/contract/harness.ts";
-import type { ToolOutcome } from "../../../src/contract/tool.ts";
-import { NativeTurn } from "../../../src/runtimes/codex/native-turn.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { HarnessTurn } from "../../../src/contract/harness/harness.ts";
+import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
+import { NativeTurn } from "../../../src/runtimes/codex/codex-native-turn.ts";
 
-/** A turn on a thread `t`, with what it tells. */
+/** A turn on a thread `t`, with its events. */
 function turnOf(more: Partial<HarnessTurn> = {}): { native: NativeTurn; events: TurnEvent[] } {
   const events: TurnEvent[] = [];
   const turn: Partial<HarnessTurn> = {
     model: { provider: "p", id: "m" } as HarnessTurn["model"],
     engine: { id: "e", governs: true, ownsCompaction: true },
     maxSteps: 10,
-    receipt: () => undefined,
-    emit: (event) => {
-      events.push(event);
-      return Promise.resolve();
-    },
+    context: { receipt: () => undefined } as unknown as HarnessTurn["context"],
+    io: {
+      emit: (event) => {
+        events.push(event);
+        return Promise.resolve();
+      },
+    } as HarnessTurn["io"],
     ...more,
   };
   const native = new NativeTurn(turn as HarnessTurn, {
@@ -24,26 +26,26 @@ function turnOf(more: Partial<HarnessTurn> = {}): { native: NativeTurn; events: 
     thread: { id: "t", rollout: undefined, tokens: 40, sandbox: undefined, inUse: true },
     onMessage: () => undefined,
     onCompacted: () => undefined,
-    inputsGiven: () => Promise.resolve(),
+    inputsSent: () => Promise.resolve(),
   });
   native.nativeTurnId = "turn";
   return { native, events };
 }
 
-/** What becomes of notifications; Codex offers its plan tool to few models, so the program is not asked here. */
-function told(notifications: readonly (readonly [string, object])[]): TurnEvent[] {
+/** Events for notifications; Codex offers its plan tool to few models, so the program is not used here. */
+function eventsOf(notifications: readonly (readonly [string, object])[]): TurnEvent[] {
   const { native, events } = turnOf();
   for (const [method, params] of notifications) native.notification(method, { turnId: "turn", ...params });
   return events;
 }
 
-test("a plan is told whole, with the state of each step; what is not known counts as pending", () => {
+test("a plan is emitted whole, with the state of each step; an unknown state counts as pending", () => {
   const plan = [
     { step: "Look", status: "completed" },
     { step: "Write", status: "inProgress" },
     { step: "Rest", status: "someday" },
   ];
-  assert.deepEqual(told([["turn/plan/updated", { explanation: "Three steps.", plan }]]), [
+  assert.deepEqual(eventsOf([["turn/plan/updated", { explanation: "Three steps.", plan }]]), [
     {
       type: "plan.updated",
       explanation: "Three steps.",
@@ -54,20 +56,20 @@ test("a plan is told whole, with the state of each step; what is not known count
       ],
     },
   ]);
-  assert.deepEqual(told([["turn/plan/updated", { explanation: null, plan: "?" }]]), [
+  assert.deepEqual(eventsOf([["turn/plan/updated", { explanation: null, plan: "?" }]]), [
     { type: "plan.updated", steps: [] },
   ]);
 });
 
-test("a notification of another turn tells nothing", () => {
-  assert.deepEqual(told([["turn/diff/updated", { turnId: "other", diff: "+a" }]]), []);
-  assert.deepEqual(told([["turn/diff/updated", { diff: "+a" }]]), [{ type: "diff.updated", diff: "+a" }]);
+test("a notification of another turn emits nothing", () => {
+  assert.deepEqual(eventsOf([["turn/diff/updated", { turnId: "other", diff: "+a" }]]), []);
+  assert.deepEqual(eventsOf([["turn/diff/updated", { diff: "+a" }]]), [{ type: "diff.updated", diff: "+a" }]);
 });
 
-test("a compaction's own words and answers are not the turn's", () => {
+test("a compaction's own text and answers are not the turn's", () => {
   const item = { type: "contextCompaction", id: "c" };
   const message = { type: "message", id: "m", role: "assistant", content: [{ text: "SUMMARY" }] };
-  const events = told([
+  const events = eventsOf([
     ["item/started", { item }],
     ["rawResponseItem/completed", { item: message }],
     ["rawResponse/completed", { usage: { inputTokens: 1, outputTokens: 1 } }],
@@ -80,10 +82,10 @@ test("a compaction's own words and answers are not the turn's", () => {
   );
   const [started, done] = events;
   assert.ok(started?.type === "compaction.started" && started.tokensBefore === 40);
-  assert.ok(done?.type === "compaction.completed" && done.tokensAfter === 9 && done.lane === "native");
+  assert.ok(done?.type === "compaction.completed" && done.tokensAfter === 9 && done.lane === "harness");
 });
 
-test("what a tool of the host answered is told as it was, with its images and facts", async () => {
+test("the answer of a host tool is emitted unchanged, with its images and facts", async () => {
   const outcome: ToolOutcome = {
     content: [
       { type: "text", text: "a picture" },
@@ -101,7 +103,7 @@ test("what a tool of the host answered is told as it was, with its images and fa
   const call = { callId: "c1", tool: "look", arguments: {} };
   const answer = await native.request("item/tool/call", { threadId: "t", ...call });
   assert.deepEqual(answer, { contentItems, success: true });
-  // An agent of Codex's own may use the same id.
+  // A subagent of Codex may use the same id.
   await native.request("item/tool/call", { threadId: "of an agent", ...call, callId: "c2" });
   for (const id of ["c1", "c2"]) {
     const item = { type: "dynamicToolCall", id, tool: "look", success: true, contentItems };

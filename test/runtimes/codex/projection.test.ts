@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/codex/projection.ts";
+import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/codex/codex-projection.ts";
 
 const HISTORY: AgentMessage[] = [
   { role: "user", content: "Where is the ship?" },
@@ -37,7 +37,7 @@ function project(
   }).promptText;
 }
 
-test("the same input gives the same bytes, whatever order the fields of arguments have", () => {
+test("the same input gives the same bytes, whatever the order of argument fields", () => {
   const [user, assistant, result] = HISTORY;
   assert.ok(user && assistant?.role === "assistant" && result);
   const turned: AgentMessage = {
@@ -51,7 +51,7 @@ test("the same input gives the same bytes, whatever order the fields of argument
   assert.equal(project(stamped), project(HISTORY));
 });
 
-test("the current prompt stands last, and once also where the assembled history ends with it", () => {
+test("the current prompt comes last, and once also when the assembled history ends with it", () => {
   const text = project([...HISTORY, { role: "user", content: "And now?" }]);
   assert.equal(text, project(HISTORY));
   assert.ok(text.endsWith("Current user request:\nAnd now?"));

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCodexHarness, readCodexSettings } from "../../../src/runtimes/codex/harness.ts";
+import { createCodexHarness, readCodexSettings } from "../../../src/runtimes/codex/codex-harness.ts";
 
-test("what is set is taken, and nothing set is no setting", () => {
+test("set values are accepted, and an empty configuration has no settings", () => {
   assert.deepEqual(readCodexSettings(undefined), {});
   assert.deepEqual(readCodexSettings({ context: undefined, other: 1 }), {});
   assert.deepEqual(readCodexSettings({ command: "codex", sandbox: "read-only", context: "projection" }), {
@@ -25,14 +25,14 @@ for (const [config, sentence] of [
   [{ compaction: true }, "config.compaction is of type boolean; give one of: none, own."],
   [{ command: 3 }, "config.command is of type number; give one of: a path, a name."],
 ] as const)
-  test(`${JSON.stringify(config)} is refused with what it may be`, () => {
+  test(`${JSON.stringify(config)} is refused with the valid values`, () => {
     assert.throws(() => readCodexSettings(config), {
       code: "config_invalid",
       message: `plugins.entries.codex.${sentence}`,
     });
   });
 
-test("a context that is told as text is declared so: another seam, and no epochs in a thread", () => {
+test("a context that is sent as text is declared so: another seam, and no epochs in a thread", () => {
   const unused = (): never => assert.fail("A declaration asks for nothing.");
   const made = (seam?: "thread" | "projection" | "wire") =>
     createCodexHarness({ env: {}, home: "", endpoint: unused, log: { debug: unused, warn: unused }, seam });

@@ -1,8 +1,8 @@
-/** Input that joins a turn on Codex: when Codex is given it, and that the model answers it. */
+/** Input that joins a turn on Codex: when Codex gets it, and that the model answers it. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { HarnessTurn, SteeringMessage } from "../../../src/contract/harness.ts";
-import type { ToolOutcome } from "../../../src/contract/tool.ts";
+import type { HarnessTurn, SteeringMessage, TurnIo } from "../../../src/contract/harness/harness.ts";
+import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
 import { WireBench, type PlayedTurn } from "./wire-bench.ts";
 
 const STEER: SteeringMessage = {
@@ -12,8 +12,8 @@ const STEER: SteeringMessage = {
 };
 const COMPLETED = { status: "completed" };
 
-/** Input for one turn, which comes when the test says so. */
-function mailbox(): Pick<HarnessTurn, "takeInputs" | "inputArrives"> & { come: () => void } {
+/** Input for one turn, which arrives when the test triggers it. */
+function mailbox(): Pick<TurnIo, "takeInputs" | "inputArrives"> & { come: () => void } {
   const waiting: SteeringMessage[] = [];
   let wake = (): void => undefined;
   return {
@@ -47,7 +47,7 @@ describe("input that joins a turn on Codex", () => {
   });
   afterEach(() => bench.remove());
 
-  it("is given to Codex before the result of the tool that ran when it came, also behind other input", async () => {
+  it("is sent to Codex before the result of the tool that ran when it arrived, also after other input", async () => {
     const { come, ...inputs } = mailbox();
     const outcome: ToolOutcome = { content: [{ type: "text", text: "noted" }], isError: false };
     const call = async (): Promise<ToolOutcome> => {
@@ -63,27 +63,27 @@ describe("input that joins a turn on Codex", () => {
       return COMPLETED;
     };
     const tools = { specs: [], fingerprint: "tools", call } as unknown as HarnessTurn["tools"];
-    await bench.run({ more: { ...inputs, tools } });
+    await bench.run({ io: inputs, more: { tools } });
     assert.equal(before, 2);
   });
 
-  async function steered(tell: (thread: string, turnId: string) => void): Promise<PlayedTurn> {
+  async function steered(notify: (thread: string, turnId: string) => void): Promise<PlayedTurn> {
     const { come, ...inputs } = mailbox();
     bench.codex.during = async (thread, turnId) => {
-      bench.codex.tell(thread, "item/started", { turnId, ...item("userMessage") });
+      bench.codex.notify(thread, "item/started", { turnId, ...item("userMessage") });
       if (bench.codex.of("turn/start").length > 1) return COMPLETED;
       come();
       await untilGiven(bench);
-      tell(thread, turnId);
+      notify(thread, turnId);
       return COMPLETED;
     };
-    return bench.run({ more: inputs });
+    return bench.run({ io: inputs });
   }
 
-  it("that Codex has only written down, as its turn ended, is answered in one more, without being said again", async () => {
+  it("that Codex has only recorded, as its turn ended, is answered in one more, without being sent again", async () => {
     await steered((thread, turnId) => {
-      bench.codex.tell(thread, "item/started", { turnId, ...item("agentMessage") });
-      bench.codex.tell(thread, "item/started", { turnId, ...item("userMessage") });
+      bench.codex.notify(thread, "item/started", { turnId, ...item("agentMessage") });
+      bench.codex.notify(thread, "item/started", { turnId, ...item("userMessage") });
     });
     const starts = bench.codex.of("turn/start").map(({ input }) => input);
     assert.equal(starts.length, 2);
@@ -91,20 +91,22 @@ describe("input that joins a turn on Codex", () => {
     assert.equal(bench.codex.of("turn/steer").length, 1);
   });
 
-  it("that the model has answered begins no further turn, and what streamed before the answer stands before it", async () => {
+  it("that the model has answered begins no further turn, and text streamed before the answer precedes it", async () => {
     const { events } = await steered((thread, turnId) => {
-      const tell = (method: string, params: object): void =>
-        bench.codex.tell(thread, method, { turnId, ...params });
-      tell("item/agentMessage/delta", { itemId: "m1", delta: "It is noted." });
-      tell("item/started", item("userMessage"));
-      tell("item/started", item("agentMessage"));
+      const notify = (method: string, params: object): void =>
+        bench.codex.notify(thread, method, { turnId, ...params });
+      notify("item/agentMessage/delta", { itemId: "m1", delta: "It is noted." });
+      notify("item/started", item("userMessage"));
+      notify("item/started", item("agentMessage"));
       const content = [{ type: "output_text", text: "Faster, then." }];
-      tell("rawResponseItem/completed", { item: { type: "message", role: "assistant", id: "m2", content } });
-      tell("rawResponse/completed", {});
+      notify("rawResponseItem/completed", {
+        item: { type: "message", role: "assistant", id: "m2", content },
+      });
+      notify("rawResponse/completed", {});
     });
     assert.equal(bench.codex.of("turn/start").length, 1);
-    const said = events.flatMap((event) => (event.type === "message" ? [event.message.content] : []));
-    assert.deepEqual(said, [
+    const contents = events.flatMap((event) => (event.type === "message" ? [event.message.content] : []));
+    assert.deepEqual(contents, [
       [{ type: "text", text: "It is noted." }],
       [{ type: "text", text: "Faster, then." }],
     ]);

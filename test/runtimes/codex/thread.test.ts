@@ -4,10 +4,10 @@ import type { AgentMessage } from "../../../src/contract/message.ts";
 import {
   closedBinding,
   openBinding,
-  standingOf,
-  unassembledStanding,
+  checkBinding,
+  checkUnassembled,
   type ThreadIdentity,
-} from "../../../src/runtimes/codex/thread.ts";
+} from "../../../src/runtimes/codex/codex-thread.ts";
 import { extended, NOTHING_HELD } from "../../../src/native/held.ts";
 
 const IDENTITY: ThreadIdentity = {
@@ -18,31 +18,31 @@ const IDENTITY: ThreadIdentity = {
   model: "m",
 };
 
-function said(...words: string[]): AgentMessage[] {
+function messages(...words: string[]): AgentMessage[] {
   return words.map((word, index) => ({
     role: index % 2 === 0 ? "user" : "assistant",
     content: [{ type: "text", text: word }],
   }));
 }
 
-const BOUND = closedBinding("thread", IDENTITY, { held: extended(NOTHING_HELD, said("one", "two")) });
+const BOUND = closedBinding("thread", IDENTITY, { held: extended(NOTHING_HELD, messages("one", "two")) });
 
-test("a thread goes on with what it lacks, such as another runtime's turn", () => {
-  const standing = standingOf(BOUND, IDENTITY, said("one", "two", "three", "four"));
-  assert.ok(standing.bound);
-  assert.deepEqual(standing.delta, said("one", "two", "three", "four").slice(2));
-  assert.deepEqual(standing.held, extended(NOTHING_HELD, said("one", "two", "three", "four")));
+test("a thread continues with what it lacks, such as another runtime's turn", () => {
+  const check = checkBinding(BOUND, IDENTITY, messages("one", "two", "three", "four"));
+  assert.ok(check.bound);
+  assert.deepEqual(check.delta, messages("one", "two", "three", "four").slice(2));
+  assert.deepEqual(check.held, extended(NOTHING_HELD, messages("one", "two", "three", "four")));
 });
 
-test("what is held is the same whether it was told at once or turn by turn", () => {
-  const all = said("one", "two", "three", "four", "five");
+test("the held content is the same whether it was added at once or turn by turn", () => {
+  const all = messages("one", "two", "three", "four", "five");
   assert.deepEqual(
     extended(extended(NOTHING_HELD, all.slice(0, 2)), all.slice(2)),
     extended(NOTHING_HELD, all),
   );
 });
 
-test("ids, times and a trimmed result make no other history; other words do", () => {
+test("ids, times and a trimmed result do not change a history; other text does", () => {
   const result = (text: string): AgentMessage => ({
     role: "toolResult",
     toolCallId: "c1",
@@ -50,10 +50,10 @@ test("ids, times and a trimmed result make no other history; other words do", ()
     content: [{ type: "text", text }],
     isError: false,
   });
-  const one = extended(NOTHING_HELD, [...said("one"), result("whole")]);
-  const marked = said("one").map((message) => ({ ...message, entryId: "e9", timestamp: 5 }));
+  const one = extended(NOTHING_HELD, [...messages("one"), result("whole")]);
+  const marked = messages("one").map((message) => ({ ...message, entryId: "e9", timestamp: 5 }));
   assert.deepEqual(extended(NOTHING_HELD, [...marked, result("tr…ed")]), one);
-  assert.notDeepEqual(extended(NOTHING_HELD, [...said("other"), result("whole")]), one);
+  assert.notDeepEqual(extended(NOTHING_HELD, [...messages("other"), result("whole")]), one);
 });
 
 for (const [field, reason] of [
@@ -64,40 +64,40 @@ for (const [field, reason] of [
   ["model", /model/],
 ] as const)
   test(`another ${field} is a new thread`, () => {
-    const standing = standingOf(BOUND, { ...IDENTITY, [field]: "other" }, said("one", "two"));
-    assert.ok(!standing.bound);
-    assert.match(standing.reason, reason);
+    const check = checkBinding(BOUND, { ...IDENTITY, [field]: "other" }, messages("one", "two"));
+    assert.ok(!check.bound);
+    assert.match(check.reason, reason);
   });
 
-test("a history that is not what the thread holds, an open turn and an unreadable binding are a new thread", () => {
-  assert.equal(standingOf(BOUND, IDENTITY, said("one", "TWO")).bound, false);
-  assert.equal(standingOf(BOUND, IDENTITY, said("one")).bound, false);
-  assert.equal(standingOf(openBinding("thread", IDENTITY, "turn"), IDENTITY, []).bound, false);
-  assert.equal(standingOf({ nativeId: "thread", state: { held: 3 } }, IDENTITY, []).bound, false);
-  assert.equal(standingOf(undefined, IDENTITY, []).bound, false);
+test("a history that differs from the thread's, an open turn and an unreadable binding need a new thread", () => {
+  assert.equal(checkBinding(BOUND, IDENTITY, messages("one", "TWO")).bound, false);
+  assert.equal(checkBinding(BOUND, IDENTITY, messages("one")).bound, false);
+  assert.equal(checkBinding(openBinding("thread", IDENTITY, "turn"), IDENTITY, []).bound, false);
+  assert.equal(checkBinding({ nativeId: "thread", state: { held: 3 } }, IDENTITY, []).bound, false);
+  assert.equal(checkBinding(undefined, IDENTITY, []).bound, false);
 });
 
-test("where the engine could not be asked a bound thread goes on as it is, unless tools or model are others", () => {
-  const standing = unassembledStanding(BOUND, { ...IDENTITY, epoch: undefined, instructions: "plain" });
-  assert.ok(standing.bound);
-  assert.deepEqual(standing.delta, []);
-  assert.equal(standing.identity.epoch, "e1");
-  assert.equal(unassembledStanding(BOUND, { ...IDENTITY, tools: "other" }).bound, false);
-  assert.equal(unassembledStanding(undefined, IDENTITY).bound, false);
+test("when the engine could not be called a bound thread continues as it is, unless tools or model differ", () => {
+  const check = checkUnassembled(BOUND, { ...IDENTITY, epoch: undefined, instructions: "plain" });
+  assert.ok(check.bound);
+  assert.deepEqual(check.delta, []);
+  assert.equal(check.identity.epoch, "e1");
+  assert.equal(checkUnassembled(BOUND, { ...IDENTITY, tools: "other" }).bound, false);
+  assert.equal(checkUnassembled(undefined, IDENTITY).bound, false);
 });
 
-test("where Codex keeps the context a thread lacks what was said since, and a place that is gone is a new thread", () => {
-  const history = said("one", "two", "three", "four").map((message, index) => ({
+test("when Codex manages the context a thread lacks the messages since its anchor, and a lost anchor needs a new thread", () => {
+  const history = messages("one", "two", "three", "four").map((message, index) => ({
     ...message,
     entryId: `e${index}`,
   }));
   const kept = closedBinding("thread", IDENTITY, { anchor: "e1", isCompacted: true });
-  const standing = standingOf(kept, IDENTITY, history, true);
-  assert.ok(standing.bound && standing.isCompacted);
-  assert.deepEqual(standing.delta, history.slice(2));
-  assert.equal(standingOf(kept, IDENTITY, history.slice(2), true).bound, false);
+  const check = checkBinding(kept, IDENTITY, history, true);
+  assert.ok(check.bound && check.isCompacted);
+  assert.deepEqual(check.delta, history.slice(2));
+  assert.equal(checkBinding(kept, IDENTITY, history.slice(2), true).bound, false);
   assert.equal(
-    standingOf(kept, IDENTITY, history).bound,
+    checkBinding(kept, IDENTITY, history).bound,
     false,
     "an engine that governs wants to know what is held",
   );

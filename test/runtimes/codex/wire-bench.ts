@@ -1,17 +1,23 @@
-/** Turns on a Codex that is played, with a gateway that is played: what both are told. */
+/** Turns on a fake Codex with a fake gateway, which record what both receive. */
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PagurusError } from "../../../src/contract/errors.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../../src/contract/harness.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type {
+  AssembledContext,
+  HarnessBinding,
+  HarnessTurn,
+  TurnContext,
+  TurnIo,
+} from "../../../src/contract/harness/harness.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { WireRoute, WireRouteRequest, WireTurn } from "../../../src/contract/wire.ts";
-import type { AppServer, ThreadListener } from "../../../src/runtimes/codex/app-server.ts";
-import type { TurnSurroundings } from "../../../src/runtimes/codex/place.ts";
-import { TurnRunner } from "../../../src/runtimes/codex/run-turn.ts";
-import { Threads } from "../../../src/runtimes/codex/threads.ts";
-import { WireRoutes } from "../../../src/runtimes/codex/wire.ts";
+import type { WireRoute, WireRouteRequest, WireTurn } from "../../../src/contract/harness/wire.ts";
+import type { AppServer, ThreadListener } from "../../../src/runtimes/codex/app-server/app-server.ts";
+import type { TurnSurroundings } from "../../../src/runtimes/codex/codex-place.ts";
+import { CodexRun } from "../../../src/runtimes/codex/run-codex-turn.ts";
+import { Threads } from "../../../src/runtimes/codex/codex-threads.ts";
+import { WireRoutes } from "../../../src/runtimes/codex/wire/codex-wire.ts";
 import { RpcError } from "../../../src/rpc/peer.ts";
 
 export interface Asked {
@@ -19,7 +25,7 @@ export interface Asked {
   params: Record<string, unknown>;
 }
 
-/** A route, with the turns that it has served. */
+/** A route that records the turns it has served. */
 export class PlayedRoute implements WireRoute {
   readonly baseUrl: string;
   readonly headers: Record<string, string>;
@@ -45,13 +51,13 @@ export class PlayedRoute implements WireRoute {
   }
 }
 
-/** `codex app-server`: answers what it is asked, and each turn ends at once unless `during` says more. */
+/** A fake `codex app-server`: answers requests, and each turn ends at once unless `during` does more. */
 export class PlayedCodex {
   readonly asked: Asked[] = [];
   readonly folder: string;
   isAlive = true;
   refuses: Record<string, string> = {};
-  /** What happens in a native turn; what it answers is the end of the turn. */
+  /** Runs inside a native turn; its result is the end of the turn. */
   during: (thread: string, turn: string) => Promise<Record<string, unknown>> = () =>
     Promise.resolve({ status: "completed" });
   readonly #listeners = new Map<string, ThreadListener>();
@@ -74,16 +80,16 @@ export class PlayedCodex {
     return () => this.#listeners.delete(threadId);
   }
 
-  tell(threadId: string, method: string, params: object): void {
+  notify(threadId: string, method: string, params: object): void {
     this.#listeners.get(threadId)?.notification(method, { threadId, ...params });
   }
 
-  /** Asks the host something in a turn. */
+  /** Sends the host a request in a turn. */
   ask(threadId: string, method: string, params: object): Promise<unknown> | undefined {
     return this.#listeners.get(threadId)?.request(method, { threadId, ...params });
   }
 
-  /** It ends: whoever listens is told. */
+  /** Ends it and notifies the listeners. */
   end(): void {
     this.isAlive = false;
     for (const listener of this.#listeners.values())
@@ -107,13 +113,13 @@ export class PlayedCodex {
     const thread = String(params["threadId"]);
     setImmediate(() => {
       void this.during(thread, id).then((turn) =>
-        this.tell(thread, "turn/completed", { turn: { id, ...turn } }),
+        this.notify(thread, "turn/completed", { turn: { id, ...turn } }),
       );
     });
     return { turn: { id } };
   }
 
-  /** A line of a thread's file, for one that was resumed. */
+  /** Appends a line to the file of a resumed thread. */
   write(thread: string, line: object): void {
     appendFileSync(join(this.folder, `${thread}.jsonl`), `${JSON.stringify(line)}\n`);
   }
@@ -135,6 +141,8 @@ export interface TurnOptions {
   degraded?: string;
   governs?: boolean;
   more?: Partial<HarnessTurn>;
+  context?: Partial<TurnContext>;
+  io?: Partial<TurnIo>;
 }
 
 export class WireBench {
@@ -146,7 +154,6 @@ export class WireBench {
   closed: string | undefined;
   endpoint: TurnSurroundings["endpoint"] = () => ({ baseUrl: "http://model.test/v1", headers: { key: "k" } });
   around = this.surroundings();
-  #runner = new TurnRunner(this.around);
 
   surroundings(more: Partial<TurnSurroundings> = {}): TurnSurroundings {
     const routes = new WireRoutes(async () => ({
@@ -175,11 +182,10 @@ export class WireBench {
     };
   }
 
-  /** A host that is started anew, in a process of its own. */
+  /** Restarts the host, in a process of its own. */
   restart(more: Partial<TurnSurroundings> = {}): void {
     this.codex = new PlayedCodex(this.folder);
     this.around = this.surroundings(more);
-    this.#runner = new TurnRunner(this.around);
   }
 
   get server(): AppServer {
@@ -212,26 +218,34 @@ export class WireBench {
       tools: { specs: [], fingerprint: tools } as unknown as HarnessTurn["tools"],
       permissionMode: "auto",
       engine: { id: "e", governs: options.governs ?? true, ownsCompaction: true },
-      fragments: [],
-      additionalContext: { tab: { kind: "application", value: "open" } } as never,
-      fragmentsLost: () => [],
-      newestEntryId: () => "entry",
-      assemble: () => Promise.resolve(context),
-      said: () => [],
-      answerCompaction: () => Promise.resolve(undefined),
-      takeInputs: () => Promise.resolve([]),
-      inputArrives: () => new Promise(() => undefined),
-      binding: () => this.binding,
-      bind: (binding) => {
-        this.binding = binding;
-      },
-      degrade: (_stage, reason) => void reasons.push(reason),
-      receipt: (request) => void receipts.push(request),
-      emit: (event) => {
-        events.push(event);
-        return Promise.resolve();
-      },
       signal: new AbortController().signal,
+      context: {
+        assemble: () => Promise.resolve(context),
+        receipt: (request) => void receipts.push(request),
+        answerCompaction: () => Promise.resolve(undefined),
+        fragments: [],
+        additionalContext: { tab: { kind: "application", value: "open" } } as never,
+        fragmentsLost: () => [],
+        messages: () => [],
+        newestEntryId: () => "entry",
+        ...options.context,
+      },
+      thread: {
+        binding: () => this.binding,
+        bind: (binding) => {
+          this.binding = binding;
+        },
+      },
+      io: {
+        takeInputs: () => Promise.resolve([]),
+        inputArrives: () => new Promise(() => undefined),
+        emit: (event) => {
+          events.push(event);
+          return Promise.resolve();
+        },
+        degrade: (_stage, reason) => void reasons.push(reason),
+        ...options.io,
+      },
       ...options.more,
     };
     return { turn: turn as HarnessTurn, events, degraded: reasons, receipts };
@@ -240,7 +254,7 @@ export class WireBench {
   /** Runs a turn to its end. */
   async run(options: TurnOptions = {}): Promise<PlayedTurn> {
     const played = this.turn(options);
-    await this.#runner.run(played.turn);
+    await new CodexRun(played.turn, this.around).run();
     return played;
   }
 
@@ -249,7 +263,7 @@ export class WireBench {
   }
 }
 
-/** The provider of a thread, as Codex was told of it. */
+/** The provider of a thread, as Codex received it. */
 export function providerOf(params: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   const config = params?.["config"] as
     | { model_providers?: Record<string, Record<string, unknown>> }

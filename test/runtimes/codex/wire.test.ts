@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { compactThread } from "../../../src/runtimes/codex/compact.ts";
+import { compactThread } from "../../../src/runtimes/codex/codex-compact.ts";
 import { providerOf, WireBench } from "./wire-bench.ts";
 
-const SAID: AgentMessage[] = [
+const HISTORY: AgentMessage[] = [
   { role: "user", content: [{ type: "text", text: "Where is the whelk?" }] },
   { role: "assistant", content: [{ type: "text", text: "Near the pier." }] },
 ];
@@ -17,8 +17,8 @@ describe("a session of Codex on the wire", () => {
   });
   afterEach(() => bench.remove());
 
-  it("has a thread that is told where the gateway is, and nothing of the context", async () => {
-    const { degraded, receipts } = await bench.run({ history: SAID, epoch: "e1" });
+  it("has a thread that gets the gateway's address, and nothing of the context", async () => {
+    const { degraded, receipts } = await bench.run({ history: HISTORY, epoch: "e1" });
     const [start] = bench.codex.of("thread/start");
     const [route] = bench.routes;
     assert.deepEqual(providerOf(start), {
@@ -37,12 +37,12 @@ describe("a session of Codex on the wire", () => {
     assert.equal(turn?.["additionalContext"], null);
     assert.deepEqual(turn["input"], [{ type: "text", text: "Go.", text_elements: [] }]);
     assert.deepEqual(degraded, []);
-    assert.deepEqual(receipts, [], "the gateway tells of requests");
+    assert.deepEqual(receipts, [], "the gateway reports requests");
   });
 
-  it("goes on in that thread through epochs, other runtimes' turns and turns that did not end well", async () => {
+  it("continues that thread through epochs, other runtimes' turns and turns that did not end well", async () => {
     await bench.run({ turnId: "one", epoch: "e1" });
-    await bench.run({ turnId: "two", epoch: "e2", history: SAID });
+    await bench.run({ turnId: "two", epoch: "e2", history: HISTORY });
     bench.codex.during = () =>
       Promise.resolve({ status: "failed", error: { message: "no", codexErrorInfo: "other" } });
     await assert.rejects(bench.run({ turnId: "three", epoch: "e2" }), { code: "runtime_failed" });
@@ -59,7 +59,7 @@ describe("a session of Codex on the wire", () => {
     assert.equal(bench.binding?.nativeId, "thread-1");
   });
 
-  it("goes on in it in a new process, which tells it where the gateway is now", async () => {
+  it("continues it in a new process, which sends it the gateway's new address", async () => {
     await bench.run();
     bench.restart();
     await bench.run({ turnId: "later" });
@@ -75,7 +75,7 @@ describe("a session of Codex on the wire", () => {
     assert.equal(bench.routes.length, 2);
   });
 
-  it("goes on in it after Codex has ended in a turn", async () => {
+  it("continues it after Codex has ended in a turn", async () => {
     bench.codex.during = () => {
       bench.codex.end();
       return new Promise(() => undefined);
@@ -101,7 +101,7 @@ describe("a session of Codex on the wire", () => {
       { more: { model: { provider: "p", id: "n", ref: "p/n", api: "openai-responses" } as never } },
     ],
   ] as const)
-    it(`begins a new thread for ${what}, on the same way, and leaves the old one`, async () => {
+    it(`begins a new thread for ${what}, on the same route, and drops the old one`, async () => {
       await bench.run();
       await bench.run({ turnId: "two", ...options });
       assert.equal(bench.codex.of("thread/start").length, 2);
@@ -117,17 +117,17 @@ describe("a session of Codex on the wire", () => {
       assert.deepEqual(bench.codex.of("thread/inject_items"), []);
     });
 
-  it("tells a new thread what was done in this very turn, and asks it with what nobody has answered", async () => {
+  it("sends a new thread the turn's earlier messages, and the input that is not answered yet", async () => {
     const { turn } = bench.turn();
     const hurry: AgentMessage = { role: "user", content: [{ type: "text", text: "Hurry." }] };
     const done: AgentMessage = { role: "assistant", content: [{ type: "text", text: "I look." }] };
-    const messages = [...SAID, turn.input, done, hurry];
-    const assemble: typeof turn.assemble = async () => ({
-      ...(await turn.assemble()),
+    const messages = [...HISTORY, turn.input, done, hurry];
+    const assemble: typeof turn.context.assemble = async () => ({
+      ...(await turn.context.assemble()),
       messages,
-      historyCount: SAID.length,
+      historyCount: HISTORY.length,
     });
-    await bench.run({ more: { assemble } });
+    await bench.run({ context: { assemble } });
     const [injected] = bench.codex.of("thread/inject_items");
     assert.match(JSON.stringify(injected?.["items"]), /Go\..*I look\./);
     assert.doesNotMatch(JSON.stringify(injected), /whelk/);
@@ -135,7 +135,7 @@ describe("a session of Codex on the wire", () => {
     assert.deepEqual(asked?.["input"], [{ type: "text", text: "Hurry.", text_elements: [] }]);
   });
 
-  it("begins a new thread where Codex has lost the old one, and says so", async () => {
+  it("begins a new thread when Codex has lost the old one, with a notice", async () => {
     await bench.run();
     bench.restart();
     bench.codex.refuses = { "thread/resume": "no rollout found" };
@@ -145,7 +145,7 @@ describe("a session of Codex on the wire", () => {
     assert.equal(bench.routes.length, 2);
   });
 
-  it("keeps its thread where the engine could not be asked for its instructions", async () => {
+  it("keeps its thread when the engine could not be called for its instructions", async () => {
     await bench.run({ system: "Be brief. And recall." });
     const { degraded } = await bench.run({ turnId: "two", degraded: "it broke" });
     assert.equal(bench.codex.of("thread/start").length, 1);
@@ -154,7 +154,7 @@ describe("a session of Codex on the wire", () => {
     assert.equal(bench.codex.of("thread/start").length, 1);
   });
 
-  it("closes the way of a thread that is left, and all ways at the end", async () => {
+  it("closes the route of a dropped thread, and all routes at the end", async () => {
     await bench.run();
     bench.around.threads.leave(bench.server, "thread-1");
     assert.equal(bench.routes[0]?.isClosed, true);
@@ -167,7 +167,7 @@ describe("a session of Codex on the wire", () => {
     );
   });
 
-  it("leaves no way open where no thread could be made", async () => {
+  it("leaves no route open when no thread could be started", async () => {
     bench.codex.refuses = { "thread/start": "out of order" };
     await assert.rejects(bench.run(), { code: "runtime_failed" });
     assert.ok(bench.routes.length > 0);
@@ -177,9 +177,9 @@ describe("a session of Codex on the wire", () => {
     );
   });
 
-  it("goes by the thread where the gateway cannot be opened, and says so", async () => {
+  it("falls back to the thread when the gateway cannot be opened, with a degradation", async () => {
     bench.closed = "No port is free.";
-    const { degraded, receipts } = await bench.run({ history: SAID });
+    const { degraded, receipts } = await bench.run({ history: HISTORY });
     assert.equal(degraded.length, 1);
     assert.match(degraded[0] ?? "", /into the thread.*could not be opened.*No port is free/);
     const [start] = bench.codex.of("thread/start");
@@ -188,27 +188,27 @@ describe("a session of Codex on the wire", () => {
     assert.deepEqual(receipts[0], { seam: "thread" });
   });
 
-  it("goes by the thread with Codex's own login, and where the host has no gateway", async () => {
+  it("falls back to the thread with Codex's own login, and when the host has no gateway", async () => {
     bench.endpoint = () => undefined;
-    const own = await bench.run({ history: SAID });
+    const own = await bench.run({ history: HISTORY });
     assert.match(own.degraded[0] ?? "", /own login.*key for p\/m/);
     bench.restart();
-    const { WireRoutes } = await import("../../../src/runtimes/codex/wire.ts");
+    const { WireRoutes } = await import("../../../src/runtimes/codex/wire/codex-wire.ts");
     bench.restart({ routes: new WireRoutes(undefined) });
-    const none = await bench.run({ turnId: "two", history: SAID });
+    const none = await bench.run({ turnId: "two", history: HISTORY });
     assert.match(none.degraded[0] ?? "", /no model gateway/);
     assert.deepEqual(bench.routes, []);
   });
 
-  it("is Codex's own affair where no engine governs", async () => {
+  it("is managed by Codex when no engine governs", async () => {
     const { degraded } = await bench.run({ governs: false });
     assert.deepEqual([degraded, bench.routes], [[], []]);
     assert.equal(providerOf(bench.codex.of("thread/start")[0])?.["base_url"], "http://model.test/v1");
   });
 
-  it("asks a model of another protocol over the gateway, whoever has the context", async () => {
+  it("calls a model of another protocol through the gateway, whoever manages the context", async () => {
     const more = { model: { provider: "p", id: "m", ref: "p/m", api: "openai-completions" } as never };
-    const { receipts } = await bench.run({ governs: false, history: SAID, more });
+    const { receipts } = await bench.run({ governs: false, history: HISTORY, more });
     const [start] = bench.codex.of("thread/start");
     assert.equal(providerOf(start)?.["base_url"], bench.routes[0]?.baseUrl);
     assert.equal(bench.codex.of("thread/inject_items").length, 1, "the thread has the context");
@@ -223,7 +223,7 @@ describe("a session of Codex on the wire", () => {
     });
   });
 
-  it("tells of answers and their usage, and of no request", async () => {
+  it("reports answers and their usage, and no request", async () => {
     bench.codex.during = async (threadId, turnId) => {
       const usage = { inputTokens: 7, outputTokens: 2 };
       const item = {
@@ -232,9 +232,9 @@ describe("a session of Codex on the wire", () => {
         role: "assistant",
         content: [{ type: "output_text", text: "Hi." }],
       };
-      bench.codex.tell(threadId, "rawResponseItem/completed", { turnId, item });
-      bench.codex.tell(threadId, "rawResponse/completed", { turnId, usage });
-      bench.codex.tell(threadId, "rawResponse/completed", { turnId, usage });
+      bench.codex.notify(threadId, "rawResponseItem/completed", { turnId, item });
+      bench.codex.notify(threadId, "rawResponse/completed", { turnId, usage });
+      bench.codex.notify(threadId, "rawResponse/completed", { turnId, usage });
       return { status: "completed" };
     };
     const { events, receipts } = await bench.run();
@@ -245,31 +245,31 @@ describe("a session of Codex on the wire", () => {
     assert.deepEqual(receipts, []);
   });
 
-  it("is told why there was no context for the gateway, in the words of the host", async () => {
+  it("reports why the gateway got no context, with the host's message", async () => {
     const refusal = new PagurusError("live_turn_too_large", "The current turn alone is too large.");
     let asked = 0;
     const { turn } = bench.turn();
-    const assemble: typeof turn.assemble = () => {
+    const assemble: typeof turn.context.assemble = () => {
       asked += 1;
-      return asked === 1 ? turn.assemble() : Promise.reject(refusal);
+      return asked === 1 ? turn.context.assemble() : Promise.reject(refusal);
     };
     bench.codex.during = async () => {
       await bench.routes[0]?.turn?.assemble().catch(() => undefined);
       return { status: "failed", error: { message: "HTTP 400", codexErrorInfo: "badRequest" } };
     };
-    await assert.rejects(bench.run({ more: { assemble } }), refusal);
+    await assert.rejects(bench.run({ context: { assemble } }), refusal);
     assert.equal(asked, 2);
   });
 
-  it("is not asked for twice where the provider refused it as too long", async () => {
+  it("is not retried when the provider rejected it as too long", async () => {
     let asked = 0;
     const { turn } = bench.turn();
-    const assemble: typeof turn.assemble = () => ((asked += 1), turn.assemble());
+    const assemble: typeof turn.context.assemble = () => ((asked += 1), turn.context.assemble());
     bench.codex.during = async () => ({
       status: "failed",
       error: { message: "too long", codexErrorInfo: "contextWindowExceeded" },
     });
-    await assert.rejects(bench.run({ more: { assemble } }), { code: "context_overflow" });
+    await assert.rejects(bench.run({ context: { assemble } }), { code: "context_overflow" });
     assert.equal(asked, 1);
     assert.equal(bench.codex.of("turn/start").length, 1);
   });
@@ -277,29 +277,29 @@ describe("a session of Codex on the wire", () => {
   describe("that Codex compacts", () => {
     const compact = async (threadId: string, turnId: string, ask: boolean): Promise<void> => {
       const item = { type: "contextCompaction", id: "c" };
-      bench.codex.tell(threadId, "item/started", { turnId, item });
+      bench.codex.notify(threadId, "item/started", { turnId, item });
       if (ask) await bench.routes[0]?.turn?.answerCompaction({ trigger: "threshold" });
-      bench.codex.tell(threadId, "item/completed", { turnId, item });
+      bench.codex.notify(threadId, "item/completed", { turnId, item });
     };
 
-    it("says nothing where the engine has answered, which the host has told; and the thread goes on", async () => {
+    it("reports nothing when the engine has answered, which the host has reported; and the thread continues", async () => {
       bench.codex.during = async (thread, turn) => {
         await compact(thread, turn, true);
         return { status: "completed" };
       };
       const lost: number[] = [];
-      const more = {
+      const context = {
         answerCompaction: () => Promise.resolve({ summary: "So far." }),
         fragmentsLost: () => (lost.push(1), []),
       };
-      const { events } = await bench.run({ more });
+      const { events } = await bench.run({ context });
       assert.deepEqual([events, lost], [[], []]);
       bench.codex.during = () => Promise.resolve({ status: "completed" });
       await bench.run({ turnId: "two" });
       assert.equal(bench.codex.of("thread/start").length, 1);
     });
 
-    it("tells of each compaction that was Codex's, also after one that was the engine's", async () => {
+    it("reports each compaction that was Codex's, also after one that was the engine's", async () => {
       const answers = [undefined, { summary: "So far." }];
       const lost: number[] = [];
       bench.codex.during = async (thread, turn) => {
@@ -309,7 +309,7 @@ describe("a session of Codex on the wire", () => {
         return { status: "completed" };
       };
       const { events } = await bench.run({
-        more: {
+        context: {
           answerCompaction: () => Promise.resolve(answers.shift()),
           fragmentsLost: () => (lost.push(1), []),
         },
@@ -326,7 +326,7 @@ describe("a session of Codex on the wire", () => {
       assert.deepEqual(lost, [], "the gateway shows fragments in each request");
     });
 
-    it("has no catalog that keeps it away where that is so set, unless the context goes into the thread", async () => {
+    it("keeps its own compaction enabled when that is configured, unless the context goes into the thread", async () => {
       bench.restart({ compaction: "own" });
       await bench.run();
       const configOf = (): unknown => bench.codex.of("thread/start")[0]?.["config"];
@@ -343,7 +343,7 @@ describe("a session of Codex on the wire", () => {
       }
     });
 
-    it("on /compact is told that it need not", async () => {
+    it("on /compact reports that it is not needed", async () => {
       await bench.run();
       assert.ok(bench.binding);
       const { model, cwd, signal } = bench.turn().turn;

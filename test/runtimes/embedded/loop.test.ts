@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { AssembledContext, HarnessTurn } from "../../../src/contract/harness.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { AssembledContext, HarnessTurn } from "../../../src/contract/harness/harness.ts";
 import type { AssistantMessage, UserMessage } from "../../../src/contract/message.ts";
 import type { ModelInfo } from "../../../src/contract/model.ts";
-import type { ToolOutcome } from "../../../src/contract/tool.ts";
-import type { ModelPart } from "../../../src/model/types.ts";
-import { createEmbeddedHarness } from "../../../src/runtimes/embedded/harness.ts";
+import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
+import type { ModelPart } from "../../../src/model/provider-types.ts";
+import { createEmbeddedHarness } from "../../../src/runtimes/embedded/embedded-harness.ts";
 
 const MODEL: ModelInfo = {
   ref: "test/model",
@@ -31,7 +31,7 @@ interface Play {
   controller: AbortController;
 }
 
-/** A turn without a host: what the loop asks for and says is kept. */
+/** A turn without a host, which records the loop's requests and events. */
 function turnOf(
   options: {
     maxSteps?: number;
@@ -66,29 +66,32 @@ function turnOf(
     },
     permissionMode: "auto",
     engine: { id: "legacy", governs: false, ownsCompaction: false },
-    inputArrives: () => Promise.resolve(),
-    binding: () => undefined,
-    bind: () => undefined,
-    degrade: () => undefined,
-    fragments: [],
-    additionalContext: null,
-    fragmentsLost: () => [],
-    answerCompaction: () => Promise.resolve(undefined),
-    said: () => [],
-    newestEntryId: () => undefined,
-    assemble: (request) => {
-      if (request?.overflow) play.overflows += 1;
-      if (play.overflows > 1) return Promise.reject(new PagurusError("context_overflow", "Twice."));
-      return Promise.resolve(context);
-    },
-    takeInputs: () =>
-      Promise.resolve((inputs.shift() ?? []).map((text): UserMessage => ({ role: "user", content: text }))),
-    emit: (event) => {
-      events.push(event);
-      return Promise.resolve();
-    },
-    receipt: () => undefined,
     signal: controller.signal,
+    context: {
+      assemble: (request) => {
+        if (request?.overflow) play.overflows += 1;
+        if (play.overflows > 1) return Promise.reject(new PagurusError("context_overflow", "Twice."));
+        return Promise.resolve(context);
+      },
+      receipt: () => undefined,
+      answerCompaction: () => Promise.resolve(undefined),
+      fragments: [],
+      additionalContext: null,
+      fragmentsLost: () => [],
+      messages: () => [],
+      newestEntryId: () => undefined,
+    },
+    thread: { binding: () => undefined, bind: () => undefined },
+    io: {
+      takeInputs: () =>
+        Promise.resolve((inputs.shift() ?? []).map((text): UserMessage => ({ role: "user", content: text }))),
+      inputArrives: () => Promise.resolve(),
+      emit: (event) => {
+        events.push(event);
+        return Promise.resolve();
+      },
+      degrade: () => undefined,
+    },
   };
   return play;
 }
@@ -101,7 +104,7 @@ const calls = (id: string): ModelPart => says({ type: "toolCall", id, name: "loo
 async function runWith(play: Play, script: Script): Promise<{ stopReason: string; calls: number }> {
   let made = 0;
   const harness = createEmbeddedHarness((_model, request) => script(made++, request.signal));
-  const { stopReason } = await harness.runTurn(play.turn);
+  const { stopReason } = await harness.start(play.turn).run();
   return { stopReason, calls: made };
 }
 
@@ -123,7 +126,7 @@ describe("the embedded loop", () => {
     ]);
   });
 
-  it("goes on when input arrives with the model's last words", async () => {
+  it("continues when input arrives with the model's last text", async () => {
     const play = turnOf({ inputs: [[], ["And then?"]] });
     const outcome = await runWith(play, async function* () {
       yield says({ type: "text", text: "Done." });
@@ -131,7 +134,7 @@ describe("the embedded loop", () => {
     assert.deepEqual(outcome, { stopReason: "stop", calls: 2 });
   });
 
-  it("asks for a compaction after an overflow, and gives up after the second in a row", async () => {
+  it("requests a compaction after an overflow, and gives up after the second in a row", async () => {
     const once = turnOf();
     const recovered = await runWith(once, async function* (call) {
       if (call === 0) throw new PagurusError("context_overflow", "Too long.");
@@ -163,7 +166,7 @@ describe("the embedded loop", () => {
     assert.deepEqual(kept.message.content, [{ type: "text", text: "It begins" }]);
   });
 
-  it("answers a call that ignores the abort, after a grace, with a result that says so", async () => {
+  it("closes a call that ignores the abort, after a grace period, with a result that says so", async () => {
     const play = turnOf({ call: () => new Promise(() => undefined) });
     const outcome = runWith(play, async function* () {
       yield calls("c0");
@@ -174,7 +177,7 @@ describe("the embedded loop", () => {
     assert.ok(result?.type === "message" && result.message.role === "toolResult" && result.message.isError);
   });
 
-  it("starts over after a retry, so that nothing is said twice", async () => {
+  it("starts over after a retry, so that no text is repeated", async () => {
     const play = turnOf();
     await runWith(play, async function* () {
       yield { type: "text", delta: "Half an ans" };

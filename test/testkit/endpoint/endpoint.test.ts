@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { ScriptedEndpoint } from "../../../src/testkit/endpoint/endpoint.ts";
+import { ScriptedEndpoint } from "../../../src/testkit/endpoint/model-endpoint-server.ts";
 import { seen } from "../../../src/testkit/endpoint/seen.ts";
 
 describe("the model of conformance runs", () => {
@@ -13,7 +13,7 @@ describe("the model of conformance runs", () => {
   const post = (path: string, body: unknown): Promise<Response> =>
     fetch(`${endpoint.url}/${path}`, { method: "POST", body: JSON.stringify(body) });
 
-  it("answers a request without a stream whole", async () => {
+  it("answers a request without streaming with one complete body", async () => {
     endpoint.script = () => ({
       toolCalls: [{ id: "call_1", name: "note", arguments: { word: "amber" } }],
       usage: { input: 7, output: 3 },
@@ -43,7 +43,7 @@ describe("the model of conformance runs", () => {
     assert.match(await answered.text(), /"name":"note","namespace":"host"/);
   });
 
-  it("refuses what is no request to a model, and as it is told", async () => {
+  it("refuses requests that are not for a model, and scripted ones", async () => {
     assert.equal((await post("embeddings", {})).status, 404);
     assert.equal((await fetch(`${endpoint.url}/models`)).status, 200);
     endpoint.script = () => ({ status: 400 });
@@ -51,7 +51,7 @@ describe("the model of conformance runs", () => {
     assert.equal(endpoint.requests.length, 1);
   });
 
-  it("counts the clients that leave in the midst of an answer", async () => {
+  it("counts the clients that disconnect during an answer", async () => {
     endpoint.script = () => ({ text: "A long answer.", hangAfterChunks: 2 });
     const leaving = new AbortController();
     const body = JSON.stringify({ model: "m", messages: [], stream: true });

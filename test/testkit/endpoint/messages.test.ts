@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { ScriptedEndpoint } from "../../../src/testkit/endpoint/endpoint.ts";
+import { ScriptedEndpoint } from "../../../src/testkit/endpoint/model-endpoint-server.ts";
 
 describe("the model of conformance runs, over Anthropic's Messages", () => {
   let endpoint: ScriptedEndpoint;
@@ -10,7 +10,7 @@ describe("the model of conformance runs, over Anthropic's Messages", () => {
   });
   after(() => endpoint.close());
 
-  it("sees results of tools as such, and calls a tool by the name under which it is offered", async () => {
+  it("reads tool results as such, and calls a tool by its offered name", async () => {
     const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "AA==" } };
     const answer = await fetch(`${endpoint.url}/messages?beta=true`, {
       method: "POST",

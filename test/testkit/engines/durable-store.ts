@@ -1,7 +1,7 @@
 /** The durable test engine's database: turns as a tree, their messages, summaries, children. */
 import type { DatabaseSync } from "node:sqlite";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { openSqlite } from "../../../src/platform/sqlite.ts";
+import { openSqlite } from "../../../src/data/sqlite.ts";
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS turns (
@@ -18,17 +18,17 @@ export interface StoredTurn {
   id: number;
   key: string;
   messages: AgentMessage[];
-  /** What stands for all turns before this one. */
+  /** Summary that replaces all turns before this one. */
   summary?: string;
 }
 
-/** Every call throws what SQLite throws. */
+/** Every call throws SQLite's errors. */
 export class DurableStore {
   readonly #db: DatabaseSync;
   #open = true;
 
   constructor(file: string) {
-    this.#db = openSqlite(file);
+    this.#db = openSqlite(file).raw;
     this.#db.exec(SCHEMA);
   }
 
@@ -102,7 +102,7 @@ export class DurableStore {
       .run(key, session ?? null);
   }
 
-  /** Forgets a child; with `words` also what it said. Nothing happens for an unknown one. */
+  /** Deletes a child; with `words` also its messages. A no-op for an unknown one. */
   removeChild(key: string, words: boolean): void {
     this.#atomic(() => {
       const row = this.#db.prepare("SELECT session FROM children WHERE key = ?").get(key);

@@ -1,9 +1,9 @@
 /**
- * A durable engine: it keeps the history in a database of its own, takes each turn exactly once by its advancement
- * key, follows the active path, and compacts what it holds.
+ * A durable engine: it keeps the history in its own database, takes each turn exactly once by its advancement key, follows the
+ * active path, and compacts its history.
  */
 import { join } from "node:path";
-import type { CompactParams, CompactResult } from "../../../src/contract/engine-compaction.ts";
+import type { CompactParams, CompactResult } from "../../../src/contract/engine/engine-compaction.ts";
 import type {
   AssembleParams,
   AssembleResult,
@@ -11,12 +11,12 @@ import type {
   BootstrapResult,
   CommitTurnParams,
   SessionParams,
-} from "../../../src/contract/engine-params.ts";
-import type { ContextEngine, ContextEngineInfo } from "../../../src/contract/engine.ts";
+} from "../../../src/contract/engine/engine-params.ts";
+import type { ContextEngine, ContextEngineInfo } from "../../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { renderSummary } from "../../../src/contract/summary.ts";
+import { renderSummary } from "../../../src/contract/engine/summary.ts";
 import { ENGINE_CONTRACT } from "../../../src/contract/version.ts";
-import { messagesTokens } from "../../../src/tokens/messages.ts";
+import { messagesTokens } from "../../../src/tokens/message-tokens.ts";
 import { DurableStore, type StoredTurn } from "./durable-store.ts";
 import { writeSummary } from "./summary.ts";
 
@@ -48,7 +48,7 @@ class DurableEngine implements ContextEngine {
     this.#store = new DurableStore(join(dir, "durable.db"));
   }
 
-  /** Takes over what the transcript has and the database has not. */
+  /** Imports entries of the transcript that the database lacks. */
   async bootstrap({ sessionId, runtimeContext }: BootstrapParams): Promise<BootstrapResult> {
     if (!runtimeContext)
       return { bootstrapped: false, reason: "There is no runtimeContext to read the session with." };
@@ -83,7 +83,7 @@ class DurableEngine implements ContextEngine {
     const { sessionId, advancementKey, admission, messages } = params;
     const { effectiveParentId: before } = admission;
     const known = before === null ? undefined : this.#store.turnOfEntry(sessionId, before);
-    // The message before may be one of a turn that was never given to an engine.
+    // The previous message may be of a turn that no engine received.
     const parent = known ?? (await this.#leaf(params, admission.entryId));
     const added = this.#store.addTurn(sessionId, advancementKey, messages, parent);
     return { status: added ? "committed" : "duplicate" };
@@ -165,7 +165,7 @@ class DurableEngine implements ContextEngine {
     return { rollback: async () => this.#store.removeChild(childSessionKey, true) };
   }
 
-  /** A deleted or swept child leaves no words behind. */
+  /** A deleted or swept child leaves no messages. */
   async onSubagentEnded({
     childSessionKey,
     reason,
@@ -182,7 +182,7 @@ class DurableEngine implements ContextEngine {
     return [...this.#store.chain(await this.#leaf(params))];
   }
 
-  /** The newest turn of the active path that the database holds, before the entry where one is given. */
+  /** The newest turn of the active path in the database, before the entry if one is passed. */
   async #leaf({ sessionId, runtimeContext }: SessionParams, beforeId?: string): Promise<number | undefined> {
     if (!runtimeContext) return this.#store.newestTurn(sessionId);
     for await (const entry of runtimeContext.transcript.backward(beforeId)) {

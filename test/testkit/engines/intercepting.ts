@@ -6,20 +6,23 @@ import { existsSync, readFileSync } from "node:fs";
 import type {
   CompactionInterceptRequest,
   CompactionInterceptResult,
-} from "../../../src/contract/engine-compaction.ts";
+} from "../../../src/contract/engine/engine-compaction.ts";
 import type {
   AssembleParams,
   AssembleResult,
   BootstrapParams,
   BootstrapResult,
   MaintainParams,
-} from "../../../src/contract/engine-params.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
+} from "../../../src/contract/engine/engine-params.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type { ToolResultMessage } from "../../../src/contract/message.ts";
-import type { RewriteRequest, TranscriptRewriteResult } from "../../../src/contract/runtime-context.ts";
-import { readSummary } from "../../../src/contract/summary.ts";
+import type {
+  RewriteRequest,
+  TranscriptRewriteResult,
+} from "../../../src/contract/engine/runtime-context.ts";
+import { readSummary } from "../../../src/contract/engine/summary.ts";
 import { ENGINE_CONTRACT } from "../../../src/contract/version.ts";
-import { messagesTokens } from "../../../src/tokens/messages.ts";
+import { messagesTokens } from "../../../src/tokens/message-tokens.ts";
 import { compactPath } from "./path-compaction.ts";
 import { outline, wordsOf } from "./summary.ts";
 
@@ -34,7 +37,7 @@ async function assemble({ messages, runtimeContext }: AssembleParams): Promise<A
   return { messages, estimatedTokens: runtimeContext?.tokens(messages) ?? messagesTokens(messages) };
 }
 
-/** Counts what there is: the host keeps the history. */
+/** Only counts: the host keeps the history. */
 async function bootstrap({ sessionFile }: BootstrapParams): Promise<BootstrapResult> {
   if (!existsSync(sessionFile)) return { bootstrapped: false, reason: "There is no transcript file." };
   const lines = readFileSync(sessionFile, "utf8").split("\n");

@@ -1,10 +1,10 @@
-/** A compaction of the host's own path: a plan and a summary. */
-import type { CompactParams, CompactResult } from "../../../src/contract/engine-compaction.ts";
-import { renderSummary } from "../../../src/contract/summary.ts";
+/** Compaction of the host's own path: a plan and a summary. */
+import type { CompactParams, CompactResult } from "../../../src/contract/engine/engine-compaction.ts";
+import { renderSummary } from "../../../src/contract/engine/summary.ts";
 import { messageOf, planPath, type PathPlan } from "./path-plan.ts";
 import { writeSummary, type Summary } from "./summary.ts";
 
-/** Share of the budget that stays as it was said. */
+/** Share of the budget that stays verbatim. */
 const KEEP_SHARE = 0.25;
 
 export interface PathCompaction {
@@ -13,7 +13,7 @@ export interface PathCompaction {
   tokensAfter: number;
 }
 
-/** What a compaction would be, or the answer that there is none. Throws `turn_aborted`. */
+/** A planned compaction, or the answer that there is none. Throws `turn_aborted`. */
 export async function compactPath(params: CompactParams): Promise<PathCompaction | CompactResult> {
   const context = params.runtimeContext;
   if (!context)

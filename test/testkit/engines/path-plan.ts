@@ -1,7 +1,11 @@
-/** Where the test engines that read the host's transcript cut it: at a turn, else inside a live turn alone too large. */
+/** Cut of the test engines that read the host's transcript: at a turn, else inside a live turn that is too large alone. */
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { RuntimeContext } from "../../../src/contract/runtime-context.ts";
-import type { CompactionEntry, MessageEntry, TranscriptEntry } from "../../../src/contract/transcript.ts";
+import type { RuntimeContext } from "../../../src/contract/engine/runtime-context.ts";
+import type {
+  CompactionEntry,
+  MessageEntry,
+  TranscriptEntry,
+} from "../../../src/contract/session/transcript.ts";
 
 export interface PathPlan {
   summarized: AgentMessage[];
@@ -23,7 +27,7 @@ function is(entry: TranscriptEntry, id: string): boolean {
   return entry.id === id || (entry.type === "message" && entry.supersedes === id);
 }
 
-/** Entries of the path that a model sees as they are, oldest first, and the newest compaction before or among them. */
+/** Entries of the path that a model sees unchanged, oldest first, and the newest compaction before or among them. */
 async function readTail({ transcript }: RuntimeContext): Promise<Tail> {
   const entries: TranscriptEntry[] = [];
   let compaction: CompactionEntry | undefined;
@@ -46,7 +50,7 @@ export function messageOf({ id, message }: MessageEntry): AgentMessage {
   return { ...message, entryId: id };
 }
 
-/** What to summarize so that about `keepTokens` stay as they are; the reason where there is nothing. */
+/** Plans what to summarize so that about `keepTokens` stay verbatim; a reason where there is nothing. */
 export async function planPath(context: RuntimeContext, keepTokens: number): Promise<PathPlan | string> {
   const { entries, compaction } = await readTail(context);
   const messages = entries.filter((entry) => entry.type === "message");
@@ -90,7 +94,7 @@ function cutAt(messages: readonly MessageEntry[], sizes: readonly number[], keep
   return turn ?? 0;
 }
 
-/** The input of the turn in which the cut lies; it may stand before an earlier compaction. */
+/** The input of the turn in which the cut lies; it may be before an earlier compaction. */
 async function inputOf(
   { transcript }: RuntimeContext,
   messages: readonly MessageEntry[],

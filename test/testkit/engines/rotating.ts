@@ -1,20 +1,20 @@
 /**
- * An engine that owns compaction and rotates: the summary and what is kept become a new session with a transcript
- * file of its own; the old one stays as it is.
+ * An engine that owns compaction and rotates: the summary and the kept part become a new session with its own transcript file;
+ * the old one stays unchanged.
  */
 import { dirname, join } from "node:path";
-import type { CompactParams, CompactResult } from "../../../src/contract/engine-compaction.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { CompactParams, CompactResult } from "../../../src/contract/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type {
   CompactionEntry,
   MessageEntry,
   SessionHeader,
   TranscriptEntry,
-} from "../../../src/contract/transcript.ts";
+} from "../../../src/contract/session/transcript.ts";
 import { ENGINE_CONTRACT, TRANSCRIPT_VERSION } from "../../../src/contract/version.ts";
-import { writeFileAtomic } from "../../../src/platform/files.ts";
+import { writeFileAtomic } from "../../../src/platform/atomic-files.ts";
 import { IdSource } from "../../../src/platform/ids.ts";
-import { messagesTokens } from "../../../src/tokens/messages.ts";
+import { messagesTokens } from "../../../src/tokens/message-tokens.ts";
 import { compactPath, type PathCompaction } from "./path-compaction.ts";
 
 export interface RotatingOptions {
@@ -29,7 +29,7 @@ function keptEntries({ plan }: PathCompaction, liveTurnId: string | undefined): 
   );
 }
 
-/** What is kept, as a chain of its own, then the summary of what came before it. */
+/** The kept entries as a chain, then the summary of what came before them. */
 function chain(made: PathCompaction, kept: readonly TranscriptEntry[], live: boolean): TranscriptEntry[] {
   const { plan, summary, tokensAfter } = made;
   const input: MessageEntry[] = plan.splitInput && !live ? [plan.splitInput] : [];
@@ -88,7 +88,7 @@ export function createRotatingEngine(options: RotatingOptions = {}): ContextEngi
       version: "1.0.0",
       contract: ENGINE_CONTRACT,
       ownsCompaction: true,
-      acceptedHostParams: ["sessionKey", "prompt", "runtimeContext"],
+      acceptedHostParams: ["sessionKey", "prompt", "runtimeContext", "abortSignal"],
     },
     /** The host's transcript is the record; there is nothing to add to it. */
     ingest: async () => ({ ingested: false }),

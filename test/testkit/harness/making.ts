@@ -1,18 +1,26 @@
-/** How a harness that is good is made, and how one thing of it is spoilt. */
-import type { AssembledContext, AgentHarness, HarnessTurn } from "../../../src/contract/harness.ts";
+/** Builds sound harnesses, and variants with one defect. */
+import type {
+  AgentHarness,
+  AssembledContext,
+  HarnessTurn,
+  HarnessTurnResult,
+  TurnContext,
+  TurnIo,
+} from "../../../src/contract/harness/harness.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { ToolOutcome } from "../../../src/contract/tool.ts";
+import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
 import { resolveModel } from "../../../src/model/resolve.ts";
-import { streamModel } from "../../../src/model/stream.ts";
-import type { ModelRequest } from "../../../src/model/types.ts";
-import { createEmbeddedHarness } from "../../../src/runtimes/embedded/harness.ts";
+import { streamModel } from "../../../src/model/model-stream.ts";
+import type { ModelRequest } from "../../../src/model/provider-types.ts";
+import { createEmbeddedHarness } from "../../../src/runtimes/embedded/embedded-harness.ts";
 import type { HarnessPlace } from "../../../src/testkit/index.ts";
 
 export const MUTANT = "mutant";
 
 export type Make = (place: HarnessPlace) => AgentHarness;
 const INPUT = ["text", "image"] as const;
-type TurnChanges = Partial<HarnessTurn>;
+/** Members of the turn and of its parts. */
+type TurnChanges = Partial<Omit<HarnessTurn, "context" | "thread" | "io"> & TurnContext & TurnIo>;
 
 /** Loop of the embedded runtime, with a model of the suite. */
 export function sound(
@@ -27,31 +35,33 @@ export function sound(
     await before?.(request);
     yield* streamModel(resolveModel(model.ref, config, {}), request);
   });
-  const { runTurn, seam, execution, contract, capabilities, supports } = harness;
-  return { id: MUTANT, label: "Mutant", runTurn, seam, execution, contract, capabilities, supports };
+  const { start, seam, execution, contract, capabilities, supports } = harness;
+  return { id: MUTANT, label: "Mutant", start, seam, execution, contract, capabilities, supports };
 }
 
-/** The turn with some members replaced; what replaces one may call what it replaces. */
+/** The turn with some members replaced; a replacement may call the original. */
 function changedTurn(turn: HarnessTurn, changes: TurnChanges): HarnessTurn {
-  return new Proxy(turn, {
-    get: (target, key) => {
-      if (Object.hasOwn(changes, key)) return changes[key as keyof HarnessTurn];
-      const value: unknown = Reflect.get(target, key, target);
-      return typeof value === "function" ? (value as () => unknown).bind(target) : value;
-    },
+  const context = replaced(turn.context, changes);
+  const io = replaced(turn.io, changes);
+  return replaced(turn, { ...changes, context, io });
+}
+
+function replaced<T extends object>(part: T, changes: object): T {
+  return new Proxy(part, {
+    get: (target, key) => Reflect.get(Object.hasOwn(changes, key) ? changes : target, key) as unknown,
   });
 }
 
-export function told(changes: Partial<AgentHarness>): Make {
+export function declaring(changes: Partial<AgentHarness>): Make {
   return (place) => ({ ...sound(place), ...changes });
 }
 
-/** Each turn of it is changed; the function is called once for a harness, and its answer for each turn. */
+/** Changes each turn; the outer function is called once per harness, its result for each turn. */
 export function inTurns(change: () => (turn: HarnessTurn) => TurnChanges): Make {
   return (place) => {
     const harness = sound(place);
     const ofTurn = change();
-    return { ...harness, runTurn: (turn) => harness.runTurn(changedTurn(turn, ofTurn(turn))) };
+    return { ...harness, start: (turn) => harness.start(changedTurn(turn, ofTurn(turn))) };
   };
 }
 
@@ -60,7 +70,7 @@ export function assembling(
 ): Make {
   return inTurns(() => (turn) => ({
     assemble: async (request) => {
-      const context = await turn.assemble(request);
+      const context = await turn.context.assemble(request);
       return { ...context, ...change(context, turn) };
     },
   }));
@@ -70,7 +80,7 @@ export function assembling(
 export function losing(isLost: (message: AgentMessage) => boolean): Make {
   return inTurns(() => (turn) => ({
     emit: (event) =>
-      event.type === "message" && isLost(event.message) ? Promise.resolve() : turn.emit(event),
+      event.type === "message" && isLost(event.message) ? Promise.resolve() : turn.io.emit(event),
   }));
 }
 
@@ -90,17 +100,24 @@ export function bound(tools: HarnessTurn["tools"]): HarnessTurn["tools"] {
   };
 }
 
-/** What comes of a turn is changed. */
+/** Changes the result of a turn. */
 export function ending(change: (turn: HarnessTurn, run: () => Promise<Ended>) => Promise<Ended>): Make {
   return (place) => {
     const harness = sound(place);
-    return { ...harness, runTurn: (turn) => change(turn, () => harness.runTurn(turn)) };
+    const start: AgentHarness["start"] = (turn) => {
+      const run = harness.start(turn);
+      return {
+        run: () => change(turn, () => run.run()),
+        continueWith: (inputs) => change(turn, () => run.continueWith(inputs)),
+      };
+    };
+    return { ...harness, start };
   };
 }
 
-export type Ended = Awaited<ReturnType<AgentHarness["runTurn"]>>;
+export type Ended = HarnessTurnResult;
 
-/** Longer than an abort may take in the runs of these harnesses, ms. */
+/** Delay longer than the abort limit in the runs of these harnesses, ms. */
 const LATE_MS = 1_200;
 
 export function late(signal: AbortSignal): AbortSignal {

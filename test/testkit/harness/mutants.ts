@@ -1,9 +1,9 @@
-/** Harnesses that are good but for one thing, for each check of the suite. */
+/** Harnesses with one defect, for each check of the suite. */
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import type { AssembledContext, HarnessTurn } from "../../../src/contract/harness.ts";
+import type { AssembledContext, HarnessTurn } from "../../../src/contract/harness/harness.ts";
 import type { AgentMessage, Usage, UserMessage } from "../../../src/contract/message.ts";
-import { EMBEDDED_SURFACES } from "../../../src/runtimes/embedded/surfaces.ts";
+import { EMBEDDED_SURFACES } from "../../../src/runtimes/embedded/embedded-surfaces.ts";
 import {
   assembling,
   bound,
@@ -13,12 +13,12 @@ import {
   late,
   losing,
   sound,
-  told,
+  declaring,
   type Ended,
   type Make,
 } from "./making.ts";
 
-/** Keeps the history by itself and does not look at what the engine assembled. */
+/** Keeps the history by itself and ignores what the engine assembled. */
 function remembering(keyOf: (turn: HarnessTurn) => string, asks = true): Make {
   return inTurns(() => {
     const histories = new Map<string, AgentMessage[]>();
@@ -29,11 +29,11 @@ function remembering(keyOf: (turn: HarnessTurn) => string, asks = true): Make {
       return {
         assemble: async (request) => {
           const plain: AssembledContext = { ...NOTHING, system: turn.instructions, messages: history };
-          return asks ? { ...(await turn.assemble(request)), messages: history } : plain;
+          return asks ? { ...(await turn.context.assemble(request)), messages: history } : plain;
         },
         emit: async (event) => {
           if (event.type === "message") history.push(event.message);
-          await turn.emit(event);
+          await turn.io.emit(event);
         },
       };
     };
@@ -60,14 +60,14 @@ export function withoutImages(message: AgentMessage): AgentMessage {
 
 /** By the id of the check that has to fail. */
 export const MUTANTS: Record<string, Make> = {
-  "info.identity": told({ label: " " }),
-  "info.capabilities": told({ capabilities: ["telepathy" as "compact"] }),
-  "info.supports": told({ supports: () => ({ supported: false, reason: "It is Sunday." }) }),
+  "info.identity": declaring({ label: " " }),
+  "info.capabilities": declaring({ capabilities: ["telepathy" as "compact"] }),
+  "info.supports": declaring({ supports: () => ({ supported: false, reason: "It is Sunday." }) }),
 
   "turn.answer": inTurns(() => (turn) => ({
     emit: async (event) => {
-      await turn.emit(event);
-      if (event.type === "text.delta") await turn.emit(event);
+      await turn.io.emit(event);
+      if (event.type === "text.delta") await turn.io.emit(event);
     },
   })),
   "turn.input-once": (place) =>
@@ -109,7 +109,7 @@ export const MUTANTS: Record<string, Make> = {
     let first: string | undefined;
     return (turn) => ({
       assemble: async (request) => {
-        const context = await turn.assemble(request);
+        const context = await turn.context.assemble(request);
         first ??= context.system;
         return { ...context, system: first };
       },
@@ -122,7 +122,7 @@ export const MUTANTS: Record<string, Make> = {
     const heads: AgentMessage[] = [];
     return (turn) => ({
       assemble: async (request) => {
-        const context = await turn.assemble(request);
+        const context = await turn.context.assemble(request);
         const messages = [...heads, ...context.messages];
         heads.push(...context.messages.slice(0, 1));
         return { ...context, messages };
@@ -141,7 +141,7 @@ export const MUTANTS: Record<string, Make> = {
     return outcome;
   }),
   "tools.blocked": calling(() => ({ content: [{ type: "text", text: "All is well." }], isError: false })),
-  // The permission of the first turn goes for all.
+  // The permission of the first turn applies to all.
   "tools.permission": inTurns(() => {
     let first: HarnessTurn["tools"] | undefined;
     return ({ tools }) => ({ tools: (first ??= bound(tools)) });
@@ -163,8 +163,9 @@ export const MUTANTS: Record<string, Make> = {
           held.push(message);
           return;
         }
-        await turn.emit(event);
-        if (message) for (const late of held.splice(0)) await turn.emit({ type: "message", message: late });
+        await turn.io.emit(event);
+        if (message)
+          for (const late of held.splice(0)) await turn.io.emit({ type: "message", message: late });
       },
     };
   }),
@@ -172,19 +173,19 @@ export const MUTANTS: Record<string, Make> = {
   "record.commit": noFinalAnswer,
 
   "maintain.after-success": ending(async (_turn, run) => ({ ...(await run()), stopReason: "yielded" })),
-  // A failure is passed off as a success, which maintenance then follows.
+  // A failure is reported as a success, which maintenance then follows.
   "maintain.not-after-failure": ending((_turn, run) =>
     run().catch((): Ended => ({ stopReason: "stop", usage: NO_USAGE })),
   ),
 
-  // The abort is not heard, until much later.
+  // The abort takes effect much later.
   "abort.in-time": lateAbort,
   "abort.partial-text": losing((message) => message.role === "assistant" && message.stopReason === "aborted"),
   "abort.silent": ending(async (turn, run) => {
     const ended = await run();
     const content = [{ type: "text" as const, text: "By the way:" }];
     if (ended.stopReason === "aborted")
-      await turn.emit({ type: "message", message: { role: "assistant", content } });
+      await turn.io.emit({ type: "message", message: { role: "assistant", content } });
     return ended;
   }),
   "abort.settles": lateAbort,
@@ -193,10 +194,10 @@ export const MUTANTS: Record<string, Make> = {
   })),
 
   "compact.queued": ownHistory,
-  "compact.overflow": inTurns(() => (turn) => ({ assemble: () => turn.assemble() })),
+  "compact.overflow": inTurns(() => (turn) => ({ assemble: () => turn.context.assemble() })),
   "thread.restart": ownHistory,
   "thread.kept": ending((turn, run) => {
-    turn.bind({ nativeId: randomUUID(), state: {} });
+    turn.thread.bind({ nativeId: randomUUID(), state: {} });
     return run();
   }),
   "thread.forgotten": remembering(({ sessionKey }) => sessionKey),
@@ -205,26 +206,26 @@ export const MUTANTS: Record<string, Make> = {
   "receipt.each-request": inTurns(() => (turn) => {
     let count = 0;
     return {
-      receipt: (request) => (request.usage || (count += 1) === 1 ? turn.receipt(request) : undefined),
+      receipt: (request) => (request.usage || (count += 1) === 1 ? turn.context.receipt(request) : undefined),
     };
   }),
   "receipt.names": noReceipts,
   "usage.reported": inTurns(() => (turn) => ({
-    receipt: ({ usage: _usage, ...request }) => turn.receipt(request),
-    emit: (event) => (event.type === "usage" ? Promise.resolve() : turn.emit(event)),
+    receipt: ({ usage: _usage, ...request }) => turn.context.receipt(request),
+    emit: (event) => (event.type === "usage" ? Promise.resolve() : turn.io.emit(event)),
   })),
   "usage.not-invented": ending(async (turn, run) => {
     const ended = await run();
     const usage = ended.usage.totalTokens > 0 ? ended.usage : { input: 1, output: 1, totalTokens: 2 };
-    turn.receipt({ usage });
+    turn.context.receipt({ usage });
     return { ...ended, usage };
   }),
 
-  "declared.seam": told({ seam: "projection" }),
-  "declared.capabilities": told({
+  "declared.seam": declaring({ seam: "projection" }),
+  "declared.capabilities": declaring({
     capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain"],
   }),
-  "declared.surfaces": told({
+  "declared.surfaces": declaring({
     surfaces: { ...EMBEDDED_SURFACES, hostToolHooks: "No: its tools are its own matter." },
   }),
 

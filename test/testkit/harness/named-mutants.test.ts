@@ -9,7 +9,7 @@ import { NAMED_MUTANTS } from "./named-mutants.ts";
 const DEADLINE_MS = 2_000;
 
 for (const [what, { create, seenBy, says }] of Object.entries(NAMED_MUTANTS))
-  test(`a harness that ${what} is seen by the suite, which says so`, async () => {
+  test(`a harness that ${what} is detected and reported by the suite`, async () => {
     const options = { open: createPagurus, runtime: MUTANT, create, api: "openai-responses" as const };
     const { results } = await runHarnessSuite({ ...options, only: seenBy, deadlineMs: DEADLINE_MS });
     const notSeen = results.flatMap(({ id, status }) => (status === "failed" ? [] : [id]));

@@ -1,21 +1,21 @@
-/** Harnesses as somebody might write them by mistake, and which checks have to see it. */
+/** Harnesses with plausible mistakes, and the checks that must detect them. */
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import type { HarnessTurn } from "../../../src/contract/harness.ts";
+import type { HarnessTurn } from "../../../src/contract/harness/harness.ts";
 import type { AssistantMessage } from "../../../src/contract/message.ts";
-import { assembling, bound, ending, inTurns, losing, told, type Make } from "./making.ts";
+import { assembling, bound, ending, inTurns, losing, declaring, type Ended, type Make } from "./making.ts";
 import { withoutImages } from "./mutants.ts";
-import { EMBEDDED_SURFACES } from "../../../src/runtimes/embedded/surfaces.ts";
+import { EMBEDDED_SURFACES } from "../../../src/runtimes/embedded/embedded-surfaces.ts";
 
 interface NamedMutant {
   create: Make;
   /** Checks that have to fail, among others. */
   seenBy: string[];
-  /** What one of their sentences says. */
+  /** Pattern of one of their error sentences. */
   says: RegExp;
 }
 
-function said(text: string): AssistantMessage {
+function assistant(text: string): AssistantMessage {
   return { role: "assistant", content: [{ type: "text", text }], stopReason: "stop" };
 }
 
@@ -28,8 +28,8 @@ export const NAMED_MUTANTS: Record<string, NamedMutant> = {
   "records a message twice": {
     create: inTurns(() => (turn) => ({
       emit: async (event) => {
-        await turn.emit(event);
-        if (event.type === "message" && event.message.role === "assistant") await turn.emit(event);
+        await turn.io.emit(event);
+        if (event.type === "message" && event.message.role === "assistant") await turn.io.emit(event);
       },
     })),
     seenBy: ["record.transcript", "record.after-turn"],
@@ -38,7 +38,8 @@ export const NAMED_MUTANTS: Record<string, NamedMutant> = {
   "answers after an abort": {
     create: ending(async (turn, run) => {
       const ended = await run();
-      if (ended.stopReason === "aborted") await turn.emit({ type: "message", message: said("By the way:") });
+      if (ended.stopReason === "aborted")
+        await turn.io.emit({ type: "message", message: assistant("By the way:") });
       return ended;
     }),
     seenBy: ["abort.silent"],
@@ -72,7 +73,7 @@ export const NAMED_MUTANTS: Record<string, NamedMutant> = {
       const ids = new Map<string, string>();
       return (turn: HarnessTurn) => ({
         assemble: async (request) => {
-          const context = await turn.assemble(request);
+          const context = await turn.context.assemble(request);
           const id = ids.get(turn.sessionId) ?? randomUUID();
           ids.set(turn.sessionId, id);
           return { ...context, system: `${context.system}\nThread ${id}` };
@@ -83,7 +84,12 @@ export const NAMED_MUTANTS: Record<string, NamedMutant> = {
     says: /differ/,
   },
   "swallows what steers a turn": {
-    create: inTurns(() => () => ({ takeInputs: () => Promise.resolve([]) })),
+    create: (place) => {
+      const harness = inTurns(() => () => ({ takeInputs: () => Promise.resolve([]) }))(place);
+      const usage = { input: 0, output: 0, totalTokens: 0 };
+      const continueWith = (): Promise<Ended> => Promise.resolve({ stopReason: "stop", usage });
+      return { ...harness, start: (turn) => ({ ...harness.start(turn), continueWith }) };
+    },
     seenBy: ["steer.joins"],
     says: /the input did not reach the model/,
   },
@@ -116,12 +122,12 @@ export const NAMED_MUTANTS: Record<string, NamedMutant> = {
   "ignores the signal": {
     create: inTurns(() => () => ({ signal: new AbortController().signal })),
     seenBy: ["abort.in-time"],
-    says: /goes on \d+ ms after its abort/,
+    says: /still runs \d+ ms after its abort/,
   },
   "declares a capability that it has not": {
     create: inTurns(() => (turn) => ({
       assemble: async () => {
-        const context = await turn.assemble();
+        const context = await turn.context.assemble();
         return { ...context, messages: context.messages.slice(context.historyCount) };
       },
     })),
@@ -129,22 +135,22 @@ export const NAMED_MUTANTS: Record<string, NamedMutant> = {
     says: /declares assemble-before-prompt, .*, and the run does not show it/,
   },
   "declares less than it does": {
-    create: told({ capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain"] }),
+    create: declaring({ capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain"] }),
     seenBy: ["declared.capabilities"],
     says: /^The run shows compact, thread-bootstrap-projection, and the harness does not declare it\.$/,
   },
   "declares another seam": {
-    create: told({ seam: "projection" }),
+    create: declaring({ seam: "projection" }),
     seenBy: ["declared.seam"],
-    says: /declares the seam projection, and the model saw an earlier answer as said by assistant/,
+    says: /declares the seam projection, and the model saw an earlier answer with the role assistant/,
   },
   "denies the hooks that run": {
-    create: told({ surfaces: { ...EMBEDDED_SURFACES, hostToolHooks: "No." } }),
+    create: declaring({ surfaces: { ...EMBEDDED_SURFACES, hostToolHooks: "No." } }),
     seenBy: ["declared.surfaces"],
     says: /declares hostToolHooks as "No\.", and in the run before_tool_call did block a call/,
   },
   "denies the tools that it calls": {
-    create: told({ surfaces: { ...EMBEDDED_SURFACES, hostTools: "No, it has its own." } }),
+    create: declaring({ surfaces: { ...EMBEDDED_SURFACES, hostTools: "No, it has its own." } }),
     seenBy: ["declared.surfaces"],
     says: /declares hostTools as "No, it has its own\.", and in the run a tool of the host did reach/,
   },

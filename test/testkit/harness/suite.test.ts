@@ -19,15 +19,19 @@ async function only(options: Partial<HarnessSuiteOptions>, id: string): Promise<
 
 describe("the harness suite", () => {
   it("passes for the embedded runtime in all that it offers", async () => {
-    const told: CheckResult[] = [];
-    const report = await runHarnessSuite({ open, runtime: "embedded", tell: (result) => told.push(result) });
+    const results: CheckResult[] = [];
+    const report = await runHarnessSuite({
+      open,
+      runtime: "embedded",
+      tell: (result) => results.push(result),
+    });
     assert.deepEqual(
       report.results.flatMap(({ id, status, reason }) => (status === "passed" ? [] : [[id, status, reason]])),
       [["thread.kept", "skipped", "not offered: The runtime binds no thread of its own to a session."]],
     );
     assert.ok(report.ok);
     assert.equal(report.passed, harnessChecks().length - 1);
-    assert.deepEqual(told, report.results);
+    assert.deepEqual(results, report.results);
   });
 
   it("passes for it over the other protocol as well", async () => {
@@ -48,7 +52,7 @@ describe("the harness suite", () => {
     assert.deepEqual([result?.status, result?.reason], ["skipped", reason]);
   });
 
-  it("skips a declared gap with its reason, and fails one that is none", async () => {
+  it("skips a declared gap with its reason, and fails a false one", async () => {
     const [id, reason] = ["turn.answer", "It stutters."];
     const create = MUTANTS[id];
     assert.ok(create);
@@ -75,7 +79,7 @@ describe("the harness suite", () => {
     );
   });
 
-  it("refuses ids that name no check, and a runtime that there is not fails each", async () => {
+  it("refuses ids that name no check, and an unknown runtime fails each", async () => {
     await assert.rejects(runHarnessSuite({ open, runtime: MUTANT, only: ["turn.magic"] }), {
       code: "usage_invalid",
       message: "The harness suite has no checks turn.magic; harnessChecks() lists their ids.",

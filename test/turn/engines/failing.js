@@ -1,8 +1,14 @@
-// A context engine that fails on demand: config {stage, how: "throw" | "hang" | "nonsense", times?, log}.
+// A context engine that fails on demand: config {stage, how: "throw" | "hang" | "nonsense", times?, log, holds?}; with
+// `holds` what hangs keeps the process alive, which the host must end all the same.
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
 export default function register(api) {
-  const { stage, how, log, settle = "afterTurn", times = Infinity } = api.pluginConfig;
+  const { stage, how, log, settle = "afterTurn", times = Infinity, holds = false } = api.pluginConfig;
+  const hang = () =>
+    new Promise(() => {
+      const timer = setInterval(() => undefined, 1_000);
+      if (!holds) timer.unref();
+    });
   const calls = () =>
     existsSync(log)
       ? readFileSync(log, "utf8")
@@ -26,14 +32,14 @@ export default function register(api) {
     );
     if (!failed) return work(params);
     if (how === "throw") throw new Error(`the engine broke at ${stageName}`);
-    if (how === "hang") return new Promise(() => setInterval(() => undefined, 1_000));
+    if (how === "hang") return hang();
     return "nonsense";
   };
 
   if (stage === "register") throw new Error("the engine broke at register");
   api.registerContextEngine("failing", () => {
     if (stage === "factory" && how === "nonsense") return { info: { id: "failing", name: "Failing" } };
-    if (stage === "factory" && how === "hang") return new Promise(() => setInterval(() => undefined, 1_000));
+    if (stage === "factory" && how === "hang") return hang();
     if (stage === "factory") throw new Error("the engine broke at its factory");
     const engine = {
       info: {

@@ -1,18 +1,19 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { CompactParams } from "../../../src/contract/engine-compaction.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { CompactParams } from "../../../src/contract/engine/engine-compaction.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { TurnRun } from "../../../src/contract/run.ts";
+import type { TurnRun } from "../../../src/contract/host/run.ts";
+import { turnAbout } from "../../runner/short-form.ts";
 import { engineWith, of, raise, withFault, type Mode } from "./fault-bench.ts";
 
 interface Fault {
   what: string;
   answer(params: CompactParams): unknown;
-  /** Words of the degradation and of the failed compaction. */
+  /** Pattern of the degradation and of the failed compaction. */
   says: RegExp;
-  /** The engine says by itself that it did nothing wrong. */
+  /** The engine itself reports no failure. */
   quiet?: boolean;
   timeoutSeconds?: number;
 }
@@ -24,7 +25,7 @@ async function pathOf(params: CompactParams): Promise<AgentMessage[]> {
   return messages;
 }
 
-/** A good cut at the middle of the history, with what is wrong laid over it. */
+/** A valid cut at the middle of the history, overlaid with the fault. */
 async function compacted(params: CompactParams, more: object = {}): Promise<unknown> {
   const messages = await pathOf(params);
   const users = messages.filter(({ role }) => role === "user");
@@ -36,27 +37,27 @@ async function compacted(params: CompactParams, more: object = {}): Promise<unkn
 const FAULTS: Fault[] = [
   { what: "throws", answer: () => raise(new Error("it broke")), says: /faulty.*it broke/ },
   {
-    what: "rejects with what it was given",
+    what: "rejects with its input",
     answer: async (params) => raise(new Error(`cannot read:\n${JSON.stringify(await pathOf(params))}`)),
     says: /faulty.*cannot read/,
   },
   {
-    what: "rejects with what has no words",
+    what: "rejects with a value without a message",
     answer: () => Promise.reject(Object.create(null)),
     says: /faulty/,
   },
-  { what: "returns null", answer: () => null, says: /faulty.*nonsense.*no object/ },
-  { what: "returns a string", answer: () => "compacted", says: /faulty.*nonsense.*no object/ },
-  { what: "says neither ok nor compacted", answer: () => ({}), says: /faulty.*nonsense/ },
+  { what: "returns null", answer: () => null, says: /faulty.*invalid result.*no object/ },
+  { what: "returns a string", answer: () => "compacted", says: /faulty.*invalid result.*no object/ },
+  { what: "reports neither ok nor compacted", answer: () => ({}), says: /faulty.*invalid result/ },
   {
     what: "gives a result that is a string",
     answer: () => ({ ok: true, compacted: true, result: "short" }),
-    says: /faulty.*nonsense/,
+    says: /faulty.*invalid result/,
   },
   {
     what: "gives an empty summary",
     answer: (params) => compacted(params, { summary: " " }),
-    says: /faulty.*nonsense.*empty summary/,
+    says: /faulty.*invalid result.*empty summary/,
   },
   {
     what: "names no first kept entry",
@@ -97,12 +98,12 @@ const FAULTS: Fault[] = [
     says: /not taken.*JSON/,
   },
   {
-    what: "says that it failed",
+    what: "reports a failure",
     answer: () => ({ ok: false, compacted: false, reason: "no room on my shelf" }),
     says: /no room on my shelf/,
   },
   {
-    what: "says that it failed for a reason that has no words",
+    what: "reports a failure with a reason that is no text",
     answer: () => ({ ok: false, compacted: false, reason: Object.create(null) as string }),
     says: /faulty/,
   },
@@ -115,13 +116,13 @@ const FAULTS: Fault[] = [
   {
     what: "hangs",
     answer: () => new Promise(() => undefined),
-    says: /took longer than 1000 ms/,
+    says: /took longer than 1 s/,
     timeoutSeconds: 1,
   },
   {
     what: "answers after its deadline",
     answer: (params) => pause(1_050).then(() => compacted(params)),
-    says: /took longer than 1000 ms/,
+    says: /took longer than 1 s/,
     timeoutSeconds: 1,
   },
 ];
@@ -134,34 +135,34 @@ function compacting(answer: Fault["answer"], info: Partial<ContextEngine["info"]
 }
 
 describe("an engine's compact()", () => {
-  for (const { what, answer, says, quiet, timeoutSeconds } of FAULTS) {
-    for (const mode of ["default", "safeguard"] as Mode[]) {
+  for (const [index, { what, answer, says, quiet, timeoutSeconds }] of FAULTS.entries()) {
+    for (const mode of turnAbout<Mode>(["default", "safeguard"], index)) {
       it(`that ${what} leaves the history as it is (${mode})`, async () => {
         const options = { engine: compacting(answer), mode, ...(timeoutSeconds ? { timeoutSeconds } : {}) };
         await withFault(options, async (fault) => {
           const before = fault.bytes();
           const played = await fault.cross("queued");
           assert.equal(played.last.type, "turn.completed", JSON.stringify(played.last));
-          // What comes after the deadline has come by now.
+          // Later answers have arrived by now.
           if (timeoutSeconds !== undefined) await pause(100);
           assert.equal(of(played.events, "compaction.started").length, 1);
           assert.equal(of(played.events, "compaction.completed").length, 0);
           assert.match(of(played.events, "compaction.failed")[0]?.reason ?? "", says);
-          const said = of(played.events, "context.degraded").filter(({ stage }) => stage === "compact");
-          assert.equal(said.length, quiet ? 0 : 1, JSON.stringify(said));
-          if (!quiet) assert.match(said[0]?.reason ?? "", says);
-          const told = (await fault.degraded()).map(({ stage }) => stage);
-          assert.ok(told.includes("trim"), "what the model does not see is said");
-          if (!quiet) assert.ok(told.includes("compact"));
+          const reported = of(played.events, "context.degraded").filter(({ stage }) => stage === "compact");
+          assert.equal(reported.length, quiet ? 0 : 1, JSON.stringify(reported));
+          if (!quiet) assert.match(reported[0]?.reason ?? "", says);
+          const stages = (await fault.degraded()).map(({ stage }) => stage);
+          assert.ok(stages.includes("trim"), "what the model does not see is said");
+          if (!quiet) assert.ok(stages.includes("compact"));
           assert.ok(!fault.entries().some(({ type }) => type === "compaction"));
-          // It is over its budget still, so the next turn asks once more in each lane that is on.
+          // It is still over its budget, so the next turn tries again in each enabled lane.
           await fault.assertSound(before, played, { again: mode === "default" ? 2 : 1 });
         });
       });
     }
   }
 
-  it("that says it compacted and changed nothing is not asked again and again", async () => {
+  it("that reports a compaction and changed nothing is not retried forever", async () => {
     let asked = 0;
     const engine = compacting(
       () => {
@@ -212,13 +213,13 @@ describe("an engine's compact()", () => {
     });
   });
 
-  it("that throws at /compact says so and changes nothing", async () => {
+  it("that throws at /compact is reported and changes nothing", async () => {
     await withFault({ engine: compacting(() => raise(new Error("it broke"))) }, async (fault) => {
       const before = fault.bytes();
       const answer = await fault.pagurus.compact({ cwd: fault.bench.root });
       assert.equal(answer.compacted, false);
       assert.match(answer.reason ?? "", /faulty.*it broke/);
-      // Nothing but the note of what went wrong.
+      // Only the record of the failure.
       assert.ok(fault.bytes().subarray(0, before.length).equals(before));
       const added = fault.bytes().subarray(before.length).toString().trim().split("\n");
       assert.deepEqual(

@@ -1,22 +1,23 @@
-/** A session that has to compact, a scripted summarizing model, and what must hold after any fault of a compaction. */
+/** A session that has to compact, a scripted summarizing model, and invariants after any fault of a compaction. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { Degradation, TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { TurnRun } from "../../../src/contract/run.ts";
-import type { PluginApi, PluginTool } from "../../../src/contract/plugin.ts";
-import { readSummary } from "../../../src/contract/summary.ts";
-import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/engine.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { Degradation, TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { TurnRun } from "../../../src/contract/host/run.ts";
+import type { PluginApi, PluginTool } from "../../../src/contract/host/plugin.ts";
+import { readSummary } from "../../../src/contract/engine/summary.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
+import { FULL } from "../../runner/short-form.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { Bench, eventsOf } from "../in-process.ts";
 import { modelConfig } from "../setting.ts";
 import { readBody, type WireBody } from "../wire-bodies.ts";
 import { assertPairs } from "./pairs.ts";
 
-/** Words that stand in prompts, replies and tool results, and may stand in no error, degradation or log line. */
+/** A word of prompts, replies and tool results that no error, degradation or log line may contain. */
 const MARK = "zanzibar";
 const WINDOW = 24_000;
 /** About 600 tokens. */
@@ -34,7 +35,7 @@ export interface FaultOptions {
   mode?: Mode;
   /** Default 10: longer than any reply here takes. */
   timeoutSeconds?: number;
-  /** What the summarizing model answers; default a good summary. */
+  /** Answer of the summarizing model; default a good summary. */
   summarizer?: () => ReplyStep | Promise<ReplyStep>;
   defaults?: Record<string, unknown>;
 }
@@ -68,7 +69,7 @@ const LOOK: PluginTool = {
 export interface Played {
   events: TurnEvent[];
   last: TurnEvent;
-  /** Bodies of the turn's own requests, and how often the summarizing model was asked. */
+  /** Bodies of the turn's own requests, and the number of the summarizing model's calls. */
   bodies: WireBody[];
   summaries: number;
 }
@@ -129,10 +130,13 @@ export class FaultBench {
     return this.bench.end();
   }
 
-  /** Turns until the history holds so many; each has a closed tool round and about 2,600 tokens. */
-  async fill(turns: number): Promise<void> {
-    for (let index = 0; index < turns; index++) {
-      const played = await this.play("look:2");
+  /** Turns of closed tool rounds, about 13,000 tokens: five, in the short form three of which the first is as long as three. */
+  async fill(): Promise<void> {
+    const orders = FULL
+      ? Array.from({ length: 5 }, () => "look:2")
+      : ["look:3,look:3,look:2", "look:2", "look:2"];
+    for (const order of orders) {
+      const played = await this.play(order);
       assert.equal(played.last.type, "turn.completed", JSON.stringify(played.last));
       assert.equal(
         of(played.events, "compaction.started").length,
@@ -142,7 +146,7 @@ export class FaultBench {
     }
   }
 
-  /** A turn; `order` is `look:n` for tool rounds of n passages each, joined by commas. `began` has the run. */
+  /** Runs a turn; `order` is `look:n` for tool rounds of n passages each, joined by commas. `began` receives the run. */
   async play(order = "", began?: (run: TurnRun) => void, passages = 1): Promise<Played> {
     const from = { bodies: this.#asked.bodies.length, summaries: this.#asked.summaries };
     const prompt = `Prompt ${++this.#turns} «${order}» ${PASSAGE.repeat(passages)}`;
@@ -175,7 +179,7 @@ export class FaultBench {
     return lines.map((line) => JSON.parse(line) as TranscriptEntry);
   }
 
-  /** Everything that the log files hold. */
+  /** Content of the log files. */
   logged(): string {
     const folder = join(this.bench.root, "home", "logs");
     if (!existsSync(folder)) return "";
@@ -185,8 +189,8 @@ export class FaultBench {
   }
 
   /**
-   * After a fault: the transcript only grew, every request was valid, the next turns complete without another round
-   * of compactions, the model sees what the transcript says, and no sentence has words of the conversation.
+   * Checks after a fault: the transcript only grew, every request was valid, the next turns complete without another round of compactions,
+   * the model sees the transcript's messages, and no sentence has words of the conversation.
    */
   async assertSound(before: Buffer, played: Played, faults: { again?: number } = {}): Promise<void> {
     assert.ok(this.bytes().subarray(0, before.length).equals(before), "what was written before is as it was");
@@ -210,7 +214,7 @@ export class FaultBench {
     }
   }
 
-  /** The last request of a turn against the transcript, read here by its own few lines. */
+  /** Compares the last request of a turn with the transcript, with an independent reader. */
   #assertSeen(after: Played): void {
     const cut = after.events.some((event) => event.type === "context.degraded" && event.stage === "trim");
     const sent = (after.bodies.at(-1)?.messages ?? [])
@@ -218,18 +222,18 @@ export class FaultBench {
       .join("\n");
     const path = seenOf(this.entries()).slice(0, -1);
     let at = sent.length;
-    let said = 0;
+    let length = 0;
     let parts = 0;
     for (const text of path.toReversed()) {
       const found = at < text.length ? -1 : sent.lastIndexOf(text, at - text.length);
-      // The newest part where the rest does not fit, and that is said.
+      // The newest part when the rest does not fit, which is reported.
       if (found < 0 && cut) break;
       assert.ok(found >= 0, `the model sees the path: ${text.slice(0, 80)}`);
       at = found;
-      said += text.length;
+      length += text.length;
       parts += 1;
     }
-    assert.ok(parts > 0 && sent.length - said <= 2 * parts + 60, "and nothing else");
+    assert.ok(parts > 0 && sent.length - length <= 2 * parts + 60, "and nothing else");
   }
 
   async degraded(): Promise<Degradation[]> {
@@ -237,16 +241,16 @@ export class FaultBench {
   }
 }
 
-/** The conversation as its path says: from the last compaction on, the summary first. */
+/** The conversation of a path: from the last compaction on, the summary first. */
 function seenOf(entries: readonly TranscriptEntry[]): string[] {
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
   const path: TranscriptEntry[] = [];
   for (let at = entries.at(-1); at; at = at.parentId === null ? undefined : byId.get(at.parentId))
     path.unshift(at);
   const compaction = path.findLast((entry) => entry.type === "compaction");
-  const said = path.flatMap((entry) => (entry.type === "message" ? [entry] : []));
-  const kept = compaction ? said.filter(({ id }) => id >= compaction.firstKeptEntryId) : said;
-  const input = compaction && said.filter(({ id }) => id === compaction.splitTurnInputId);
+  const messages = path.flatMap((entry) => (entry.type === "message" ? [entry] : []));
+  const kept = compaction ? messages.filter(({ id }) => id >= compaction.firstKeptEntryId) : messages;
+  const input = compaction && messages.filter(({ id }) => id === compaction.splitTurnInputId);
   const texts = [...(input ?? []), ...kept].map(({ message }) =>
     typeof message.content === "string"
       ? message.content
@@ -265,7 +269,7 @@ function isSummaryRequest({ body }: RecordedRequest): boolean {
   return JSON.stringify(body["messages"]).includes("You write the summary that replaces the older part");
 }
 
-/** Tool rounds as the newest prompt orders them, then an answer. */
+/** Tool rounds as the newest prompt requests them, then an answer. */
 function replyTo(body: WireBody, index: number): ReplyStep {
   const inputs = body.messages.filter(({ role, text }) => role === "user" && readSummary(text) === undefined);
   const input = inputs.at(-1);
@@ -297,14 +301,14 @@ function reasonsOf(event: TurnEvent): string[] {
   return event.type === "notice" ? [event.detail] : [];
 }
 
-/** A session that is one turn before its threshold, to its end. */
+/** Runs a session that is one turn before its threshold, to its end. */
 export async function withFault(
   options: FaultOptions,
   work: (fault: FaultBench) => Promise<void>,
 ): Promise<void> {
   const fault = await FaultBench.open(options);
   try {
-    await fault.fill(5);
+    await fault.fill();
     await work(fault);
   } finally {
     await fault.end();

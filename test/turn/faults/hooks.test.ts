@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { HookMap, SessionBeforeCompact } from "../../../src/contract/hooks.ts";
-import type { TurnRun } from "../../../src/contract/run.ts";
+import type { HookMap, SessionBeforeCompact } from "../../../src/contract/host/hooks.ts";
+import type { TurnRun } from "../../../src/contract/host/run.ts";
 import {
   engineWith,
   GOOD_SUMMARY,
@@ -12,6 +12,7 @@ import {
   type FaultOptions,
   type Mode,
 } from "./fault-bench.ts";
+import { turnAbout } from "../../runner/short-form.ts";
 
 type Answer = (payload: SessionBeforeCompact) => unknown;
 
@@ -36,7 +37,7 @@ const FAULTS: Fault[] = [
     says: /session_before_compact.*hooks.*it broke/,
   },
   {
-    what: "rejects with what has no words",
+    what: "rejects with a value without a message",
     answer: () => Promise.reject(Object.create(null)),
     says: /hooks/,
   },
@@ -77,7 +78,7 @@ const FAULTS: Fault[] = [
     says: /tokensBefore/,
   },
   {
-    what: "changes what it was given",
+    what: "changes its input",
     answer: ({ preparation, branchEntries }) => {
       for (const message of preparation.messagesToSummarize) message.content = [];
       for (const entry of branchEntries as { id: string; message?: { content: unknown } }[]) {
@@ -91,19 +92,19 @@ const FAULTS: Fault[] = [
   {
     what: "hangs",
     answer: () => new Promise(() => undefined),
-    says: /took longer than 1000 ms/,
+    says: /took longer than 1 s/,
     timeoutSeconds: 1,
   },
   {
     what: "answers after its deadline",
     answer: (payload) => pause(DEADLINE_MS + 50).then(() => replaced(payload)),
-    says: /took longer than 1000 ms/,
+    says: /took longer than 1 s/,
     timeoutSeconds: 1,
   },
   {
     what: "cancels after its deadline",
     answer: () => pause(DEADLINE_MS + 50).then(() => ({ cancel: true })),
-    says: /took longer than 1000 ms/,
+    says: /took longer than 1 s/,
     timeoutSeconds: 1,
   },
 ];
@@ -125,23 +126,23 @@ function hooked(answer: Answer, mode: Mode, timeoutSeconds?: number): FaultOptio
 }
 
 describe("a handler of session_before_compact", () => {
-  for (const { what, answer, says, timeoutSeconds } of FAULTS) {
-    for (const mode of ["default", "safeguard"] as Mode[]) {
+  for (const [index, { what, answer, says, timeoutSeconds }] of FAULTS.entries()) {
+    for (const mode of turnAbout<Mode>(["default", "safeguard"], index)) {
       it(`that ${what} leaves the default compaction (${mode})`, async () => {
         await withFault(hooked(answer, mode, timeoutSeconds), async (fault) => {
           const before = fault.bytes();
           const played = await fault.cross("in-attempt");
           assert.equal(played.last.type, "turn.completed", JSON.stringify(played.last));
-          // What comes after the deadline has come by now.
+          // Later answers have arrived by now.
           if (timeoutSeconds !== undefined) await pause(100);
           assert.equal(of(played.events, "compaction.started").length, 1);
           const [completed] = of(played.events, "compaction.completed");
           assert.equal(completed?.handledBy, mode === "default" ? "built-in" : "safeguard");
           assert.equal(played.summaries, 1);
-          const said = of(played.events, "context.degraded").filter(({ stage }) => stage === "hook");
-          assert.equal(said.length, says ? 1 : 0, JSON.stringify(of(played.events, "context.degraded")));
+          const reported = of(played.events, "context.degraded").filter(({ stage }) => stage === "hook");
+          assert.equal(reported.length, says ? 1 : 0, JSON.stringify(of(played.events, "context.degraded")));
           if (says) {
-            assert.match(said[0]?.reason ?? "", says);
+            assert.match(reported[0]?.reason ?? "", says);
             assert.ok((await fault.degraded()).some(({ stage }) => stage === "hook"));
           }
           await fault.assertSound(before, played);
@@ -157,7 +158,7 @@ describe("a handler of session_before_compact", () => {
     }
   }
 
-  it("that cancels leaves the history as it is, and is not asked again while the context hardly grows", async () => {
+  it("that cancels leaves the history as it is, and is not called again while the context hardly grows", async () => {
     let asked = 0;
     const cancel: Answer = () => {
       asked += 1;
@@ -176,7 +177,7 @@ describe("a handler of session_before_compact", () => {
         (await fault.degraded()).some(({ stage }) => stage === "trim"),
         "what is left out is said",
       );
-      // The queued lane of the next turn is the engine's, and no handler is asked there.
+      // The queued lane of the next turn is the engine's, and no handler is called there.
       await fault.assertSound(before, played, { again: 1 });
     });
   });

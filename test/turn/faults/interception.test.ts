@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { CompactionInterceptRequest } from "../../../src/contract/engine-compaction.ts";
-import type { TurnRun } from "../../../src/contract/run.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { CompactionInterceptRequest } from "../../../src/contract/engine/engine-compaction.ts";
+import type { TurnRun } from "../../../src/contract/host/run.ts";
 import { engineWith, GOOD_SUMMARY, of, raise, withFault, type Mode } from "./fault-bench.ts";
+import { turnAbout } from "../../runner/short-form.ts";
 
 interface Fault {
   what: string;
   answer(request: CompactionInterceptRequest): unknown;
-  /** Words of the degradation; absent: the refusal is the engine's right and only the log tells of it. */
+  /** Pattern of the degradation; absent: the refusal is allowed and only logged. */
   says?: RegExp;
-  /** The compaction's deadline, where it is the point. */
+  /** The compaction's deadline, when the fault depends on it. */
   timeoutSeconds?: number;
 }
 
@@ -22,7 +23,7 @@ function replaced(request: CompactionInterceptRequest, more: object = {}): unkno
   return { handled: true, summary: "What the engine says.", firstKeptEntryId, tokensBefore, ...more };
 }
 
-/** The entry of a tool's result: a cut there would part it from its call. */
+/** The entry of a tool's result: a cut there would split it from its call. */
 function resultEntry({ messages }: CompactionInterceptRequest): string | undefined {
   return messages.findLast(({ role }) => role === "toolResult")?.entryId;
 }
@@ -30,15 +31,19 @@ function resultEntry({ messages }: CompactionInterceptRequest): string | undefin
 const FAULTS: Fault[] = [
   { what: "throws", answer: () => raise(new Error("it broke")), says: /it broke/ },
   {
-    what: "rejects with what it was given",
+    what: "rejects with its input",
     answer: (request) => Promise.reject(new Error(`cannot read:\n${JSON.stringify(request.messages)}`)),
     says: /cannot read/,
   },
   { what: "rejects with nothing", answer: () => Promise.reject(), says: /undefined|failed/ },
-  { what: "rejects with what has no words", answer: () => Promise.reject(Object.create(null)), says: /fail/ },
-  { what: "returns null", answer: () => null, says: /nonsense.*no object/ },
-  { what: "returns a string", answer: () => "a summary", says: /nonsense.*no object/ },
-  { what: "returns nothing", answer: () => undefined, says: /nonsense.*no object/ },
+  {
+    what: "rejects with a value without a message",
+    answer: () => Promise.reject(Object.create(null)),
+    says: /fail/,
+  },
+  { what: "returns null", answer: () => null, says: /invalid result.*no object/ },
+  { what: "returns a string", answer: () => "a summary", says: /invalid result.*no object/ },
+  { what: "returns nothing", answer: () => undefined, says: /invalid result.*no object/ },
   {
     what: "gives no summary",
     answer: (request) => replaced(request, { summary: undefined }),
@@ -91,11 +96,11 @@ const FAULTS: Fault[] = [
   },
   { what: "does not handle it", answer: () => ({ handled: false, reason: "not now" }) },
   {
-    what: "does not handle it for a reason that has no words",
+    what: "does not handle it, with a reason that is no text",
     answer: () => ({ handled: false, reason: Object.create(null) as string }),
   },
   {
-    what: "changes what it was given",
+    what: "changes its input",
     answer: (request) => {
       for (const message of request.messages) message.content = [];
       request.messages.length = 0;
@@ -105,19 +110,19 @@ const FAULTS: Fault[] = [
   {
     what: "hangs",
     answer: () => new Promise(() => undefined),
-    says: /took longer than 1000 ms/,
+    says: /took longer than 1 s/,
     timeoutSeconds: DEADLINE_MS / 1000,
   },
   {
     what: "answers after its deadline",
     answer: (request) => pause(DEADLINE_MS + 50).then(() => replaced(request)),
-    says: /took longer than 1000 ms/,
+    says: /took longer than 1 s/,
     timeoutSeconds: DEADLINE_MS / 1000,
   },
   {
     what: "fails after its deadline",
     answer: () => pause(DEADLINE_MS + 50).then(() => raise(new Error("too late"))),
-    says: /took longer than 1000 ms/,
+    says: /took longer than 1 s/,
     timeoutSeconds: DEADLINE_MS / 1000,
   },
 ];
@@ -130,8 +135,8 @@ function intercepting(answer: Fault["answer"]): ContextEngine {
 }
 
 describe("an interceptor of compactions", () => {
-  for (const { what, answer, says, timeoutSeconds } of FAULTS) {
-    for (const mode of ["default", "safeguard"] as Mode[]) {
+  for (const [index, { what, answer, says, timeoutSeconds }] of FAULTS.entries()) {
+    for (const mode of turnAbout<Mode>(["default", "safeguard"], index)) {
       it(`that ${what} leaves the default compaction (${mode})`, async () => {
         const options = { engine: intercepting(answer), mode, ...(timeoutSeconds ? { timeoutSeconds } : {}) };
         await withFault(options, async (fault) => {
@@ -139,16 +144,16 @@ describe("an interceptor of compactions", () => {
           const played = await fault.cross("in-attempt");
           assert.equal(played.last.type, "turn.completed", JSON.stringify(played.last));
           assert.equal(of(played.events, "compaction.started").length, 1);
-          // What comes after the deadline has come by now.
+          // Later answers have arrived by now.
           if (timeoutSeconds !== undefined) await pause(100);
           const [completed] = of(played.events, "compaction.completed");
           assert.equal(completed?.handledBy, mode === "default" ? "built-in" : "safeguard");
           assert.equal(played.summaries, 1, "the summarizing model is asked once");
-          const said = of(played.events, "context.degraded").filter(({ stage }) => stage === "intercept");
-          assert.equal(said.length, says ? 1 : 0, JSON.stringify(of(played.events, "context.degraded")));
+          const reported = of(played.events, "context.degraded").filter(({ stage }) => stage === "intercept");
+          assert.equal(reported.length, says ? 1 : 0, JSON.stringify(of(played.events, "context.degraded")));
           if (says) {
-            assert.match(said[0]?.reason ?? "", says);
-            assert.equal(said[0]?.engineId, "faulty");
+            assert.match(reported[0]?.reason ?? "", says);
+            assert.equal(reported[0]?.engineId, "faulty");
             assert.ok(
               (await fault.degraded()).some(
                 ({ stage, engineId }) => stage === "intercept" && engineId === "faulty",
@@ -166,7 +171,7 @@ describe("an interceptor of compactions", () => {
     }
   }
 
-  it("that is not there leaves the default compaction", async () => {
+  it("that does not exist leaves the default compaction", async () => {
     await withFault({ engine: engineWith({}, { interceptsCompaction: true }) }, async (fault) => {
       const before = fault.bytes();
       const played = await fault.cross("in-attempt");

@@ -1,12 +1,20 @@
-/** A real process that is killed at a point, and what must hold when the next one opens the same home. */
+/** A real process that is killed at a point, and invariants when the next one opens the same home. */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import type { StatusReport } from "../../../src/contract/status.ts";
-import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
+import type { StatusReport } from "../../../src/contract/host/status.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
 import { startServer, type ModelServer, type RecordedRequest, type ReplyStep } from "../../servers/server.ts";
-import { makeSetting, modelConfig, start, type Finished, type Running, type Setting } from "../setting.ts";
+import {
+  makeSetting,
+  modelConfig,
+  finish,
+  start,
+  type Finished,
+  type Running,
+  type Setting,
+} from "../setting.ts";
 import { readBody, type WireBody } from "../wire-bodies.ts";
 import { assertPairs } from "./pairs.ts";
 
@@ -48,7 +56,7 @@ export class KillBench {
   readonly server: ModelServer;
   readonly folder: string;
   #turns = 0;
-  /** Bytes of each transcript up to its last commit, as they were before. */
+  /** Bytes of each transcript up to its last commit, before the kill. */
   readonly #kept = new Map<string, Buffer>();
   /** Inputs whose turns must be on the path exactly once. */
   readonly #committed = new Set<string>();
@@ -89,13 +97,13 @@ export class KillBench {
     this.setting.remove();
   }
 
-  /** Starts a turn with an input of its own, which `words` follows. */
+  /** Starts a turn with an input of its own, followed by `words`. */
   begin(words = ""): { running: Running; input: string } {
     const input = `Input-${++this.#turns};`;
     return { running: start(this.setting, ["run", "--json", `${input} ${words}`]), input };
   }
 
-  /** A turn to its end, after which all that was ever committed has to be there. */
+  /** Runs a turn to its end and checks that everything committed before still exists. */
   async whole(words = ""): Promise<Finished & { input: string; body: WireBody }> {
     const from = this.server.requests.length;
     const { running, input } = this.begin(words);
@@ -114,7 +122,7 @@ export class KillBench {
     return { ...finished, input, body };
   }
 
-  /** The model saw the summary, where there is one, and every input behind it. */
+  /** The model saw the summary, if there is one, and every input after it. */
   #assertSeen(body: WireBody): void {
     const path = this.path();
     const compaction = path.findLast((entry) => entry.type === "compaction");
@@ -137,14 +145,14 @@ export class KillBench {
     writeFileSync(join(this.folder, `hold-${point}`), "");
   }
 
-  /** The next process goes through all points. */
+  /** Lets the next process pass all points. */
   release(): void {
     for (const name of readdirSync(this.folder)) {
       if (/^(hold|at)-/.test(name)) rmSync(join(this.folder, name));
     }
   }
 
-  /** Resolves when the engine has come to a point; false when the process ended before. */
+  /** Resolves when the engine has reached a point; false when the process ended before. */
   async reached(point: string, running: Running): Promise<boolean> {
     let ended = false;
     void running.finished.then(() => {
@@ -164,7 +172,7 @@ export class KillBench {
     return lines.map((line) => JSON.parse(line) as EngineLine);
   }
 
-  /** Notes what is durable now; call it after a kill, before the next process. */
+  /** Records the durable state; call it after a kill, before the next process. */
   snapshot(): void {
     for (const [name, bytes] of this.#transcripts()) {
       // A child that never ran may be removed.
@@ -179,7 +187,7 @@ export class KillBench {
     return lines.slice(1, -1).map((line) => JSON.parse(line) as TranscriptEntry);
   }
 
-  /** Id of the current generation, by the headers' own words. */
+  /** Id of the current generation, from the headers. */
   sessionId(key = "main"): string {
     return this.#generation(key).header.id;
   }
@@ -209,17 +217,17 @@ export class KillBench {
   }
 
   async status(): Promise<StatusReport> {
-    return JSON.parse((await start(this.setting, ["status", "--json"]).finished).stdout) as StatusReport;
+    return JSON.parse((await finish(this.setting, ["status", "--json"])).stdout) as StatusReport;
   }
 
-  /** No committed byte has changed; each committed input and its answer stand on the path once, in order. */
+  /** No committed byte has changed; each committed input and its answer are on the path once, in order. */
   assertConsistent(newest: string): void {
     const now = new Map(this.#transcripts());
     for (const [name, bytes] of this.#kept) {
       assert.ok(now.get(name)?.subarray(0, bytes.length).equals(bytes), `${name} was only appended to`);
     }
-    const said = this.path().flatMap((entry) => (entry.type === "message" ? [entry.message] : []));
-    const inputs = said.flatMap((message) => {
+    const recorded = this.path().flatMap((entry) => (entry.type === "message" ? [entry.message] : []));
+    const inputs = recorded.flatMap((message) => {
       const found = message.role === "user" ? /Input-\d+;/.exec(JSON.stringify(message.content)) : null;
       return found ? [found[0]] : [];
     });
@@ -233,7 +241,7 @@ export class KillBench {
     assert.equal(inputs.at(-1), newest);
   }
 
-  /** Notes that a killed turn had been committed: its input may not get lost. */
+  /** Records that a killed turn was committed: its input may not get lost. */
   noteCommitted(input: string): boolean {
     const entries = this.current();
     const ended = new Set(entries.flatMap((entry) => (entry.type === "turn_commit" ? [entry.turnId] : [])));
@@ -245,13 +253,15 @@ export class KillBench {
     return done;
   }
 
-  /** Each turn that has ended was taken once, and nothing else was. */
+  /** Each ended turn was taken once, and nothing else was. */
   assertTakenOnce(): void {
     const took = this.engineLog().flatMap((line) => (line.took === undefined ? [] : [line.took]));
     assert.equal(new Set(took).size, took.length, "no turn was taken twice");
-    const said = new Set(this.path().flatMap((entry) => (entry.type === "message" ? [entry.turnId] : [])));
+    const recorded = new Set(
+      this.path().flatMap((entry) => (entry.type === "message" ? [entry.turnId] : [])),
+    );
     const ended = this.path().flatMap((entry) => (entry.type === "turn_commit" ? [entry.turnId] : []));
-    const due = [...new Set(ended)].filter((turnId) => said.has(turnId));
+    const due = [...new Set(ended)].filter((turnId) => recorded.has(turnId));
     const here = this.engineLog().flatMap(({ took: turnId, sessionKey }) =>
       turnId !== undefined && sessionKey === "main" ? [turnId] : [],
     );
@@ -283,7 +293,7 @@ function committed(bytes: Buffer): Buffer {
   return at < 0 ? Buffer.alloc(0) : whole.subarray(0, whole.indexOf("\n", at) + 1);
 }
 
-/** Where the lines of a rewrite begin that the kill cut short: they count together or not at all. */
+/** Start of the lines of a rewrite that the kill cut short: they count together or not at all. */
 function unfinishedRewrite(bytes: Buffer): number | undefined {
   const at = bytes.lastIndexOf('"branch":{');
   if (at < 0) return undefined;

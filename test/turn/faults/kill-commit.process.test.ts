@@ -4,7 +4,7 @@ import { KillBench, random, type EngineConfig } from "./kill-bench.ts";
 import type { WireBody } from "../wire-bodies.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 
-const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 25 : 2;
+const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 25 : 1;
 
 /** A tool round, then an answer. */
 function script(body: WireBody): ReplyStep {
@@ -50,7 +50,7 @@ describe(`kill -9 between the transcript's commit and the engine's, ${KILLS} tim
     await withEngine({}, async (bench) => {
       for (let kill = 0; kill < KILLS; kill++) {
         const { running, input } = bench.begin();
-        // The point is passed at once; what follows is the engine's write, its answer, the host's note, the end.
+        // The point is passed at once; then come the engine's write, its answer, the host's record, the end.
         assert.ok(await Promise.race([bench.reached("commit", running), running.finished.then(() => true)]));
         const until = performance.now() + next() * 12;
         while (performance.now() < until) await new Promise((resolve) => setImmediate(resolve));
@@ -80,7 +80,7 @@ describe(`kill -9 between the transcript's commit and the engine's, ${KILLS} tim
           inputs.push(input, after.input);
           const taken = bench.engineLog().map(({ after: texts }) => /Input-\d+;/.exec(texts?.[0] ?? "")?.[0]);
           for (const [index, each] of inputs.entries()) {
-            // Killed inside the call: at least once, and here the engine had written it down already.
+            // Killed inside the call: at least once, and here the engine had written it already.
             const times = point === "committed" && index % 2 === 0 ? 2 : 1;
             assert.equal(taken.filter((one) => one === each).length, times, `${each} of ${taken.join(" ")}`);
           }

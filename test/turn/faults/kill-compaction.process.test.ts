@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { random } from "./kill-bench.ts";
 import { killAndGoOn, withModel, WORDS } from "./kill-model.ts";
 
-const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 25 : 2;
+const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 25 : 1;
 
 describe(`kill -9 inside a compaction, ${KILLS} times each`, () => {
   for (const lane of ["queued", "in-attempt"]) {

@@ -1,4 +1,4 @@
-/** A session in which every turn is near the next compaction, and a model whose summaries can be held open. */
+/** A session in which every turn is near the next compaction, and a model whose summaries can be delayed. */
 import type { ReplyStep } from "../../servers/server.ts";
 import type { Running } from "../setting.ts";
 import type { WireBody } from "../wire-bodies.ts";
@@ -12,12 +12,12 @@ const WINDOW = 13_000;
 const SUMMARY =
   "## Goal\nKeep the book.\n\n## State\nShips are written down.\n\n## Decisions and constraints\n- None.\n\n## Open asks\n- More ships.";
 
-/** A model whose summaries can be held open. */
+/** A model whose summaries can be delayed. */
 export class Model {
   hold = false;
   #opened = Promise.withResolvers<void>();
 
-  /** Resolves when a held summary has been asked for. */
+  /** Resolves when a delayed summary has been requested. */
   opened(): Promise<void> {
     this.#opened = Promise.withResolvers<void>();
     return this.#opened.promise;
@@ -57,7 +57,7 @@ export async function withModel(
   }
 }
 
-/** Whether the process was still there to be killed. */
+/** Returns whether the process was still alive to be killed. */
 export async function killAndGoOn(
   bench: KillBench,
   model: Model,

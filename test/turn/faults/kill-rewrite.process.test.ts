@@ -4,10 +4,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { random } from "./kill-bench.ts";
 import { killAndGoOn, withModel, WORDS } from "./kill-model.ts";
 
-const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 60 : 6;
+const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 60 : 4;
 
 describe(`kill -9 inside a rotation, ${KILLS} times`, () => {
-  it("leaves the session before or behind it, whole, and each turn taken once", async () => {
+  it("leaves the session before or after it, whole, and each turn taken once", async () => {
     const next = random(20_261_124);
     await withModel({ compact: "rotate", owns: true }, async (bench, model) => {
       const rotations = { seen: 0, killed: 0 };
@@ -18,6 +18,9 @@ describe(`kill -9 inside a rotation, ${KILLS} times`, () => {
         const before = bench.sessionId();
         bench.release();
         await pause(next() * 60);
+        // At least one is killed after its rotation, however busy the machine is.
+        if (kill === 0)
+          while (bench.sessionId() === before && begun.running.child.exitCode === null) await pause(1);
         if (await bench.kill(begun.running)) rotations.killed += 1;
         if (bench.sessionId() !== before) rotations.seen += 1;
         await killAndGoOn(bench, model, begun, WORDS);
@@ -29,7 +32,7 @@ describe(`kill -9 inside a rotation, ${KILLS} times`, () => {
 });
 
 describe(`kill -9 inside a rewrite, ${KILLS} times`, () => {
-  it("leaves each message as it was or as it was rewritten, and its old words by its old id", async () => {
+  it("leaves each message original or rewritten, and its old text by its old id", async () => {
     const next = random(20_261_125);
     await withModel({ rewrites: 3 }, async (bench, model) => {
       const original = new Map<string, string>();

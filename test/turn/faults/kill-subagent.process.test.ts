@@ -5,15 +5,15 @@ import type { ReplyStep } from "../../servers/server.ts";
 import type { WireBody } from "../wire-bodies.ts";
 import { KillBench, random } from "./kill-bench.ts";
 
-const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 60 : 6;
+const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 60 : 3;
 const POINTS = ["prepare", "running", "tell", "ended", "any"] as const;
 
-/** A parent that starts one child, and children that can be held. */
+/** A parent that starts one child, and children that can be delayed. */
 class Model {
   hold = false;
   #opened = Promise.withResolvers<void>();
 
-  /** Resolves when a held child has asked its model. */
+  /** Resolves when a delayed child has called its model. */
   opened(): Promise<void> {
     this.#opened = Promise.withResolvers<void>();
     return this.#opened.promise;
@@ -41,7 +41,7 @@ function preparedIn(bench: KillBench): string[] {
   return bench.engineLog().flatMap(({ prepared }) => (prepared === undefined ? [] : [prepared]));
 }
 
-/** Ends of a child that the engine was told of. */
+/** Ends of a child that the engine was notified of. */
 function endsOf(bench: KillBench, key: string): string[] {
   return bench.engineLog().flatMap(({ ended, reason }) => (ended === key ? [reason ?? ""] : []));
 }
@@ -58,14 +58,14 @@ async function settle(
   bench.assertTakenOnce();
   for (const key of prepared) {
     const ends = endsOf(bench, key);
-    // Killed while it was being told, it may hear the same end again.
+    // Killed during the notification, the engine may receive the same end again.
     assert.ok(ends.length >= 1 && ends.length <= 2, `${key} ended: ${ends.join()}`);
     assert.equal(new Set(ends).size, 1, `${key} ended in one way`);
   }
   const report = await bench.status();
   assert.deepEqual(report.subagents, [], "no child is left, and no result waits");
   const text = after.body.messages.map((message) => message.text).join("\n");
-  // A kill before the engine was told of a child leaves none.
+  // A kill before the engine was notified of a child leaves none.
   const child = prepared.slice(kill.prepared).at(-1);
   if (kill.point === "running") {
     assert.ok(text.includes(`<subagent_result session="${child}"`), "the child's end is told");
@@ -83,7 +83,7 @@ async function settle(
 }
 
 describe(`kill -9 inside a subagent's spawn, ${KILLS} times`, () => {
-  it("leaves no child behind, and its end is told to the engine and to the next turn", async () => {
+  it("leaves no orphaned child, and its end is reported to the engine and to the next turn", async () => {
     const next = random(20_261_126);
     const model = new Model();
     const bench = await KillBench.open({}, (body) => model.reply(body));

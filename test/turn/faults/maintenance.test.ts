@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { MaintainParams } from "../../../src/contract/engine-params.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { MaintainParams } from "../../../src/contract/engine/engine-params.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { RewriteRequest, TranscriptRewriteResult } from "../../../src/contract/runtime-context.ts";
-import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
+import type {
+  RewriteRequest,
+  TranscriptRewriteResult,
+} from "../../../src/contract/engine/runtime-context.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
 import { engineWith, FaultBench, of, raise } from "./fault-bench.ts";
 
 const DONE: TranscriptRewriteResult = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
@@ -28,10 +31,10 @@ interface Impossible {
   says: RegExp;
 }
 
-type Said = Extract<TranscriptEntry, { type: "message" }>;
-const said = (entries: TranscriptEntry[], role: AgentMessage["role"]): Said => {
+type MessageEntry = Extract<TranscriptEntry, { type: "message" }>;
+const firstOf = (entries: TranscriptEntry[], role: AgentMessage["role"]): MessageEntry => {
   const found = entries.find(
-    (entry): entry is Said => entry.type === "message" && entry.message.role === role,
+    (entry): entry is MessageEntry => entry.type === "message" && entry.message.role === role,
   );
   assert.ok(found);
   return found;
@@ -50,21 +53,21 @@ const IMPOSSIBLE: Impossible[] = [
   },
   {
     what: "to another role",
-    requests: (entries) => [{ entryId: said(entries, "assistant").id, message: short }],
+    requests: (entries) => [{ entryId: firstOf(entries, "assistant").id, message: short }],
     says: /role/,
   },
   {
     what: "of one entry twice",
     requests: (entries) => [
-      { entryId: said(entries, "user").id, message: short },
-      { entryId: said(entries, "user").id, message: short },
+      { entryId: firstOf(entries, "user").id, message: short },
+      { entryId: firstOf(entries, "user").id, message: short },
     ],
     says: /twice/,
   },
   {
     what: "that loses a tool call",
     requests: (entries) => {
-      const { id, message } = said(entries, "assistant");
+      const { id, message } = firstOf(entries, "assistant");
       assert.ok(message.role === "assistant");
       return [{ entryId: id, message: { ...message, content: [{ type: "text", text: "short" }] } }];
     },
@@ -72,14 +75,16 @@ const IMPOSSIBLE: Impossible[] = [
   },
   {
     what: "to a message of no known shape",
-    requests: (entries) => [{ entryId: said(entries, "user").id, message: { role: "user" } as AgentMessage }],
+    requests: (entries) => [
+      { entryId: firstOf(entries, "user").id, message: { role: "user" } as AgentMessage },
+    ],
     says: /shape/,
   },
   {
     what: "to what is no JSON",
     requests: (entries) => [
       {
-        entryId: said(entries, "user").id,
+        entryId: firstOf(entries, "user").id,
         message: { role: "user", content: 1n } as unknown as AgentMessage,
       },
     ],
@@ -100,7 +105,7 @@ describe("maintain()", () => {
     const info = { turnMaintenanceMode: mode };
 
     for (const { what, requests, says } of IMPOSSIBLE) {
-      it(`that asks for a rewrite ${what} is told why not, and nothing is written (${mode})`, async () => {
+      it(`that requests a rewrite ${what} receives the reason, and nothing is written (${mode})`, async () => {
         const answers: TranscriptRewriteResult[] = [];
         const fault = await open(async (params) => {
           answers.push(await rewrite(params, requests(await pathOf(params))));
@@ -122,9 +127,9 @@ describe("maintain()", () => {
 
     for (const [what, fail, says] of [
       ["throws", () => raise(new Error("it broke")), /it broke/],
-      ["rejects with what has no words", () => Promise.reject(Object.create(null)), /maintain/],
+      ["rejects with a value without a message", () => Promise.reject(Object.create(null)), /maintain/],
       ["hangs", () => new Promise(() => undefined), /took longer than 300 ms/],
-      ["answers nonsense", () => Promise.resolve("done"), /nonsense/],
+      ["returns an invalid result", () => Promise.resolve("done"), /invalid result/],
     ] as const) {
       it(`that ${what} costs its own share only (${mode})`, async () => {
         const fault = await open(fail as NonNullable<ContextEngine["maintain"]>, info);
@@ -151,7 +156,7 @@ describe("maintain()", () => {
         const entries = await pathOf(params);
         if (outcomes.length > 0 || entries.length > 6) return DONE;
         await pause(350);
-        const { id } = said(entries, "user");
+        const { id } = firstOf(entries, "user");
         await rewrite(params, [{ entryId: id, message: short }]).then(
           (result) => outcomes.push(result.changed),
           () => outcomes.push("refused"),

@@ -1,21 +1,22 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { turnAbout } from "../../runner/short-form.ts";
 import { contextOverflowReply, type ReplyStep } from "../../servers/server.ts";
 import { of, withFault, type Lane, type Mode } from "./fault-bench.ts";
 
 interface Fault {
   what: string;
   reply(): ReplyStep;
-  /** The compaction's deadline, where the model's retries or its silence would outlast it. */
+  /** The compaction's deadline, when the model's retries or its silence would outlast it. */
   timeoutSeconds?: number;
 }
 
 const FAULTS: Fault[] = [
-  { what: "fails with 500", reply: () => ({ status: 500 }), timeoutSeconds: 2 },
+  { what: "fails with 500", reply: () => ({ status: 500 }), timeoutSeconds: 5 },
   {
     what: "fails with 429",
     reply: () => ({ status: 429, headers: { "retry-after": "30" } }),
-    timeoutSeconds: 2,
+    timeoutSeconds: 5,
   },
   { what: "fails with 401", reply: () => ({ status: 401 }) },
   { what: "fails with 400", reply: () => ({ status: 400 }) },
@@ -23,12 +24,12 @@ const FAULTS: Fault[] = [
   {
     what: "hangs before its first word",
     reply: () => ({ text: "x", hangAfterChunks: 0 }),
-    timeoutSeconds: 2,
+    timeoutSeconds: 5,
   },
   {
     what: "hangs in the middle",
     reply: () => ({ text: "## Goal\nFollow the harbour.", hangAfterChunks: 2 }),
-    timeoutSeconds: 2,
+    timeoutSeconds: 5,
   },
   { what: "answers empty", reply: () => ({ text: "" }) },
   { what: "answers with nothing but space", reply: () => ({ text: " \n\n " }) },
@@ -38,24 +39,26 @@ const FAULTS: Fault[] = [
   },
   { what: "is cut at its length", reply: () => ({ text: "## Goal\nFollow the", stop: "length" }) },
   { what: "refuses", reply: () => ({ text: "", stop: "refused" }) },
-  { what: "streams garbage", reply: () => ({ text: "## Goal", malformed: true }), timeoutSeconds: 2 },
+  { what: "streams garbage", reply: () => ({ text: "## Goal", malformed: true }), timeoutSeconds: 5 },
   {
     what: "ends its stream too early",
     reply: () => ({ text: "## Goal", cutAfterChunks: 1 }),
-    timeoutSeconds: 2,
+    timeoutSeconds: 5,
   },
 ];
 
-/** What a safeguard asks of a summary and the default does not. */
+/** Requirements of the safeguard that the default does not have. */
 const INCOMPLETE: Fault = {
   what: "leaves out parts",
   reply: () => ({ text: "All is well in the harbour." }),
 };
 
+const LANES: readonly Lane[] = ["queued", "in-attempt"];
+
 // Most of them wait for a deadline, and each has a host of its own.
 describe("a summarizing model", { concurrency: 4 }, () => {
-  for (const { what, reply, timeoutSeconds } of FAULTS) {
-    for (const lane of ["queued", "in-attempt"] as Lane[]) {
+  for (const [index, { what, reply, timeoutSeconds }] of FAULTS.entries()) {
+    for (const lane of turnAbout(LANES, index)) {
       it(`that ${what} is replaced by an extract (default, ${lane})`, async () => {
         const options = { summarizer: reply, ...(timeoutSeconds ? { timeoutSeconds } : {}) };
         await withFault(options, async (fault) => {
@@ -66,9 +69,9 @@ describe("a summarizing model", { concurrency: 4 }, () => {
           assert.equal(of(played.events, "compaction.completed")[0]?.lane, lane);
           const entry = fault.entries().find(({ type }) => type === "compaction");
           assert.ok(entry?.type === "compaction" && entry.origin === "extractive");
-          const [said, more] = of(played.events, "context.degraded");
-          assert.equal(said?.stage, "compact");
-          assert.match(said?.reason ?? "", /is an extract, because its model failed: \w+: \w/);
+          const [reported, more] = of(played.events, "context.degraded");
+          assert.equal(reported?.stage, "compact");
+          assert.match(reported?.reason ?? "", /is an extract, because its model failed: \w+: \w/);
           assert.equal(more, undefined);
           assert.ok((await fault.degraded()).some(({ stage }) => stage === "compact"));
           await fault.assertSound(before, played);
@@ -76,7 +79,7 @@ describe("a summarizing model", { concurrency: 4 }, () => {
       });
     }
 
-    for (const lane of ["queued", "in-attempt"] as Lane[]) {
+    for (const lane of turnAbout(LANES, index + 1)) {
       it(`that ${what} ends the compaction (safeguard, ${lane})`, () =>
         refused({ what, reply, timeoutSeconds }, lane));
     }
@@ -91,13 +94,13 @@ describe("a summarizing model", { concurrency: 4 }, () => {
     });
   });
 
-  for (const lane of ["queued", "in-attempt"] as Lane[]) {
-    it(`that leaves out parts is asked twice and ends the compaction (safeguard, ${lane})`, () =>
+  for (const lane of LANES) {
+    it(`that leaves out parts is called twice and ends the compaction (safeguard, ${lane})`, () =>
       refused(INCOMPLETE, lane));
   }
 });
 
-/** Mode safeguard: no extract stands in, the history stays, and what does not fit is left out and said. */
+/** Mode safeguard: no extract replaces it, the history stays, and what does not fit is left out and reported. */
 async function refused(
   { reply, timeoutSeconds }: { what: string; reply(): ReplyStep; timeoutSeconds?: number | undefined },
   lane: Lane,
@@ -115,9 +118,9 @@ async function refused(
       /context is unchanged: in safeguard mode a failed summary ends it: \w+: \w|took longer than/,
     );
     assert.ok(!fault.entries().some(({ type }) => type === "compaction"));
-    const told = await fault.degraded();
+    const degraded = await fault.degraded();
     assert.deepEqual(
-      told.map(({ stage }) => stage).toSorted(),
+      degraded.map(({ stage }) => stage).toSorted(),
       ["compact", "trim"],
       "the refusal is said, and what the model does not see",
     );

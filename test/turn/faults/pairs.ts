@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { WireBody } from "../wire-bodies.ts";
 
-/** Each tool call is followed by its result, and no result stands alone. */
+/** Each tool call is followed by its result, and no result is without a call. */
 export function assertPairs(body: WireBody): void {
   let open: string[] = [];
   for (const message of body.messages) {

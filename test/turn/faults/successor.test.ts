@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { CompactParams } from "../../../src/contract/engine-compaction.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { CompactParams } from "../../../src/contract/engine/engine-compaction.ts";
 import { engineWith, of, withFault } from "./fault-bench.ts";
 
 interface Fault {
   what: string;
-  /** What stands beside `ok` and `compacted`; `folder` is empty and the engine's. */
+  /** Fields besides `ok` and `compacted`; `folder` is empty and the engine's. */
   answer(folder: string, params: CompactParams): object;
   says: RegExp;
 }
@@ -99,7 +99,7 @@ function rotating(folderOf: () => string, otherId: () => string, answer: Fault["
 
 describe("a successor that compact() names", () => {
   for (const { what, answer, says } of FAULTS) {
-    it(`and that ${what} leaves the session where it is`, async () => {
+    it(`that ${what} leaves the session at its transcript`, async () => {
       let folder = "";
       let otherId = "";
       const engine = rotating(
@@ -123,9 +123,9 @@ describe("a successor that compact() names", () => {
         assert.equal(of(played.events, "compaction.started").length, 1);
         assert.match(of(played.events, "compaction.failed")[0]?.reason ?? "", says);
         assert.ok(!of(played.events, "notice").some(({ kind }) => kind === "session_rotated"));
-        const said = of(played.events, "context.degraded").filter(({ stage }) => stage === "compact");
-        assert.equal(said.length, 1, JSON.stringify(said));
-        assert.match(said[0]?.reason ?? "", says);
+        const reported = of(played.events, "context.degraded").filter(({ stage }) => stage === "compact");
+        assert.equal(reported.length, 1, JSON.stringify(reported));
+        assert.match(reported[0]?.reason ?? "", says);
         assert.ok((await fault.degraded()).some(({ stage }) => stage === "compact"));
 
         assert.equal(fault.pagurus.sessions().find("main")?.sessionId, id);

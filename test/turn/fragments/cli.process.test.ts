@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { startServer, type ModelServer } from "../../servers/server.ts";
-import { makeSetting, modelConfig, run, start, type Setting } from "../setting.ts";
+import { makeSetting, modelConfig, run, finish, type Setting } from "../setting.ts";
 import { readBody } from "../wire-bodies.ts";
 
 describe("additional context on the command line", () => {
@@ -24,7 +24,7 @@ describe("additional context on the command line", () => {
       ({ text }) => text,
     );
 
-  it("goes along with a prompt, once while it is the same, also in another process", async () => {
+  it("is sent with a prompt, once while it is unchanged, also in another process", async () => {
     const flags = [
       "--context",
       "rule=a=b",
@@ -40,26 +40,26 @@ describe("additional context on the command line", () => {
     assert.deepEqual(texts(), [`${fragments}\n\n1`]);
     assert.equal((await run(setting, "2", ...flags)).code, 0);
     assert.deepEqual(texts(), [`${fragments}\n\n1`, "Done.", "2"]);
-    const shown = await start(setting, ["sessions", "show", "main"]).finished;
+    const shown = await finish(setting, ["sessions", "show", "main"]);
     assert.equal(shown.code, 0, shown.stderr);
     assert.ok(shown.stdout.includes("Done.") && !shown.stdout.includes("failures"), shown.stdout);
-    const listed = await start(setting, ["sessions", "list"]).finished;
+    const listed = await finish(setting, ["sessions", "list"]);
     assert.ok(!/rule|tab|note/.test(listed.stdout), listed.stdout);
   });
 
-  it("goes along with each input of a chat", async () => {
+  it("is sent with each input of a chat", async () => {
     const args = ["chat", "--session", "talk", "--untrusted", "tab=CI"];
-    const { code, stderr } = await start(setting, args, "1\n2\n").finished;
+    const { code, stderr } = await finish(setting, args, "1\n2\n");
     assert.equal(code, 0, stderr);
     assert.deepEqual(texts(), ["<external_tab>CI</external_tab>\n\n1", "Done.", "2"]);
-    assert.equal((await start(setting, ["chat", "--session", "talk"], "3\n").finished).code, 0);
-    assert.equal((await start(setting, args, "4\n").finished).code, 0);
+    assert.equal((await finish(setting, ["chat", "--session", "talk"], "3\n")).code, 0);
+    assert.equal((await finish(setting, args, "4\n")).code, 0);
     assert.equal(texts().at(-1), "<external_tab>CI</external_tab>\n\n4");
   });
 
   for (const [what, flags, sentence] of [
     ["without a key", ["--context", "=x"], /--context "=x" has no key/],
-    ["given twice", ["--context", "a=1", "--untrusted", "a=2"], /"a" is given twice/],
+    ["given twice", ["--context", "a=1", "--untrusted", "a=2"], /"a" occurs twice/],
     [
       "of a file that is not there",
       ["--context-file", "a=none.txt"],
@@ -72,7 +72,7 @@ describe("additional context on the command line", () => {
         ["run", ...flags, "1"],
         ["chat", ...flags],
       ]) {
-        const { code, stderr } = await start(setting, args, "1\n").finished;
+        const { code, stderr } = await finish(setting, args, "1\n");
         assert.equal(code, 2, stderr);
         assert.match(stderr, sentence);
       }

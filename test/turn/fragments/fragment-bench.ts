@@ -1,10 +1,10 @@
-/** A host over a local endpoint that speaks the Responses protocol, and what reached it as `role:text` lines. */
+/** A host over a local endpoint that speaks the Responses protocol, and its requests as `role:text` lines. */
 import assert from "node:assert/strict";
-import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import type { AdditionalContext, FragmentKind } from "../../../src/contract/fragment.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { PluginApi } from "../../../src/contract/plugin.ts";
-import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { PluginApi } from "../../../src/contract/host/plugin.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
 import { startServer, type ReplyScript } from "../../servers/server.ts";
 import { Bench } from "../in-process.ts";
 import { modelConfig, type ModelOptions } from "../setting.ts";
@@ -52,7 +52,7 @@ export class FragmentBench extends Bench {
     return this.ask(pagurus, prompt, { ...given, sessionKey });
   }
 
-  /** The items of a request behind the system prompt; requests for a summary do not count. */
+  /** The items of a request after the system prompt; requests for a summary do not count. */
   items(index: number): string[] {
     return this.requests().at(index) ?? assert.fail(`request ${index}`);
   }

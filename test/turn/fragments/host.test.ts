@@ -1,10 +1,10 @@
-/** What engines, harnesses, views and failing turns have to do with fragments. */
+/** Fragments as engines, harnesses, views and failing turns handle them. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type { Fragment } from "../../../src/contract/fragment.ts";
-import type { AgentHarness } from "../../../src/contract/harness.ts";
+import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { HARNESS_CONTRACT } from "../../../src/contract/version.ts";
 import { contextOverflowReply } from "../../servers/server.ts";
@@ -12,6 +12,7 @@ import { rotator } from "../lanes/rotating.ts";
 import { Bench, eventsOf, words } from "../in-process.ts";
 import { Calls, engineOf } from "../members/members-bench.ts";
 import { context } from "./fragment-bench.ts";
+import { startWith } from "../start-with.ts";
 
 const A = context({ a: ["application", "quokka"] });
 const TAG = "<a>quokka</a>";
@@ -22,7 +23,7 @@ describe("fragments and the host", () => {
 
   const texts = (index: number): string[] => bench.body(index).messages.map(({ text }) => text);
 
-  it("no engine is given them, and one that hands back plain copies leaves them in sight", async () => {
+  it("no engine receives them, and one that returns plain copies keeps them in the context", async () => {
     bench = await Bench.with(() => ({ text: "Done." }));
     const calls = new Calls();
     const copies = async ({ messages }: { messages: AgentMessage[] }) => ({
@@ -52,7 +53,7 @@ describe("fragments and the host", () => {
     assert.deepEqual(texts(1), [`${TAG}\n\n2`]);
   });
 
-  it("a rotation inside a turn leaves them in sight", async () => {
+  it("a rotation inside a turn keeps them in the context", async () => {
     let step = 0;
     bench = await Bench.with(() => {
       step += 1;
@@ -75,7 +76,7 @@ describe("fragments and the host", () => {
     assert.equal(texts(-1).at(-1), "4");
   });
 
-  it("a view of what would be sent shows them in their place", async () => {
+  it("a preview shows them in their place", async () => {
     bench = await Bench.with(() => ({ text: "Done." }));
     const pagurus = await bench.host();
     await bench.ask(pagurus, "1", { additionalContext: A });
@@ -87,7 +88,7 @@ describe("fragments and the host", () => {
     );
   });
 
-  it("a harness is told what the turn injects, and what came with a steering text", async () => {
+  it("a harness receives the turn's fragments, and those of a steering text", async () => {
     bench = await Bench.with(() => ({ text: "unused" }));
     const seen: { fragments: Fragment[][]; contexts: unknown[]; sent: string[]; input: unknown } = {
       fragments: [],
@@ -104,20 +105,20 @@ describe("fragments and the host", () => {
       seam: "thread",
       capabilities: ["assemble-before-prompt"],
       supports: () => ({ supported: true }),
-      runTurn: async (turn) => {
-        seen.contexts.push(turn.additionalContext);
-        seen.fragments.push([...turn.fragments]);
+      start: startWith(async (turn) => {
+        seen.contexts.push(turn.context.additionalContext);
+        seen.fragments.push([...turn.context.fragments]);
         run.steer("more", { additionalContext: more });
-        const [steering] = await turn.takeInputs();
+        const [steering] = await turn.io.takeInputs();
         seen.contexts.push(steering?.additionalContext);
-        seen.fragments.push([...turn.fragments]);
-        const assembled = await turn.assemble();
+        seen.fragments.push([...turn.context.fragments]);
+        const assembled = await turn.context.assemble();
         seen.sent = assembled.messages.map(words);
         seen.input = assembled.messages[assembled.historyCount];
         const content = [{ type: "text" as const, text: "Done." }];
-        await turn.emit({ type: "message", message: { role: "assistant", content } });
+        await turn.io.emit({ type: "message", message: { role: "assistant", content } });
         return { stopReason: "stop", usage: { input: 0, output: 0, totalTokens: 0 } };
-      },
+      }),
     };
     const pagurus = await bench.host({ more: { harnesses: [harness] } });
     const run = pagurus.run({ prompt: "1", cwd: bench.root, runtime: "native", additionalContext: A });

@@ -4,19 +4,20 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import type { AdditionalContext, FragmentNote, FragmentSetNote } from "../../../src/contract/fragment.ts";
 import { FRAGMENT_ENTRY, FRAGMENT_SET_ENTRY } from "../../../src/contract/fragment.ts";
-import type { NewEntry, TranscriptEntry } from "../../../src/contract/transcript.ts";
-import type { ContextNote } from "../../../src/contract/writer.ts";
-import { contextEntries, mergeContext } from "../../../src/turn/fragments/merge.ts";
-import { fragmentsOf } from "../../../src/turn/fragments/place.ts";
-import { cutValue, fragmentText } from "../../../src/turn/fragments/render.ts";
-import { TurnFragments } from "../../../src/turn/fragments/turn-fragments.ts";
+import type { NewEntry, TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import type { ContextNote } from "../../../src/contract/session/writer.ts";
+import { contextEntries, mergeContext } from "../../../src/turn/context/fragments/merge.ts";
+import { fragmentsOf } from "../../../src/turn/context/fragments/fragment-place.ts";
+import { cutValue, fragmentText } from "../../../src/turn/context/fragments/render.ts";
+import { TurnFragments } from "../../../src/turn/context/fragments/turn-fragments.ts";
+import { unicodeText } from "../../runner/unicode-text.ts";
 
 describe("a value that is too long", () => {
   // Measured: codex app-server 0.169.0, turn/start with additionalContext.
   for (const [name, value, missing, head, tail] of [
     ["just too long", "a".repeat(4_001), 1, 2_000, 2_000],
     ["of two-byte characters", "é".repeat(2_001), 1, 2_000, 2_000],
-    ["of two-byte characters behind a letter", `a${"é".repeat(2_500)}`, 251, 1_999, 2_000],
+    ["of two-byte characters after a letter", `a${"é".repeat(2_500)}`, 251, 1_999, 2_000],
     ["of three-byte characters", "€".repeat(3_000), 1_250, 1_998, 1_998],
     ["of four-byte characters", "😀".repeat(1_500), 500, 2_000, 2_000],
   ] as const) {
@@ -36,9 +37,9 @@ describe("a value that is too long", () => {
     assert.ok(fragmentText("k", { kind: "application", value: `${value}c` }).endsWith("bc</k>"));
   });
 
-  it("never splits a character, whatever it is made of", () => {
+  it("never splits a character, whatever its content", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "binary", minLength: 1_500, maxLength: 3_000 }), (value) => {
+      fc.property(unicodeText({ minLength: 1_500, maxLength: 3_000 }), (value) => {
         const cut = cutValue(value.toWellFormed());
         assert.ok(!cut.includes("\uFFFD") || value.toWellFormed().includes("\uFFFD"));
         assert.ok(Buffer.byteLength(cut) <= 4_000 + Buffer.byteLength("…9999 tokens truncated…"));
@@ -59,7 +60,7 @@ const map: fc.Arbitrary<AdditionalContext | null | undefined> = fc.oneof(
 );
 
 describe("the current set", () => {
-  it("is what was given last, and injects what is new or another than before", () => {
+  it("is the last one passed, and injects entries that are new or different", () => {
     fc.assert(
       fc.property(fc.array(map, { maxLength: 12 }), (maps) => {
         let store = new Map<string, string>();
@@ -84,7 +85,7 @@ describe("the current set", () => {
     );
   });
 
-  it("takes no part of what its caller changes afterwards", () => {
+  it("is independent of its caller's later changes", () => {
     const given: AdditionalContext = { a: { kind: "application", value: "one" } };
     const [taken] = contextEntries(given);
     Object.assign(given["a"] ?? {}, { value: "two" });
@@ -92,7 +93,7 @@ describe("the current set", () => {
   });
 });
 
-/** A transcript of nothing but fragments, sets and messages, of which a compaction hides the oldest. */
+/** A transcript of only fragments, sets and messages, of which a compaction hides the oldest. */
 class Path {
   entries: TranscriptEntry[] = [];
   #hidden = 0;
@@ -134,7 +135,7 @@ class Path {
 }
 
 describe("the set of a session", () => {
-  it("is in the transcript, so that the model always sees what is current, however the turns are cut", () => {
+  it("is in the transcript, so that the model always sees the current entries, however the turns are cut", () => {
     const step = fc.oneof(
       { weight: 4, arbitrary: map },
       { weight: 1, arbitrary: fc.constant("compaction" as const) },
@@ -149,7 +150,7 @@ describe("the set of a session", () => {
             before = {};
             continue;
           }
-          // Another object each time: nothing is kept but the entries.
+          // A new object each time: only the entries persist.
           const slice = () => ({ messages: [], complete: true, notes: path.notes() });
           const fragments = new TurnFragments({ turnId: "t", writer: () => path, slice });
           fragments.merge(given, "input");
@@ -177,7 +178,7 @@ describe("the set of a session", () => {
     );
   });
 
-  it("does not trip over entries that another program has written", () => {
+  it("ignores entries that another program has written", () => {
     const path = new Path();
     const wrong = [null, 1, { key: 1 }, { key: "a", kind: "x", mark: "m", text: "t" }] as unknown[];
     for (const data of wrong) path.append({ type: "custom", customType: FRAGMENT_ENTRY, data });

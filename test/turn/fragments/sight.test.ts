@@ -1,4 +1,4 @@
-/** What is injected stays where it is until a compaction takes it from the model's sight; then it is sent again. */
+/** Injected fragments keep their place until a compaction drops them from the context; then they are sent again. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { ReplyScript } from "../../servers/server.ts";
@@ -55,7 +55,7 @@ for (const engine of ["legacy", "lossless"] as const) {
       assert.deepEqual(fragmentsIn(bench.items(-1)), []);
     });
 
-    it("are sent again in the turn that makes room for itself", async () => {
+    it("are sent again in the turn that compacts", async () => {
       let refused = false;
       bench = await FragmentBench.open((request) => {
         const isFifth = JSON.stringify(request.body).includes('"5"');
@@ -77,7 +77,7 @@ for (const engine of ["legacy", "lossless"] as const) {
       bench.assertGrows(length - 2, length - 1);
     });
 
-    it("are known after a restart and in a fork, and forgotten where a rewind took them away", async () => {
+    it("are known after a restart and in a fork, and forgotten where a rewind removed them", async () => {
       bench = await FragmentBench.open();
       const first = await bench.start(engine);
       await bench.say(first, "0");
@@ -108,7 +108,7 @@ for (const engine of ["legacy", "lossless"] as const) {
       assert.deepEqual(bench.items(-1), ["user:0", "assistant:answer 0", ...SENT, "user:1", "user:more"]);
     });
 
-    it("are no user's words: no title, no hit, no line of the conversation, nothing an engine keeps", async () => {
+    it("are no user text: no title, no hit, no line of the conversation, nothing an engine stores", async () => {
       bench = await FragmentBench.open();
       const pagurus = await bench.start(engine);
       const odd = context({ tab: ["untrusted", "zebrafish"], rule: ["application", "quokka"] });
@@ -117,8 +117,8 @@ for (const engine of ["legacy", "lossless"] as const) {
       assert.equal(bench.items(1).filter((item) => /zebrafish|quokka/.test(item)).length, 2);
       const hits = ["zebrafish", "quokka"].flatMap((word) => pagurus.sessions().search(word));
       assert.deepEqual(hits, []);
-      const said = (await bench.entries(pagurus)).filter(({ type }) => type !== "custom");
-      assert.ok(!/zebrafish|quokka/.test(JSON.stringify(said)));
+      const messages = (await bench.entries(pagurus)).filter(({ type }) => type !== "custom");
+      assert.ok(!/zebrafish|quokka/.test(JSON.stringify(messages)));
       const report = await pagurus.compact({ cwd: bench.root });
       assert.ok(!/zebrafish|quokka/.test(JSON.stringify(report)));
       const [receipt] = await pagurus.context.receipts({});

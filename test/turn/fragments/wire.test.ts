@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { TurnRun } from "../../../src/contract/run.ts";
+import type { TurnRun } from "../../../src/contract/host/run.ts";
 import { eventsOf } from "../in-process.ts";
 import { context, FragmentBench } from "./fragment-bench.ts";
 
@@ -11,7 +11,7 @@ describe("additional context at the endpoint", () => {
   let bench: FragmentBench;
   afterEach(() => bench.end());
 
-  it("stands before the input, sorted by the bytes of its keys, in roles and wrappers, unescaped", async () => {
+  it("comes before the input, sorted by the bytes of its keys, in roles and wrappers, unescaped", async () => {
     bench = await FragmentBench.open();
     const pagurus = await bench.start("legacy");
     await bench.say(
@@ -35,7 +35,7 @@ describe("additional context at the endpoint", () => {
     ]);
   });
 
-  it("is sent once while it is the same, and again when its value or kind changes", async () => {
+  it("is sent once while it is unchanged, and again when its value or kind changes", async () => {
     bench = await FragmentBench.open();
     const pagurus = await bench.start("legacy");
     await bench.say(pagurus, "1", A);
@@ -61,7 +61,7 @@ describe("additional context at the endpoint", () => {
     bench.assertGrows(0, 4);
   });
 
-  it("forgets a key that is left out, and sends it again when it comes back", async () => {
+  it("drops a key that is left out, and sends it again when it returns", async () => {
     bench = await FragmentBench.open();
     const pagurus = await bench.start("legacy");
     const both = context({ a: ["application", "one"], b: ["untrusted", "two"] });
@@ -81,7 +81,7 @@ describe("additional context at the endpoint", () => {
     ["null", null],
     ["empty", {}],
   ] as const) {
-    it(`forgets everything when it is ${name}, and sends nothing`, async () => {
+    it(`drops everything when it is ${name}, and sends nothing`, async () => {
       bench = await FragmentBench.open();
       const pagurus = await bench.start("legacy");
       await bench.say(pagurus, "1", A);
@@ -92,7 +92,7 @@ describe("additional context at the endpoint", () => {
     });
   }
 
-  it("refuses what is no map of values, before anything starts", async () => {
+  it("refuses anything but a map of values, before anything starts", async () => {
     bench = await FragmentBench.open();
     const pagurus = await bench.start("legacy");
     for (const wrong of [
@@ -108,7 +108,7 @@ describe("additional context at the endpoint", () => {
     assert.equal(bench.server.requests.length, 0);
   });
 
-  it("stands at its place as a user's message where the protocol takes no developer inside", async () => {
+  it("is a user message in its place when the protocol takes no developer message there", async () => {
     bench = new FragmentBench((await FragmentBench.with(() => ({ text: "Done." }))).server);
     const pagurus = await bench.host();
     await bench.ask(pagurus, "1", { additionalContext: A });
@@ -141,7 +141,7 @@ describe("additional context of a steering text", () => {
     return { pagurus, events };
   }
 
-  it("stands before the steering text, without what the turn has said already", async () => {
+  it("comes before the steering text, without what the turn has sent already", async () => {
     const { pagurus } = await steered((run) => {
       const more = context({ a: ["application", "one"], z: ["untrusted", "new"] });
       assert.equal(run.steer("Mind the fog.", { additionalContext: more }), true);
@@ -159,7 +159,7 @@ describe("additional context of a steering text", () => {
     assert.deepEqual(bench.items(2), [...expected, "assistant:answer 1", "user:2"]);
   });
 
-  it("is the whole set: a steering text without one forgets all", async () => {
+  it("is the whole set: a steering text without one drops all", async () => {
     const { pagurus } = await steered((run) => run.steer("And the fog?"));
     await bench.say(pagurus, "2", A);
     assert.deepEqual(bench.items(-1).slice(-2), [DEV, "user:2"]);
@@ -185,7 +185,7 @@ describe("additional context of a steering text", () => {
     ]);
   });
 
-  it("stays when a hook blocks the text, and no hook is asked about it", async () => {
+  it("stays when a hook blocks the text, and no hook runs on it", async () => {
     const asked: string[] = [];
     const { pagurus, events } = await steered(
       (run) => run.steer("secret", { additionalContext: context({ b: ["application", "kept"] }) }),
@@ -207,7 +207,7 @@ describe("additional context of a steering text", () => {
 });
 
 describe("additional context of a blocked prompt", () => {
-  it("is taken all the same, as Codex does, once there is a conversation", async () => {
+  it("is recorded all the same, as Codex does, once the conversation has entries", async () => {
     const bench = await FragmentBench.open();
     try {
       const pagurus = await bench.start("legacy", {

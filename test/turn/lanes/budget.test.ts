@@ -1,14 +1,14 @@
-/** How much of the window is kept free, for whom, and which estimate the check before a prompt reads. */
+/** The reserve of the window, for each engine, and the estimate that the check before a prompt uses. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngineInfo } from "../../../src/contract/engine.ts";
+import type { ContextEngineInfo } from "../../../src/contract/engine/engine.ts";
 import {
   filler,
   LaneSetting,
   ofType,
   ownSummary,
   recordingEngine,
-  ROOM,
+  RESERVES,
   summaryIn,
   type Calls,
 } from "./setting.ts";
@@ -19,7 +19,7 @@ describe("the budget of a context", () => {
   let setting: LaneSetting;
   afterEach(() => setting.end());
 
-  /** System prompt and tools: what is left of the window where one token is kept free. */
+  /** System prompt and tools: the rest of the window when one token is reserved. */
   let fixed = 0;
 
   async function open(
@@ -36,7 +36,7 @@ describe("the budget of a context", () => {
     return calls;
   }
 
-  /** Tokens of the window that are kept free. */
+  /** Tokens of the window that are reserved. */
   async function reserved(window = WINDOW): Promise<number> {
     const { context } = await setting.status();
     const { receipt } = await setting.pagurus.context.preview({ prompt: "x", cwd: setting.bench.root });
@@ -67,13 +67,13 @@ describe("the budget of a context", () => {
     ["the flags must be true: false keeps the floor", { interceptsCompaction: false }, {}, 20_000],
   ];
   for (const [title, info, compaction, expected] of cases) {
-    it(`keeps free ${expected} tokens; ${title}`, async () => {
+    it(`reserves ${expected} tokens; ${title}`, async () => {
       await open(info, compaction);
       assert.equal(await reserved(), expected);
     });
   }
 
-  it("keeps free a quarter of a small window at most, for each engine", async () => {
+  it("reserves a quarter of a small window at most, for each engine", async () => {
     await open({}, {}, 24_000);
     assert.equal(await reserved(24_000), 6_000);
     await setting.end();
@@ -121,7 +121,7 @@ describe("promptAuthority", () => {
   let setting: LaneSetting;
   afterEach(() => setting.end());
 
-  /** The engine keeps only the newest message in sight; the history behind it exceeds the window. */
+  /** The engine keeps only the newest message in its context; the history before it exceeds the window. */
   async function grow(authority?: "assembled" | "preassembly_may_overflow"): Promise<Calls> {
     const { engine, calls } = recordingEngine({
       info: { assembleScope: "call" },
@@ -132,7 +132,7 @@ describe("promptAuthority", () => {
       }),
       compact: ownSummary,
     });
-    setting = await LaneSetting.open({ engine, compaction: ROOM });
+    setting = await LaneSetting.open({ engine, compaction: RESERVES });
     for (const word of ["amber", "birch", "cedar"]) await setting.ask(filler(9_000, word));
     return calls;
   }
@@ -144,23 +144,25 @@ describe("promptAuthority", () => {
       const [, , third] = setting.turnBodies();
       assert.deepEqual(
         third?.messages.map(({ text }) => text.slice(0, 5)),
-        ["ok", "cedar"],
+        // The engine kept an answer without its question: the host opens the context.
+        ["[Earl", "ok", "cedar"],
       );
     });
   }
 
-  it("preassembly_may_overflow: the history that the engine left out counts, and is compacted before the prompt", async () => {
+  it("preassembly_may_overflow: the history that the engine left out counts, and compact() gets that count (finding B2)", async () => {
     const calls = await grow("preassembly_may_overflow");
     assert.equal(calls.compact.length, 1);
     const [params] = calls.compact;
     assert.equal(params?.force, false);
     assert.equal(params?.compactionTarget, "budget");
+    assert.ok((params?.currentTokenCount ?? 0) > (params?.tokenBudget ?? Infinity));
     const { recentCompactions } = await setting.status();
     assert.deepEqual(
       recentCompactions.map(({ lane, trigger }) => [lane, trigger]),
       [["queued", "threshold"]],
     );
-    // The engine was asked again, now with the summary in the place of the first turn.
+    // The engine was called again, now with the summary in place of the first turn.
     const asked = calls.assemble.slice(-2).map(({ messages }) => messages.length);
     assert.deepEqual(asked, [4, 3]);
   });
@@ -196,7 +198,7 @@ describe("wantsCompaction", () => {
       }),
       compact: ownSummary,
     });
-    setting = await LaneSetting.open({ engine, compaction: ROOM });
+    setting = await LaneSetting.open({ engine, compaction: RESERVES });
     for (const word of ["amber", "birch"]) await setting.ask(filler(2_000, word));
     assert.equal(calls.compact.length, 0, "nothing is asked for before the engine wants it");
     await setting.ask(filler(2_000, "cedar"));
@@ -211,13 +213,13 @@ describe("wantsCompaction", () => {
     assert.notEqual(summaryIn(setting.turnBodies().at(-1)), undefined);
   });
 
-  it("one that cannot compact what it wants compacted is not asked again until the context has grown", async () => {
+  it("an engine that cannot compact is not asked again until the context has grown", async () => {
     const { engine, calls } = recordingEngine({
       info: { assembleScope: "call", ownsCompaction: true },
       assemble: ({ messages }) => ({ messages, estimatedTokens: 0, wantsCompaction: true }),
       compact: async () => ({ ok: true, compacted: false, reason: "there is nothing to compact" }),
     });
-    setting = await LaneSetting.open({ engine, compaction: ROOM });
+    setting = await LaneSetting.open({ engine, compaction: RESERVES });
     const events = await setting.ask("hello");
     assert.equal(calls.compact.length, 1);
     assert.equal(ofType(events, "turn.completed").length, 1);

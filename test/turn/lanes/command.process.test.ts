@@ -1,11 +1,11 @@
-/** A compaction as a user of the command line sees it: notices of a turn, `pagurus compact`, `pagurus status`. */
+/** A compaction on the command line: notices of a turn, `pagurus compact`, `pagurus status`. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { StatusReport } from "../../../src/contract/status.ts";
+import type { StatusReport } from "../../../src/contract/host/status.ts";
 import { contextOverflowReply, startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
-import { makeSetting, modelConfig, start, type Finished, type Setting } from "../setting.ts";
+import { makeSetting, modelConfig, finish, type Finished, type Setting } from "../setting.ts";
 import { readBody } from "../wire-bodies.ts";
-import { filler, isSummaryRequest, MODEL_SUMMARY, ROOM, summaryIn } from "./setting.ts";
+import { filler, isSummaryRequest, MODEL_SUMMARY, RESERVES, summaryIn } from "./setting.ts";
 
 describe("compaction at the command line", () => {
   let server: ModelServer;
@@ -27,13 +27,13 @@ describe("compaction at the command line", () => {
           : (turns.shift() ?? { text: "ok" }),
     });
     const model = { contextWindow: 30_000, maxTokens: 1_000 };
-    const defaults = { compaction: { ...ROOM, ...compaction } };
+    const defaults = { compaction: { ...RESERVES, ...compaction } };
     setting = makeSetting(modelConfig("openai-completions", server.url, model, { agents: { defaults } }));
     for (const word of ["amber", "birch"]) await command("run", filler(6_000, word));
   }
 
   async function command(...args: string[]): Promise<Finished> {
-    const finished = await start(setting, args).finished;
+    const finished = await finish(setting, args);
     assert.equal(finished.code, 0, finished.stderr);
     return finished;
   }
@@ -44,7 +44,7 @@ describe("compaction at the command line", () => {
     return readBody("openai-completions", request);
   }
 
-  it("a turn tells of it before and after, with what it saved, and status lists it", async () => {
+  it("a turn reports it before and after, with the saved tokens, and status lists it", async () => {
     await open();
     turns.push(contextOverflowReply("openai-completions"), { text: "the answer" });
     const { stdout, stderr } = await command("run", "go on");
@@ -61,7 +61,7 @@ describe("compaction at the command line", () => {
     );
   });
 
-  it("notifyUser: false says nothing of it", async () => {
+  it("notifyUser: false reports nothing", async () => {
     await open({ notifyUser: false });
     turns.push(contextOverflowReply("openai-completions"), { text: "the answer" });
     const { stderr } = await command("run", "go on");
@@ -69,7 +69,7 @@ describe("compaction at the command line", () => {
     assert.notEqual(summaryIn(lastBody()), undefined);
   });
 
-  it("pagurus compact asks for it by hand; the next process goes on with the summary", async () => {
+  it("pagurus compact starts it manually; the next process continues with the summary", async () => {
     await open();
     const { stdout } = await command("compact", "the colours");
     assert.match(stdout, /[\d,.]+ .*tokens/);

@@ -1,10 +1,10 @@
-/** What events, status and the log say of a compaction, and what they never say. */
+/** Events, status and log of a compaction, and what they never contain. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/events.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import { contextOverflowReply } from "../../servers/server.ts";
 import { rotator } from "./rotating.ts";
 import {
@@ -15,7 +15,7 @@ import {
   ofType,
   ownSummary,
   recordingEngine,
-  ROOM,
+  RESERVES,
   type Calls,
   type EngineSpec,
   type SettingOptions,
@@ -98,14 +98,14 @@ describe("compaction events", () => {
   });
 
   it("have the runtime as backend where the configuration gives it compaction", async () => {
-    await open({}, { compaction: { ...ROOM, owner: "native" } });
+    await open({}, { compaction: { ...RESERVES, owner: "native" } });
     await history();
     setting.turns.push(OVERFLOW);
     const [completed] = ofType(await ask("go on"), "compaction.completed");
     assert.deepEqual([completed?.backend, completed?.handledBy], ["embedded", "built-in"]);
   });
 
-  it("a failed one has the reason, what there was, and who made none", async () => {
+  it("a failed one has the reason, the tokens before, and no handler", async () => {
     await open({ compact: async () => ({ ok: true, compacted: false, reason: "all of it is needed" }) });
     await history();
     const [failed, ...more] = ofType(await ask(filler(14_500, "cedar")), "compaction.failed");
@@ -126,7 +126,7 @@ describe("compaction events", () => {
     );
   });
 
-  it("there is none while the context is within its budget", async () => {
+  it("none occurs while the context is within its budget", async () => {
     const calls = await open({ info: { interceptsCompaction: true } });
     await history();
     setting.turns.push(callsBig(5_000));
@@ -142,7 +142,7 @@ describe("compaction events", () => {
 describe("status", () => {
   afterEach(() => setting.end());
 
-  it("lists the newest compactions first, with what the events have said", async () => {
+  it("lists the newest compactions first, with the values of the events", async () => {
     await open({ info: { interceptsCompaction: true } });
     await history();
     setting.turns.push(callsBig(14_500));
@@ -158,9 +158,9 @@ describe("status", () => {
       assert.ok(Number.isFinite(Date.parse(timestamp)));
       return fact;
     });
-    const counts = (said: { tokensBefore?: number; tokensAfter?: number } | undefined) => ({
-      tokensBefore: said?.tokensBefore,
-      tokensAfter: said?.tokensAfter,
+    const counts = (facts: { tokensBefore?: number; tokensAfter?: number } | undefined) => ({
+      tokensBefore: facts?.tokensBefore,
+      tokensAfter: facts?.tokensAfter,
     });
     assert.deepEqual(facts, [
       { lane: "queued", trigger: "manual", handledBy: ID, ...counts(manual) },
@@ -240,7 +240,7 @@ describe("debug lines", () => {
     assert.equal(interception?.["handled"], true);
   });
 
-  it("say why an interception took the default path: a code for a failure", async () => {
+  it("report why an interception fell back to the default: a code for a failure", async () => {
     await open({
       info: { interceptsCompaction: true },
       intercept: () => Promise.reject(new Error("amber amber, said the engine")),
@@ -252,7 +252,7 @@ describe("debug lines", () => {
     assert.deepEqual([line?.["handled"], line?.["reason"]], [false, "engine_failed"]);
   });
 
-  it("say who cancelled", async () => {
+  it("name who cancelled", async () => {
     await open({}, { plugin: (api) => api.on("session_before_compact", () => ({ cancel: true })) });
     await history();
     setting.turns.push(callsBig(14_500));
@@ -262,7 +262,7 @@ describe("debug lines", () => {
     assert.equal(line?.["lane"], "in-attempt");
   });
 
-  it("hold no word of what was said, no credential and no session key", async () => {
+  it("contain no text of the conversation, no credential and no session key", async () => {
     await open({ info: { interceptsCompaction: true }, compact: rotator(folder) });
     await history();
     setting.turns.push(callsBig(14_500));

@@ -1,10 +1,10 @@
 /** What plugins see of a compaction, and what they may change. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { HookContext, HookHandler, SessionBeforeCompact } from "../../../src/contract/hooks.ts";
+import type { HookContext, HookHandler, SessionBeforeCompact } from "../../../src/contract/host/hooks.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { TurnRun } from "../../../src/contract/run.ts";
-import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
+import type { TurnRun } from "../../../src/contract/host/run.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { eventsOf, words } from "../in-process.ts";
 import {
@@ -16,7 +16,7 @@ import {
   MODEL_SUMMARY,
   ofType,
   recordingEngine,
-  ROOM,
+  RESERVES,
   summaryIn,
   type EngineSpec,
   type SettingOptions,
@@ -64,10 +64,10 @@ describe("session_before_compact", () => {
     return { events, intercepted: calls.intercept.length, compacted: calls.compact.length };
   }
 
-  it("tells the whole payload: preparation, branch entries, instructions and a signal", async () => {
+  it("passes the whole payload: preparation, branch entries, instructions and a signal", async () => {
     const seen: { payload: SessionBeforeCompact; context: HookContext }[] = [];
     const { events } = await turn([(payload, context) => void seen.push({ payload, context })], undefined, {
-      compaction: { ...ROOM, customInstructions: "Mind the colours." },
+      compaction: { ...RESERVES, customInstructions: "Mind the colours." },
     });
     assert.equal(seen.length, 1);
     const [{ payload, context } = { payload: undefined, context: undefined }] = seen;
@@ -96,10 +96,10 @@ describe("session_before_compact", () => {
       "tokensBefore",
       "turnPrefixMessages",
     ]);
-    // The second turn fits in what stays verbatim beside nothing else, so it goes too; the live turn stays.
+    // The second turn would only fit alone into the verbatim part, so it is summarized too; the live turn stays.
     assert.equal(preparation.firstKeptEntryId, messages[4]?.entryId);
-    const said = (list: AgentMessage[]): string[] => list.map((message) => words(message).slice(0, 5));
-    assert.deepEqual(said(preparation.messagesToSummarize), ["amber", "ok", "birch", "ok"]);
+    const openings = (list: AgentMessage[]): string[] => list.map((message) => words(message).slice(0, 5));
+    assert.deepEqual(openings(preparation.messagesToSummarize), ["amber", "ok", "birch", "ok"]);
     assert.deepEqual(preparation.turnPrefixMessages, []);
     assert.equal(preparation.isSplitTurn, false);
     assert.deepEqual(preparation.fileOps, { read: [], written: [], edited: [] });
@@ -112,7 +112,7 @@ describe("session_before_compact", () => {
     assert.deepEqual(context, { sessionKey: "main", sessionId, agentId: "main", turnId });
   });
 
-  it("tells the summary that stands, and the messages since, at the next compaction", async () => {
+  it("passes the current summary, and the messages since, at the next compaction", async () => {
     const seen: SessionBeforeCompact[] = [];
     await turn([(payload) => void seen.push(payload)]);
     setting.turns.push(callsBig(14_500, "call-2"));
@@ -151,7 +151,7 @@ describe("session_before_compact", () => {
     });
   });
 
-  it("tells a turn that is split: its input stays, its older rounds are the prefix", async () => {
+  it("describes a split turn: its input stays, its older rounds are the prefix", async () => {
     const seen: SessionBeforeCompact[] = [];
     const { engine } = recordingEngine();
     setting = await LaneSetting.open({
@@ -207,7 +207,7 @@ describe("session_before_compact", () => {
     assert.equal(compaction.handledBy, "hooks");
   });
 
-  it("asks the engine after the plugins, and the engine's summary wins", async () => {
+  it("calls the engine after the plugins, and the engine's summary wins", async () => {
     const { events, intercepted } = await turn([supply(HOOK_SUMMARY)], {
       info: { interceptsCompaction: true },
     });
@@ -225,7 +225,7 @@ describe("session_before_compact", () => {
     assert.deepEqual(setting.summaryBodies(), []);
   });
 
-  it("cancel ends the round: later handlers and the engine are not asked, and the history stays", async () => {
+  it("cancel ends the round: later handlers and the engine are not called, and the history stays", async () => {
     let later = 0;
     const { events, intercepted, compacted } = await turn(
       [supply(HOOK_SUMMARY), () => ({ cancel: true }), () => void later++],
@@ -238,7 +238,7 @@ describe("session_before_compact", () => {
     assert.deepEqual(ofType(events, "compaction.completed"), []);
     assert.deepEqual(setting.summaryBodies(), []);
     assert.equal((await setting.status()).compactions, 0);
-    // The whole history is still there; what does not fit is left out of the request, and said.
+    // The whole history is still there; what does not fit is left out of the request, with a report.
     assert.ok(
       (await setting.entries()).some((entry) => entry.type === "message" && words(entry.message) === FIRST),
     );
@@ -320,7 +320,7 @@ describe("session_before_compact", () => {
 
   it("a handler that never returns costs the compaction's deadline, not the turn", async () => {
     const { events } = await turn([() => new Promise(() => undefined)], undefined, {
-      compaction: { ...ROOM, timeoutSeconds: 1 },
+      compaction: { ...RESERVES, timeoutSeconds: 1 },
     });
     assert.match(ofType(events, "context.degraded")[0]?.reason ?? "", /session_before_compact/);
     assert.equal(ofType(events, "compaction.completed")[0]?.handledBy, "built-in");
@@ -340,7 +340,7 @@ describe("session_before_compact", () => {
     ],
   ];
   for (const [title, answer, reason] of bad) {
-    it(`does not take a replacement with ${title}: a degradation, then the default`, async () => {
+    it(`rejects a replacement with ${title}: a degradation, then the default`, async () => {
       const handler: Handler = ({ preparation }) =>
         ({ compaction: answer(preparation) }) as ReturnType<Handler> & object;
       const { events } = await turn([handler]);
@@ -352,7 +352,7 @@ describe("session_before_compact", () => {
     });
   }
 
-  it("is not asked in the queued lane", async () => {
+  it("is not called in the queued lane", async () => {
     let asked = 0;
     setting = await LaneSetting.open({
       engine: recordingEngine().engine,
@@ -391,7 +391,7 @@ describe("before_compaction and after_compaction", () => {
     return seen;
   }
 
-  it("are told of the in-attempt lane with the numbers of its events", async () => {
+  it("report the in-attempt lane with the numbers of its events", async () => {
     const seen = await open();
     setting.turns.push(callsBig(14_500));
     const events = await setting.ask("look it up");
@@ -410,7 +410,7 @@ describe("before_compaction and after_compaction", () => {
     assert.equal(seen[1]?.context.turnId, turn?.turnId);
   });
 
-  it("are told of the queued lane, which has no turn on /compact", async () => {
+  it("report the queued lane, which has no turn on /compact", async () => {
     const seen = await open();
     const result = await setting.compact();
     const common = { lane: "queued", trigger: "manual" };
@@ -431,10 +431,10 @@ describe("before_compaction and after_compaction", () => {
     });
   });
 
-  it("a compaction that is not made has no after_compaction", async () => {
+  it("a compaction that was not made has no after_compaction", async () => {
     const seen = await open();
     setting.summaries.push({ text: "" });
-    setting.configure({ ...ROOM, mode: "safeguard" });
+    setting.configure({ ...RESERVES, mode: "safeguard" });
     await setting.pagurus.reload();
     setting.summaries.push({ text: "" });
     assert.equal((await setting.compact()).compacted, false);

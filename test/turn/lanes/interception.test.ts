@@ -1,10 +1,10 @@
-/** The engine's own answer to a compaction inside a turn: when it is asked, with what, and what its answer may do. */
+/** The engine's own answer to a compaction inside a turn: when it is called, its parameters, and the effects of its answer. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, describe, it } from "node:test";
-import type { CompactionInterceptResult } from "../../../src/contract/engine-compaction.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { SessionBeforeCompact } from "../../../src/contract/hooks.ts";
+import type { CompactionInterceptResult } from "../../../src/contract/engine/engine-compaction.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { SessionBeforeCompact } from "../../../src/contract/host/hooks.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { words } from "../in-process.ts";
 import {
@@ -17,7 +17,7 @@ import {
   ofType,
   ownSummary,
   recordingEngine,
-  ROOM,
+  RESERVES,
   summaryIn,
   type Calls,
   type EngineSpec,
@@ -52,12 +52,12 @@ describe("interceptCompaction", () => {
     return { events, calls };
   }
 
-  it("is given the whole request", async () => {
+  it("receives the whole request", async () => {
     const preparations: SessionBeforeCompact["preparation"][] = [];
     const { events, calls } = await turn(
       { info: INTERCEPTS },
       {
-        compaction: { ...ROOM, customInstructions: "Mind the colours." },
+        compaction: { ...RESERVES, customInstructions: "Mind the colours." },
         plugin: (api) =>
           api.on("session_before_compact", ({ preparation }) => void preparations.push(preparation)),
       },
@@ -83,13 +83,13 @@ describe("interceptCompaction", () => {
     );
     assert.deepEqual(messages, preparation.messagesToSummarize);
     assert.ok(signal instanceof AbortSignal);
-    // A copy of the transcript as it stands, never the host's own file.
+    // A copy of the current transcript, never the host's own file.
     assert.notEqual(sessionFile, (await setting.status()).session?.file);
     assert.ok(existsSync(sessionFile));
     assert.match(readFileSync(sessionFile, "utf8"), /cobalt cobalt/);
   });
 
-  it("is told the count of tokens that the endpoint reported, and none where it reported none", async () => {
+  it("receives the count of tokens that the endpoint reported, and none without a report", async () => {
     const usage = { input: 13_000, output: 50 };
     const { calls } = await turn({ info: INTERCEPTS }, { step: { ...callsBig(14_500), usage } });
     assert.equal(calls.intercept[0]?.currentTokenCount, 13_050);
@@ -109,7 +109,7 @@ describe("interceptCompaction", () => {
     assert.equal(calls.afterTurn.at(-1)?.runtimeContext?.currentTokenCount, 14_060);
   });
 
-  it("is told of an overflow when the context exceeds the whole window", async () => {
+  it("receives the trigger overflow when the context exceeds the whole window", async () => {
     const { events, calls } = await turn({ info: INTERCEPTS }, { step: callsBig(20_000) });
     assert.deepEqual(
       calls.intercept.map(({ trigger }) => trigger),
@@ -119,7 +119,7 @@ describe("interceptCompaction", () => {
     assert.equal((await setting.status()).recentCompactions[0]?.trigger, "overflow");
   });
 
-  it("gets no instructions where none are configured", async () => {
+  it("gets no instructions when none are configured", async () => {
     const { calls } = await turn({ info: INTERCEPTS });
     assert.ok(calls.intercept[0] && !("customInstructions" in calls.intercept[0]));
   });
@@ -139,7 +139,7 @@ describe("interceptCompaction", () => {
     });
   }
 
-  it("both flags at once: the engine is asked in each lane, by the lane's own member", async () => {
+  it("both flags at once: the engine is called in each lane, by the lane's own member", async () => {
     const { calls, events } = await turn({
       info: { ...INTERCEPTS, ownsCompaction: true },
       compact: ownSummary,
@@ -160,7 +160,7 @@ describe("interceptCompaction", () => {
     assert.deepEqual([engine.ownsCompaction, engine.interceptsCompaction], [true, true]);
   });
 
-  it("its answer is written down with its details, and goes to the model in the same turn", async () => {
+  it("its answer is recorded with its details, and sent to the model in the same turn", async () => {
     const { events, calls } = await turn({
       info: INTERCEPTS,
       intercept: async (request) => ({ ...(await handled(request)), details: { nodes: 3 } }),
@@ -186,7 +186,7 @@ describe("interceptCompaction", () => {
     );
   });
 
-  it("what it does to the messages it was given reaches no transcript", async () => {
+  it("its changes to the messages it received reach no transcript", async () => {
     await turn({
       info: INTERCEPTS,
       intercept: async ({ messages }) => {
@@ -201,7 +201,7 @@ describe("interceptCompaction", () => {
     assert.ok(texts.includes(FIRST) && !texts.includes("changed"));
   });
 
-  it("handled: false is the default path with a debug line and no degradation", async () => {
+  it("handled: false falls back to the default with a debug line and no degradation", async () => {
     const { events } = await turn({
       info: INTERCEPTS,
       intercept: async () => ({ handled: false, reason: "too small for me" }),
@@ -213,7 +213,7 @@ describe("interceptCompaction", () => {
     assert.equal(line?.["reason"], "too small for me");
   });
 
-  it("a flag without the method is the default path with a debug line and no degradation", async () => {
+  it("a flag without the method falls back to the default with a debug line and no degradation", async () => {
     const { events } = await turn({ info: INTERCEPTS, intercept: null });
     assert.deepEqual(ofType(events, "context.degraded"), []);
     assert.equal(ofType(events, "compaction.completed")[0]?.handledBy, "built-in");
@@ -251,7 +251,7 @@ describe("interceptCompaction", () => {
     ],
   ];
   for (const [title, intercept, reason] of bad) {
-    it(`an interceptor that ${title} is a degradation, and the default path follows`, async () => {
+    it(`an interceptor that ${title} is a degradation, and the default follows`, async () => {
       const { events } = await turn({ info: INTERCEPTS, intercept });
       const [degraded, ...more] = ofType(events, "context.degraded");
       assert.deepEqual(more, []);
@@ -273,7 +273,7 @@ describe("interceptCompaction", () => {
         info: INTERCEPTS,
         intercept: ({ signal }) => (signals.push(signal), new Promise(() => undefined)),
       },
-      { compaction: { ...ROOM, timeoutSeconds: 1 } },
+      { compaction: { ...RESERVES, timeoutSeconds: 1 } },
     );
     assert.equal(signals[0]?.aborted, true);
     assert.equal(ofType(events, "context.degraded")[0]?.stage, "intercept");
@@ -281,7 +281,7 @@ describe("interceptCompaction", () => {
     assert.equal(events.at(-1)?.type, "turn.completed");
   });
 
-  it("is aborted with its turn, and what it returns after that is not taken", async () => {
+  it("is aborted with its turn, and its later result is ignored", async () => {
     const stop = new AbortController();
     const signals: AbortSignal[] = [];
     const { events } = await turn(

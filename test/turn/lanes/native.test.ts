@@ -1,13 +1,17 @@
-/** A runtime's own compaction of its thread: beside an engine's, and in its place where no engine governs. */
+/** A runtime's own compaction of its thread: after an engine's, and in its place when no engine governs. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { AgentHarness, NativeCompactionRequest } from "../../../src/contract/harness.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import { compactionText } from "../../../src/command/session-commands.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { AgentHarness, NativeCompactionRequest } from "../../../src/contract/harness/harness.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import { readBinding } from "../../../src/session/bindings.ts";
 import { Bench } from "../in-process.ts";
+import { startWith } from "../start-with.ts";
 
-/** Compacts on its own account and keeps to itself what. */
+/** Owns compaction and keeps it in its own store. */
 const OWNER: ContextEngine = {
   info: { id: "owner", name: "Owner", ownsCompaction: true },
   ingest: async () => ({ ingested: true }),
@@ -20,19 +24,19 @@ function shell(compact: AgentHarness["compact"]): AgentHarness {
   return {
     id: "shell",
     label: "Shell",
-    contract: "pagurus.harness/1",
+    contract: "pagurus.harness/2",
     execution: { kind: "external" },
     seam: "thread",
     capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact"],
     keepsContext: true,
     supports: () => ({ supported: true }),
-    runTurn: async (turn) => {
-      await turn.assemble();
-      turn.bind({ nativeId: "thread", state: { turns: 1 } });
+    start: startWith(async (turn) => {
+      await turn.context.assemble();
+      turn.thread.bind({ nativeId: "thread", state: { turns: 1 } });
       const content = [{ type: "text" as const, text: "Answer." }];
-      await turn.emit({ type: "message", message: { role: "assistant", content, stopReason: "stop" } });
+      await turn.io.emit({ type: "message", message: { role: "assistant", content, stopReason: "stop" } });
       return { stopReason: "stop", usage: { input: 1, output: 1, totalTokens: 2 } };
-    },
+    }),
     ...(compact ? { compact } : {}),
   };
 }
@@ -46,10 +50,15 @@ describe("a runtime's own compaction", () => {
   });
   afterEach(() => bench.end());
 
-  const open = async (compact: AgentHarness["compact"], engine?: ContextEngine): Promise<Pagurus> => {
+  const open = async (
+    compact: AgentHarness["compact"],
+    engine?: ContextEngine,
+    level = "silent",
+  ): Promise<Pagurus> => {
     const models = { "test/model": { agentRuntime: { id: "shell" } } };
     const pagurus = await bench.host({
       ...(engine ? { engine } : {}),
+      level,
       defaults: { models },
       more: {
         harnesses: [
@@ -67,7 +76,7 @@ describe("a runtime's own compaction", () => {
     return pagurus;
   };
 
-  it("comes after that of an engine that owns compaction, whose result stands, and is told in the details", async () => {
+  it("comes after that of an engine that owns compaction, whose result counts, and is reported in the details", async () => {
     const pagurus = await open(
       () =>
         Promise.resolve({
@@ -100,7 +109,24 @@ describe("a runtime's own compaction", () => {
     });
   });
 
-  it("is the compaction where no engine governs: no summary is asked for", async () => {
+  it("is logged as completed only when one was made (finding D12)", async () => {
+    for (const compacted of [false, true]) {
+      const pagurus = await open(() => Promise.resolve({ compacted, reason: "no need" }), OWNER, "debug");
+      await pagurus.compact({});
+      await pagurus.close();
+      const log = readFileSync(join(bench.root, "home", "logs", "pagurus.log"), "utf8");
+      assert.equal(log.includes("native compaction completed"), compacted);
+    }
+  });
+
+  it("is not compared with the host's count of the conversation (finding D12)", async () => {
+    const pagurus = await open(() => Promise.resolve({ compacted: true, tokensAfter: 7_046 }));
+    const report = await pagurus.compact({});
+    assert.deepEqual(report, { compacted: true, tokensAfter: 7_046, degraded: [] });
+    assert.match(compactionText(report), /^Compacted: now 7,046 tokens\./);
+  });
+
+  it("is the compaction when no engine governs: no summary is requested", async () => {
     const pagurus = await open(() => Promise.resolve({ compacted: true, tokensBefore: 70, tokensAfter: 7 }));
     const report = await pagurus.compact({});
     assert.deepEqual(report, { compacted: true, tokensBefore: 70, tokensAfter: 7, degraded: [] });
@@ -108,7 +134,7 @@ describe("a runtime's own compaction", () => {
     assert.equal(asked[0]?.governs, false);
   });
 
-  it("that fails there is told with its reason, and nothing else is compacted in its place", async () => {
+  it("that fails there is reported with its reason, and nothing else is compacted instead", async () => {
     const pagurus = await open(() => Promise.reject(new Error("the thread is gone")));
     const report = await pagurus.compact({});
     assert.deepEqual([report.compacted, report.reason], [false, "the thread is gone"]);

@@ -1,13 +1,13 @@
-/** A compaction that a harness is about to make of its own history: offered to the engine, inside a turn. */
+/** A harness's compaction of its own history: offered to the engine, inside a turn. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { CompactionInterceptRequest } from "../../../src/contract/engine-compaction.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { AgentHarness, AssembledContext, HarnessTurn } from "../../../src/contract/harness.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { CompactionQuestion } from "../../../src/contract/native-compaction.ts";
-import type { PluginApi } from "../../../src/contract/plugin.ts";
-import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
+import type { CompactionInterceptRequest } from "../../../src/contract/engine/engine-compaction.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { AgentHarness, AssembledContext, HarnessTurn } from "../../../src/contract/harness/harness.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { CompactionQuestion } from "../../../src/contract/harness/native-compaction.ts";
+import type { PluginApi } from "../../../src/contract/host/plugin.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
 import { Bench, eventsOf, words } from "../in-process.ts";
 import { modelConfig } from "../setting.ts";
 import {
@@ -22,30 +22,31 @@ import {
   type Calls,
   type EngineSpec,
 } from "./setting.ts";
+import { startWith } from "../start-with.ts";
 
 const INTERCEPTS = { interceptsCompaction: true };
 const THRESHOLD: CompactionQuestion = { trigger: "threshold" };
 
 type Act = (turn: HarnessTurn) => Promise<void>;
 
-/** A harness that says what it is told to and answers each turn. */
+/** A harness that follows a script and answers each turn. */
 function shell(act: () => Act | undefined, more: Partial<AgentHarness> = {}): AgentHarness {
   return {
     id: "shell",
     label: "Shell",
-    contract: "pagurus.harness/1",
+    contract: "pagurus.harness/2",
     execution: { kind: "external" },
     seam: "wire",
     capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact"],
     supports: () => ({ supported: true }),
-    runTurn: async (turn) => {
-      await turn.assemble();
+    start: startWith(async (turn) => {
+      await turn.context.assemble();
       await act()?.(turn);
       const content = [{ type: "text" as const, text: "Answer." }];
-      await turn.emit({ type: "message", message: { role: "assistant", content, stopReason: "stop" } });
+      await turn.io.emit({ type: "message", message: { role: "assistant", content, stopReason: "stop" } });
       turn.signal.throwIfAborted();
       return { stopReason: "stop", usage: { input: 1, output: 1, totalTokens: 2 } };
-    },
+    }),
     ...more,
   };
 }
@@ -94,7 +95,7 @@ describe("a compaction that a harness is about to make", () => {
     await bench.ask(pagurus, filler(600));
     let answer: { summary: string } | undefined;
     act = async (turn) => {
-      answer = await turn.answerCompaction(question);
+      answer = await turn.context.answerCompaction(question);
     };
     const events = await eventsOf(pagurus.run({ prompt: "Second?", cwd: bench.root, ...more }));
     return { answer, events };
@@ -108,7 +109,7 @@ describe("a compaction that a harness is about to make", () => {
     return found;
   }
 
-  it("is offered with what stands before the turn, and the turn's input as the first that stays", async () => {
+  it("is offered with the history before the turn, and the turn's input as the first message to keep", async () => {
     const opened = await open({ info: INTERCEPTS });
     const { answer } = await asking(opened, {
       trigger: "overflow",
@@ -141,12 +142,12 @@ describe("a compaction that a harness is about to make", () => {
     );
   });
 
-  it("inside a turn is offered with what the turn has done, but not with input that nobody has answered", async () => {
+  it("inside a turn is offered with the turn's work, but not with unanswered input", async () => {
     const opened = await open({ info: INTERCEPTS });
     await bench.ask(opened.pagurus, filler(600));
     act = async (turn) => {
       const call = { type: "toolCall" as const, id: "c1", name: "look", arguments: {} };
-      await turn.emit({
+      await turn.io.emit({
         type: "message",
         message: { role: "assistant", content: [call], stopReason: "toolUse" },
       });
@@ -158,18 +159,18 @@ describe("a compaction that a harness is about to make", () => {
         content,
         isError: false,
       };
-      await turn.emit({ type: "message", message: result });
-      await turn.answerCompaction(THRESHOLD);
+      await turn.io.emit({ type: "message", message: result });
+      await turn.context.answerCompaction(THRESHOLD);
       steer("And the crab?");
-      await turn.inputArrives();
-      await turn.takeInputs();
-      await turn.answerCompaction(THRESHOLD);
+      await turn.io.inputArrives();
+      await turn.io.takeInputs();
+      await turn.context.answerCompaction(THRESHOLD);
     };
     const run = opened.pagurus.run({ prompt: "Second?", cwd: bench.root });
     const steer = (text: string): void => void run.steer(text);
     await eventsOf(run);
-    const said = (await entries(opened.pagurus)).filter(({ type }) => type === "message");
-    const [result, steered] = said.slice(4);
+    const messages = (await entries(opened.pagurus)).filter(({ type }) => type === "message");
+    const [result, steered] = messages.slice(4);
     assert.deepEqual(
       opened.calls.intercept.map(({ messages, firstKeptEntryId }) => [messages.length, firstKeptEntryId]),
       [
@@ -183,7 +184,7 @@ describe("a compaction that a harness is about to make", () => {
     );
   });
 
-  it("is counted by the host where the harness gives no count, and told of in events, hooks and status", async () => {
+  it("is counted by the host when the harness has no count, and reported in events, hooks and status", async () => {
     const hooks: string[] = [];
     const plugin = (api: PluginApi): void => {
       api.on("before_compaction", ({ lane, trigger }) => void hooks.push(`before ${lane} ${trigger}`));
@@ -194,39 +195,39 @@ describe("a compaction that a harness is about to make", () => {
     const [started, ...more] = ofType(events, "compaction.started");
     const [completed] = ofType(events, "compaction.completed");
     assert.deepEqual(more, []);
-    const facts = { lane: "native", trigger: "threshold", backend: "shell", ownsCompaction: false };
+    const facts = { lane: "harness", trigger: "threshold", backend: "shell", ownsCompaction: false };
     assert.ok(started && completed);
     const { tokensBefore } = started;
     assert.ok(tokensBefore > 500, String(tokensBefore));
     assert.deepEqual(started, { type: "compaction.started", ...facts, tokensBefore });
-    const { tokensAfter, ...told } = completed;
-    assert.deepEqual(told, { type: "compaction.completed", ...facts, tokensBefore, handledBy: ID });
+    const { tokensAfter, ...event } = completed;
+    assert.deepEqual(event, { type: "compaction.completed", ...facts, tokensBefore, handledBy: ID });
     assert.ok(tokensAfter > 0 && tokensAfter < tokensBefore, String(tokensAfter));
     assert.equal(opened.calls.intercept[0]?.tokensBefore, tokensBefore);
-    assert.deepEqual(hooks, ["before native threshold", "after native threshold"]);
+    assert.deepEqual(hooks, ["before harness threshold", "after harness threshold"]);
     const status = await opened.pagurus.status({ cwd: bench.root });
     const [fact, ...further] = status.recentCompactions;
     assert.deepEqual(further, []);
     assert.deepEqual(
       [fact?.lane, fact?.trigger, fact?.handledBy, fact?.tokensBefore, fact?.tokensAfter],
-      ["native", "threshold", ID, tokensBefore, tokensAfter],
+      ["harness", "threshold", ID, tokensBefore, tokensAfter],
     );
   });
 
-  it("leaves every word of the transcript in the context, and the engine is asked anew", async () => {
+  it("leaves every message of the transcript in the context, and the engine is called again", async () => {
     const opened = await open({ info: INTERCEPTS });
     await bench.ask(opened.pagurus, filler(600));
     const contexts: AssembledContext[] = [];
     const before = opened.calls.assemble.length;
     act = async (turn) => {
-      contexts.push(await turn.assemble());
-      await turn.answerCompaction(THRESHOLD);
-      contexts.push(await turn.assemble());
+      contexts.push(await turn.context.assemble());
+      await turn.context.answerCompaction(THRESHOLD);
+      contexts.push(await turn.context.assemble());
     };
     await bench.ask(opened.pagurus, "Second?");
     const [first, second] = contexts;
     assert.deepEqual(second?.messages, first?.messages);
-    // Of a turn-scoped engine: once at the turn's start, once behind the compaction.
+    // Of a turn-scoped engine: once at the turn's start, once after the compaction.
     assert.equal(opened.calls.assemble.length - before, 2);
     assert.deepEqual(
       (await entries(opened.pagurus)).filter(({ type }) => type === "compaction"),
@@ -234,11 +235,11 @@ describe("a compaction that a harness is about to make", () => {
     );
   });
 
-  it("is the harness's own where nothing stands before the turn", async () => {
+  it("is the harness's own when there is no history before the turn", async () => {
     const opened = await open({ info: INTERCEPTS });
     let answer: unknown = "not asked";
     act = async (turn) => {
-      answer = await turn.answerCompaction(THRESHOLD);
+      answer = await turn.context.answerCompaction(THRESHOLD);
     };
     await bench.ask(opened.pagurus, "First?");
     assert.equal(answer, undefined);
@@ -269,7 +270,7 @@ describe("a compaction that a harness is about to make", () => {
     ],
   ];
   for (const [title, intercept, reason] of refusals) {
-    it(`is the harness's own where the engine ${title}, and the turn goes on`, async () => {
+    it(`is the harness's own when the engine ${title}, and the turn continues`, async () => {
       const opened = await open({ info: INTERCEPTS, intercept }, { compaction: { timeoutSeconds: 0.1 } });
       const { answer, events } = await asking(opened);
       assert.equal(answer, undefined);
@@ -289,7 +290,7 @@ describe("a compaction that a harness is about to make", () => {
     });
   }
 
-  it("is answered no more once the harness has given up asking, and that is no failure of the engine", async () => {
+  it("is ignored once the harness has given up waiting, without a failure of the engine", async () => {
     const gone = new AbortController();
     const signals: AbortSignal[] = [];
     const intercept = (request: CompactionInterceptRequest): ReturnType<typeof handled> => {
@@ -323,11 +324,11 @@ describe("a compaction that a harness is about to make", () => {
       turn = running;
     };
     await bench.ask(opened.pagurus, "Second?");
-    assert.equal(await turn?.answerCompaction(THRESHOLD), undefined);
+    assert.equal(await turn?.context.answerCompaction(THRESHOLD), undefined);
     assert.deepEqual(opened.calls.intercept, []);
   });
 
-  it("is answered by the lossless engine, inside a turn and between turns, and no model is asked", async () => {
+  it("is answered by the lossless engine, inside a turn and between turns, and no model is called", async () => {
     const models = { "test/model": { agentRuntime: { id: "shell" } } };
     const pagurus = await bench.host({
       more: {
@@ -349,9 +350,9 @@ describe("a compaction that a harness is about to make", () => {
     const answers: (string | undefined)[] = [];
     const contexts: AssembledContext[] = [];
     act = async (turn) => {
-      contexts.push(await turn.assemble());
-      answers.push((await turn.answerCompaction({ trigger: "overflow" }))?.summary);
-      contexts.push(await turn.assemble());
+      contexts.push(await turn.context.assemble());
+      answers.push((await turn.context.answerCompaction({ trigger: "overflow" }))?.summary);
+      contexts.push(await turn.context.assemble());
     };
     await bench.ask(pagurus, "Where is the amber boat?");
     act = undefined;
@@ -371,7 +372,7 @@ describe("a compaction that a harness is about to make", () => {
       recentCompactions.map(({ lane, handledBy }) => [lane, handledBy]),
       [
         ["queued", "lossless"],
-        ["native", "lossless"],
+        ["harness", "lossless"],
       ],
     );
   });
@@ -384,12 +385,12 @@ describe("a compaction that a harness is about to make", () => {
       return pagurus.native.answerCompaction({ runtime: "shell", cwd: bench.root, ...question });
     };
 
-    const told = async ({ pagurus }: Opened): Promise<unknown[]> => {
+    const compactionsOf = async ({ pagurus }: Opened): Promise<unknown[]> => {
       const { recentCompactions } = await pagurus.status({ cwd: bench.root });
       return recentCompactions.map(({ lane, handledBy }) => [lane, handledBy]);
     };
 
-    it("is offered with all that was said", async () => {
+    it("is offered with the whole conversation", async () => {
       const opened = await open({ info: INTERCEPTS });
       await bench.ask(opened.pagurus, filler(600));
       assert.deepEqual(await asked(opened, THRESHOLD), { summary: INTERCEPTED_SUMMARY });
@@ -401,11 +402,11 @@ describe("a compaction that a harness is about to make", () => {
       assert.equal(request.firstKeptEntryId, request.messages.at(-1)?.entryId);
       assert.equal(request.backend, "shell");
       assert.deepEqual(opened.calls.compact, []);
-      assert.deepEqual(await told(opened), [["native", ID]]);
+      assert.deepEqual(await compactionsOf(opened), [["harness", ID]]);
       await bench.ask(opened.pagurus, "Go on.");
     });
 
-    it("that a user asks for is first made by an engine that owns compaction, whose words are the answer", async () => {
+    it("for a user's request is first made by an engine that owns compaction, whose text is the answer", async () => {
       const opened = await open({ info: { ...INTERCEPTS, ownsCompaction: true }, compact: ownSummary });
       await bench.ask(opened.pagurus, filler(600));
       await bench.ask(opened.pagurus, "And the crab?");
@@ -414,10 +415,10 @@ describe("a compaction that a harness is about to make", () => {
       assert.equal(opened.calls.compact[0]?.customInstructions, "the crab");
       assert.equal(opened.calls.compact[0]?.runtimeContext?.manualCompaction, true);
       assert.deepEqual(opened.calls.intercept, [], "each asking may compact once more");
-      assert.deepEqual(await told(opened), [["queued", ID]]);
+      assert.deepEqual(await compactionsOf(opened), [["queued", ID]]);
     });
 
-    it("is answered by the interception where an engine's own compaction has no words", async () => {
+    it("is answered by the interception when an engine's own compaction has no text", async () => {
       const compact = async (): ReturnType<typeof ownSummary> => ({
         ok: true,
         compacted: true,
@@ -429,7 +430,7 @@ describe("a compaction that a harness is about to make", () => {
       assert.deepEqual([opened.calls.compact.length, opened.calls.intercept.length], [1, 1]);
     });
 
-    it("is the harness's own where the engine fails, which status tells", async () => {
+    it("is the harness's own when the engine fails, which status reports", async () => {
       const opened = await open({ info: INTERCEPTS, intercept: () => Promise.reject(new Error("broke")) });
       await bench.ask(opened.pagurus, filler(600));
       assert.equal(await asked(opened, { trigger: "manual" }), undefined);
@@ -440,15 +441,15 @@ describe("a compaction that a harness is about to make", () => {
       );
     });
 
-    it("is the harness's own where there is no such session, or nothing was said, or no engine intercepts", async () => {
+    it("is the harness's own without such a session, without messages, or without an engine that intercepts", async () => {
       const opened = await open({ info: INTERCEPTS });
       assert.equal(await asked(opened, THRESHOLD), undefined);
       await bench.end();
       bench = await Bench.with(() => ({ text: MODEL_SUMMARY }));
-      const deaf = await open({ info: {} });
-      await bench.ask(deaf.pagurus, "First?");
-      assert.equal(await asked(deaf, { trigger: "manual" }), undefined);
-      assert.deepEqual([deaf.calls.intercept, deaf.calls.compact], [[], []]);
+      const plain = await open({ info: {} });
+      await bench.ask(plain.pagurus, "First?");
+      assert.equal(await asked(plain, { trigger: "manual" }), undefined);
+      assert.deepEqual([plain.calls.intercept, plain.calls.compact], [[], []]);
     });
 
     it("is refused for an unknown runtime or model, and while a turn runs", async () => {

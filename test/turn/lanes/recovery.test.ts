@@ -1,4 +1,4 @@
-/** A provider that finds the context too long, and the built-in compaction that engines may delegate to. */
+/** A provider that refuses the context as too long, and the built-in compaction that engines may delegate to. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { contextOverflowReply } from "../../servers/server.ts";
@@ -14,7 +14,7 @@ import {
   ofType,
   ownSummary,
   recordingEngine,
-  ROOM,
+  RESERVES,
   summaryIn,
   type Calls,
   type EngineSpec,
@@ -47,7 +47,7 @@ describe("overflow recovery", () => {
     assert.deepEqual(more, []);
     const { budget } = (await setting.status()).context;
     const refusedTokens = params?.currentTokenCount ?? 0;
-    // What was sent and refused, not a number that stands for it.
+    // Tokens of the refused request, not a placeholder.
     assert.ok(refusedTokens > 11_000 && refusedTokens < budget, `${refusedTokens} of ${budget}`);
     assert.deepEqual(
       [params?.force, params?.compactionTarget, params?.tokenBudget],
@@ -68,7 +68,7 @@ describe("overflow recovery", () => {
     assert.equal(inputs.length, 1);
   });
 
-  it("asks again with the recorded tool results; no tool runs twice", async () => {
+  it("sends the recorded tool results again; no tool runs twice", async () => {
     await open({ compact: ownSummary });
     setting.turns.push(callsBig(50), OVERFLOW, { text: "done" });
     const events = await setting.ask("look it up");
@@ -99,20 +99,20 @@ describe("overflow recovery", () => {
     assert.equal(setting.turnBodies().length, 4);
     assert.equal((await setting.status()).lastTurn?.code, "context_overflow");
     await setting.ask("and now?");
-    // The input that nothing answered is not sent again, and not lost.
+    // The unanswered input is not sent again, and not lost.
     const next =
       setting
         .turnBodies()
         .at(-1)
         ?.messages.map(({ text }) => text) ?? [];
     assert.ok(next.every((text) => !text.includes("what was that?")));
-    // The compaction was paid for: it stands without the input that led to it.
+    // The compaction was paid for: it is kept without the input that led to it.
     assert.equal(summaryIn(setting.turnBodies().at(-1)), ENGINE_SUMMARY);
     assert.equal((await setting.status()).compactions, 1);
     assert.equal(calls.compact.length, 1);
   });
 
-  it("an engine that compacts nothing ends it in one sentence, without a retry", async () => {
+  it("an engine that compacts nothing ends it with one sentence, without a retry", async () => {
     const calls = await open({
       compact: async () => ({ ok: true, compacted: false, reason: "nothing to do" }),
     });
@@ -132,7 +132,7 @@ describe("overflow recovery", () => {
     const [first, ...more] = ofType(events, "context.degraded");
     assert.equal(first?.stage, "compact");
     assert.match(first?.reason ?? "", /recorder could not compact: my store is gone/);
-    // What then does not fit is left out of the request, and said too.
+    // What then does not fit is left out of the request, with a report.
     assert.deepEqual(
       more.map(({ stage }) => stage),
       ["trim"],
@@ -165,7 +165,7 @@ describe("overflow recovery", () => {
     );
   });
 
-  it("an engine may keep its compactions to itself: it is asked again and its new answer is sent", async () => {
+  it("an engine may keep its compactions in its own store: it is called again and its new answer is sent", async () => {
     let short = false;
     const calls = await open({
       info: { ownsCompaction: true },
@@ -187,7 +187,7 @@ describe("overflow recovery", () => {
     const retry = setting.turnBodies().at(-1);
     assert.match(retry?.messages[0]?.text ?? "", /^From the engine's own store\./);
     assert.ok(retry?.messages.at(-1)?.text.endsWith("what was that?"));
-    assert.equal((await setting.status()).compactions, 0);
+    assert.equal((await setting.status()).compactions, 1);
   });
 });
 
@@ -225,7 +225,7 @@ describe("a context inside a turn that cannot be sent at all", () => {
 describe("delegateCompactionToRuntime", () => {
   afterEach(() => setting.end());
 
-  it("runs the built-in compaction with the focus of /compact, for the engine that was asked", async () => {
+  it("runs the built-in compaction with the focus of /compact, for the engine that was called", async () => {
     const calls = await open({});
     const result = await setting.compact("the colours");
     assert.equal(result.compacted, true);
@@ -262,7 +262,7 @@ describe("delegateCompactionToRuntime", () => {
     assert.match(setting.turnBodies()[0]?.system ?? "", /From the engine/);
   });
 
-  it("says that the summary is an extract where the model could not write it", async () => {
+  it("reports that the summary is an extract when the model could not write it", async () => {
     await open({}, { summaries: [{ status: 400 }] });
     setting.turns.push(OVERFLOW);
     const events = await setting.ask("what was that?");
@@ -289,7 +289,7 @@ describe("delegateCompactionToRuntime", () => {
 describe("autoCompactionSummary", () => {
   afterEach(() => setting.end());
 
-  it("is given to afterTurn of the turn in which the run compacted, and to no other", async () => {
+  it("is passed to afterTurn of the turn in which the run compacted, and to no other", async () => {
     const calls = await open({});
     setting.turns.push(callsBig(14_500));
     await setting.ask("look it up");
@@ -301,14 +301,14 @@ describe("autoCompactionSummary", () => {
     assert.equal(calls.afterTurn[2]?.autoCompactionSummary?.slice(0, MODEL_SUMMARY.length), MODEL_SUMMARY);
   });
 
-  it("is the interceptor's where it made the summary", async () => {
+  it("is the interceptor's when it made the summary", async () => {
     const calls = await open({ info: { interceptsCompaction: true }, intercept: handled });
     setting.turns.push(callsBig(14_500));
     await setting.ask("look it up");
     assert.equal(calls.afterTurn.at(-1)?.autoCompactionSummary, INTERCEPTED_SUMMARY);
   });
 
-  it("is absent after a compaction that the engine was asked for itself", async () => {
+  it("is absent after a compaction that the engine itself was called for", async () => {
     const calls = await open({ compact: ownSummary });
     setting.turns.push(OVERFLOW);
     await setting.ask("what was that?");
@@ -318,7 +318,7 @@ describe("autoCompactionSummary", () => {
 });
 
 describe("safeguard mode", () => {
-  const safeguard = { compaction: { ...ROOM, mode: "safeguard" } };
+  const safeguard = { compaction: { ...RESERVES, mode: "safeguard" } };
   const LACKING = "## Goal\nOnly a goal.";
   afterEach(() => setting.end());
 
@@ -328,7 +328,7 @@ describe("safeguard mode", () => {
     intercept: async () => ({ handled: false, reason: "no" }),
   };
 
-  it("asks once more for a summary that lacks a part, and takes the whole one", async () => {
+  it("retries once for a summary that lacks a part, and uses the complete one", async () => {
     await open(declining, { ...safeguard, summaries: [{ text: LACKING }] });
     setting.turns.push(callsBig(14_500));
     const events = await setting.ask("look it up");
@@ -341,7 +341,7 @@ describe("safeguard mode", () => {
     assert.equal(summaryIn(setting.turnBodies().at(-1))?.slice(0, MODEL_SUMMARY.length), MODEL_SUMMARY);
   });
 
-  it("refuses one that lacks it again: the history is untouched and the turn goes on", async () => {
+  it("refuses one that lacks it again: the history is untouched and the turn continues", async () => {
     await open(declining, { ...safeguard, summaries: [{ text: LACKING }, { text: LACKING }] });
     const before = await setting.entries();
     setting.turns.push(callsBig(14_500));
@@ -376,17 +376,17 @@ describe("safeguard mode", () => {
     );
   });
 
-  it("takes no extract where the model fails, which the default mode does", async () => {
+  it("uses no extract when the model fails, unlike the default mode", async () => {
     const failing = { status: 400 };
     await open({}, { ...safeguard, summaries: [failing] });
     assert.equal((await setting.compact()).compacted, false);
-    setting.configure(ROOM);
+    setting.configure(RESERVES);
     await setting.pagurus.reload();
     setting.summaries.push(failing);
     assert.equal((await setting.compact()).compacted, true);
   });
 
-  it("a plugin's summary stands without the safeguard's, which is then not written", async () => {
+  it("a plugin's summary replaces the safeguard's, which is then not written", async () => {
     await open(declining, {
       ...safeguard,
       plugin: (api) =>

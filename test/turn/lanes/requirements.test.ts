@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HostCapability } from "../../../src/contract/engine.ts";
-import type { AgentHarness } from "../../../src/contract/harness.ts";
+import type { HostCapability } from "../../../src/contract/engine/engine.ts";
+import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
 import { HARNESS_CONTRACT } from "../../../src/contract/version.ts";
 import { describeModel } from "../../../src/model/resolve.ts";
-import { checkHostRequirements } from "../../../src/turn/host-requirements.ts";
+import { checkHostRequirements } from "../../../src/turn/admit/host-requirements.ts";
 import { contextOverflowReply } from "../../servers/server.ts";
-import { filler, LaneSetting, ofType, ownSummary, recordingEngine, ROOM } from "./setting.ts";
+import { filler, LaneSetting, ofType, ownSummary, recordingEngine, RESERVES } from "./setting.ts";
 
-/** What no runtime has. */
+/** A capability that no runtime has. */
 const NEEDED = "shared-thread-store" as HostCapability;
 
-describe("an engine whose compaction needs what the runtime does not have", () => {
+describe("an engine whose compaction needs a capability that the runtime lacks", () => {
   for (const key of ["compaction", "manual-compact"] as const) {
-    it(`is not asked to compact in any lane (declared as ${key}); the turn says so and goes on`, async () => {
+    it(`is not called to compact in any lane (declared as ${key}); the turn reports it and continues`, async () => {
       const { engine, calls } = recordingEngine({
         info: {
           ownsCompaction: true,
@@ -21,11 +21,11 @@ describe("an engine whose compaction needs what the runtime does not have", () =
         },
         compact: ownSummary,
       });
-      const setting = await LaneSetting.open({ engine, compaction: ROOM });
+      const setting = await LaneSetting.open({ engine, compaction: RESERVES });
       try {
         await setting.ask(filler(6_000));
         await setting.ask(filler(6_000, "birch"));
-        // Too long for the window before it is sent: the compaction that is due is refused.
+        // Too long for the window before it is sent: the due compaction is refused.
         const due = await setting.run(filler(14_500, "cedar"));
         const [failed] = ofType(due, "compaction.failed");
         assert.match(
@@ -46,16 +46,18 @@ describe("an engine whose compaction needs what the runtime does not have", () =
 });
 
 describe("the refusal of an engine's requirements", () => {
-  it("names the runtimes that would do, and is the same where one of them fails when it is asked", () => {
+  it("names the runtimes that qualify, and is the same when one of them fails during the check", () => {
     const harness = (id: string, more: Partial<AgentHarness> = {}): AgentHarness => ({
       id,
       label: id,
       contract: HARNESS_CONTRACT,
       execution: { kind: "in-process" },
-      seam: "native",
+      seam: "embedded",
       capabilities: [NEEDED],
       supports: () => ({ supported: true }),
-      runTurn: () => Promise.reject(new Error("Nothing runs.")),
+      start: () => {
+        throw new Error("Nothing runs.");
+      },
       ...more,
     });
     const broken = harness("broken", {

@@ -1,10 +1,10 @@
-/** A compaction that moves the session while a turn has already compacted, or holds what no entry holds. */
+/** A compaction that moves the session while a turn has already compacted, or has volatile messages. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { join } from "node:path";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { CompactParams, CompactResult } from "../../../src/contract/engine-compaction.ts";
-import type { PluginApi } from "../../../src/contract/plugin.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { CompactParams, CompactResult } from "../../../src/contract/engine/engine-compaction.ts";
+import type { PluginApi } from "../../../src/contract/host/plugin.ts";
 import { contextOverflowReply, type ReplyScript } from "../../servers/server.ts";
 import { Bench, eventsOf } from "../in-process.ts";
 import type { WireBody } from "../wire-bodies.ts";
@@ -46,7 +46,7 @@ describe("a rotation inside a turn", () => {
 
   const texts = (body: WireBody | undefined): string[] => body?.messages.map(({ text }) => text) ?? [];
 
-  it("takes the input and every round along, also behind another compaction of the turn", async () => {
+  it("moves the input and every round, also after another compaction of the turn", async () => {
     let step = 0;
     const script: ReplyScript = (request) => {
       if (JSON.stringify(request.body).includes(SUMMARIZER)) return { text: SUMMARY };
@@ -73,14 +73,14 @@ describe("a rotation inside a turn", () => {
     );
     assert.ok(retry.some((text) => text.includes(ROTATED_SUMMARY)));
     const reader = pagurus.sessions().openReader("main");
-    const said: string[] = [];
+    const contents: string[] = [];
     for await (const entry of reader.cursor.forward())
-      if (entry.type === "message") said.push(JSON.stringify(entry.message.content));
+      if (entry.type === "message") contents.push(JSON.stringify(entry.message.content));
     reader.close();
-    assert.equal(said.filter((text) => text.includes("THE LIVE INPUT")).length, 1);
+    assert.equal(contents.filter((text) => text.includes("THE LIVE INPUT")).length, 1);
   });
 
-  it("leaves nothing of the former generation behind when the input is then taken back", async () => {
+  it("leaves nothing of the former generation when the input is then taken back", async () => {
     let step = 0;
     bench = await Bench.with(() => {
       step += 1;
@@ -126,7 +126,7 @@ describe("a rotation inside a turn", () => {
     assert.ok(next.every((text) => !text.includes("big")));
   });
 
-  it("leaves a subagent's result where it arrived", async () => {
+  it("keeps a subagent's result at its place", async () => {
     let step = 0;
     bench = await Bench.with((request) => {
       const text = JSON.stringify(request.body);

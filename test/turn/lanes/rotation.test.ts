@@ -1,13 +1,13 @@
-/** A compaction that moves the session to a successor: from each place, for good, or not at all. */
+/** A compaction that moves the session to a successor: from each place, permanently, or not at all. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { CompactResult } from "../../../src/contract/engine-compaction.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { HookMap } from "../../../src/contract/hooks.ts";
-import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
+import type { CompactResult } from "../../../src/contract/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { HookMap } from "../../../src/contract/host/hooks.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
 import { contextOverflowReply } from "../../servers/server.ts";
 import { words } from "../in-process.ts";
 import { inResult, ROTATED_SUMMARY, rotator, type Naming } from "./rotating.ts";
@@ -16,7 +16,7 @@ import { callsBig, filler, LaneSetting, ofType, recordingEngine, summaryIn, type
 const FIRST = filler(6_000, "amber");
 const SECOND = filler(6_000, "birch");
 
-function said(entries: readonly TranscriptEntry[]): string[] {
+function outlineOf(entries: readonly TranscriptEntry[]): string[] {
   return entries.flatMap((entry) =>
     entry.type === "message" ? [`${entry.message.role}:${words(entry.message).slice(0, 6)}`] : [],
   );
@@ -27,7 +27,7 @@ describe("a rotating compaction", () => {
   let setting: LaneSetting;
   let calls: Calls;
   let ended: HookMap["session_end"]["payload"][];
-  /** What the tool has done to the world. */
+  /** Count of the tool's effects. */
   let effects: number;
 
   beforeEach(() => {
@@ -69,7 +69,7 @@ describe("a rotating compaction", () => {
     return session.sessionId;
   }
 
-  /** The session is the successor now, under its key, and the old one is as it was. */
+  /** The session is the successor now, under its key, and the old one is unchanged. */
   async function assertMoved(from: string, to: string): Promise<void> {
     const { session } = await setting.status();
     assert.ok(session);
@@ -80,7 +80,7 @@ describe("a rotating compaction", () => {
       .list()
       .find((record) => record.sessionId === from);
     assert.deepEqual([old?.sessionKey, old?.generation, old?.current], ["main", 1, false]);
-    assert.deepEqual(said(await setting.entries(from)).slice(0, 4), [
+    assert.deepEqual(outlineOf(await setting.entries(from)).slice(0, 4), [
       "user:amber ",
       "assistant:ok",
       "user:birch ",
@@ -90,7 +90,7 @@ describe("a rotating compaction", () => {
     assert.deepEqual(rotated, [{ reason: "rotated", nextSessionId: to }]);
   }
 
-  /** A later turn, and one of a new process, go on in the successor. */
+  /** A later turn, and one of a new process, continue in the successor. */
   async function assertGoesOn(to: string): Promise<void> {
     for (const prompt of ["a later turn", "a turn of a new process"]) {
       await setting.ask(prompt);
@@ -122,8 +122,8 @@ describe("a rotating compaction", () => {
     const body = setting.turnBodies().at(-1);
     assert.equal(summaryIn(body), ROTATED_SUMMARY);
     assert.ok(body?.messages.at(-1)?.text.endsWith(prompt));
-    // The input is in the successor once, and the old generation knows that it went there.
-    assert.equal(said(await setting.entries()).filter((line) => line === "user:cedar ").length, 1);
+    // The input is in the successor once, and the old generation records that it went there.
+    assert.equal(outlineOf(await setting.entries()).filter((line) => line === "user:cedar ").length, 1);
     await assertGoesOn("successor-1");
   });
 
@@ -147,7 +147,7 @@ describe("a rotating compaction", () => {
         ["tool", 0, [{ id: "call-1", text: "changed 1" }]],
       ],
     );
-    assert.deepEqual(said(await setting.entries()), [
+    assert.deepEqual(outlineOf(await setting.entries()), [
       "user:birch ",
       "assistant:ok",
       "user:change",
@@ -164,7 +164,7 @@ describe("a rotating compaction", () => {
     assert.equal(effects, 1);
   });
 
-  it("the turn is given to the engine once, with entries that the successor has", async () => {
+  it("the turn is passed to the engine once, with entries that the successor has", async () => {
     await open(rotator(folder));
     const before = calls.afterTurn.length;
     setting.turns.push(callsBig(200), contextOverflowReply("openai-completions"), { text: "done" });
@@ -321,7 +321,7 @@ describe("a rotating compaction", () => {
     const [failed] = ofType(await setting.run("will not fit"), "turn.failed");
     assert.equal(failed?.error.code, "context_overflow");
     await assertMoved(from, "successor-1");
-    assert.deepEqual(said(await setting.entries()), ["user:birch ", "assistant:ok"]);
+    assert.deepEqual(outlineOf(await setting.entries()), ["user:birch ", "assistant:ok"]);
     await assertGoesOn("successor-1");
   });
 
@@ -340,12 +340,12 @@ describe("a rotating compaction", () => {
         [3, "successor-2", true],
       ],
     );
-    assert.deepEqual(said(await setting.entries("successor-1")), [
+    assert.deepEqual(outlineOf(await setting.entries("successor-1")), [
       "user:birch ",
       "assistant:ok",
       "user:more",
       "assistant:ok",
     ]);
-    assert.deepEqual(said(await setting.entries()), ["user:more", "assistant:ok"]);
+    assert.deepEqual(outlineOf(await setting.entries()), ["user:more", "assistant:ok"]);
   });
 });

@@ -7,20 +7,24 @@ import type {
   CompactionInterceptResult,
   CompactParams,
   CompactResult,
-} from "../../../src/contract/engine-compaction.ts";
-import type { AfterTurnParams, AssembleParams, AssembleResult } from "../../../src/contract/engine-params.ts";
-import type { ContextEngine, ContextEngineInfo } from "../../../src/contract/engine.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { PluginApi } from "../../../src/contract/plugin.ts";
-import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
+} from "../../../src/contract/engine/engine-compaction.ts";
+import type {
+  AfterTurnParams,
+  AssembleParams,
+  AssembleResult,
+} from "../../../src/contract/engine/engine-params.ts";
+import type { ContextEngine, ContextEngineInfo } from "../../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { PluginApi } from "../../../src/contract/host/plugin.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
 import { delegateCompactionToRuntime } from "../../../src/plugin-sdk/index.ts";
 import { startServer, type ReplyStep } from "../../servers/server.ts";
 import { Bench, eventsOf } from "../in-process.ts";
 import { modelConfig, type ModelOptions } from "../setting.ts";
 import { readBody, type WireBody } from "../wire-bodies.ts";
 
-/** A summary as the model has to write it, with words to know it by. */
+/** A summary as the model has to write it, with recognizable words. */
 export const MODEL_SUMMARY = [
   "## Goal\nThe scripted model wrote this goal.",
   "## State\nSome of it is done.",
@@ -46,7 +50,7 @@ export interface EngineSpec {
   intercept?: ((request: CompactionInterceptRequest) => Promise<CompactionInterceptResult>) | null;
 }
 
-/** An engine that notes each call. Unless told otherwise it delegates `compact` and answers interceptions. */
+/** An engine that records each call. By default it delegates `compact` and answers interceptions. */
 export function recordingEngine(spec: EngineSpec = {}): { engine: ContextEngine; calls: Calls } {
   const calls: Calls = { assemble: [], compact: [], intercept: [], afterTurn: [] };
   const { assemble, compact = delegateCompactionToRuntime, intercept = handled } = spec;
@@ -98,7 +102,7 @@ export async function ownSummary(params: CompactParams): Promise<CompactResult> 
   return { ok: true, compacted: true, result: { summary: ENGINE_SUMMARY, firstKeptEntryId, tokensBefore } };
 }
 
-/** About this many tokens of plain words, the same each time. */
+/** Plain words with about this many tokens, the same each time. */
 export function filler(tokens: number, word = "amber"): string {
   return `${word} `.repeat(tokens).trimEnd();
 }
@@ -116,8 +120,8 @@ export interface SettingOptions {
   summaries?: ReplyStep[];
 }
 
-/** Reserve and share are set, so that every engine has the same room. */
-export const ROOM = { reserveTokens: 4_000, reserveTokensFloor: 0, keepRecentTokens: 7_000 };
+/** Reserve and share are set, so that every engine has the same budget. */
+export const RESERVES = { reserveTokens: 4_000, reserveTokensFloor: 0, keepRecentTokens: 7_000 };
 
 export class LaneSetting {
   readonly bench: Bench;
@@ -148,7 +152,7 @@ export class LaneSetting {
     });
     const setting = new LaneSetting(new Bench(server), options, replies);
     mkdirSync(setting.home, { mode: 0o700, recursive: true });
-    setting.configure(options.compaction ?? ROOM);
+    setting.configure(options.compaction ?? RESERVES);
     await setting.restart();
     return setting;
   }
@@ -162,7 +166,7 @@ export class LaneSetting {
     return this.#pagurus;
   }
 
-  /** Writes the configuration's file; `pagurus.reload()` or a new host reads it. */
+  /** Writes the configuration file; `pagurus.reload()` or a new host reads it. */
   configure(compaction: Record<string, unknown>, engineId = this.#options.engine?.info.id): void {
     const { model, defaults, log } = this.#options;
     this.#config = modelConfig(
@@ -192,7 +196,7 @@ export class LaneSetting {
     });
   }
 
-  /** A turn that has to complete; its events. */
+  /** Runs a turn that has to complete; returns its events. */
   ask(prompt: string): Promise<TurnEvent[]> {
     return this.bench.ask(this.pagurus, prompt);
   }
@@ -256,7 +260,7 @@ interface Replies {
   summaries: ReplyStep[];
 }
 
-/** Answers with as many tokens as it is asked for. */
+/** Returns as many tokens as requested. */
 const bigTool: Parameters<PluginApi["registerTool"]>[0] = {
   name: "big",
   description: "Answers at length.",
@@ -276,10 +280,10 @@ export function isSummaryRequest(body: WireBody): boolean {
 
 const SUMMARY = /<conversation_summary>\n([\s\S]*?)\n<\/conversation_summary>/g;
 
-/** The summary that a request holds; there is never more than one. A provider may join it to the input behind it. */
+/** The summary in a request; there is never more than one. A provider may join it to the input after it. */
 export function summaryIn(body: WireBody | undefined): string | undefined {
   const found = (body?.messages ?? []).flatMap(({ text }) =>
-    [...text.matchAll(SUMMARY)].map(([, said]) => said),
+    [...text.matchAll(SUMMARY)].map(([, summary]) => summary),
   );
   assert.ok(found.length <= 1, "a request holds one summary at most");
   return found[0];

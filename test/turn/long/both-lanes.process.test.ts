@@ -7,8 +7,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FULL, soundRun } from "./sound.ts";
 
-const TURNS = FULL ? 2_000 : 350;
-const FEWEST = FULL ? 30 : 4;
+const TURNS = FULL ? 2_000 : 250;
+const FEWEST = FULL ? 30 : 3;
 const timeout = 400_000;
 
 test(
@@ -23,7 +23,7 @@ test(
 
 if (FULL) {
   test(
-    "2,000 turns whose words come between the turns are compacted by the queued lane",
+    "2,000 turns with their text between the turns are compacted by the queued lane",
     { timeout },
     async (t) => {
       const lanes = await soundRun(t, { engine: "legacy", shape: "between", turns: TURNS, bias: 1 });
@@ -32,7 +32,7 @@ if (FULL) {
   );
 
   test(
-    "2,000 turns whose words come inside the turns are compacted by the in-attempt lane",
+    "2,000 turns with their text inside the turns are compacted by the in-attempt lane",
     { timeout },
     async (t) => {
       const lanes = await soundRun(t, { engine: "legacy", shape: "rounds", turns: TURNS, bias: 1.15 });

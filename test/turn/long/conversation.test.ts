@@ -1,9 +1,9 @@
-/** The scripted model of the long runs finds what is wrong with a request: a check that never fails shows nothing. */
+/** The scripted model of the long runs detects invalid requests: a check that never fails proves nothing. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RecordedRequest } from "../../servers/script.ts";
 import { Conversation } from "./conversation.ts";
-import { answerOf, berthCode, callsOf, inputOf, resultOf, STANDING_ORDER } from "./words.ts";
+import { answerOf, berthCode, callsOf, inputOf, resultOf, ORDER_CODE } from "./words.ts";
 
 type Message = Record<string, unknown>;
 
@@ -36,13 +36,13 @@ function ask(conversation: Conversation, messages: Message[], more: Message = {}
 }
 
 function summarize(conversation: Conversation): string {
-  const messages = [{ role: "user", content: `The transcript, under ${STANDING_ORDER}.` }];
+  const messages = [{ role: "user", content: `The transcript, under ${ORDER_CODE}.` }];
   const body = { messages, max_tokens: 100 };
   return conversation.reply({ method: "POST", path: "/", headers: {}, body, text: "" }).text ?? "";
 }
 
-/** A conversation after its first turns, each said in order. */
-function after(turns: number, bias = 1): { conversation: Conversation; said: Message[] } {
+/** A conversation after its first turns, with its messages in order. */
+function after(turns: number, bias = 1): { conversation: Conversation; log: Message[] } {
   const conversation = new Conversation({
     protocol: "openai-completions",
     shape: SHAPE,
@@ -50,74 +50,74 @@ function after(turns: number, bias = 1): { conversation: Conversation; said: Mes
     bias,
     intercepts: false,
   });
-  const said: Message[] = [];
+  const log: Message[] = [];
   for (let number = 1; number <= turns; number++) {
     const [first, second, third, last] = turn(number) as [Message, Message, Message, Message];
-    said.push(first);
-    ask(conversation, said);
-    said.push(second, third);
-    ask(conversation, said);
-    said.push(last);
+    log.push(first);
+    ask(conversation, log);
+    log.push(second, third);
+    ask(conversation, log);
+    log.push(last);
   }
-  return { conversation, said };
+  return { conversation, log };
 }
 
-const WRONG: Record<string, { messages: (said: Message[]) => Message[]; problem: RegExp }> = {
+const WRONG: Record<string, { messages: (log: Message[]) => Message[]; problem: RegExp }> = {
   "a message is missing": {
-    messages: (said) => [...said.slice(0, 3), ...said.slice(4), input(3)],
+    messages: (log) => [...log.slice(0, 3), ...log.slice(4), input(3)],
     problem: /not what was said/,
   },
   "a message is there twice": {
-    messages: (said) => [...said, ...said.slice(-1), input(3)],
+    messages: (log) => [...log, ...log.slice(-1), input(3)],
     problem: /not what was said|more than were/,
   },
   "a message has other words": {
-    messages: (said) => [...said.slice(0, -1), { role: "assistant", content: "Done." }, input(3)],
+    messages: (log) => [...log.slice(0, -1), { role: "assistant", content: "Done." }, input(3)],
     problem: /not what was said/,
   },
-  "the input is missing": { messages: (said) => said, problem: /the input is there 0 times/ },
+  "the input is missing": { messages: (log) => log, problem: /the input is there 0 times/ },
   "the input is there twice": {
-    messages: (said) => [...said, input(3), input(3)],
+    messages: (log) => [...log, input(3), input(3)],
     problem: /the input is there 2 times/,
   },
   "the history is cut and nothing stands for it": {
-    messages: (said) => [...said.slice(4), input(3)],
+    messages: (log) => [...log.slice(4), input(3)],
     problem: /no summary stands for them/,
   },
   "a result has no call": {
-    messages: (said) => [...said.slice(2), input(3)],
+    messages: (log) => [...log.slice(2), input(3)],
     problem: /has no call right before it/,
   },
   "a call has no result": {
-    messages: (said) => [...said.slice(0, 6), ...said.slice(7), input(3)],
+    messages: (log) => [...log.slice(0, 6), ...log.slice(7), input(3)],
     problem: /have no result/,
   },
 };
 
-test("a conversation in which each request holds all that was said has no problem", () => {
-  const { conversation, said } = after(2);
-  ask(conversation, [...said, input(3)]);
+test("a conversation in which each request has all messages has no problem", () => {
+  const { conversation, log } = after(2);
+  ask(conversation, [...log, input(3)]);
   assert.deepEqual(conversation.problems, []);
   assert.equal(conversation.turn, 3);
 });
 
 for (const [name, { messages, problem }] of Object.entries(WRONG)) {
   test(`a request is a problem when ${name}`, () => {
-    const { conversation, said } = after(2);
-    ask(conversation, messages(said));
+    const { conversation, log } = after(2);
+    ask(conversation, messages(log));
     assert.match(conversation.problems.join("\n"), problem);
   });
 }
 
-test("a request that exceeds the window, with the answer that it asks for, is a problem", () => {
+test("a request that exceeds the window together with its answer is a problem", () => {
   const small = after(1);
-  ask(small.conversation, [...small.said, input(2)], { max_tokens: 2_000 });
+  ask(small.conversation, [...small.log, input(2)], { max_tokens: 2_000 });
   assert.match(small.conversation.problems.join("\n"), /in a window of 2000/);
   const large = after(2, 10);
   assert.match(large.conversation.problems.join("\n"), /in a window of 2000/);
 });
 
-test("a summary has to be the model's, with the standing order and the newest exact strings", () => {
+test("a summary has to be the model's, with the order code and the newest exact strings", () => {
   const codes = `${berthCode(1)} ${berthCode(2)}`;
   const good = after(2);
   const written = summarize(good.conversation);
@@ -140,11 +140,11 @@ test("a summary has to be the model's, with the standing order and the newest ex
 });
 
 test("a context that begins later without a new summary is a problem", () => {
-  const { conversation, said } = after(3);
+  const { conversation, log } = after(3);
   const text = `${summarize(conversation)}\n${berthCode(1)}`;
   const head = (prompt: string): Message => ({ role: "user", content: `${summary(text)}\n\n${prompt}` });
-  ask(conversation, [head(inputOf(SHAPE, 2)), ...said.slice(5), input(4)]);
+  ask(conversation, [head(inputOf(SHAPE, 2)), ...log.slice(5), input(4)]);
   assert.deepEqual(conversation.problems, []);
-  ask(conversation, [head(inputOf(SHAPE, 3)), ...said.slice(9), input(4), called(4), result(4)]);
+  ask(conversation, [head(inputOf(SHAPE, 3)), ...log.slice(9), input(4), called(4), result(4)]);
   assert.match(conversation.problems.join("\n"), /begins elsewhere without a new summary/);
 });

@@ -1,13 +1,12 @@
 /**
- * The model's side of a long run. It knows all that was said, so it checks that each request is exactly the newest
- * part of it, behind a summary where there is one; and it counts tokens with a tokenizer of its own, not with the
- * host's estimate.
+ * The model's side of a long run. It records all messages, so it checks that each request is exactly the newest part of them, after a
+ * summary if there is one; and it counts tokens with a tokenizer of its own, not with the host's estimate.
  */
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { readBody, type WireBody, type WireMessage } from "../wire-bodies.ts";
 import type { Protocol, RecordedRequest, ReplyStep } from "../../servers/script.ts";
 import {
-  STANDING_ORDER,
+  ORDER_CODE,
   TOOL,
   answerOf,
   berthCode,
@@ -24,23 +23,23 @@ export interface ConversationOptions {
   protocol: Protocol;
   shape: Shape;
   window: number;
-  /** What the provider counts for each token of `o200k_base`. */
+  /** Tokens that the provider counts per token of `o200k_base`. */
   bias: number;
   /** An engine that intercepts writes summaries too; else each is the scripted model's. */
   intercepts: boolean;
 }
 
-/** What a request held, behind its system prompt. */
-interface Said {
+/** Messages of a request, after its system prompt. */
+interface RequestContent {
   summary: string | undefined;
-  /** The input of a turn that is split, where it stands before the summary. */
+  /** The input of a split turn, if it comes before the summary. */
   splitInput: string | undefined;
   items: Item[];
 }
 
 interface Item {
   role: WireMessage["role"];
-  /** All that a model reads of it, as one string. */
+  /** Its whole text, as one string. */
   words: string;
 }
 
@@ -48,10 +47,10 @@ export interface CutSeen {
   turn: number;
   /** Number of the turn's own requests before it. */
   request: number;
-  /** Items of the conversation that the context held before it and holds after it. */
+  /** Items of the conversation in the context before it and after it. */
   before: number;
   after: number;
-  /** The cut lies inside a turn, whose input stands before the summary. */
+  /** The cut is inside a turn, whose input comes before the summary. */
   split: boolean;
 }
 
@@ -59,31 +58,31 @@ const SUMMARY = /<conversation_summary>\n([\s\S]*?)\n<\/conversation_summary>/;
 /** Providers charge for the frame of each message. */
 const FRAME_TOKENS = 4;
 const MOST_PROBLEMS = 20;
-/** Newest inputs of what a summary stands for whose exact strings it has to hold (`identifierPolicy: "strict"`). */
+/** Number of newest inputs covered by a summary whose exact strings it has to contain (`identifierPolicy: "strict"`). */
 const ASKS_KEPT = 3;
 
 export class Conversation {
-  /** What was wrong with a request, in words; empty in the end. */
+  /** Problems of the requests, as text; empty in the end. */
   readonly problems: string[] = [];
   readonly cuts: CutSeen[] = [];
   requests = 0;
   summaryRequests = 0;
-  /** Largest count of a request, and of a request with the room that it asks for its answer. */
+  /** Largest count of a request, and of a request plus its maximum output. */
   largest = 0;
   largestWithAnswer = 0;
   /** Sum of all counts. */
   counted = 0;
   readonly #options: ConversationOptions;
-  /** All that was said, oldest first, and of each input where it stands. */
+  /** All messages, oldest first, and the position of each input. */
   readonly #log: Item[] = [];
   readonly #inputAt = new Map<string, number>();
   #turn = 0;
   #round = 0;
   #openCalls: { id: string; words: string }[] = [];
-  /** Where the newest request began in the log, and its summary. */
+  /** Start of the newest request in the log, and its summary. */
   #from = 0;
   #summary: string | undefined;
-  /** The scripted model's newest summary, until another one stands in its place. */
+  /** The scripted model's newest summary, until another one replaces it. */
   #written: string | undefined;
   #fixed: string | undefined;
   #tokens = new Map<string, number>();
@@ -120,17 +119,17 @@ export class Conversation {
 
   #answer(body: WireBody, request: RecordedRequest): ReplyStep {
     const { shape } = this.#options;
-    const said = this.#read(body);
+    const content = this.#read(body);
     this.requests += 1;
-    this.#take(said);
-    this.#check(said, body, request);
+    this.#take(content);
+    this.#check(content, body, request);
     const tools = this.#tools(request);
     const input = this.#size(request, [
       body.system,
       tools,
-      said.summary ?? "",
-      said.splitInput ?? "",
-      ...said.items.map((item) => item.words),
+      content.summary ?? "",
+      content.splitInput ?? "",
+      ...content.items.map((item) => item.words),
     ]);
     const { rounds } = planOf(shape, this.#turn);
     if (this.#round < rounds) {
@@ -151,8 +150,8 @@ export class Conversation {
     return notesText(Number(/\d+/.exec(String(call.arguments["path"]))?.[0]));
   }
 
-  /** What the host has to have said since the last answer: the results of its calls, or the next input. */
-  #take(said: Said): void {
+  /** Messages that the host must have added since the last answer: the results of its calls, or the next input. */
+  #take(content: RequestContent): void {
     const { shape } = this.#options;
     const open = this.#openCalls;
     this.#openCalls = [];
@@ -165,43 +164,43 @@ export class Conversation {
       return;
     }
     for (const [index, call] of open.entries()) {
-      const sent = said.items.at(index - open.length);
-      // What the host's own tool makes of a file is the tool's matter: its words have to be there, once.
+      const sent = content.items.at(index - open.length);
+      // The host's own tool may format a file's content; its words have to be there, once.
       const own = sent?.role === "tool" && call.words.split("\n").every((line) => sent.words.includes(line));
       this.#log.push({ role: "tool", words: own ? sent.words : call.words });
     }
   }
 
   /** Summary and split input apart from the rest; in a protocol that joins user messages they are in one. */
-  #read(body: WireBody): Said {
-    const said: Said = { summary: undefined, splitInput: undefined, items: [] };
+  #read(body: WireBody): RequestContent {
+    const content: RequestContent = { summary: undefined, splitInput: undefined, items: [] };
     for (const message of body.messages) {
-      if (message.role === "user") this.#readUser(message.text, said);
+      if (message.role === "user") this.#readUser(message.text, content);
       else if (message.role === "assistant") {
         const calls = message.calls.map((call) => JSON.stringify([call.name, call.arguments])).join("");
-        said.items.push({ role: "assistant", words: message.text + calls });
+        content.items.push({ role: "assistant", words: message.text + calls });
       } else {
         for (const { text } of message.results)
-          said.items.push({ role: "tool", words: this.#resultText(text) });
+          content.items.push({ role: "tool", words: this.#resultText(text) });
       }
     }
-    return said;
+    return content;
   }
 
-  #readUser(text: string, said: Said): void {
+  #readUser(text: string, content: RequestContent): void {
     const found = SUMMARY.exec(text);
     if (!found) {
-      said.items.push({ role: "user", words: text });
+      content.items.push({ role: "user", words: text });
       return;
     }
-    if (said.summary !== undefined) this.#problem("two summaries in one request");
+    if (content.summary !== undefined) this.#problem("two summaries in one request");
     const before = text.slice(0, found.index).trimEnd();
     const after = text.slice(found.index + found[0].length).trimStart();
-    if (before !== "") said.items.push({ role: "user", words: before });
-    if (said.items.length > 1) this.#problem("more than a turn's input stands before the summary");
-    said.splitInput = said.items.pop()?.words;
-    said.summary = found[1];
-    if (after !== "") said.items.push({ role: "user", words: after });
+    if (before !== "") content.items.push({ role: "user", words: before });
+    if (content.items.length > 1) this.#problem("more than a turn's input stands before the summary");
+    content.splitInput = content.items.pop()?.words;
+    content.summary = found[1];
+    if (after !== "") content.items.push({ role: "user", words: after });
   }
 
   #resultText(text: string): string {
@@ -211,8 +210,8 @@ export class Conversation {
     return typeof content === "string" ? content : text;
   }
 
-  #check(said: Said, body: WireBody, request: RecordedRequest): void {
-    const { items, summary, splitInput } = said;
+  #check(content: RequestContent, body: WireBody, request: RecordedRequest): void {
+    const { items, summary, splitInput } = content;
     const from = this.#log.length - items.length;
     const wrong = items.findIndex((item, index) => {
       const expected = this.#log[from + index];
@@ -223,17 +222,17 @@ export class Conversation {
     if (summary === undefined && from !== 0)
       this.#problem(`${from} messages are missing and no summary stands for them`);
     this.#checkPairs(body);
-    this.#checkInput(said, from);
+    this.#checkInput(content, from);
     if (splitInput !== undefined) this.#checkSplit(splitInput, from);
     else if (this.#log[from]?.role !== "user")
       this.#problem("the context begins inside a turn without its input");
-    this.#checkGrowth(said, from);
+    this.#checkGrowth(content, from);
     const fixed = `${body.system}\n${this.#tools(request)}`;
     this.#fixed ??= fixed;
     if (fixed !== this.#fixed) this.#problem("system prompt or tools changed");
   }
 
-  /** Each call has its result right behind it, and no result is without a call. */
+  /** Each call is directly followed by its result, and no result is without a call. */
   #checkPairs(body: WireBody): void {
     let open: string[] = [];
     for (const message of body.messages) {
@@ -250,13 +249,13 @@ export class Conversation {
     if (body.messages[0]?.role !== "user") this.#problem("the first message is not a user's");
   }
 
-  #checkInput(said: Said, from: number): void {
+  #checkInput(content: RequestContent, from: number): void {
     const input = inputOf(this.#options.shape, this.#turn);
     const times =
-      said.items.filter((item) => item.words === input).length + (said.splitInput === input ? 1 : 0);
+      content.items.filter((item) => item.words === input).length + (content.splitInput === input ? 1 : 0);
     if (times !== 1) this.#problem(`the input is there ${times} times`);
     const at = this.#inputAt.get(input) ?? 0;
-    if (at < from && said.splitInput !== input) this.#problem("the input was cut");
+    if (at < from && content.splitInput !== input) this.#problem("the input was cut");
   }
 
   #checkSplit(splitInput: string, from: number): void {
@@ -270,37 +269,37 @@ export class Conversation {
   }
 
   /** A context only grows at its end; a new summary comes with a later beginning, and the old one never again. */
-  #checkGrowth(said: Said, from: number): void {
-    const { summary } = said;
+  #checkGrowth(content: RequestContent, from: number): void {
+    const { summary } = content;
     if (summary === this.#summary) {
       if (from !== this.#from) this.#problem("the context begins elsewhere without a new summary");
       return;
     }
     if (summary === undefined) this.#problem("the summary is gone");
-    else this.#checkSummary(summary, said, from);
+    else this.#checkSummary(summary, content, from);
     if (from <= this.#from) this.#problem("a new summary stands for no message more than the one before");
     this.cuts.push({
       turn: this.#turn,
       request: this.#round,
       before: this.#log.length - this.#from,
-      after: said.items.length,
-      split: said.splitInput !== undefined,
+      after: content.items.length,
+      split: content.splitInput !== undefined,
     });
     this.#from = from;
     this.#summary = summary;
   }
 
-  #checkSummary(summary: string, said: Said, from: number): void {
-    if (!summary.includes(STANDING_ORDER)) this.#problem("the summary has lost the standing order");
+  #checkSummary(summary: string, content: RequestContent, from: number): void {
+    if (!summary.includes(ORDER_CODE)) this.#problem("the summary has lost the standing order");
     if (this.#written === undefined || !summary.includes(this.#written)) {
       this.#written = undefined;
       if (!this.#options.intercepts) this.#problem("the summary is not the model's");
       return;
     }
-    // Of what this compaction summarized; older inputs were summarized before.
+    // Of the inputs that this compaction summarized; older ones were summarized before.
     const summarized = this.#log
       .slice(this.#from, from)
-      .filter((item) => item.role === "user" && item.words !== said.splitInput);
+      .filter((item) => item.role === "user" && item.words !== content.splitInput);
     for (const { words } of summarized.slice(-ASKS_KEPT)) {
       const code = berthCode(Number(/^Turn (\d+)/.exec(words)?.[1]));
       if (!summary.includes(code)) this.#problem(`the summary lacks ${code}, which a newest input holds`);
@@ -341,7 +340,7 @@ export class Conversation {
   }
 }
 
-/** What a request asks for its answer, in whichever field its protocol has for that. */
+/** Maximum output of a request, in its protocol's field. */
 function mostOutput({ body }: RecordedRequest): number {
   const google = body["generationConfig"] as Record<string, unknown> | undefined;
   for (const value of [

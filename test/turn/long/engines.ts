@@ -1,15 +1,15 @@
-/** Engines of the long runs: `legacy`'s way, with one or both of the two flags that decide who compacts. */
-import type { ContextEngine } from "../../../src/contract/engine.ts";
+/** Engines of the long runs: like `legacy`, with one or both of the two flags that decide who compacts. */
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type {
   CompactionInterceptRequest,
   CompactionInterceptResult,
-} from "../../../src/contract/engine-compaction.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/engine.ts";
-import { STANDING_ORDER } from "./words.ts";
+} from "../../../src/contract/engine/engine-compaction.ts";
+import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
+import { ORDER_CODE } from "./words.ts";
 
 export type EngineKind = "legacy" | "intercepting" | "owning";
 
-/** Undefined for the built-in engine, which is there already. */
+/** Undefined for the built-in engine, which is always registered. */
 export function engineOf(kind: EngineKind): ContextEngine | undefined {
   if (kind === "legacy") return undefined;
   const { info: _info, ...legacy } = createLegacyEngine();
@@ -27,7 +27,7 @@ function intercepted(request: CompactionInterceptRequest): CompactionInterceptRe
   const { firstKeptEntryId, tokensBefore, messages } = request;
   const inputs = messages.filter((message) => message.role === "user").length;
   const summary = [
-    `The log is kept under ${STANDING_ORDER}.`,
+    `The log is kept under ${ORDER_CODE}.`,
     `The engine stands for ${messages.length} messages, ${inputs} of them inputs, before ${firstKeptEntryId}.`,
   ].join("\n");
   return { handled: true, summary, firstKeptEntryId, tokensBefore };

@@ -1,6 +1,6 @@
 /**
- * The host of a long run, in a process of its own so that its memory is its own. Gets a job over the channel of
- * `fork`, runs its turns, and reports once. Needs `--expose-gc`.
+ * The host of a long run, in a process of its own so that its memory can be measured. Gets a job over the channel of `fork`, runs its
+ * turns, and reports once. Needs `--expose-gc`.
  */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
 import { createPagurus } from "../../../src/app.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import { modelConfig } from "../setting.ts";
 import { engineOf } from "./engines.ts";
 import type { Job, Report } from "./job.ts";
@@ -151,7 +151,7 @@ class LongRun {
     else this.report.memory.push({ turn, runningMiB, settledMiB: await settledMiB() });
   }
 
-  /** What the transcript and its index hold in the end. */
+  /** Content of the transcript and its index at the end. */
   async #readBack(pagurus: Pagurus): Promise<void> {
     const store = pagurus.sessions();
     const open = new Set(inputsOf(this.#job.shape, this.#job.turns));
@@ -171,8 +171,8 @@ class LongRun {
 }
 
 /**
- * Resident memory after the most thorough collection there is. A plain `gc()` leaves the young generation as large as
- * the busiest moment made it (up to 100 MiB, whenever that came), which says nothing of what the host keeps.
+ * Resident memory after the most thorough collection there is. A plain `gc()` leaves the young generation as large as at its busiest moment
+ * (up to 100 MiB, whenever that was), which has no relation to what the host keeps.
  */
 async function settledMiB(): Promise<number> {
   assert.ok(globalThis.gc, "the process needs --expose-gc");

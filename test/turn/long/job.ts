@@ -1,7 +1,7 @@
 /** A long run: the host in a process of its own, the scripted model in this one. */
 import { fork } from "node:child_process";
 import { join } from "node:path";
-import type { CompactionLane, CompactionTrigger } from "../../../src/contract/events.ts";
+import type { CompactionLane, CompactionTrigger } from "../../../src/contract/host/events.ts";
 import { startServer, type Protocol } from "../../servers/server.ts";
 import { Conversation } from "./conversation.ts";
 import type { EngineKind } from "./engines.ts";
@@ -14,7 +14,7 @@ export interface Job {
   engine: EngineKind;
   shape: Shape;
   turns: number;
-  /** The turn whose memory the end is held against. */
+  /** The turn whose memory is compared with the end. */
   memoryFrom: number;
 }
 
@@ -32,9 +32,9 @@ export interface CompactionSeen {
 
 export interface MemorySample {
   turn: number;
-  /** Resident memory as the process ran. */
+  /** Resident memory of the running process. */
   runningMiB: number;
-  /** Resident memory once the collector has given back what it can, the young generation's spare pages included. */
+  /** Resident memory after the collector has released what it can, including the young generation's spare pages. */
   settledMiB?: number;
 }
 
@@ -43,7 +43,7 @@ export interface Report {
   failedCompactions: string[];
   degraded: string[];
   notCompleted: number[];
-  /** Calls of the plugin's tool, and how many of them were made before. */
+  /** Calls of the plugin's tool, and how many of them came before. */
   toolCalls: number;
   repeatedCalls: number;
   /** Of all requests, by the receipts: tokens, and those of the prefix shared with the request before. */
@@ -52,7 +52,7 @@ export interface Report {
   wallMs: number;
   memory: MemorySample[];
   inputsInTranscript: number;
-  /** Hits of the search for the word of turn 3 in what the user said. */
+  /** Hits of a search for the word of turn 3 in the user's messages. */
   found: number;
 }
 
@@ -65,8 +65,8 @@ export interface LongRunOptions {
   window?: number;
   memoryFrom?: number;
   /**
-   * All threads of the host share one arena of glibc's allocator. Else each of V8's helper threads keeps pages of its
-   * own, 5 to 15 MiB more as they come into use, and a leak of that size would not show. Default false.
+   * All threads of the host share one arena of glibc's allocator. Otherwise each of V8's helper threads keeps pages of its own, 5 to 15 MiB
+   * more as they come into use, and a leak of that size would not show. Default false.
    */
   oneArena?: boolean;
 }
@@ -80,7 +80,7 @@ export async function longRun(
   const server = await startServer({
     protocol,
     script: (request) => {
-      // Nobody looks at them again, and thousands of bodies are hundreds of megabytes.
+      // They are not needed again, and thousands of bodies are hundreds of megabytes.
       server.requests.length = 0;
       return conversation.reply(request);
     },
@@ -113,7 +113,7 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? NaN;
 }
 
-/** Medians of resident memory around the two turns, of what the collector cannot give back. */
+/** Medians of resident memory around the two turns, after collection. */
 export function memoryGrowth(
   report: Report,
   memoryFrom: number,
@@ -126,7 +126,7 @@ export function memoryGrowth(
   return { from, to, growth: to - from };
 }
 
-/** Turns that lie between each compaction and the one before it. */
+/** Turns between each compaction and the one before it. */
 export function turnsBetween(compactions: readonly { turn: number }[]): number[] {
   return compactions.slice(1).map(({ turn }, index) => turn - (compactions[index]?.turn ?? 0) - 1);
 }

@@ -1,6 +1,6 @@
 /**
- * A single turn of 600 tool rounds, whose words are three times the window. The scripted model checks each request:
- * the input verbatim, the summary right behind it, then the newest rounds, whole and verbatim.
+ * A single turn of 600 tool rounds, three times the window in size. The scripted model checks each request: the input verbatim, the summary
+ * directly after it, then the newest rounds, whole and verbatim.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

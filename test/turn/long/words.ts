@@ -1,4 +1,4 @@
-/** What is said in a long run: the same words for the same turn in the host's process and at the endpoint. */
+/** Texts of a long run: the same for the same turn in the host's process and at the endpoint. */
 import { mulberry32 } from "../../../bench/generate.ts";
 import type { ReplyToolCall } from "../../servers/script.ts";
 
@@ -9,8 +9,8 @@ const WORDS = (
 ).split(" ");
 const SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe ri so tu".split(" ");
 
-/** Said in the first turn; the scripted summarizer carries it from summary to summary. */
-export const STANDING_ORDER = "SO-1147-HARBOUR";
+/** Sent in the first turn; the scripted summarizer carries it from summary to summary. */
+export const ORDER_CODE = "SO-1147-HARBOUR";
 const ORDER = /SO-\d{4}-[A-Z]+/;
 
 /** Name of the plugin's tool. */
@@ -30,7 +30,7 @@ function prose(key: string, words: number): string {
   return picked.join(" ");
 }
 
-/** A word that no other turn says. */
+/** A word that occurs in no other turn. */
 export function rareWord(turn: number): string {
   let rest = turn;
   let word = "zy";
@@ -41,12 +41,12 @@ export function rareWord(turn: number): string {
   return word;
 }
 
-/** An exact string that only the input of this turn holds. */
+/** An exact string that occurs only in the input of this turn. */
 export function berthCode(turn: number): string {
   return `berth-${String(turn).padStart(5, "0")}/${rareWord(turn)}.log`;
 }
 
-/** How much is said in a turn. */
+/** Amount of text in a turn. */
 export interface TurnPlan {
   rounds: number;
   callsARound: number;
@@ -56,9 +56,8 @@ export interface TurnPlan {
 }
 
 /**
- * `between`: most words come with inputs and answers, so the context grows between turns. `rounds`: most come with
- * the rounds of every fourth turn. `mixed`: a hundred turns of the one, a hundred of the other. `one-turn`: the
- * fourth turn has 600 rounds.
+ * `between`: most text is in inputs and answers, so the context grows between turns. `rounds`: most is in the rounds of every fourth turn.
+ * `mixed`: a hundred turns of the one, a hundred of the other. `one-turn`: the fourth turn has 600 rounds.
  */
 export type Shape = "between" | "rounds" | "mixed" | "one-turn";
 
@@ -86,9 +85,9 @@ export function planOf(shape: Shape, turn: number): TurnPlan {
 }
 
 export function inputOf(shape: Shape, turn: number): string {
-  const order = turn === 1 ? ` The standing order is ${STANDING_ORDER}; it holds for good.` : "";
-  const said = prose(`input ${turn}`, planOf(shape, turn).inputWords);
-  return `Turn ${turn}. Write up ${berthCode(turn)} under the word ${rareWord(turn)}.${order} Note that ${said}.`;
+  const order = turn === 1 ? ` The standing order is ${ORDER_CODE}; it holds for good.` : "";
+  const text = prose(`input ${turn}`, planOf(shape, turn).inputWords);
+  return `Turn ${turn}. Write up ${berthCode(turn)} under the word ${rareWord(turn)}.${order} Note that ${text}.`;
 }
 
 export function callsOf(shape: Shape, turn: number, round: number): ReplyToolCall[] {
@@ -107,7 +106,7 @@ export function resultOf(shape: Shape, key: string): string {
   return `Gauge ${key}: ${prose(`result ${key}`, words)}.`;
 }
 
-/** How many files of notes the workspace holds, and what is in one. */
+/** Number of files of notes in the workspace, and their content. */
 export const NOTES = 5;
 export function notesText(index: number): string {
   return `Notes ${index} of the harbour.\n${prose(`notes ${index}`, 25)}\n`;
@@ -120,7 +119,7 @@ export function answerOf(shape: Shape, turn: number): string {
   return `Turn ${turn} is written up: ${prose(`answer ${turn}`, planOf(shape, turn).answerWords)}.`;
 }
 
-/** The scripted summarizer: all headings, and the standing order when what it was shown has one. */
+/** The scripted summarizer: all headings, and the order code when its input has one. */
 export function summaryOf(shown: string, index: number): string {
   const order = ORDER.exec(shown)?.[0];
   return [

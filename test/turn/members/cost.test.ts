@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { CostSoFar } from "../../../src/contract/events.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
+import type { CostSoFar } from "../../../src/contract/host/events.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { eventsOf } from "../in-process.ts";
 import { calls, Calls, engineOf, failure, MembersBench, ofType } from "./members-bench.ts";
@@ -12,7 +14,7 @@ const USAGE = { input: 10_000, output: 1_000 };
 /** 10,000 × 10 + 1,000 × 50, a millionth of it. */
 const ONE_CALL = 0.15;
 
-describe("what a turn may cost", () => {
+describe("the cost limit of a turn", () => {
   let bench: MembersBench;
   afterEach(() => bench.end());
 
@@ -34,9 +36,9 @@ describe("what a turn may cost", () => {
     return body["max_tokens"] ?? body["max_completion_tokens"];
   };
 
-  function assertCost(told: CostSoFar | undefined, expected: Partial<CostSoFar>): void {
+  function assertCost(actual: CostSoFar | undefined, expected: Partial<CostSoFar>): void {
     const rounded = Object.fromEntries(
-      Object.entries(told ?? {}).map(([name, value]) => [
+      Object.entries(actual ?? {}).map(([name, value]) => [
         name,
         typeof value === "number" ? Number(value.toFixed(6)) : (value as unknown),
       ]),
@@ -44,7 +46,7 @@ describe("what a turn may cost", () => {
     assert.deepEqual(rounded, expected);
   }
 
-  it("is told with the turn and in the status: turn, session and day", async () => {
+  it("is reported with the turn and in the status: turn, session and day", async () => {
     const pagurus = await priced({ day: 5 });
     const limits = { day: 5 };
     const first = ofType(await run(pagurus), "turn.completed")[0];
@@ -69,7 +71,7 @@ describe("what a turn may cost", () => {
     assert.deepEqual([prompt?.text, more.length], ["One", 0]);
   });
 
-  it("bounds the answer of each request to what is left", async () => {
+  it("bounds the answer of each request to the rest", async () => {
     const pagurus = await priced(undefined, [
       { ...calls("glob", { pattern: "*" }), usage: { input: 1_000, output: 100 } },
     ]);
@@ -79,6 +81,8 @@ describe("what a turn may cost", () => {
     const limited = await priced(undefined, [
       { ...calls("glob", { pattern: "*" }), usage: { input: 1_000, output: 400 } },
     ]);
+    for (let index = 0; index < 20; index += 1)
+      writeFileSync(join(bench.root, `a-note-of-the-harbour-${index}.txt`), "x");
     const events = await run(limited, { maxCost: 0.12 });
     assert.equal(events.at(-1)?.type, "turn.completed");
     const [first, second] = [Number(maxTokens(0)), Number(maxTokens(1))];
@@ -99,7 +103,7 @@ describe("what a turn may cost", () => {
   });
 
   for (const limit of ["turn", "session", "day"] as const) {
-    it(`is limited by the configuration for the ${limit}`, async () => {
+    it(`is configured for the ${limit}`, async () => {
       const pagurus = await priced({ [limit]: 0.16 });
       const first = await run(pagurus);
       assert.equal(first.at(-1)?.type, "turn.completed");
@@ -113,7 +117,7 @@ describe("what a turn may cost", () => {
     });
   }
 
-  it("has to be known where it is limited", async () => {
+  it("needs known prices", async () => {
     bench = await MembersBench.open();
     const pagurus = await bench.start();
     const { code, message } = failure(await run(pagurus, { maxCost: 1 }));
@@ -124,7 +128,7 @@ describe("what a turn may cost", () => {
     assert.equal(end?.cost?.turn, undefined);
   });
 
-  it("counts what the engine asks of a model, which the same limit stops", async () => {
+  it("counts the engine's model calls, which the same limit stops", async () => {
     bench = await MembersBench.open(() => ({ text: "A reply.", usage: USAGE }));
     const refused: string[] = [];
     const engine = engineOf(new Calls(), {

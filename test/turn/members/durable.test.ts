@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { CommitTurnParams, TranscriptEntryAnchor } from "../../../src/contract/engine-params.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
+import type { CommitTurnParams, TranscriptEntryAnchor } from "../../../src/contract/engine/engine-params.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
 import { createDurableEngine } from "../../testkit/engines/durable.ts";
 import { words } from "../in-process.ts";
 import { outline } from "../wire-bodies.ts";
-import { Calls, calls, engineOf, MembersBench, ofType, said } from "./members-bench.ts";
+import { Calls, calls, engineOf, MembersBench, ofType, requestText } from "./members-bench.ts";
 
 type Commit = NonNullable<ContextEngine["commitTurn"]>;
 const committed: Commit = async () => ({ status: "committed" });
 
-/** Place of an entry: its line in the file, and where it stands among the messages of the path that ends with it. */
+/** Place of an entry: its line in the file, and its position among the messages of the path that ends with it. */
 function placeOf(entries: readonly TranscriptEntry[], id: string) {
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
   const before: string[] = [];
@@ -36,7 +36,7 @@ describe("commitTurn()", () => {
     return bench.start({ engine: engineOf(asked, { commitTurn, afterTurn: async () => undefined }) });
   }
 
-  /** That an anchor tells where the message stands in the transcript. */
+  /** Asserts that an anchor has the message's position in the transcript. */
   function assertAnchor(pagurus: Pagurus, anchor: TranscriptEntryAnchor, generation = 1): void {
     const record = pagurus.sessions().find("main");
     const place = placeOf(bench.entries(pagurus), anchor.entryId);
@@ -64,7 +64,7 @@ describe("commitTurn()", () => {
     );
   }
 
-  it("is given the turn once, whole, with anchors of its first and last message", async () => {
+  it("receives the turn once, whole, with anchors of its first and last message", async () => {
     const pagurus = await opened(committed, [
       { text: "First." },
       calls("glob", { pattern: "*" }),
@@ -106,7 +106,7 @@ describe("commitTurn()", () => {
     assert.equal(second.terminal.activeMessagePosition, 5);
   });
 
-  it("is told of the next generation after /new, whose first message has nothing before it", async () => {
+  it("receives the next generation after /new, whose first message has nothing before it", async () => {
     const pagurus = await opened(committed);
     await bench.ask(pagurus, "One");
     await pagurus.renew({ reason: "new", cwd: bench.root });
@@ -119,7 +119,7 @@ describe("commitTurn()", () => {
     assert.notEqual(admission.sessionId, asked.of("commitTurn")[0]?.sessionId);
   });
 
-  it("is told of a new branch after a rewind: the message it stands behind, not the newest one", async () => {
+  it("receives a new branch after a rewind: the message it follows, not the newest one", async () => {
     const pagurus = await opened(committed);
     await bench.ask(pagurus, "One");
     await bench.ask(pagurus, "Two");
@@ -150,7 +150,7 @@ describe("commitTurn()", () => {
     assert.equal(maintained, 2);
   });
 
-  it("that answers nonsense has not taken the turn, which is offered again with the same key", async () => {
+  it("that returns an invalid result has not taken the turn, which is offered again with the same key", async () => {
     let answer = "accepted";
     const pagurus = await opened(async () => ({ status: answer }) as Awaited<ReturnType<Commit>>);
     const [degraded] = ofType(await bench.ask(pagurus, "One"), "context.degraded");
@@ -166,7 +166,7 @@ describe("commitTurn()", () => {
     assert.notEqual(second?.advancementKey, first?.advancementKey);
   });
 
-  it("is told which turn is a heartbeat, also when it is offered again", async () => {
+  it("receives which turn is a heartbeat, also when it is offered again", async () => {
     let fails = false;
     const pagurus = await opened(async () => {
       if (fails) throw new Error("not now");
@@ -181,10 +181,10 @@ describe("commitTurn()", () => {
     await pagurus.close();
     const engine = engineOf(asked, { commitTurn: committed });
     await bench.ask(await bench.start({ engine }), "Three", { heartbeat: true });
-    const told = asked
+    const heartbeats = asked
       .of("commitTurn")
       .map(({ isHeartbeat, messages }: CommitTurnParams) => [words(messages[0] ?? never()), isHeartbeat]);
-    assert.deepEqual(told, [
+    assert.deepEqual(heartbeats, [
       ["One", false],
       ["Beat", true],
       ["Beat", true],
@@ -207,7 +207,7 @@ describe("a durable engine", () => {
   let bench: MembersBench;
   afterEach(() => bench.end());
 
-  /** `change` may stand between the host and the engine. */
+  /** `change` may wrap the engine for the host. */
   function durable(asked: Calls, change: (inner: ContextEngine) => Partial<ContextEngine> = () => ({})) {
     const inner = createDurableEngine({ dir: bench.root });
     const { info } = inner;
@@ -226,7 +226,7 @@ describe("a durable engine", () => {
     );
   }
 
-  it("keeps the history itself: it is given no earlier message, and the model sees all of them", async () => {
+  it("keeps the history itself: it receives no earlier message, and the model sees all of them", async () => {
     bench = await MembersBench.open();
     const asked = new Calls();
     const pagurus = await bench.start({ engine: durable(asked) });
@@ -277,7 +277,7 @@ describe("a durable engine", () => {
     assert.deepEqual([offered[0], offered.at(-1)], ["One", "Four"]);
   });
 
-  it("follows a rewind: what was taken back is not in the context any more", async () => {
+  it("follows a rewind: messages that were taken back are no longer in the context", async () => {
     bench = await MembersBench.open();
     const asked = new Calls();
     const pagurus = await bench.start({ engine: durable(asked) });
@@ -300,7 +300,7 @@ describe("a durable engine", () => {
     ]);
   });
 
-  it("imports a session that another engine began, and says how much", async () => {
+  it("imports a session that another engine began, and reports how much", async () => {
     bench = await MembersBench.open();
     const before = await bench.start();
     await bench.ask(before, "One");
@@ -313,7 +313,7 @@ describe("a durable engine", () => {
     assert.equal(asked.of("bootstrap").length, 1);
     const [answer] = bench.logged("context engine bootstrap answered");
     assert.deepEqual([answer?.["bootstrapped"], answer?.["imported"]], [true, 4]);
-    assert.match(said(bench.body(2)), /^One\nReply 0\.\nTwo\nReply 1\.\nThree$/);
+    assert.match(requestText(bench.body(2)), /^One\nReply 0\.\nTwo\nReply 1\.\nThree$/);
   });
 
   it("names the epoch of its context in each receipt, a new one after its compaction", async () => {

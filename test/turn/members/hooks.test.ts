@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { HookContext, HookName } from "../../../src/contract/hooks.ts";
-import type { PluginApi } from "../../../src/contract/plugin.ts";
+import type { HookContext, HookName } from "../../../src/contract/host/hooks.ts";
+import type { PluginApi } from "../../../src/contract/host/plugin.ts";
 import { eventsOf, words } from "../in-process.ts";
 import { rotator } from "../lanes/rotating.ts";
 import { calls, Calls, engineOf, failure, MembersBench, ofType } from "./members-bench.ts";
@@ -27,35 +27,35 @@ describe("hooks of sessions and of the host", () => {
   const watch = (api: PluginApi): void => {
     for (const hook of LIFE) api.on(hook, (payload, context) => void seen.push({ hook, payload, context }));
   };
-  const told = (): [string, unknown][] => seen.map(({ hook, payload }) => [hook, payload]);
+  const reports = (): [string, unknown][] => seen.map(({ hook, payload }) => [hook, payload]);
 
-  it("tell of the host's start and end, and of each session's first opening and its end", async () => {
+  it("report the host's start and end, and each session's first opening and its end", async () => {
     const first = await bench.start({ plugin: watch });
-    assert.deepEqual(told(), [["gateway_start", {}]]);
+    assert.deepEqual(reports(), [["gateway_start", {}]]);
     await bench.ask(first, "One");
     await bench.ask(first, "Two");
     await first.close();
-    assert.deepEqual(told().slice(1), [
+    assert.deepEqual(reports().slice(1), [
       ["session_start", { resumed: false }],
       ["session_end", { reason: "shutdown" }],
       ["gateway_stop", {}],
     ]);
     seen.length = 0;
     await bench.ask(await bench.start({ plugin: watch }), "Three");
-    assert.deepEqual(told(), [
+    assert.deepEqual(reports(), [
       ["gateway_start", {}],
       ["session_start", { resumed: true }],
     ]);
   });
 
-  it("tell at a reload that sessions end, and when one is opened again", async () => {
+  it("report at a reload that sessions end, and when one is opened again", async () => {
     const pagurus = await bench.start({ plugin: watch });
     await bench.ask(pagurus, "One");
     seen.length = 0;
     await pagurus.reload();
-    assert.deepEqual(told(), [["session_end", { reason: "shutdown" }]]);
+    assert.deepEqual(reports(), [["session_end", { reason: "shutdown" }]]);
     await bench.ask(pagurus, "Two");
-    assert.deepEqual(told().slice(1), [["session_start", { resumed: true }]]);
+    assert.deepEqual(reports().slice(1), [["session_start", { resumed: true }]]);
   });
 
   it("name the session, the agent and, in a turn, the turn", async () => {
@@ -68,7 +68,7 @@ describe("hooks of sessions and of the host", () => {
   });
 
   for (const reason of ["new", "reset"] as const) {
-    it(`tell of /${reason} before the generation ends and when it has ended`, async () => {
+    it(`report /${reason} before the generation ends and when it has ended`, async () => {
       const pagurus = await bench.start({
         plugin: (api) => {
           watch(api);
@@ -82,7 +82,7 @@ describe("hooks of sessions and of the host", () => {
       const old = pagurus.sessions().find("main")?.sessionId;
       seen.length = 0;
       const { sessionId: next } = await pagurus.renew({ reason, cwd: bench.root });
-      assert.deepEqual(told(), [
+      assert.deepEqual(reports(), [
         ["before_reset", { reason }],
         ["session_end", { reason, nextSessionId: next }],
       ]);
@@ -91,24 +91,24 @@ describe("hooks of sessions and of the host", () => {
         [old, old],
       );
       await bench.ask(pagurus, "Two");
-      assert.deepEqual(told().at(-1), ["session_start", { resumed: false }]);
+      assert.deepEqual(reports().at(-1), ["session_start", { resumed: false }]);
       assert.equal(bench.logged("hook failed").length, 0);
     });
   }
 
-  it("tell of a session's deletion, and closing does not tell it again", async () => {
+  it("report a session's deletion, and closing does not report it again", async () => {
     const pagurus = await bench.start({ plugin: watch });
     await bench.ask(pagurus, "One");
     seen.length = 0;
     await pagurus.deleteSession({ sessionKey: "main" });
     await pagurus.close();
-    assert.deepEqual(told(), [
+    assert.deepEqual(reports(), [
       ["session_end", { reason: "deleted" }],
       ["gateway_stop", {}],
     ]);
   });
 
-  it("tell of a rotation with the session that follows", async () => {
+  it("report a rotation with the session that follows", async () => {
     const engine = engineOf(
       new Calls(),
       { compact: rotator(join(bench.root, "successors")) },
@@ -120,16 +120,16 @@ describe("hooks of sessions and of the host", () => {
     const compacted = await pagurus.compact({ cwd: bench.root });
     const now = pagurus.sessions().find("main")?.sessionId;
     assert.equal(compacted.compacted, true, compacted.reason ?? "");
-    assert.deepEqual(told(), [["session_end", { reason: "rotated", nextSessionId: now }]]);
+    assert.deepEqual(reports(), [["session_end", { reason: "rotated", nextSessionId: now }]]);
     assert.equal(now, "successor-1");
     await pagurus.close();
-    assert.deepEqual(told().slice(1), [
+    assert.deepEqual(reports().slice(1), [
       ["session_end", { reason: "shutdown" }],
       ["gateway_stop", {}],
     ]);
   });
 
-  it("that throw cost a warning: turns, renewal and the end of the host go on", async () => {
+  it("that throw cost a warning: turns, renewal and the end of the host continue", async () => {
     const pagurus = await bench.start({
       plugin: (api) => {
         for (const hook of LIFE)
@@ -153,7 +153,7 @@ describe("hooks of a turn", () => {
   let bench: MembersBench;
   afterEach(() => bench.end());
 
-  it("before_prompt_build sees each request as it will be sent, and stands around the system prompt", async () => {
+  it("before_prompt_build sees each request as it will be sent, and adds text around the system prompt", async () => {
     bench = await MembersBench.open([calls("glob", { pattern: "*" }), { text: "Done." }]);
     const seen: string[][] = [];
     const pagurus = await bench.start({
@@ -202,7 +202,7 @@ describe("hooks of a turn", () => {
     for (const { text } of bench.server.requests) assert.ok(!text.includes("the secret one"));
   });
 
-  it("before_tool_call sees the call, may change it or block it; after_tool_call sees what came of it", async () => {
+  it("before_tool_call sees the call, may change it or block it; after_tool_call sees its outcome", async () => {
     const commands = ["echo no", "echo silent", "echo old", "echo plain"];
     bench = await MembersBench.open([
       {
@@ -225,7 +225,7 @@ describe("hooks of a turn", () => {
           if (command === "echo silent") return { block: true };
           return command === "echo old" ? { params: { command: "echo new" } } : undefined;
         });
-        // The next handler sees what the first has made of the call.
+        // The next handler sees the call as the first has changed it.
         api.on("before_tool_call", ({ params }) =>
           params["command"] === "echo new" ? { params: { command: "echo newer" } } : undefined,
         );

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngineFactory } from "../../../src/contract/engine.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { ContextEngineFactory } from "../../../src/contract/engine/engine.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import { recordEngine } from "../../testkit/recorder.ts";
 import { eventsOf } from "../in-process.ts";
 import { answered, Calls, engineOf, MembersBench, ofType } from "./members-bench.ts";
@@ -16,7 +16,7 @@ describe("the life of an engine", () => {
   });
   afterEach(() => bench.end());
 
-  /** A host whose configuration is a file, and whose engine is made anew at each reload. */
+  /** A host with a configuration file, whose engine is created again at each reload. */
   async function fromFile(script: Parameters<typeof MembersBench.open>[0] = answered) {
     bench = await MembersBench.open(script);
     const asked = new Calls();
@@ -53,7 +53,7 @@ describe("the life of an engine", () => {
     assert.deepEqual(order, ["made 1", "turn 1", "turn 1", "disposed 1"]);
   });
 
-  it("is not disposed of when it was never made", async () => {
+  it("is not disposed of when it was never created", async () => {
     const { pagurus } = await fromFile();
     await pagurus.close();
     assert.deepEqual(order, []);
@@ -70,7 +70,7 @@ describe("the life of an engine", () => {
     assert.match(JSON.stringify(bench.body(1).messages), /One.*Reply 0\..*Two/);
   });
 
-  it("lasts as long as a run that is under way; a run that comes meanwhile gets the new one", async () => {
+  it("lasts as long as a running run; a run that comes meanwhile gets the new one", async () => {
     const asked = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
     const { pagurus } = await fromFile(async (request, index) => {
@@ -113,7 +113,7 @@ describe("the life of an engine", () => {
     assert.equal(asked.last("compact").tokenBudget, budget());
   });
 
-  it("goes on with the old one when the new configuration cannot be read", async () => {
+  it("continues with the old one when the new configuration cannot be read", async () => {
     const { pagurus } = await fromFile();
     await bench.ask(pagurus, "One");
     writeFileSync(join(bench.root, "home", "pagurus.json"), "{ not json");
@@ -122,7 +122,7 @@ describe("the life of an engine", () => {
     assert.deepEqual(order, ["made 1", "turn 1", "turn 1"]);
   });
 
-  it("that cannot be disposed of does not keep the host from ending", async () => {
+  it("that cannot be disposed of does not stop the host from ending", async () => {
     bench = await MembersBench.open();
     const engine = engineOf(new Calls(), { dispose: () => Promise.reject(new Error("still busy")) });
     const pagurus = await bench.start({ engine });

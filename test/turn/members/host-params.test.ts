@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { PluginApi } from "../../../src/contract/plugin.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { PluginApi } from "../../../src/contract/host/plugin.ts";
 import { answered, Calls, engineOf, MembersBench } from "./members-bench.ts";
 
 const OPTIONAL = [
@@ -15,9 +15,9 @@ const OPTIONAL = [
 type Optional = (typeof OPTIONAL)[number];
 
 interface Member {
-  /** Always given. */
+  /** Always passed. */
   base: string[];
-  /** Given where accepted. */
+  /** Passed when accepted. */
   optional: Optional[];
 }
 
@@ -86,7 +86,7 @@ const SETTLING = {
   ingest: {},
 } satisfies Record<string, Partial<ContextEngine>>;
 
-/** Keys of the parameters that each member was given over turns, a restart, a compaction in each lane. */
+/** Keys of the parameters that each member received over turns, a restart, a compaction in each lane. */
 async function given(acceptedHostParams: string[] | undefined, settling: keyof typeof SETTLING) {
   const script = (_request: unknown, index: number) =>
     index === 2 ? { toolCalls: [{ id: "c", name: "big", arguments: {} }] } : answered(_request, index);
@@ -130,7 +130,7 @@ async function given(acceptedHostParams: string[] | undefined, settling: keyof t
     for (const { member, params } of asked.all()) {
       if (member === "dispose") continue;
       const known = keys.get(member) ?? new Set();
-      // Only what has a value was given.
+      // Only parameters with a value count as passed.
       for (const [name, value] of Object.entries(params as object)) if (value !== undefined) known.add(name);
       keys.set(member, known);
     }
@@ -147,14 +147,14 @@ function expected(member: string, accepted: readonly string[]): string[] {
 
 describe("acceptedHostParams", () => {
   const declared: [string, string[] | undefined][] = [
-    ["nothing declared: all are given", undefined],
-    ["an empty list: only the base is given", []],
+    ["nothing declared: all are passed", undefined],
+    ["an empty list: only the base is passed", []],
     ...OPTIONAL.map((name): [string, string[]] => [`only ${name}`, [name]]),
     ["a name that the host does not know", ["sessionTarget", "weather"]],
   ];
   const settling = Object.keys(SETTLING) as (keyof typeof SETTLING)[];
   for (const [index, [what, accepted]] of declared.entries()) {
-    // Each member that settles is driven with the whole table's ends, and in turn with the rest of it.
+    // Each member that settles is tested with the ends of the table, and in turn with the rest of it.
     const ways = index < 2 ? settling : settling.filter((_, way) => way === index % settling.length);
     for (const way of ways) {
       it(`${what} (${way})`, async () => {

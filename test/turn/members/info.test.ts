@@ -1,16 +1,20 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngineInfo, HostCapability, HostRequirement } from "../../../src/contract/engine.ts";
-import type { AssembleResult } from "../../../src/contract/engine-params.ts";
+import type {
+  ContextEngineInfo,
+  HostCapability,
+  HostRequirement,
+} from "../../../src/contract/engine/engine.ts";
+import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
 import { ENGINE_CONTRACT } from "../../../src/contract/version.ts";
-import { calls, Calls, engineOf, failure, MembersBench, ofType, said } from "./members-bench.ts";
+import { calls, Calls, engineOf, failure, MembersBench, ofType, requestText } from "./members-bench.ts";
 import { eventsOf, words } from "../in-process.ts";
 
-/** What a later host may have and this one has not. */
+/** A capability of a later host that this one lacks. */
 const MISSING = "shared-thread-store" as HostCapability;
 const SENTENCE = "Set runtime.shared in the engine's plugin.";
 
-describe("what an engine says of itself", () => {
+describe("an engine's info", () => {
   let bench: MembersBench;
   let asked: Calls;
   beforeEach(() => {
@@ -61,7 +65,7 @@ describe("what an engine says of itself", () => {
     ],
   ];
   for (const [what, transcriptSemantics, reason] of semantics) {
-    it(`refuses every run for ${what}, and status says so`, async () => {
+    it(`refuses every run for ${what}, and status reports it`, async () => {
       const pagurus = await started({ transcriptSemantics });
       const { code, message } = failure(await eventsOf(pagurus.run({ prompt: "One", cwd: bench.root })));
       assert.equal(code, "engine_contract");
@@ -84,7 +88,7 @@ describe("what an engine says of itself", () => {
     assert.equal(bench.server.requests.length, 0);
   });
 
-  it("runs with the semantics that the host keeps", async () => {
+  it("runs with the semantics that the host supports", async () => {
     bench = await MembersBench.open();
     const engine = engineOf(
       asked,
@@ -97,13 +101,13 @@ describe("what an engine says of itself", () => {
       },
     );
     await bench.ask(await bench.start({ engine }), "One");
-    // The fence: the current turn's own entry is not among the messages, its words are the prompt.
+    // The fence: the current turn's own entry is not among the messages, its text is the prompt.
     assert.deepEqual(asked.last("assemble").messages, []);
     assert.equal(asked.last("assemble").prompt, "One");
     assert.equal(asked.of("commitTurn").length, 1);
   });
 
-  it("live: the engine keeps the history and is given what it has not taken, and the turn", async () => {
+  it("live: the engine keeps the history and receives the messages it has not taken, and the turn", async () => {
     bench = await MembersBench.open();
     let fails = false;
     const engine = engineOf(
@@ -175,14 +179,14 @@ describe("what an engine says of itself", () => {
         { text: "Then not." },
       ]);
       await bench.ask(pagurus, "One");
-      says(said(bench.body(1)));
+      says(requestText(bench.body(1)));
       assert.equal(bench.server.requests.length, 2);
       await assert.rejects(pagurus.spawn({ task: "Look.", cwd: bench.root }), { code: "host_requirement" });
       assert.equal(pagurus.sessions().list().length, 1);
     });
   }
 
-  it("runs what the runtime has", async () => {
+  it("runs what the runtime supports", async () => {
     const pagurus = await started({
       hostRequirements: {
         "agent-run": { requiredCapabilities: ["bootstrap", "assemble-before-prompt", "after-turn"] },
@@ -195,7 +199,7 @@ describe("what an engine says of itself", () => {
   });
 });
 
-describe("what an engine answers to assemble()", () => {
+describe("an engine's result of assemble()", () => {
   let bench: MembersBench;
   afterEach(() => bench.end());
 
@@ -220,7 +224,7 @@ describe("what an engine answers to assemble()", () => {
     });
   }
 
-  it("of no known projection is nonsense: the plain history is sent, and said", async () => {
+  it("with an unknown projection is invalid: the plain history is sent, and that is reported", async () => {
     const contextProjection = { mode: "sometimes" as "per_turn", epoch: "e" };
     const { receipt, degraded } = await answering({ contextProjection, systemPromptAddition: "Not this." });
     assert.match(degraded[0]?.reason ?? "", /contextProjection names no known mode/);

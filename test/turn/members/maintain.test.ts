@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { MaintainParams } from "../../../src/contract/engine-params.ts";
+import type { MaintainParams } from "../../../src/contract/engine/engine-params.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { TranscriptRewriteResult } from "../../../src/contract/runtime-context.ts";
-import type { MessageEntry } from "../../../src/contract/transcript.ts";
+import type { TranscriptRewriteResult } from "../../../src/contract/engine/runtime-context.ts";
+import type { MessageEntry } from "../../../src/contract/session/transcript.ts";
 import { eventsOf, words } from "../in-process.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { outline } from "../wire-bodies.ts";
-import { answered, Calls, engineOf, MembersBench, ofType, said } from "./members-bench.ts";
+import { answered, Calls, engineOf, MembersBench, ofType, requestText } from "./members-bench.ts";
 
 const NOTHING: TranscriptRewriteResult = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
 
@@ -41,7 +41,7 @@ describe("maintain() in the foreground", () => {
   });
   afterEach(() => bench.end());
 
-  it("rewrites what was said: the model gets the new words, the old id has the old ones", async () => {
+  it("rewrites messages: the model gets the new text, the old id has the old one", async () => {
     const old: { id: string; words: string }[] = [];
     const results: TranscriptRewriteResult[] = [];
     const engine = engineOf(asked, {
@@ -109,7 +109,7 @@ describe("maintain() in the foreground", () => {
     assert.match(sessionFile, new RegExp(`${sessionId}\\.jsonl$`));
   });
 
-  it("alone may rewrite: no other member is handed the means", async () => {
+  it("alone may rewrite: no other member receives the function", async () => {
     const engine = engineOf(asked, {
       bootstrap: async () => ({ bootstrapped: true }),
       afterTurn: async () => undefined,
@@ -134,7 +134,7 @@ describe("maintain() in the foreground", () => {
     });
   });
 
-  it("is not asked after a turn that failed, was aborted, or was not taken", async () => {
+  it("is not called after a turn that failed, was aborted, or was not taken", async () => {
     let settles = true;
     const engine = engineOf(asked, {
       afterTurn: async () => {
@@ -171,7 +171,7 @@ describe("maintain() in the background", () => {
 
   const background = { turnMaintenanceMode: "background" as const };
 
-  it("runs behind the turn, may compact later, and is waited for at the end", async () => {
+  it("runs after the turn, may compact later, and is waited for at the end", async () => {
     bench = await MembersBench.open();
     const gate = Promise.withResolvers<void>();
     const order: string[] = [];
@@ -199,7 +199,7 @@ describe("maintain() in the background", () => {
     assert.deepEqual(order.slice(-4), ["ended", "began", "ended", "disposed"]);
   });
 
-  it("is asked once for all turns that passed while it ran", async () => {
+  it("is called once for all turns that passed while it ran", async () => {
     bench = await MembersBench.open();
     let seen: Awaited<ReturnType<typeof pathOf>> = [];
     const gate = Promise.withResolvers<void>();
@@ -248,7 +248,7 @@ describe("maintain() in the background", () => {
     assert.deepEqual(outline(bench.body(1)), ["user:Short", "assistant:Reply 0.", "user:Two"]);
   });
 
-  it("may not touch a turn that runs meanwhile: it is told so, and the turn's words are sent", async () => {
+  it("may not touch a turn that runs meanwhile: it gets the reason, and the turn's text is sent", async () => {
     const running = Promise.withResolvers<void>();
     const tried = Promise.withResolvers<void>();
     bench = await MembersBench.open(async (request, index) => {
@@ -282,6 +282,6 @@ describe("maintain() in the background", () => {
     assert.equal(refused.length, 2);
     for (const reason of refused) assert.match(reason ?? "", /a turn of the session is running/);
     await bench.ask(pagurus, "Three");
-    assert.match(said(bench.body(2)), /^One\nReply 0\.\nTwo\nReply 1\.\nThree$/);
+    assert.match(requestText(bench.body(2)), /^One\nReply 0\.\nTwo\nReply 1\.\nThree$/);
   });
 });

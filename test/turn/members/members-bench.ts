@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ContextEngine, ContextEngineInfo } from "../../../src/contract/engine.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
-import type { PluginApi } from "../../../src/contract/plugin.ts";
-import type { TranscriptEntry } from "../../../src/contract/transcript.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/engine.ts";
+import type { ContextEngine, ContextEngineInfo } from "../../../src/contract/engine/engine.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
+import type { PluginApi } from "../../../src/contract/host/plugin.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
 import { startServer, type Protocol, type ReplyScript, type ReplyStep } from "../../servers/server.ts";
 import { Bench } from "../in-process.ts";
 import { modelConfig, type ModelOptions } from "../setting.ts";
@@ -16,7 +16,7 @@ import { readBody, type WireBody } from "../wire-bodies.ts";
 type Member = Exclude<keyof ContextEngine, "info" | "dispose">;
 type ParamsOf<M extends Member> = Parameters<NonNullable<ContextEngine[M]>>[0];
 
-/** What an engine was asked, in order. */
+/** An engine's calls, in order. */
 export class Calls {
   readonly #list: { member: string; params: unknown }[] = [];
 
@@ -44,7 +44,7 @@ export class Calls {
   }
 }
 
-/** A pass-through engine of the required members and those given, each call noted. */
+/** A pass-through engine of the required members and the passed ones, with each call recorded. */
 export function engineOf(
   calls: Calls,
   members: Partial<Omit<ContextEngine, "info">> = {},
@@ -106,7 +106,7 @@ export class MembersBench extends Bench {
     });
   }
 
-  /** As `host`, with what it does not configure. */
+  /** As `host`, with defaults for what it does not configure. */
   start(setup: HostSetup = {}): Promise<Pagurus> {
     const { engine, plugin, more } = setup;
     return this.host({
@@ -122,7 +122,7 @@ export class MembersBench extends Bench {
     return readBody(this.#protocol, request);
   }
 
-  /** Entries of the transcript, as they stand in its file. */
+  /** Entries of the transcript, read from its file. */
   entries(pagurus: Pagurus, sessionKey = "main"): TranscriptEntry[] {
     const record = pagurus.sessions().find(sessionKey);
     assert.ok(record, `the session ${sessionKey}`);
@@ -151,8 +151,8 @@ export function calls(name: string, args: Record<string, unknown>, id = "call-1"
   return { toolCalls: [{ id, name, arguments: args }] };
 }
 
-/** All texts of a request, those of tool results too. */
-export function said(body: WireBody): string {
+/** All texts of a request, including tool results. */
+export function requestText(body: WireBody): string {
   return body.messages
     .map(({ text, results }) => text + results.map((result) => result.text).join("\n"))
     .join("\n");

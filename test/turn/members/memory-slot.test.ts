@@ -2,12 +2,20 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { Memory, MemoryHit } from "../../../src/contract/memory.ts";
+import type { Memory, MemoryHit } from "../../../src/contract/engine/memory.ts";
 import {
   buildActiveMemoryPromptSection,
   buildMemorySystemPromptAddition,
 } from "../../../src/plugin-sdk/index.ts";
-import { calls, Calls, engineOf, MembersBench, ofType, said, type HostSetup } from "./members-bench.ts";
+import {
+  calls,
+  Calls,
+  engineOf,
+  MembersBench,
+  ofType,
+  requestText,
+  type HostSetup,
+} from "./members-bench.ts";
 
 const LINES = ["Notes of the harbour are kept.", "Ask memory_search for them."];
 const HITS: MemoryHit[] = [
@@ -58,7 +66,7 @@ describe("the memory of plugins.slots.memory", () => {
     return { asked, pagurus };
   }
 
-  it("is asked once a turn for its section, which legacy puts behind the host's instructions", async () => {
+  it("is called once a turn for its section, which legacy puts after the host's instructions", async () => {
     const { asked, pagurus } = await withMemory({}, [calls("glob", { pattern: "*" }), { text: "Done." }]);
     await bench.ask(pagurus, "One");
     assert.equal(asked.sections.length, 1);
@@ -72,7 +80,7 @@ describe("the memory of plugins.slots.memory", () => {
   });
 
   for (const citations of ["on", "off", "auto", undefined] as const) {
-    it(`is told the citations mode of the configuration (${citations ?? "none"})`, async () => {
+    it(`receives the citations mode of the configuration (${citations ?? "none"})`, async () => {
       const calls = new Calls();
       const engine = engineOf(calls);
       const { asked, pagurus } = await withMemory({ engine, ...(citations ? { citations } : {}) });
@@ -142,7 +150,7 @@ describe("the memory of plugins.slots.memory", () => {
     assert.deepEqual(memory, { selected: "harbour", effective: "unavailable" });
   });
 
-  it("is a degradation where nobody registers it, and the turn runs without", async () => {
+  it("is a degradation when it is not registered, and the turn runs without", async () => {
     bench = await MembersBench.open();
     const pagurus = await bench.start({ memory: "gone" });
     const [degraded] = ofType(await bench.ask(pagurus, "One"), "context.degraded");
@@ -153,7 +161,7 @@ describe("the memory of plugins.slots.memory", () => {
     assert.deepEqual(memory, { selected: "gone", effective: "unavailable" });
   });
 
-  it("is named in the status as it names itself, and ends with the host", async () => {
+  it("is named in the status by its own name, and ends with the host", async () => {
     const { asked, pagurus } = await withMemory();
     await bench.ask(pagurus, "One");
     const { memory } = await pagurus.status({ cwd: bench.root });
@@ -183,7 +191,10 @@ describe("the memory of plugins.slots.memory", () => {
     await bench.ask(pagurus, "How much oil?");
     assert.match(bench.body(0).system, /MEMORY\.md:\nThe keeper is Ada\.$/);
     assert.match(bench.body(0).system, /Name the source of what you take from these notes, as path:line\./);
-    assert.match(said(bench.body(1)), /memory\/store\.md:1\n# Store\nThere are nine cans of lamp oil\./);
+    assert.match(
+      requestText(bench.body(1)),
+      /memory\/store\.md:1\n# Store\nThere are nine cans of lamp oil\./,
+    );
     assert.deepEqual((await pagurus.status({ cwd: bench.root })).memory, {
       selected: "files",
       effective: "files",

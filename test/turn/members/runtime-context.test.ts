@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type {
   PromptCacheInfo,
   RuntimeContext,
   RuntimeSettings,
-} from "../../../src/contract/runtime-context.ts";
+} from "../../../src/contract/engine/runtime-context.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import type { ModelOptions } from "../setting.ts";
 import { answered, Calls, calls, engineOf, MembersBench } from "./members-bench.ts";
@@ -26,7 +26,7 @@ interface Walk {
   unknown: string | undefined;
 }
 
-/** The engine, each member of which reads the transcript while it is called. */
+/** The engine with members that read the transcript while they are called. */
 function walking(engine: ContextEngine, walks: Map<string, Walk>): ContextEngine {
   const members = Object.entries(engine).map(([name, member]) => {
     if (typeof member !== "function") return [name, member];
@@ -60,7 +60,7 @@ describe("runtimeContext", () => {
   });
   afterEach(() => bench.end());
 
-  /** What each member was given last. */
+  /** The newest context of each member. */
   function given(): Map<string, Required<Given>> {
     const found = new Map<string, Required<Given>>();
     for (const { member, params } of asked.all()) {
@@ -161,7 +161,7 @@ describe("runtimeContext", () => {
     assert.ok(limits.promptTokenBudget > 0);
   }
 
-  it("completes with the turn's model, and what that cost is the turn's", async () => {
+  it("completes with the turn's model, and the turn pays for it", async () => {
     bench = await MembersBench.open((request, index) =>
       request.text.includes("Sum it up") ? { text: "It was calm." } : answered(request, index),
     );
@@ -186,7 +186,7 @@ describe("runtimeContext", () => {
     assert.ok(receipts.some(({ purpose }) => purpose === "digest"));
   });
 
-  it("says what has degraded in the turn, to every later call of it", async () => {
+  it("lists what has degraded in the turn, in every later call of it", async () => {
     bench = await MembersBench.open();
     let fails = true;
     const engine = engineOf(asked, {
@@ -214,8 +214,8 @@ describe("runtimeContext.promptCache", () => {
   let asked: Calls;
   afterEach(() => bench.end());
 
-  /** What the engine was told at each assembly of a turn of two requests, and at its end. */
-  async function told(
+  /** The promptCache of each assembly of a turn of two requests, and of its end. */
+  async function cacheTurn(
     protocol: "anthropic-messages" | "openai-completions",
     usage: ReplyStep["usage"],
     model: ModelOptions & { promptCache?: string } = {},
@@ -242,8 +242,8 @@ describe("runtimeContext.promptCache", () => {
     assert.ok(lastCacheTouchAt >= began && lastCacheTouchAt <= Date.now());
   }
 
-  it("tells of the last call once one was made, and how long marked prefixes are kept", async () => {
-    const { seen, end, began } = await told("anthropic-messages", CACHED);
+  it("describes the last call once one was made, and how long marked prefixes are kept", async () => {
+    const { seen, end, began } = await cacheTurn("anthropic-messages", CACHED);
     assert.equal(seen[0], undefined, "nothing is known before the first call");
     for (const cache of [seen[1], end?.promptCache]) {
       assert.ok(cache);
@@ -261,12 +261,12 @@ describe("runtimeContext.promptCache", () => {
     );
   });
 
-  it("names no retention where the host sets no marks", async () => {
+  it("names no retention when the host sets no marks", async () => {
     for (const [protocol, model] of [
       ["anthropic-messages", { promptCache: "automatic" }],
       ["openai-completions", {}],
     ] as const) {
-      const { end, began } = await told(protocol, { input: 10, output: 5, cacheRead: 700 }, model);
+      const { end, began } = await cacheTurn(protocol, { input: 10, output: 5, cacheRead: 700 }, model);
       assert.ok(end?.promptCache);
       assertTouched(end.promptCache, began);
       assert.equal(end.promptCache.lastCallUsage?.cacheRead, 700);
@@ -275,13 +275,13 @@ describe("runtimeContext.promptCache", () => {
     }
   });
 
-  it("is not there for a server that reports nothing", async () => {
-    const { end } = await told("openai-completions", null);
+  it("is absent for a server that reports nothing", async () => {
+    const { end } = await cacheTurn("openai-completions", null);
     assert.equal(end?.promptCache, undefined);
   });
 
-  it("is known of the last turn in the next process", async () => {
-    const { pagurus, end } = await told("anthropic-messages", CACHED);
+  it("describes the last turn in the next process", async () => {
+    const { pagurus, end } = await cacheTurn("anthropic-messages", CACHED);
     await pagurus.close();
     await bench.ask(await bench.start({ engine: engineOf(asked) }), "Two");
     const [first] = asked.of("assemble").slice(2);

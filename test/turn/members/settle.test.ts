@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { BootstrapResult } from "../../../src/contract/engine-params.ts";
+import type { BootstrapResult } from "../../../src/contract/engine/engine-params.ts";
 import { words } from "../in-process.ts";
 import { calls, Calls, engineOf, MembersBench, ofType } from "./members-bench.ts";
 
@@ -14,11 +14,11 @@ describe("the end of a turn", () => {
 
   const taken = (): Record<string, unknown>[] => bench.logged("turn ingested");
 
-  it("gives each message of the turn, in order and one by one, to an engine that only ingests", async () => {
+  it("passes each message of the turn, in order and one by one, to an engine that only ingests", async () => {
     bench = await MembersBench.open([calls("glob", { pattern: "*" }), { text: "Done." }, { text: "Ok." }]);
     const seen = new Set<string>();
     const engine = engineOf(asked, {
-      // As an engine that keeps what it knows by its words: a message it has is not taken again.
+      // Like an engine that identifies messages by their text: a message it has is not taken again.
       ingest: async ({ message }) => ({ ingested: seen.size < seen.add(words(message)).size }),
     });
     const pagurus = await bench.start({ engine });
@@ -53,7 +53,7 @@ describe("the end of a turn", () => {
     );
   });
 
-  it("gives all messages at once to an engine that ingests batches, and asks for none of them alone", async () => {
+  it("passes all messages at once to an engine that ingests batches, and none of them alone", async () => {
     bench = await MembersBench.open();
     const engine = engineOf(asked, {
       ingestBatch: async ({ messages }) => ({ ingestedCount: messages.length - 1 }),
@@ -154,7 +154,7 @@ describe("bootstrap()", () => {
     return { asked, events, pagurus };
   }
 
-  it("meets a session that existed once, before its turn, and maintenance follows", async () => {
+  it("runs once for a session that existed, before its turn, and maintenance follows", async () => {
     const { asked, events, pagurus } = await met(async () => ({ bootstrapped: true, importedMessages: 2 }));
     assert.deepEqual(asked.names.slice(0, 3), ["bootstrap", "maintain", "assemble"]);
     assert.equal(asked.of("bootstrap").length, 1);
@@ -167,7 +167,7 @@ describe("bootstrap()", () => {
     assert.deepEqual([line?.["bootstrapped"], line?.["imported"], line?.["gaveReason"]], [true, 2, false]);
   });
 
-  it("may have nothing to import, says why, and is not asked again", async () => {
+  it("may have nothing to import, with a reason, and is not called again", async () => {
     const { asked, events } = await met(async () => ({ bootstrapped: false, reason: "It is all there." }));
     assert.equal(asked.of("bootstrap").length, 1);
     assert.deepEqual(ofType(events, "context.degraded"), []);
@@ -176,7 +176,7 @@ describe("bootstrap()", () => {
     assert.ok(!JSON.stringify(line).includes("all there"), "an engine's words are not logged");
   });
 
-  it("that fails costs a warning, and is asked again with the next turn", async () => {
+  it("that fails costs a warning, and is called again with the next turn", async () => {
     const { asked, events } = await met(() => Promise.reject(new Error("no database")));
     assert.equal(asked.of("bootstrap").length, 2);
     assert.deepEqual(

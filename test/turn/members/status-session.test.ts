@@ -1,13 +1,14 @@
-/** What the status says of a session: seam, epoch, compactions of every lane, errors. */
+/** Status of a session: seam, epoch, compactions of every lane, errors. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { statusText } from "../../../src/command/status-text.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { AgentHarness } from "../../../src/contract/harness.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import { Bench, eventsOf } from "../in-process.ts";
+import { startWith } from "../start-with.ts";
 
-/** Names an epoch, and says nothing of itself. */
+/** Names an epoch, and has no status of its own. */
 const EPOCHS: ContextEngine = {
   info: { id: "epochs", name: "Epochs", ownsCompaction: true },
   ingest: async () => ({ ingested: true }),
@@ -23,29 +24,29 @@ const EPOCHS: ContextEngine = {
   }),
 };
 
-/** A runtime with threads, which compacts one in the midst of each turn. */
+/** A runtime with threads, which compacts one in the middle of each turn. */
 const SHELL: AgentHarness = {
   id: "shell",
   label: "Shell",
-  contract: "pagurus.harness/1",
+  contract: "pagurus.harness/2",
   execution: { kind: "external" },
   seam: "thread",
   capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact"],
   keepsContext: true,
   supports: () => ({ supported: true }),
-  runTurn: async (turn) => {
-    await turn.assemble();
-    turn.bind({ nativeId: "thread-9", state: { turns: 1 } });
-    turn.receipt({});
-    turn.receipt({ seam: "projection" });
-    const about = { lane: "native", trigger: "threshold", backend: "shell", ownsCompaction: false } as const;
-    await turn.emit({ type: "compaction.started", ...about, tokensBefore: 900 });
+  start: startWith(async (turn) => {
+    await turn.context.assemble();
+    turn.thread.bind({ nativeId: "thread-9", state: { turns: 1 } });
+    turn.context.receipt({});
+    turn.context.receipt({ seam: "projection" });
+    const about = { lane: "harness", trigger: "threshold", backend: "shell", ownsCompaction: false } as const;
+    await turn.io.emit({ type: "compaction.started", ...about, tokensBefore: 900 });
     const tokens = { tokensBefore: 900, tokensAfter: 70 };
-    await turn.emit({ type: "compaction.completed", ...about, ...tokens, handledBy: "shell" });
+    await turn.io.emit({ type: "compaction.completed", ...about, ...tokens, handledBy: "shell" });
     const content = [{ type: "text" as const, text: "Answer." }];
-    await turn.emit({ type: "message", message: { role: "assistant", content, stopReason: "stop" } });
+    await turn.io.emit({ type: "message", message: { role: "assistant", content, stopReason: "stop" } });
     return { stopReason: "stop", usage: { input: 1, output: 1, totalTokens: 2 } };
-  },
+  }),
   compact: () => Promise.resolve({ compacted: true, tokensBefore: 70, tokensAfter: 7 }),
 };
 
@@ -68,8 +69,8 @@ describe("the status of a session", () => {
   it("has the seam and nothing of a request before the first turn", async () => {
     const pagurus = await bench.host();
     const report = await pagurus.status({ cwd: bench.root });
-    assert.deepEqual([report.seam, report.lastRequest], [{ usual: "native" }, undefined]);
-    assert.match(statusText(report), /^Seam: +native$/m);
+    assert.deepEqual([report.seam, report.lastRequest], [{ usual: "embedded" }, undefined]);
+    assert.match(statusText(report), /^Seam: +embedded$/m);
     assert.doesNotMatch(statusText(report), /Last sent|Last errors/);
   });
 
@@ -80,11 +81,11 @@ describe("the status of a session", () => {
     const { runtime, seam, engine, epoch, model } = report.lastRequest ?? {};
     assert.deepEqual(
       [runtime, seam, engine, epoch, model],
-      ["embedded", "native", "epochs", "ep7", "test/model"],
+      ["embedded", "embedded", "epochs", "ep7", "test/model"],
     );
     assert.match(
       statusText(report),
-      /^Last sent: +by embedded, seam native, engine epochs, epoch ep7, \d{4}-/m,
+      /^Last sent: +by embedded, seam embedded, engine epochs, epoch ep7, \d{4}-/m,
     );
     await embedded.close();
     const shell = await inShell(EPOCHS);
@@ -92,22 +93,22 @@ describe("the status of a session", () => {
     const there = await shell.status({ cwd: bench.root });
     assert.deepEqual(there.seam, { usual: "thread", boundTo: "thread-9" });
     assert.match(statusText(there), /^Seam: +thread, bound to thread thread-9$/m);
-    // The newest request went another way than usual.
+    // The newest request used another seam than usual.
     assert.match(statusText(there), /^Last sent: +by shell, seam projection, engine epochs, epoch ep7, /m);
   });
 
-  it("has the compactions of a runtime's own thread beside others, by lane and backend", async () => {
+  it("has the compactions of a runtime's own thread besides others, by lane and backend", async () => {
     const pagurus = await inShell();
     await bench.ask(pagurus, "One");
     await bench.ask(pagurus, "Two");
     await pagurus.compact({ cwd: bench.root });
     const report = await pagurus.status({ cwd: bench.root });
     assert.equal(report.compactions, 3);
-    assert.deepEqual(report.compactionsBy, [{ lane: "native", handledBy: "shell", count: 3 }]);
+    assert.deepEqual(report.compactionsBy, [{ lane: "harness", handledBy: "shell", count: 3 }]);
     const [newest, inTurn] = report.recentCompactions;
     assert.deepEqual(
       [newest?.lane, newest?.trigger, newest?.handledBy, newest?.tokensBefore, newest?.tokensAfter],
-      ["native", "manual", "shell", 70, 7],
+      ["harness", "manual", "shell", 70, 7],
     );
     assert.deepEqual([inTurn?.trigger, inTurn?.tokensAfter], ["threshold", 70]);
     const text = statusText(report);

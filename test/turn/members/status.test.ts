@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { statusText } from "../../../src/command/status-text.ts";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import { Calls, engineOf, MembersBench } from "./members-bench.ts";
 
-describe("what an engine says in the status", () => {
+describe("an engine's own status", () => {
   let bench: MembersBench;
   let asked: Calls;
   beforeEach(async () => {
@@ -13,7 +13,7 @@ describe("what an engine says in the status", () => {
   });
   afterEach(() => bench.end());
 
-  it("has the session and its budget to go by, and its epoch, trigger and debts are told", async () => {
+  it("receives the session and its budget, and its epoch, trigger and debts are reported", async () => {
     const status: ContextEngine["status"] = async () => ({
       epoch: { id: "ep1", tokens: 1_200, firstKeptEntryId: "e7" },
       trigger: 50_000,
@@ -29,7 +29,7 @@ describe("what an engine says in the status", () => {
     assert.equal(tokenBudget, report.context.budget);
     const text = statusText(report);
     assert.match(text, /^Note: +A drawer was set aside; empty it\.$/m);
-    assert.match(text, /^ +epoch ep1: 1,200 tokens stand before entry e7; its trigger is 50,000 tokens$/m);
+    assert.match(text, /^ +epoch ep1: 1,200 tokens before entry e7; its trigger is 50,000 tokens$/m);
     assert.match(
       text,
       /^Debts: +3 summaries, tried up to 2 times, last failure model_timeout, next try 2026-01-02 03:04:05$/m,
@@ -45,7 +45,7 @@ describe("what an engine says in the status", () => {
     assert.match(statusText(report), /^ +the drawer is stuck$/m);
   });
 
-  it("is nothing for an engine that says nothing", async () => {
+  it("is absent for an engine without one", async () => {
     const pagurus = await bench.start({ engine: engineOf(asked) });
     const { state, stateProblem } = (await pagurus.status({ cwd: bench.root })).engine;
     assert.deepEqual([state, stateProblem], [undefined, undefined]);
@@ -53,7 +53,7 @@ describe("what an engine says in the status", () => {
 });
 
 describe("maintenance without a turn", () => {
-  it("is the engine's background work for the session, and tells what it did", async () => {
+  it("is the engine's background work for the session, and reports its result", async () => {
     const asked = new Calls();
     const bench = await MembersBench.open();
     try {
@@ -72,7 +72,7 @@ describe("maintenance without a turn", () => {
     }
   });
 
-  it("says why where it fails or there is none", async () => {
+  it("reports why it fails or that there is none", async () => {
     const bench = await MembersBench.open();
     try {
       const none = await bench.start({ engine: engineOf(new Calls()) });

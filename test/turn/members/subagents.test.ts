@@ -1,12 +1,20 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
-import { mirrorPath } from "../../../src/turn/engine-files.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
+import { mirrorPath } from "../../../src/turn/open/engine-files.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { readBody, type WireBody } from "../wire-bodies.ts";
-import { calls, Calls, engineOf, MembersBench, ofType, said, type HostSetup } from "./members-bench.ts";
+import {
+  calls,
+  Calls,
+  engineOf,
+  MembersBench,
+  ofType,
+  requestText,
+  type HostSetup,
+} from "./members-bench.ts";
 
 const TASK = "Count the lamps.";
 const RESULT =
@@ -61,7 +69,7 @@ describe("subagents", () => {
   const spawning = (context?: string): ReplyStep =>
     calls("spawn_agent", { task: TASK, ...(context === undefined ? {} : { context }) });
 
-  it("of a model's call: the engine hears before the child exists, the result is a message of the turn", async () => {
+  it("of a model's call: the engine is notified before the child exists, the result is a message of the turn", async () => {
     let existed = true;
     let host: Pagurus | undefined;
     const pagurus = await opened(
@@ -92,7 +100,7 @@ describe("subagents", () => {
       },
     ]);
     assert.deepEqual(asked.of("onSubagentEnded"), [{ childSessionKey: "main/sub-1", reason: "completed" }]);
-    assert.match(said(parents.at(-1) ?? never()), RESULT);
+    assert.match(requestText(parents.at(-1) ?? never()), RESULT);
     assert.deepEqual(
       events.flatMap((event) => (event.type.startsWith("subagent.") ? [event] : [])),
       [
@@ -104,15 +112,15 @@ describe("subagents", () => {
     assert.match(transcriptOf(pagurus, "main/sub-1"), /Nine lamps/);
     const before = parents.length;
     await bench.ask(pagurus, "Two");
-    assert.doesNotMatch(said(parents[before] ?? never()), /subagent_result/);
+    assert.doesNotMatch(requestText(parents[before] ?? never()), /subagent_result/);
   });
 
-  it("that still run hold their turn: it goes on with the result when they end", async () => {
+  it("that still run keep their turn open: it continues with the result when they end", async () => {
     const spoken = Promise.withResolvers<void>();
     const pagurus = await opened({
       parent: (_body, index) => {
         if (index === 0) return spawning();
-        // The child answers only after the parent has said its last words without it.
+        // The child answers only after the parent's last output without it.
         if (index === 1) setTimeout(() => spoken.resolve(), 100);
         return { text: `Parent ${index}.` };
       },
@@ -170,10 +178,10 @@ describe("subagents", () => {
         [[child.childSessionKey, "ended"]],
       );
       await bench.ask(pagurus, "Two");
-      assert.match(said(parents[1] ?? never()), RESULT);
+      assert.match(requestText(parents[1] ?? never()), RESULT);
       assert.ok(!transcriptOf(pagurus).includes("<subagent_result"));
       await bench.ask(pagurus, "Three");
-      assert.doesNotMatch(said(parents[2] ?? never()), /subagent_result/);
+      assert.doesNotMatch(requestText(parents[2] ?? never()), /subagent_result/);
       assert.deepEqual((await pagurus.status({ cwd: bench.root })).subagents, []);
     });
   }
@@ -184,7 +192,7 @@ describe("subagents", () => {
       { parent: (_body, index) => (index === 0 ? spawning() : { text: "Then not." }) },
       {
         prepareSubagentSpawn: async ({ childSessionKey }) => {
-          // Somebody takes the key meanwhile.
+          // Another caller takes the key meanwhile.
           host?.sessions().create(childSessionKey, { cwd: bench.root });
           return { rollback: async () => asked.note("rollback", childSessionKey) };
         },
@@ -200,7 +208,7 @@ describe("subagents", () => {
     assert.equal(bench.entries(pagurus, "main/sub-1").length, 0, "the other session stands as it was");
   });
 
-  it("that the engine does not want are not started, and the model is told", async () => {
+  it("that the engine refuses are not started, and the model gets the reason", async () => {
     const pagurus = await opened(
       { parent: (_body, index) => (index === 0 ? spawning() : { text: "Then not." }) },
       {
@@ -210,7 +218,7 @@ describe("subagents", () => {
       },
     );
     await bench.ask(pagurus, "One");
-    assert.match(said(parents[1] ?? never()), /no room for children/);
+    assert.match(requestText(parents[1] ?? never()), /no room for children/);
     assert.deepEqual(about(), ["prepareSubagentSpawn"]);
     assert.equal(pagurus.sessions().list().length, 1);
   });
@@ -232,7 +240,7 @@ describe("subagents", () => {
     return { pagurus, child };
   }
 
-  it("that are released end, and the engine is told", async () => {
+  it("that are released end, and the engine is notified", async () => {
     const { pagurus, child } = await hanging();
     await child.release();
     assert.equal((await child.ended).outcome, "aborted");
@@ -242,13 +250,13 @@ describe("subagents", () => {
     assert.equal(asked.of("onSubagentEnded").length, 1, "once");
   });
 
-  it("whose time is over are swept", async () => {
+  it("past their time-to-live are swept", async () => {
     const { child } = await hanging({ ttlMs: 700 });
     assert.equal((await child.ended).outcome, "aborted");
     assert.deepEqual(asked.of("onSubagentEnded"), [{ childSessionKey: "main/sub-1", reason: "swept" }]);
   });
 
-  it("go with their session when it is deleted: the engine is told, every file is gone", async () => {
+  it("are deleted with their session: the engine is notified, every file is gone", async () => {
     const ended: [string, string][] = [];
     const { pagurus, child } = await hanging({}, (api) =>
       api.on("session_end", ({ reason }, { sessionKey }) => void ended.push([sessionKey, reason])),

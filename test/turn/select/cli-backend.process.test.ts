@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine, ContextEngineInfo } from "../../../src/contract/engine.ts";
-import type { Pagurus } from "../../../src/contract/host.ts";
+import type { ContextEngine, ContextEngineInfo } from "../../../src/contract/engine/engine.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import { eventsOf } from "../in-process.ts";
 import { scriptedCli } from "./scripted-cli.ts";
 
@@ -41,6 +41,7 @@ describe("a CLI backend", () => {
       harnesses: [scriptedCli(started)],
       engines: { mine: () => engine },
       config: {
+        session: { scope: "main" },
         agents: { defaults: { model: REF, models, permission: { mode: "auto" } } },
         plugins: { slots: { contextEngine: "mine" } },
         logging: { level: "silent" },
@@ -50,19 +51,19 @@ describe("a CLI backend", () => {
     return made;
   }
 
-  it("executes a model whose ref stays what it is", async () => {
+  it("executes a model whose ref is unchanged", async () => {
     const pagurus = await host({ [REF]: { agentRuntime: { id: "scripted-cli" } } });
     const last = (await eventsOf(pagurus.run({ prompt: "Say crab", cwd: root }))).at(-1);
     assert.ok(last?.type === "turn.completed", JSON.stringify(last));
     assert.deepEqual([last.runtime, last.model, started.count], ["scripted-cli", REF, 1]);
     const [session] = pagurus.sessions().list();
     const reader = pagurus.sessions().openReader(session?.sessionKey ?? "");
-    const said = JSON.stringify(reader.contextMessages().messages);
+    const shown = JSON.stringify(reader.contextMessages().messages);
     reader.close();
-    assert.match(said, /You said crab/);
+    assert.match(shown, /You said crab/);
   });
 
-  it("is no embedded harness: it claims no model, and none falls back to it", async () => {
+  it("is no embedded harness: it claims no model, and no model falls back to it", async () => {
     const pagurus = await host({ [REF]: { agentRuntime: { id: "auto" } } });
     const { runtime, steps, problem } = await pagurus.runtimes.explain();
     assert.equal(runtime, undefined);
@@ -72,7 +73,7 @@ describe("a CLI backend", () => {
     assert.equal(cli?.family, "cli");
   });
 
-  it("is refused before its process starts where the engine has to assemble the prompt", async () => {
+  it("is refused before its process starts when the engine has to assemble the prompt", async () => {
     const pagurus = await host(
       { "anthropic/*": { agentRuntime: { id: "scripted-cli" } } },
       {

@@ -1,11 +1,11 @@
-/** What a host tells of its choice: in the result of a turn, in `status`, in `runtimes`. */
+/** How a host reports its choice of runtime: in the result of a turn, in `status`, in `runtimes`. */
 import assert from "node:assert/strict";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createPagurus } from "../../../src/app.ts";
 import { statusText } from "../../../src/command/status-text.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host.ts";
+import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
 import { startServer } from "../../servers/server.ts";
 import { Bench, eventsOf } from "../in-process.ts";
 
@@ -36,6 +36,7 @@ describe("a model of openai", () => {
       home: join(bench.root, "home"),
       env: { PATH: "", HOME: bench.root, PAGURUS_NO_PROBE: "1", ...more.env },
       config: {
+        session: { scope: "main" },
         models: {
           providers: {
             openai: { baseUrl: bench.server.url, ...(more.key === false ? {} : { apiKey: "test-key" }) },
@@ -57,7 +58,7 @@ describe("a model of openai", () => {
     return file;
   }
 
-  it("runs in embedded where Codex is missing: the result, status and the explanation say why", async () => {
+  it("runs in embedded when Codex is missing: the result, status and the explanation have the reason", async () => {
     const pagurus = await host({ config: { command: join(bench.root, "none") } });
     const events = await eventsOf(pagurus.run({ prompt: "Hello.", cwd: bench.root }));
     const last = events.at(-1);
@@ -71,20 +72,20 @@ describe("a model of openai", () => {
     assert.deepEqual(report.Runtime, { id: "embedded", rule: "compatibility runtime", why });
     assert.ok(statusText(report).includes(`${why.slice(0, 60)}`));
 
-    const told = await pagurus.runtimes.explain();
+    const explained = await pagurus.runtimes.explain();
     assert.deepEqual(
-      [told.runtime?.id, told.runtime?.rule, told.runtime?.why],
+      [explained.runtime?.id, explained.runtime?.rule, explained.runtime?.why],
       ["embedded", "compatibility", why],
     );
     assert.deepEqual(
-      told.steps.filter(({ outcome }) => outcome === "declined").map(({ detail }) => detail),
+      explained.steps.filter(({ outcome }) => outcome === "declined").map(({ detail }) => detail),
       [why],
     );
     const [codex] = (await pagurus.runtimes.list()).filter(({ id }) => id === "codex");
     assert.deepEqual(codex?.runs, { model: REF, supported: false, reason: why });
   });
 
-  it("is claimed by Codex where its program is there, without starting it", async () => {
+  it("is claimed by Codex when its program exists, without starting it", async () => {
     const pagurus = await host({ config: { command: program() } });
     assert.deepEqual((await pagurus.status({ cwd: bench.root })).Runtime, {
       id: "codex",
@@ -96,7 +97,7 @@ describe("a model of openai", () => {
     assert.equal(bench.server.requests.length, 0);
   });
 
-  it("never leaves Codex for another runtime where it was named, and nothing is stored", async () => {
+  it("never leaves Codex for another runtime when it was named, and nothing is stored", async () => {
     const pagurus = await host({ config: { command: join(bench.root, "none") } });
     const [failed] = (
       await eventsOf(pagurus.run({ prompt: "Hello.", cwd: bench.root, runtime: "codex" }))
@@ -105,7 +106,7 @@ describe("a model of openai", () => {
     assert.equal(failed.error.code, "runtime_unsupported");
     assert.deepEqual(pagurus.sessions().list(), []);
     assert.equal(bench.server.requests.length, 0);
-    // Asked for by one run; the next is chosen anew.
+    // Named by one run; the next is selected again.
     const next = (await eventsOf(pagurus.run({ prompt: "Hello.", cwd: bench.root }))).at(-1);
     assert.ok(next?.type === "turn.completed" && next.runtime === "embedded");
   });
@@ -115,7 +116,7 @@ describe("a model of openai", () => {
     ["is denied", { plugins: { deny: ["codex"] } }, ["embedded", "claude-cli", "acp"]],
     ["is not among those that are allowed", { plugins: { allow: ["another"] } }, ["embedded"]],
   ] as const) {
-    it(`runs in embedded where the plugin codex ${how}`, async () => {
+    it(`runs in embedded when the plugin codex ${how}`, async () => {
       const { plugins, ...entry } = { plugins: {}, ...off };
       const pagurus = await host({ ...entry, config: { command: program() } }, { plugins });
       const { Runtime } = await pagurus.status({ cwd: bench.root });
@@ -128,19 +129,19 @@ describe("a model of openai", () => {
     });
   }
 
-  it("is Codex's where its plugin is among those that are allowed", async () => {
+  it("is Codex's when its plugin is among those that are allowed", async () => {
     const pagurus = await host({ config: { command: program() } }, { plugins: { allow: ["codex"] } });
     assert.equal((await pagurus.status({ cwd: bench.root })).Runtime.id, "codex");
   });
 
-  it("is refused in one sentence where only Codex has a login and embedded was named", async () => {
+  it("is refused with one sentence when only Codex has a login and embedded was named", async () => {
     const pagurus = await host({}, { key: false, env: { OPENAI_BASE_URL: "" } });
-    const told = await pagurus.runtimes.explain({ model: "openai-codex/gpt-5.5", runtime: "embedded" });
-    assert.equal(told.runtime, undefined);
-    assert.equal(told.problem?.code, "runtime_unsupported");
-    assert.match(told.problem?.message ?? "", /^The login of openai-codex\/gpt-5\.5 belongs to Codex, /);
-    assert.doesNotMatch(told.problem?.message ?? "", /\. /);
-    assert.deepEqual([told.model, told.writtenAs], [REF, "openai-codex/gpt-5.5"]);
+    const explained = await pagurus.runtimes.explain({ model: "openai-codex/gpt-5.5", runtime: "embedded" });
+    assert.equal(explained.runtime, undefined);
+    assert.equal(explained.problem?.code, "runtime_unsupported");
+    assert.match(explained.problem?.message ?? "", /^The login of openai-codex\/gpt-5\.5 belongs to Codex, /);
+    assert.doesNotMatch(explained.problem?.message ?? "", /\. /);
+    assert.deepEqual([explained.model, explained.writtenAs], [REF, "openai-codex/gpt-5.5"]);
   });
 
   it("ignores pins of whole agents and of the environment, and names them", async () => {

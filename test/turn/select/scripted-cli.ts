@@ -1,12 +1,13 @@
 /** A command-line agent of a few lines, as a runtime of the family `cli`: its program answers with the prompt's last word. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { AgentHarness } from "../../../src/contract/harness.ts";
+import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
 import { HARNESS_CONTRACT } from "../../../src/contract/version.ts";
+import { startWith } from "../start-with.ts";
 
 const SCRIPT = "console.log('You said ' + process.argv.at(-1).split(' ').at(-1))";
 
-/** `started` counts the processes. A generic CLI backend lets nobody assemble its prompt. */
+/** `started` counts the processes. A generic CLI backend cannot have its prompt assembled. */
 export function scriptedCli(started: { count: number }): AgentHarness {
   return {
     id: "scripted-cli",
@@ -20,13 +21,13 @@ export function scriptedCli(started: { count: number }): AgentHarness {
       provider === "anthropic"
         ? { supported: true, login: "own" }
         : { supported: false, reason: "It runs models of anthropic." },
-    // What an author may get wrong: a CLI backend is not asked for claims.
+    // A mistake of an author: a CLI backend's claims are never read.
     claims: () => ({ claims: true }),
-    runTurn: async (turn) => {
+    start: startWith(async (turn) => {
       started.count += 1;
       const prompt = turn.input.content.map((part) => (part.type === "text" ? part.text : "")).join(" ");
       const { stdout } = await promisify(execFile)(process.execPath, ["-e", SCRIPT, prompt]);
-      await turn.emit({
+      await turn.io.emit({
         type: "message",
         message: {
           role: "assistant",
@@ -38,6 +39,6 @@ export function scriptedCli(started: { count: number }): AgentHarness {
         },
       });
       return { stopReason: "stop", usage: { input: 0, output: 0, totalTokens: 0 } };
-    },
+    }),
   };
 }

@@ -2,12 +2,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
-import type { AgentHarness } from "../../../src/contract/harness.ts";
-import type { ClaimResult, RuntimeRule, SupportResult } from "../../../src/contract/runtimes.ts";
+import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
+import type { ClaimResult, RuntimeRule, SupportResult } from "../../../src/contract/harness/runtimes.ts";
 import { HARNESS_CONTRACT } from "../../../src/contract/version.ts";
-import { configFromValue } from "../../../src/config/load.ts";
+import { configFromValue } from "../../../src/config/load-config.ts";
 import { describeModel } from "../../../src/model/resolve.ts";
-import { selectRuntime, traceSelection, type SelectionInput } from "../../../src/turn/select/select.ts";
+import {
+  selectRuntime,
+  traceSelection,
+  type SelectionInput,
+} from "../../../src/turn/admit/select-runtime.ts";
 
 const NOT_FOUND = "Codex was found nowhere.";
 
@@ -17,10 +21,12 @@ function harness(id: string, more: Partial<AgentHarness> = {}): AgentHarness {
     label: id,
     contract: HARNESS_CONTRACT,
     execution: { kind: "in-process" },
-    seam: "native",
+    seam: "embedded",
     capabilities: [],
     supports: () => ({ supported: true }),
-    runTurn: () => Promise.reject(new Error("A selection runs nothing.")),
+    start: () => {
+      throw new Error("A selection runs nothing.");
+    },
     ...more,
   };
 }
@@ -410,7 +416,7 @@ describe("the runtime of a model", () => {
     });
   }
 
-  it("is embedded for openai where Codex cannot be used, and says why", () => {
+  it("is embedded for openai when Codex cannot be used, with the reason", () => {
     const choice = selectRuntime(inputOf({ harnesses: [embedded, absentCodex] }));
     assert.deepEqual([choice.harness.id, choice.rule, choice.why], ["embedded", "compatibility", NOT_FOUND]);
     const off = inputOf({
@@ -424,13 +430,13 @@ describe("the runtime of a model", () => {
     assert.equal(selectRuntime(other).why, undefined);
   });
 
-  it("needs no key of the host where the runtime signs in by itself", () => {
+  it("needs no key of the host when the runtime signs in by itself", () => {
     const own = codexWith({ claims: true }, { supported: true, login: "own" });
     const choice = selectRuntime(inputOf({ keyless: true, harnesses: [embedded, own] }));
     assert.equal(choice.harness.id, "codex");
   });
 
-  it("is another one where a claim fails or is for a model that its runtime does not support", () => {
+  it("is another one when a claim fails or is for a model that its runtime does not support", () => {
     const broken = harness("broken", {
       claims: () => {
         throw new Error("no disk");
@@ -448,7 +454,7 @@ describe("the runtime of a model", () => {
     assert.equal(none.why, "The runtime broken could not be asked: no disk. It has no such model.");
   });
 
-  it("is found by a way that names every rule once, in order, with what it said", () => {
+  it("has a trace that names every rule once, in order, with its result", () => {
     const config = {
       ...defaults({ "openai/*": use("auto"), "openai/gpt-5.5": { thinking: "high" } }),
       models: { providers: { openai: { agentRuntime: { id: "embedded" } } } },

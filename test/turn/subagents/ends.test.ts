@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
-import type { SubagentResult } from "../../../src/turn/subagents/port.ts";
+import type { SubagentResult } from "../../../src/turn/subagents/subagent-port.ts";
 import { textOf } from "../../session/fixtures.ts";
 import { Setting, untilAborted, type Script } from "./setting.ts";
 
@@ -75,7 +75,7 @@ test("a long answer is cut with a line that says where the rest is, and cannot e
   assert.equal(second.match(/<\/?subagent_result/g)?.length, 2, second);
 });
 
-test("a child that fails says why; its end is the engine's `completed`", async (t) => {
+test("a child that fails reports why; its end is the engine's `completed`", async (t) => {
   const setting = new Setting(t, {
     script: () => {
       throw new PagurusError("model_auth", "secret details");
@@ -86,10 +86,10 @@ test("a child that fails says why; its end is the engine's `completed`", async (
   assert.deepEqual(texts(await setting.subagents.results("main")), [
     '<subagent_result session="main/sub-1" outcome="failed" code="model_auth">\nIt failed: The provider refused the credentials.\n</subagent_result>',
   ]);
-  assert.deepEqual(setting.told, [{ childSessionKey: "main/sub-1", reason: "completed" }]);
+  assert.deepEqual(setting.ended, [{ childSessionKey: "main/sub-1", reason: "completed" }]);
 });
 
-test("a child without an answer is told as such", async (t) => {
+test("a child without an answer is reported as such", async (t) => {
   const setting = new Setting(t, { script: () => undefined });
   await (
     await setting.subagents.spawn({ task: "x" })
@@ -97,13 +97,13 @@ test("a child without an answer is told as such", async (t) => {
   assert.match(texts(await setting.subagents.results("main")).join(), /It ended without an answer\./);
 });
 
-test("a released child is aborted, told once, and leaves no result", async (t) => {
+test("a released child is aborted, reported once, and leaves no result", async (t) => {
   const setting = new Setting(t, { script: hangs });
   const agent = await setting.subagents.spawn({ task: "x" });
   await Promise.all([agent.release(), agent.release()]);
   await agent.release();
   assert.deepEqual(await agent.ended, { outcome: "aborted", text: "" });
-  assert.deepEqual(setting.told, [{ childSessionKey: "main/sub-1", reason: "released" }]);
+  assert.deepEqual(setting.ended, [{ childSessionKey: "main/sub-1", reason: "released" }]);
   assert.deepEqual(await setting.subagents.results("main"), []);
 });
 
@@ -113,7 +113,7 @@ test("the signal of a library call releases its child", async (t) => {
   const agent = await setting.subagents.spawn({ task: "x", signal: controller.signal });
   controller.abort();
   assert.equal((await agent.ended).outcome, "aborted");
-  assert.equal(setting.told[0]?.reason, "released");
+  assert.equal(setting.ended[0]?.reason, "released");
 });
 
 test("the abort of a parent's turn releases its children and theirs", async (t) => {
@@ -129,7 +129,7 @@ test("the abort of a parent's turn releases its children and theirs", async (t) 
   await setting.subagents.endChildren("main", "released");
   await setting.subagents.endChildren(child, "released");
   assert.deepEqual(
-    setting.told.map(({ childSessionKey, reason }) => `${childSessionKey} ${reason}`).toSorted(),
+    setting.ended.map(({ childSessionKey, reason }) => `${childSessionKey} ${reason}`).toSorted(),
     ["main/sub-1 released", "main/sub-1/sub-1 released"],
   );
   assert.equal(
@@ -143,7 +143,7 @@ test("the abort of a parent's turn releases its children and theirs", async (t) 
   );
 });
 
-test("a renewed session lets its children go and forgets what waits", async (t) => {
+test("a renewed session releases its children and drops pending results", async (t) => {
   const setting = new Setting(t, {
     script: ({ request, signal, say }) => (request.prompt === "quick" ? say("ok") : untilAborted(signal)),
   });
@@ -154,20 +154,20 @@ test("a renewed session lets its children go and forgets what waits", async (t) 
   await setting.subagents.spawn({ task: "slow too" });
   await setting.subagents.endChildren("main", "renewed");
   assert.deepEqual(
-    setting.told.map(({ reason }) => reason),
+    setting.ended.map(({ reason }) => reason),
     ["completed", "released", "released"],
   );
   assert.deepEqual(await setting.subagents.results("main"), []);
   assert.deepEqual(setting.subagents.facts("main"), []);
 });
 
-test("a deleted session takes all below it along, the deepest first", async (t) => {
+test("a deleted session deletes all sessions below it, the deepest first", async (t) => {
   const setting = new Setting(t, { script: hangs });
   const child = await setting.call(setting.parent(), { task: "x" });
   const grandchild = await setting.call(setting.parent({ sessionKey: child }), { task: "y" });
   await setting.call(setting.parent({ sessionKey: "other" }), { task: "z" });
   await setting.subagents.endChildren("main", "deleted");
-  assert.deepEqual(setting.told, [
+  assert.deepEqual(setting.ended, [
     { childSessionKey: grandchild, reason: "deleted" },
     { childSessionKey: child, reason: "deleted" },
   ]);
@@ -177,7 +177,7 @@ test("a deleted session takes all below it along, the deepest first", async (t) 
   assert.equal(setting.subagents.facts("other").length, 1);
 });
 
-test("a deleted child is told as deleted when it had not ended", async (t) => {
+test("a deleted child is reported as deleted when it had not ended", async (t) => {
   const setting = new Setting(t, {
     script: ({ request, signal, say }) => (request.prompt === "quick" ? say("ok") : untilAborted(signal)),
   });
@@ -186,13 +186,13 @@ test("a deleted child is told as deleted when it had not ended", async (t) => {
   await quick.ended;
   for (const { childSessionKey } of [slow, quick])
     await setting.subagents.endChildren(childSessionKey, "deleted");
-  assert.deepEqual(setting.told, [
+  assert.deepEqual(setting.ended, [
     { childSessionKey: quick.childSessionKey, reason: "completed" },
     { childSessionKey: slow.childSessionKey, reason: "deleted" },
   ]);
 });
 
-test("a child ends when its time is over, and its parent hears what it said last", async (t) => {
+test("a child ends at its time-to-live, and its parent gets its last text", async (t) => {
   const setting = new Setting(t, {
     script: async ({ signal, say }) => {
       say("half of it");
@@ -203,7 +203,7 @@ test("a child ends when its time is over, and its parent hears what it said last
   const alive = setTimeout(() => undefined, 60_000);
   assert.deepEqual(await agent.ended, { outcome: "aborted", text: "half of it", code: "deadline_exceeded" });
   clearTimeout(alive);
-  assert.deepEqual(setting.told, [{ childSessionKey: agent.childSessionKey, reason: "swept" }]);
+  assert.deepEqual(setting.ended, [{ childSessionKey: agent.childSessionKey, reason: "swept" }]);
   assert.deepEqual(
     setting.subagents.facts("main").map(({ state }) => state),
     ["swept"],
@@ -215,16 +215,16 @@ test("a child ends when its time is over, and its parent hears what it said last
   assert.ok(setting.store.find(agent.childSessionKey), "its transcript stays");
 });
 
-test("closing releases what runs, and refuses what comes", async (t) => {
+test("closing releases running children, and refuses new ones", async (t) => {
   const setting = new Setting(t, { script: hangs });
   const agent = await setting.subagents.spawn({ task: "x" });
   await setting.subagents.close();
   assert.equal((await agent.ended).outcome, "aborted");
-  assert.deepEqual(setting.told, [{ childSessionKey: agent.childSessionKey, reason: "released" }]);
+  assert.deepEqual(setting.ended, [{ childSessionKey: agent.childSessionKey, reason: "released" }]);
   await assert.rejects(setting.subagents.spawn({ task: "y" }), /closed/);
 });
 
-test("an engine that fails at the end of a child is told once all the same", async (t) => {
+test("an engine that fails at the end of a child is notified once all the same", async (t) => {
   let calls = 0;
   const setting = new Setting(t, {
     engine: {
@@ -241,7 +241,7 @@ test("an engine that fails at the end of a child is told once all the same", asy
   assert.ok(setting.log.includes("degraded subagent"));
 });
 
-test("an end that cannot be recorded is told at once and recorded by a later sweep", async (t) => {
+test("an end that cannot be recorded is reported at once and recorded by a later sweep", async (t) => {
   const gate = Promise.withResolvers<void>();
   const setting = new Setting(t, {
     script: async ({ say }) => {
@@ -255,16 +255,16 @@ test("an end that cannot be recorded is told at once and recorded by a later swe
   );
   gate.resolve();
   assert.equal((await agent.ended).text, "done");
-  assert.deepEqual(setting.told, [{ childSessionKey: agent.childSessionKey, reason: "completed" }]);
+  assert.deepEqual(setting.ended, [{ childSessionKey: agent.childSessionKey, reason: "completed" }]);
   assert.deepEqual(await setting.subagents.results("main"), []);
   await setting.subagents.sweep();
   setting.registry("DROP TRIGGER full");
   await setting.subagents.sweep();
-  assert.equal(setting.told.length, 1);
+  assert.equal(setting.ended.length, 1);
   assert.match(texts(await setting.subagents.results("main")).join(), /\ndone\n/);
 });
 
-test("an answer that cannot be read any more is named, and its parent goes on", async (t) => {
+test("an answer that cannot be read any more is reported, and its parent continues", async (t) => {
   const setting = new Setting(t);
   const agent = await setting.subagents.spawn({ task: "x" });
   await agent.ended;

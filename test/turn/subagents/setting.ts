@@ -4,27 +4,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { TestContext } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine.ts";
-import type { SubagentEndedParams, SubagentSpawnParams } from "../../../src/contract/engine-params.ts";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { SubagentEndedParams, SubagentSpawnParams } from "../../../src/contract/engine/engine-params.ts";
 import { PagurusError } from "../../../src/contract/errors.ts";
-import type { TurnEvent } from "../../../src/contract/events.ts";
-import type { AgentHarness } from "../../../src/contract/harness.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
 import type { AssistantMessage } from "../../../src/contract/message.ts";
 import type { ModelInfo } from "../../../src/contract/model.ts";
-import type { RunRequest } from "../../../src/contract/run.ts";
-import type { SessionStore } from "../../../src/contract/store.ts";
-import type { SubagentConfig } from "../../../src/config/types.ts";
+import type { RunRequest } from "../../../src/contract/host/run.ts";
+import type { SessionStore } from "../../../src/contract/session/store.ts";
+import type { SubagentConfig } from "../../../src/config/config-types.ts";
 import { IdSource } from "../../../src/platform/ids.ts";
 import { silentLogger } from "../../../src/platform/log.ts";
-import { openSessionStore } from "../../../src/session/store.ts";
-import { EngineSlot } from "../../../src/turn/engine-slot.ts";
-import { Guard } from "../../../src/turn/guard.ts";
-import type { AgentHost } from "../../../src/turn/scope.ts";
-import type { RunTurn } from "../../../src/turn/subagents/child.ts";
+import { openSessionStore } from "../../../src/session/session-store.ts";
+import { EngineSlot } from "../../../src/turn/admit/engine-slot.ts";
+import { Guard } from "../../../src/turn/context/guard.ts";
+import type { AgentHost } from "../../../src/turn/turn-scope.ts";
+import type { RunTurn } from "../../../src/turn/subagents/subagent-child.ts";
 import { Subagents } from "../../../src/turn/subagents/manager.ts";
-import type { ParentTurn } from "../../../src/turn/subagents/port.ts";
+import type { ParentTurn } from "../../../src/turn/subagents/subagent-port.ts";
 
-/** What a child does in its turn: it may speak, and ends when the promise does. */
+/** The turn of a child: it may send text, and ends when the promise does. */
 export type Script = (turn: {
   request: RunRequest;
   signal: AbortSignal;
@@ -44,7 +44,7 @@ export class Setting {
   /** What happened, in order: engine calls, runs, events. */
   readonly log: string[] = [];
   readonly prepared: SubagentSpawnParams[] = [];
-  readonly told: SubagentEndedParams[] = [];
+  readonly ended: SubagentEndedParams[] = [];
   readonly requests: RunRequest[] = [];
   readonly engine: ContextEngine;
   readonly host: AgentHost;
@@ -101,7 +101,7 @@ export class Setting {
     else this.log.push(event.type);
   }
 
-  /** Calls the tool of a turn; the key of the child. */
+  /** Calls the tool of a turn; returns the key of the child. */
   async call(parent: ParentTurn, params: Record<string, unknown>): Promise<string> {
     const tool = this.subagents.tool(parent);
     if (!tool) throw new Error("the turn has no tool");
@@ -162,7 +162,7 @@ export class Setting {
       },
       onSubagentEnded: (params) => {
         this.log.push(`told ${params.childSessionKey} ${params.reason}`);
-        this.told.push(params);
+        this.ended.push(params);
         return Promise.resolve();
       },
       ...members,
@@ -174,7 +174,10 @@ export class Setting {
     const host: Partial<AgentHost> = {
       agentId: "main",
       agentDir: this.root,
-      config: { agents: { defaults: { subagents: this.#options.subagents ?? {} } } },
+      config: {
+        session: { scope: "main" },
+        agents: { defaults: { subagents: this.#options.subagents ?? {} } },
+      },
       settings: { models: {}, permission: {}, maxSteps: 1, timeoutSeconds: 1, workspace: this.root },
       logger: silentLogger,
       store: this.store,
@@ -189,7 +192,9 @@ export class Setting {
         deadlines: undefined,
       }),
       harnesses: [HARNESS],
+      hooks: { hooks: () => [] },
       pluginFailures: [],
+      plugins: { facts: [], takeErrors: () => [], systemEvents: { take: () => ({}) } },
       defaultModel: () => Promise.resolve({ ref: "test/model", source: "test" }),
       checkAccess: () => undefined,
       modelInfo: (ref) => {
@@ -217,7 +222,7 @@ function completed(
     type: "turn.completed",
     ...ids,
     runtime: "embedded",
-    seam: "native",
+    seam: "embedded",
     model: "test/model",
     engine: "recording",
     stopReason,

@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
-import type { HostOperation } from "../../../src/contract/engine.ts";
+import type { HostOperation } from "../../../src/contract/engine/engine.ts";
 import { isSessionKey } from "../../../src/session/keys.ts";
-import { mirrorPath } from "../../../src/turn/engine-files.ts";
+import { mirrorPath } from "../../../src/turn/open/engine-files.ts";
 import { childKey } from "../../../src/turn/subagents/child-key.ts";
 import { assistant, sayTurn, toolResult, user } from "../../session/fixtures.ts";
 import { Setting, untilAborted } from "./setting.ts";
@@ -16,7 +16,7 @@ function code(expected: string): (error: unknown) => boolean {
   return (error) => error instanceof PagurusError && error.code === expected;
 }
 
-test("the engine hears of a child before it exists, and of its end once it has ended", async (t) => {
+test("the engine is notified of a child before it exists, and of its end once it has ended", async (t) => {
   const setting = new Setting(t);
   const parent = setting.parent();
   const key = await setting.call(parent, { task: "look around" });
@@ -32,7 +32,7 @@ test("the engine hears of a child before it exists, and of its end once it has e
   assert.equal(setting.subagents.nextEnd("main"), undefined);
 });
 
-test("the engine is told both sessions, their ids and files, and the time to live", async (t) => {
+test("the engine receives both sessions, their ids and files, and the time to live", async (t) => {
   const setting = new Setting(t, { subagents: { ttlSeconds: 60 } });
   const parent = setting.parent();
   const key = await setting.call(parent, { task: "look" });
@@ -53,7 +53,7 @@ test("the engine is told both sessions, their ids and files, and the time to liv
   ]);
 });
 
-test("a child inherits folder, permission, model, and runtime, and takes a model of its own", async (t) => {
+test("a child inherits folder, permission, model, and runtime, and may have a model of its own", async (t) => {
   const setting = new Setting(t);
   const parent = setting.parent({ permission: "read-only" });
   await setting.call(parent, { task: "one" });
@@ -79,10 +79,10 @@ test("a fork holds the conversation before the live turn, and not the call that 
   const library = await setting.subagents.spawn({ task: "go on", contextMode: "fork" });
   for (const child of [key, library.childSessionKey]) {
     const reader = setting.store.openReader(child);
-    const said = reader.contextMessages().messages.map(({ content }) => JSON.stringify(content));
+    const contents = reader.contextMessages().messages.map(({ content }) => JSON.stringify(content));
     reader.close();
-    assert.ok(said[0]?.includes("before") && said[1]?.includes("answer to before"), said.join());
-    assert.ok(!said.some((text) => text.includes("now") || text.includes("spawning")), said.join());
+    assert.ok(contents[0]?.includes("before") && contents[1]?.includes("answer to before"), contents.join());
+    assert.ok(!contents.some((text) => text.includes("now") || text.includes("spawning")), contents.join());
   }
   assert.equal(setting.prepared[0]?.contextMode, "fork");
   writer.append({ type: "message", turnId: "turn-1", message: toolResult("call-1", "started") });
@@ -157,7 +157,7 @@ test("a preparation that arrives after its deadline is rolled back", async (t) =
   await rolledBack.promise;
 });
 
-test("an engine that prepares nothing, or has no such members, hinders no child", async (t) => {
+test("an engine that prepares nothing, or has no such members, prevents no child", async (t) => {
   for (const members of [
     { prepareSubagentSpawn: () => Promise.resolve(undefined) },
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an engine without the members
@@ -169,7 +169,7 @@ test("an engine that prepares nothing, or has no such members, hinders no child"
   }
 });
 
-test("a session that cannot be made rolls the engine back and leaves nothing", async (t) => {
+test("a session that cannot be created rolls the engine back and leaves nothing", async (t) => {
   for (const member of ["fork", "create"] as const) {
     const setting = new Setting(t);
     const writer = setting.store.openWriter("main", { cwd: setting.root });
@@ -188,7 +188,7 @@ test("a session that cannot be made rolls the engine back and leaves nothing", a
   }
 });
 
-test("a session that was made is removed when the registry cannot be written", async (t) => {
+test("a created session is removed when the registry cannot be written", async (t) => {
   const setting = new Setting(t, {
     engine: {
       prepareSubagentSpawn: (params) => {
@@ -205,7 +205,7 @@ test("a session that was made is removed when the registry cannot be written", a
   assert.equal(setting.store.find("main/sub-1"), undefined);
   setting.registry("DROP TRIGGER full");
   await setting.subagents.sweep();
-  assert.deepEqual(setting.told, [], "what was rolled back has not ended");
+  assert.deepEqual(setting.ended, [], "what was rolled back has not ended");
   assert.deepEqual(setting.subagents.facts("main"), []);
 });
 
@@ -286,7 +286,7 @@ test("a session has as many children at a time as configured, also when they sta
   assert.equal((await setting.subagents.spawn({ task: "x" })).childSessionKey, "main/sub-3");
 });
 
-test("what a run would be refused for is refused before anything is prepared", async (t) => {
+test("a spawn whose run would be refused is refused before anything is prepared", async (t) => {
   const needs = (operation: HostOperation): object => ({
     info: {
       id: "recording",
@@ -315,7 +315,7 @@ test("what a run would be refused for is refused before anything is prepared", a
   assert.equal(existsSync(join(setting.root, "subagents.db")), false, "nothing was recorded");
 });
 
-test("a host without children never makes a registry; the one that it makes is private", async (t) => {
+test("a host without children never creates a registry; the one that it creates is private", async (t) => {
   const setting = new Setting(t);
   const { subagents } = setting;
   const file = join(setting.root, "subagents.db");
@@ -332,7 +332,7 @@ test("a host without children never makes a registry; the one that it makes is p
   assert.equal(statSync(file).mode & 0o777, 0o600);
 });
 
-test("a registry that cannot be opened refuses a spawn and names itself to a turn", async (t) => {
+test("a registry that cannot be opened refuses a spawn and is reported to a turn", async (t) => {
   const setting = new Setting(t);
   await (
     await setting.subagents.spawn({ task: "x" })

@@ -1,4 +1,4 @@
-/** A process that starts children in a folder: `<folder> <point>`; it says `here` at the point and stays there. */
+/** A process that starts children in a folder: `<folder> <point>`; it prints `here` at the point and stays there. */
 import { writeSync } from "node:fs";
 import { Setting, untilAborted } from "./setting.ts";
 

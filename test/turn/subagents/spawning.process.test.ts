@@ -20,11 +20,11 @@ function folder(t: TestContext): string {
 /** Starts a process and resolves with its first line. */
 async function start(root: string, point: string): Promise<{ child: ChildProcess; line: string }> {
   const child = spawn(process.execPath, [CHILD, root, point], { stdio: ["ignore", "pipe", "inherit"] });
-  const said = await Promise.race([
+  const firstLine = await Promise.race([
     once(child.stdout, "data").then(([data]) => String(data)),
     once(child, "exit").then(() => "ended"),
   ]);
-  return { child, line: said.trim() };
+  return { child, line: firstLine.trim() };
 }
 
 async function kill(child: ChildProcess): Promise<void> {
@@ -34,7 +34,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 for (const point of ["prepare", "created", "run", "tell"]) {
-  test(`a process killed at "${point}" leaves a child that the next one ends and tells of once`, async (t) => {
+  test(`a process killed at "${point}" leaves a child that the next one ends and reports once`, async (t) => {
     const root = folder(t);
     const { child, line } = await start(root, point);
     assert.equal(line, "here");
@@ -43,7 +43,7 @@ for (const point of ["prepare", "created", "run", "tell"]) {
     await after.subagents.sweep();
     await after.subagents.sweep();
     const reason = point === "tell" ? "completed" : "swept";
-    assert.deepEqual(after.told, [{ childSessionKey: "main/sub-1", reason }]);
+    assert.deepEqual(after.ended, [{ childSessionKey: "main/sub-1", reason }]);
     const ran = point === "run" || point === "tell";
     assert.equal(after.store.find("main/sub-1") !== undefined, ran, "what never ran is not there");
     const results = (await after.subagents.results("main")).map(({ message }) => textOf(message));

@@ -1,4 +1,4 @@
-/** What a process leaves behind that died, and what the next one makes of it. */
+/** State that a dead process has left, and how the next one handles it. */
 import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -10,7 +10,7 @@ import { OWNER_DIED, Setting, untilAborted, type Script } from "./setting.ts";
 
 const hangs: Script = ({ signal }) => untilAborted(signal);
 
-test("a child whose process died is swept once, and its parent's next turn hears of it", async (t) => {
+test("a child whose process died is swept once, and its parent's next turn gets the result", async (t) => {
   const before = new Setting(t, { script: hangs });
   const agent = await before.subagents.spawn({ task: "x" });
   before.registry(OWNER_DIED);
@@ -21,7 +21,7 @@ test("a child whose process died is swept once, and its parent's next turn hears
   );
   await Promise.all([after.subagents.sweep(), after.subagents.sweep()]);
   await after.subagents.sweep();
-  assert.deepEqual(after.told, [{ childSessionKey: agent.childSessionKey, reason: "swept" }]);
+  assert.deepEqual(after.ended, [{ childSessionKey: agent.childSessionKey, reason: "swept" }]);
   const [result] = await after.subagents.results("main");
   assert.match(
     result ? textOf(result.message) : "",
@@ -30,38 +30,38 @@ test("a child whose process died is swept once, and its parent's next turn hears
   assert.ok(after.store.find(agent.childSessionKey), "its transcript stays");
 });
 
-test("two processes that sweep at once tell the engine once", async (t) => {
+test("two processes that sweep at once notify the engine once", async (t) => {
   const before = new Setting(t, { script: hangs });
   for (const task of ["a", "b", "c"]) await before.subagents.spawn({ task });
   before.registry(OWNER_DIED);
   const [one, two] = [new Setting(t, {}, before.root), new Setting(t, {}, before.root)];
   await Promise.all([one.subagents.sweep(), two.subagents.sweep()]);
-  assert.deepEqual([...one.told, ...two.told].map(({ childSessionKey }) => childSessionKey).toSorted(), [
+  assert.deepEqual([...one.ended, ...two.ended].map(({ childSessionKey }) => childSessionKey).toSorted(), [
     "main/sub-1",
     "main/sub-2",
     "main/sub-3",
   ]);
 });
 
-test("a spawn that died half-way leaves no session and no result, and the engine is told", async (t) => {
+test("a spawn that died half-way leaves no session and no result, and the engine is notified", async (t) => {
   for (const made of [false, true]) {
     const before = new Setting(t, { script: hangs });
     const agent = await before.subagents.spawn({ task: "x" });
     await agent.release();
-    before.told.length = 0;
+    before.ended.length = 0;
     if (!made) before.store.delete(agent.childSessionKey);
     before.registry(`${OWNER_DIED}, state = 'preparing', told = 0, reason = NULL, outcome = NULL`);
     const after = new Setting(t, {}, before.root);
     await after.subagents.sweep();
     await after.subagents.sweep();
-    assert.deepEqual(after.told, [{ childSessionKey: agent.childSessionKey, reason: "swept" }]);
+    assert.deepEqual(after.ended, [{ childSessionKey: agent.childSessionKey, reason: "swept" }]);
     assert.equal(after.store.find(agent.childSessionKey), undefined);
     assert.deepEqual(await after.subagents.results("main"), []);
     assert.deepEqual(after.subagents.facts("main"), []);
   }
 });
 
-test("a crash between the end of a child and its telling leads to the telling, with the reason it had", async (t) => {
+test("a crash between the end of a child and its notification leads to the notification, with the reason it had", async (t) => {
   const before = new Setting(t);
   await (
     await before.subagents.spawn({ task: "x" })
@@ -70,7 +70,7 @@ test("a crash between the end of a child and its telling leads to the telling, w
   const after = new Setting(t, {}, before.root);
   await after.subagents.sweep();
   await after.subagents.sweep();
-  assert.deepEqual(after.told, [{ childSessionKey: "main/sub-1", reason: "completed" }]);
+  assert.deepEqual(after.ended, [{ childSessionKey: "main/sub-1", reason: "completed" }]);
 });
 
 test("a result survives the process, word for word, without being stored twice", async (t) => {
@@ -98,7 +98,7 @@ test("children of a live process are not swept, and count against the limit of a
   const agent = await one.subagents.spawn({ task: "x" });
   const two = new Setting(t, { script: hangs, subagents: { maxConcurrent: 1 } }, one.root);
   await two.subagents.sweep();
-  assert.deepEqual(two.told, []);
+  assert.deepEqual(two.ended, []);
   await assert.rejects(
     two.subagents.spawn({ task: "y" }),
     (error) => error instanceof PagurusError && error.code === "subagent_limit",
@@ -120,28 +120,28 @@ test("a parent that is renewed by one process releases the children that run in 
   const agent = await one.subagents.spawn({ task: "x" });
   const two = new Setting(t, {}, one.root);
   await two.subagents.endChildren("main", "renewed");
-  assert.deepEqual([one.told, two.told], [[], []], "its own process ends it");
+  assert.deepEqual([one.ended, two.ended], [[], []], "its own process ends it");
   await one.subagents.sweep();
   assert.equal((await agent.ended).outcome, "aborted");
-  assert.deepEqual([one.told.map(({ reason }) => reason), two.told], [["released"], []]);
+  assert.deepEqual([one.ended.map(({ reason }) => reason), two.ended], [["released"], []]);
 });
 
-test("an owner on another host is alive for as long as it is heard of", async (t) => {
+test("an owner on another host is alive while it updates its rows", async (t) => {
   const before = new Setting(t, { script: hangs });
   await before.subagents.spawn({ task: "x" });
   before.registry("UPDATE children SET instance = 'far', host = 'another.example', pid = 4194305");
   const after = new Setting(t, {}, before.root);
   await after.subagents.sweep();
-  assert.deepEqual(after.told, []);
+  assert.deepEqual(after.ended, []);
   before.registry("UPDATE children SET seen = seen - 400000");
   await after.subagents.sweep();
   assert.deepEqual(
-    after.told.map(({ reason }) => reason),
+    after.ended.map(({ reason }) => reason),
     ["swept"],
   );
 });
 
-test("an end waits while the engine cannot be made, and is told when it can", async (t) => {
+test("an end waits while the engine cannot be created, and is reported when it can", async (t) => {
   const before = new Setting(t, { script: hangs });
   await before.subagents.spawn({ task: "x" });
   before.registry(OWNER_DIED);
@@ -150,13 +150,13 @@ test("an end waits while the engine cannot be made, and is told when it can", as
     Promise.reject(new PagurusError("engine_failed", "No.")),
   );
   await after.subagents.sweep();
-  assert.deepEqual(after.told, []);
+  assert.deepEqual(after.ended, []);
   broken.mock.restore();
   await after.subagents.sweep();
-  assert.deepEqual(after.told, [{ childSessionKey: "main/sub-1", reason: "swept" }]);
+  assert.deepEqual(after.ended, [{ childSessionKey: "main/sub-1", reason: "swept" }]);
 });
 
-test("a telling that a sweep cannot note is noted by the next, and not repeated", async (t) => {
+test("a notification that a sweep cannot record is recorded by the next, and not repeated", async (t) => {
   const before = new Setting(t, { script: hangs });
   await before.subagents.spawn({ task: "x" });
   before.registry(OWNER_DIED);
@@ -169,7 +169,7 @@ test("a telling that a sweep cannot note is noted by the next, and not repeated"
   after.registry("DROP TRIGGER full");
   await after.subagents.sweep();
   await after.subagents.sweep();
-  assert.deepEqual(after.told, [{ childSessionKey: "main/sub-1", reason: "swept" }]);
+  assert.deepEqual(after.ended, [{ childSessionKey: "main/sub-1", reason: "swept" }]);
   const rows = new DatabaseSync(join(after.root, "subagents.db")).prepare("SELECT told FROM children").all();
   assert.deepEqual(
     rows.map((row) => row["told"]),
@@ -177,7 +177,7 @@ test("a telling that a sweep cannot note is noted by the next, and not repeated"
   );
 });
 
-test("what is forgotten while the engine was not told is told first", async (t) => {
+test("a child that is deleted before its notification is reported first", async (t) => {
   const before = new Setting(t, { script: hangs });
   await before.subagents.spawn({ task: "x" });
   before.registry(OWNER_DIED);
@@ -185,7 +185,7 @@ test("what is forgotten while the engine was not told is told first", async (t) 
   after.subagents.forget("main");
   assert.deepEqual(await after.subagents.results("main"), []);
   await after.subagents.sweep();
-  assert.deepEqual(after.told, [{ childSessionKey: "main/sub-1", reason: "swept" }]);
+  assert.deepEqual(after.ended, [{ childSessionKey: "main/sub-1", reason: "swept" }]);
   assert.deepEqual(after.subagents.descendants("main"), []);
 });
 

@@ -1,11 +1,11 @@
 import { existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { PagurusError } from "../../../contract/errors.ts";
-import { withStore, type CarePlace } from "./place.ts";
+import { withStore, type CarePlace } from "./store-files.ts";
 
 /**
- * A copy of the database as it is at one moment, also while it is in use; answers its bytes. It has its name only when
- * it is whole, and never takes another file's place. Throws `usage_invalid`, `store_write_failed`.
+ * Copies a consistent snapshot of the database, also while it is in use; returns its bytes. The copy gets its name only
+ * when it is complete, and never overwrites a file. Throws `usage_invalid`, `store_write_failed`.
  */
 export function backupStore(place: CarePlace, target: string): Promise<number> {
   return withStore(place, async (store) => {
@@ -22,13 +22,13 @@ export function backupStore(place: CarePlace, target: string): Promise<number> {
   });
 }
 
-/** Gives a complete file its name without taking another's. */
+/** Gives a complete file its name without overwriting another file. */
 function publish(temporary: string, target: string): void {
   try {
     linkSync(temporary, target);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") throw taken(target);
-    // A file system without hard links.
+    // The file system has no hard links.
     renameSync(temporary, target);
   }
 }

@@ -1,16 +1,16 @@
-/** Everything that `pagurus lossless` does with the store of one agent. */
+/** The operations of `pagurus lossless` on the store of one agent. */
 import { backupStore } from "./backup.ts";
 import { takeCensus, type StoreReport } from "./census.ts";
-import { checkStore, type CheckOptions, type CheckReport } from "./check.ts";
-import { exportStore } from "./export.ts";
+import { checkStore, type CheckOptions, type CheckReport } from "./check-store.ts";
+import { exportStore } from "./export-store.ts";
 import { describeId, expandId, readId, readWords, searchStore, type Expansion, type LookAt } from "./look.ts";
-import type { CarePlace } from "./place.ts";
+import type { CarePlace } from "./store-files.ts";
 import { rebuildSession, rebuildStore, type RebuildOptions, type RebuildReport } from "./rebuild.ts";
-import { workStore, type WorkOptions, type WorkReport } from "./work.ts";
+import { workStore, type WorkOptions, type WorkReport } from "./due-work.ts";
 
 export type { CarePlace, CheckReport, Expansion, LookAt, RebuildReport, StoreReport, WorkReport };
 
-/** The functions of this folder for one place. Nothing is opened before one of them is called. */
+/** The functions of this folder for one store. Nothing is opened before one of them is called. */
 export class LosslessCare {
   readonly #place: CarePlace;
 
@@ -34,12 +34,12 @@ export class LosslessCare {
     return expandId(this.#place, expansion);
   }
 
-  /** What `describe` tells of, as data. */
+  /** The subject of `describe`, as data. */
   read(at: LookAt): ReturnType<typeof readId> {
     return readId(this.#place, at);
   }
 
-  /** What `expand` shows, as data. */
+  /** The result of `expand`, as data. */
   words(expansion: Expansion): ReturnType<typeof readWords> {
     return readWords(this.#place, expansion);
   }

@@ -1,18 +1,18 @@
-/** What a store holds, owes and costs, in numbers. */
+/** Statistics of a store: contents, debts, costs. */
 import { existsSync } from "node:fs";
-import { messageTokens } from "../../../tokens/messages.ts";
+import { messageTokens } from "../../../tokens/message-tokens.ts";
 import { epochOf, headMessage } from "../epoch.ts";
 import { RETIRED_AT } from "../retention.ts";
-import { losslessSettings } from "../settings.ts";
-import { unindexedFrom } from "../store/backlog.ts";
-import type { Db } from "../store/db.ts";
+import { losslessSettings } from "../lossless-settings.ts";
+import { unindexedFrom } from "../store/search/backlog.ts";
+import type { Database } from "../../../data/sqlite.ts";
 import { pinsOf, spentSince } from "../store/ledger.ts";
-import { sizeReport } from "../store/maintenance.ts";
-import { getFrontier } from "../store/nodes.ts";
-import { connect } from "../store/open.ts";
-import { asStoreFailure, getMeta, getSession } from "../store/sessions.ts";
-import type { SessionInfo, SizeReport } from "../store/types.ts";
-import { databaseFile, type CarePlace } from "./place.ts";
+import { sizeReport } from "../store/store-maintenance.ts";
+import { getFrontier } from "../store/node-rows.ts";
+import { connect } from "../store/open-database.ts";
+import { asStoreFailure, getMeta, getSession } from "../store/session-values.ts";
+import type { SessionInfo, SizeReport } from "../store/store-types.ts";
+import { databaseFile, type CarePlace } from "./store-files.ts";
 
 export const HOUR_MS = 3_600_000;
 
@@ -20,7 +20,7 @@ export interface SummaryCount {
   /** 0 for parts of the conversation, more for summaries of summaries. */
   depth: number;
   origin: string;
-  /** `published`: shown by a session. `prepared`: ready to be. `replaced`: another stands in its place. */
+  /** `published`: shown by a session. `prepared`: ready to be shown. `replaced`: superseded by another. */
   state: string;
   count: number;
   tokens: number;
@@ -28,13 +28,13 @@ export interface SummaryCount {
 
 export interface DebtCount {
   count: number;
-  /** Of these, what may be tried now. */
+  /** Debts that may be tried now. */
   due: number;
-  /** Most tries of one of them. */
+  /** Maximum of attempts of one debt. */
   attempts: number;
-  /** ISO 8601; of the next one, where none is due. */
+  /** Time of the next one when none is due, ISO 8601. */
   nextAt?: string;
-  /** Code of the failure of the one that waits longest. */
+  /** Error code of the debt that waits longest. */
   errorCode?: string;
 }
 
@@ -47,20 +47,20 @@ export interface SessionState extends SessionInfo {
 
 export interface StoreReport {
   file: string;
-  /** False: there is nothing yet, and all counts are 0. */
+  /** False when there is no database yet; all counts are 0. */
   exists: boolean;
-  /** Of the session that was asked for, where the store has it. */
+  /** State of the requested session, when the store has it. */
   session?: SessionState;
   sessions: number;
-  /** Sessions whose transcript is not taken in to its end. */
+  /** Sessions whose transcript is not fully adopted yet. */
   adopting: number;
   summaries: SummaryCount[];
   debts: DebtCount;
-  /** Texts that are stored and cannot be found yet. */
+  /** Stored texts that are not indexed yet. */
   unindexed: number;
-  /** Of the last hour; `cap` is the most calls of one. */
+  /** Spend of the last hour; `cap` is the limit on calls in an hour. */
   spend: { calls: number; tokens: number; cost: number; cap: number };
-  /** The setting; a model's budget may make it less. Tokens. */
+  /** The configured trigger; a model's budget may lower it. Tokens. */
   trigger: number;
   size: SizeReport;
   retention: { sessionsOlderThanDays: number; lastAt?: string } | null;
@@ -81,12 +81,12 @@ function isoOf(time: number): string {
   return new Date(time).toISOString();
 }
 
-function number(db: Db, sql: string, ...values: (string | number)[]): number {
+function number(db: Database, sql: string, ...values: (string | number)[]): number {
   return db.get<{ n: number | null }>(sql, ...values)?.n ?? 0;
 }
 
 /** Of one session, or of all. */
-export function countDebts(db: Db, now: number, sessionId?: string): DebtCount {
+export function countDebts(db: Database, now: number, sessionId?: string): DebtCount {
   const of = "FROM debts WHERE (?1 IS NULL OR session = (SELECT num FROM sessions WHERE id = ?1))";
   const row = db.get<{ n: number; due: number | null; tries: number | null; next: number | null }>(
     `SELECT count(*) AS n, sum(next_at <= ?2) AS due, max(attempts) AS tries, min(next_at) AS next ${of}`,
@@ -108,7 +108,7 @@ export function countDebts(db: Db, now: number, sessionId?: string): DebtCount {
 }
 
 /** Of one session, or of all. */
-export function countSummaries(db: Db, sessionId?: string): SummaryCount[] {
+export function countSummaries(db: Database, sessionId?: string): SummaryCount[] {
   return db.all<SummaryCount>(
     `SELECT depth, origin, state, count(*) AS count, sum(tokens) AS tokens FROM nodes
      WHERE (?1 IS NULL OR session = (SELECT num FROM sessions WHERE id = ?1))
@@ -117,12 +117,12 @@ export function countSummaries(db: Db, sessionId?: string): SummaryCount[] {
   );
 }
 
-export function countUnindexed(db: Db): number {
+export function countUnindexed(db: Database): number {
   const from = unindexedFrom(db);
   return from === Infinity ? 0 : number(db, "SELECT count(*) AS n FROM texts WHERE num >= ?", from);
 }
 
-function sessionState(db: Db, sessionId: string, now: number): SessionState | undefined {
+function sessionState(db: Database, sessionId: string, now: number): SessionState | undefined {
   const info = getSession(db, sessionId);
   if (!info) return undefined;
   const frontier = getFrontier(db, sessionId);
@@ -144,9 +144,9 @@ function sessionState(db: Db, sessionId: string, now: number): SessionState | un
   };
 }
 
-/** Reads through a connection of its own. Throws `store_read_failed`, `store_write_failed`. */
-export function withDatabase<T>(file: string, work: (db: Db) => T): T {
-  let db: Db | undefined;
+/** Runs reads on a separate connection. Throws `store_read_failed`, `store_write_failed`. */
+export function withDatabase<T>(file: string, work: (db: Database) => T): T {
+  let db: Database | undefined;
   try {
     db = connect(file);
     return work(db);
@@ -157,7 +157,7 @@ export function withDatabase<T>(file: string, work: (db: Db) => T): T {
   }
 }
 
-/** Throws `store_read_failed`, `store_write_failed`. */
+/** Collects the statistics. Throws `store_read_failed`, `store_write_failed`. */
 export function takeCensus(place: CarePlace, sessionId: string | undefined, now: number): StoreReport {
   const file = databaseFile(place.agentDir);
   const { summariesPerHour: cap, retentionDays, trigger } = losslessSettings(place.config);

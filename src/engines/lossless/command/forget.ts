@@ -1,9 +1,9 @@
-/** What ends with a session. */
+/** Cleanup when a session is deleted or ends. */
 import { rmSync } from "node:fs";
-import { openLosslessStore } from "../store/store.ts";
-import { rebuildFolder } from "./place.ts";
+import { openLosslessStore } from "../store/lossless-store.ts";
+import { rebuildFolder } from "./store-files.ts";
 
-/** Every generation of a key that the store has, down to the bytes; a rebuild that was cut off may hold its words too. */
+/** Erases every generation of a key from the store, down to the bytes, and from an interrupted rebuild. */
 export async function forgetSession(
   agentDir: string,
   { sessionKey, sessionId }: { sessionKey: string; sessionId: string },
@@ -18,7 +18,7 @@ export async function forgetSession(
   }
 }
 
-/** No context shows an ended generation again, so no model has to be paid for it. Its words and extracts stay. */
+/** Drops the debts of an ended generation: no context shows it again, so model summaries are not needed. Its texts and extracts stay. */
 export async function forgetDebts(agentDir: string, sessionId: string): Promise<void> {
   const store = openLosslessStore(agentDir);
   try {

@@ -1,10 +1,10 @@
-/** Searching and reading from the command line, with the same functions as the tools of a model. */
+/** Search and read commands, with the same functions as the model's tools. */
 import { PagurusError } from "../../../contract/errors.ts";
-import type { ToolContext } from "../../../contract/plugin.ts";
-import { recallTools } from "../recall.ts";
-import type { LosslessStore } from "../store/store.ts";
-import type { SearchHit, StoredEntry, SummaryNode } from "../store/types.ts";
-import { requireSession, withStore, type CarePlace } from "./place.ts";
+import type { ToolContext } from "../../../contract/host/plugin.ts";
+import { recallTools } from "../recall/recall-tools.ts";
+import type { LosslessStore } from "../store/lossless-store.ts";
+import type { SearchHit, StoredEntry, SummaryNode } from "../store/store-types.ts";
+import { requireSession, withStore, type CarePlace } from "./store-files.ts";
 
 export interface LookAt {
   sessionKey: string;
@@ -12,14 +12,14 @@ export interface LookAt {
 }
 
 export interface Expansion extends LookAt {
-  /** Of a summary: goes on behind this entry. */
+  /** For a summary: continue after this entry. */
   after?: string;
-  /** Of an entry: goes on at this character. */
+  /** For an entry: continue at this character. */
   offset?: number;
   maxTokens?: number;
 }
 
-/** Best first. Of one session, or of all of the agent. Throws `session_not_found`. */
+/** Searches one session, or all of the agent; best first. Throws `session_not_found`. */
 export function searchStore(
   place: CarePlace,
   request: { query: string; sessionKey?: string; limit: number },
@@ -32,15 +32,15 @@ export function searchStore(
   });
 }
 
-/** What an entry or a summary is. Throws `entry_not_found`. */
+/** Describes an entry or a summary. Throws `entry_not_found`. */
 export function describeId(place: CarePlace, at: LookAt): Promise<string> {
-  return tell(place, at, "context_describe", { id: at.id });
+  return runTool(place, at, "context_describe", { id: at.id });
 }
 
-/** The original words, in pages. Throws `entry_not_found`. */
+/** The original text, in pages. Throws `entry_not_found`. */
 export function expandId(place: CarePlace, expansion: Expansion): Promise<string> {
   const { id, after, offset, maxTokens } = expansion;
-  return tell(place, expansion, "context_expand", {
+  return runTool(place, expansion, "context_expand", {
     id,
     ...(after === undefined ? {} : { after }),
     ...(offset === undefined ? {} : { offset }),
@@ -79,8 +79,13 @@ function storedAs(store: LosslessStore, id: string): StoredEntry | SummaryNode {
   );
 }
 
-/** What the tool of this name says. */
-function tell(place: CarePlace, at: LookAt, name: string, params: Record<string, unknown>): Promise<string> {
+/** Text result of the tool with this name. */
+function runTool(
+  place: CarePlace,
+  at: LookAt,
+  name: string,
+  params: Record<string, unknown>,
+): Promise<string> {
   return withStore(place, async (store) => {
     storedAs(store, at.id);
     const tool = recallTools(() => store).find((known) => known.name === name);

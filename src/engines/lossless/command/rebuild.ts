@@ -1,39 +1,39 @@
 /**
- * Making a store anew from the transcripts. The new database is made in a folder beside the old one, checked, and put
- * in its place in one step; until then the old one is in use as it is.
+ * Rebuilds a store from the transcripts. The new database is built in a folder beside the old one, checked, and swapped
+ * in atomically; until then the old one stays in use.
  */
 import { rmSync } from "node:fs";
 import { PagurusError } from "../../../contract/errors.ts";
 import type { AgentMessage } from "../../../contract/message.ts";
-import type { RuntimeContext } from "../../../contract/runtime-context.ts";
-import type { TranscriptCursor } from "../../../contract/transcript.ts";
-import type { SessionRecord } from "../../../contract/writer.ts";
+import type { RuntimeContext } from "../../../contract/engine/runtime-context.ts";
+import type { TranscriptCursor } from "../../../contract/session/transcript.ts";
+import type { SessionRecord } from "../../../contract/session/writer.ts";
 import { estimateTokens } from "../../../tokens/estimate.ts";
-import { messagesTokens, messageTokens } from "../../../tokens/messages.ts";
+import { messagesTokens, messageTokens } from "../../../tokens/message-tokens.ts";
 import { isTooOld } from "../retention.ts";
-import { LosslessSession } from "../session.ts";
-import { losslessSettings, sessionPolicy, type LosslessSettings } from "../settings.ts";
-import { openLosslessStore, type LosslessStore } from "../store/store.ts";
+import { LosslessSession } from "../lossless-session.ts";
+import { losslessSettings, sessionPolicy, type LosslessSettings } from "../lossless-settings.ts";
+import { openLosslessStore, type LosslessStore } from "../store/lossless-store.ts";
 import { carriedFrom, carryInto, NOTHING, type Carried } from "./carry.ts";
-import { databaseFile, rebuildFolder, type CarePlace } from "./place.ts";
+import { databaseFile, rebuildFolder, type CarePlace } from "./store-files.ts";
 import { replaceDatabase, withSoleUse } from "./sole-use.ts";
 
-/** How long the swap waits for another process to end its use of the old database, ms. */
+/** Timeout of the swap while another process uses the old database, ms. */
 const SWAP_WAIT_MS = 10_000;
 const PROGRESS_MS = 500;
 
 export interface RebuildOptions {
   signal?: AbortSignal;
-  /** Called at the beginning of each session, and now and then while it is read. */
+  /** Called at the start of each session, and periodically while it is read. */
   onProgress?(progress: RebuildProgress): void;
 }
 
 export interface RebuildProgress {
   sessionKey: string;
-  /** Of the session, from 1 on, and of how many. */
+  /** 1-based number of the session, and the total. */
   number: number;
   of: number;
-  /** That the session has so far. */
+  /** Entries of the session so far. */
   entries: number;
 }
 
@@ -41,21 +41,21 @@ export interface RebuildReport {
   file: string;
   sessions: number;
   entries: number;
-  /** Sessions that begin with a summary that their transcript holds. */
+  /** Sessions that begin with a summary from their transcript. */
   epochs: number;
-  /** Sessions that the settings keep out of the store. */
+  /** Sessions that the settings exclude from the store. */
   leftOut: number;
   pins: number;
-  /** The old database was too damaged to give its pins. */
+  /** The old database was too damaged to recover its pins. */
   pinsLost: boolean;
 }
 
-/** The whole store. Throws `store_write_failed` while another process uses it, `turn_aborted`, what reading throws. */
+/** Rebuilds the whole store. Throws `store_write_failed` while another process uses it, `turn_aborted`, and read errors. */
 export async function rebuildStore(place: CarePlace, options: RebuildOptions = {}): Promise<RebuildReport> {
   const { agentDir } = place;
   const file = databaseFile(agentDir);
   const folder = rebuildFolder(agentDir);
-  // Told at once, and not after all the work.
+  // Fails at once instead of after all the work.
   await withSoleUse(file, 0, () => undefined);
   rmSync(folder, { recursive: true, force: true });
   try {
@@ -80,7 +80,7 @@ export async function rebuildStore(place: CarePlace, options: RebuildOptions = {
   }
 }
 
-/** Every generation of one key, in the store as it is. Throws as `rebuildStore`, also while others use the store. */
+/** Rebuilds every generation of one key in the existing store. Throws as `rebuildStore`, also while others use the store. */
 export async function rebuildSession(
   place: CarePlace,
   sessionKey: string,
@@ -109,7 +109,7 @@ export async function rebuildSession(
   }
 }
 
-/** What a pin or an unrecorded message holds on to is not too old. */
+/** Whether a session is rebuilt: one with pins or unrecorded messages is kept whatever its age. */
 function isWanted(record: SessionRecord, settings: LosslessSettings, carried: Carried | undefined): boolean {
   const { sessionKey, sessionId, updatedAt } = record;
   if (sessionPolicy(settings, sessionKey) !== "kept") return false;
@@ -124,26 +124,26 @@ async function takeAll(
   { signal, onProgress }: RebuildOptions,
 ): Promise<Pick<RebuildReport, "sessions" | "entries" | "epochs" | "pins">> {
   const settings = losslessSettings(place.config);
-  // First, so that no abort and no failure leaves a pin behind.
+  // First, so that no abort and no failure loses a pin.
   for (const { sessionId, sessionKey } of records) carryInto(store, carried, sessionId, sessionKey);
   const taken = { sessions: records.length, entries: 0, epochs: 0, pins: 0 };
   for (const [index, { sessionId, sessionKey }] of records.entries()) {
-    const tell = (): void =>
+    const report = (): void =>
       onProgress?.({
         sessionKey,
         number: index + 1,
         of: records.length,
         entries: store.session(sessionId)?.entries ?? 0,
       });
-    tell();
-    const timer = setInterval(tell, PROGRESS_MS);
+    report();
+    const timer = setInterval(report, PROGRESS_MS);
     const reader = place.transcripts.openReader(sessionKey, sessionId);
     try {
       signal?.throwIfAborted();
       const session = new LosslessSession(store, sessionId, settings);
       const context = quietContext(place, settings, reader.cursor);
       await session.exclusive(() => session.follow(context, { sessionKey, signal }));
-      // Says that the session has everything, also where that was little enough to be taken in at once.
+      // Marks the session as fully adopted, also when it was small enough to be adopted at once.
       await store.adopt(sessionId, reader.cursor, { sessionKey });
       taken.entries += store.session(sessionId)?.entries ?? 0;
       taken.pins += store.pins(sessionId).length;
@@ -161,7 +161,7 @@ async function takeAll(
   return taken;
 }
 
-/** A session is taken over as at its first turn; no model is asked for it. */
+/** Runtime context for adopting a session as at its first turn; calls no model. */
 function quietContext(
   { config, agentDir }: CarePlace,
   settings: LosslessSettings,
@@ -178,7 +178,7 @@ function quietContext(
     contextWindow: settings.trigger,
     tokenBudget: settings.trigger,
     tokens: estimate,
-    llm: { complete: () => Promise.reject(new PagurusError("internal", "A rebuild asks no model.")) },
+    llm: { complete: () => Promise.reject(new PagurusError("internal", "A rebuild calls no model.")) },
     allowDeferredCompactionExecution: false,
     transcript,
   };
@@ -196,12 +196,12 @@ async function mustBeWhole(store: LosslessStore): Promise<void> {
   if (ok) return;
   throw new PagurusError(
     "store_write_failed",
-    `The new database is not whole, so the old one stays in use: ${problems[0] ?? "no reason was given"}`,
+    `The new database is not whole, so the old one stays in use: ${problems[0] ?? "the check gave no reason"}`,
     { details: { problems } },
   );
 }
 
-/** What was deleted while the database was made must not come back with it. */
+/** Removes sessions that were deleted while the database was built. */
 async function forgetDeleted({ agentDir, transcripts }: CarePlace): Promise<void> {
   const store = openLosslessStore(agentDir);
   try {

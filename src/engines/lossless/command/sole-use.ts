@@ -1,14 +1,14 @@
-/** Sole use of a database file, and putting another one in its place. */
+/** Exclusive use of a database file, and replacing it. */
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
 import { PagurusError } from "../../../contract/errors.ts";
-import { fsyncDir } from "../../../platform/files.ts";
-import { isDamage } from "../store/open.ts";
+import { fsyncDir } from "../../../platform/atomic-files.ts";
+import { isDamage } from "../store/damage.ts";
 
 const TRY_MS = 100;
-/** Result code of SQLite for a file that somebody else uses. */
+/** SQLite's result code for a file that another connection uses. */
 const BUSY = 5;
 
 function isBusy(error: unknown): boolean {
@@ -16,7 +16,7 @@ function isBusy(error: unknown): boolean {
   return typeof errcode === "number" && (errcode & 0xff) === BUSY;
 }
 
-/** Undefined while another process uses the file. Only its sole user can end the log of a database. */
+/** Takes exclusive use; undefined while another process uses the file. Only the sole user can end a database's log. */
 function take(file: string): DatabaseSync | undefined {
   const db = new DatabaseSync(file);
   try {
@@ -36,8 +36,8 @@ function take(file: string): DatabaseSync | undefined {
 }
 
 /**
- * Runs `work` while nobody else can use the database, whose log is in the file by then. A damaged file has no users.
- * Throws `store_write_failed` when somebody still uses it after `waitMs`.
+ * Runs `work` with exclusive use of the database, after its log was moved into the file. A damaged file has no users.
+ * Throws `store_write_failed` when another process still uses it after `waitMs`.
  */
 export async function withSoleUse<T>(file: string, waitMs: number, work: () => T): Promise<T> {
   if (!existsSync(file)) return work();
@@ -66,13 +66,13 @@ function inUse(file: string): PagurusError {
 }
 
 /**
- * Puts a whole database, which nobody has open, in the place of another: at each moment one of the two is there. Throws
- * `store_write_failed` when somebody uses the old one for longer than `waitMs`.
+ * Replaces a database atomically with another one that no process has open. Throws `store_write_failed` when another
+ * process uses the old one for longer than `waitMs`.
  */
 export async function replaceDatabase(fresh: string, file: string, waitMs: number): Promise<void> {
   await withSoleUse(fresh, waitMs, () => undefined);
   await withSoleUse(file, waitMs, () => {
-    // The log of a damaged file would be taken for the new one's.
+    // SQLite would take the log of a damaged file for the new file's.
     for (const suffix of ["-wal", "-shm"]) rmSync(file + suffix, { force: true });
     renameSync(fresh, file);
     fsyncDir(dirname(file));

@@ -1,15 +1,15 @@
-/** Passages as a model reads them: lines with ids, in pages of a number of tokens. */
+/** Renders passages for a model: lines with ids, in pages with a token limit. */
 import { estimateTokens } from "../../../tokens/estimate.ts";
-import type { Passage } from "../store/passages.ts";
-import type { LosslessStore } from "../store/store.ts";
+import type { Passage } from "../store/search/search-passages.ts";
+import type { LosslessStore } from "../store/lossless-store.ts";
 
-/** Tokens that a passage takes, about: a larger page looks for more of them. */
+/** Approximate tokens of a passage; a larger page looks for more passages. */
 const PASSAGE_TOKENS = 160;
 const LEAST_WANTED = 80;
-/** Characters of a token at most, for a first cut of a long text. */
+/** Upper estimate of characters per token, for a first cut of a long text. */
 const TOKEN_CHARS = 4;
 
-/** A part of a long text from `offset` on that has at most `maxTokens`, and where the next one begins. */
+/** A part of a long text from `offset` on, of at most `maxTokens`, and the offset of the next one. */
 export function slice(
   whole: string,
   offset: number,
@@ -18,7 +18,7 @@ export function slice(
   let end = Math.min(whole.length, offset + maxTokens * TOKEN_CHARS);
   while (end > offset + 1 && estimateTokens(whole.slice(offset, end)) > maxTokens)
     end = offset + Math.floor((end - offset) * 0.9);
-  // A pair of surrogates is one character.
+  // Never splits a surrogate pair.
   if (end < whole.length && /[\uD800-\uDBFF]/.test(whole.charAt(end - 1))) end += 1;
   return { part: whole.slice(offset, end), next: end < whole.length ? end : undefined };
 }
@@ -29,20 +29,20 @@ export function dateOf(time: number): string {
 
 export interface RecallRequest {
   query: string;
-  /** Session ids; every session where absent. */
+  /** Session ids; default: every session. */
   sessions?: readonly string[];
-  /** Session that asks. */
+  /** Session that makes the request. */
   asking?: string;
-  /** Tokens of a page, estimated, what stands before the words included. */
+  /** Estimated tokens of a page, labels included. */
   budgetTokens: number;
-  /** 0 where absent. */
+  /** Default 0. */
   page?: number;
 }
 
 export interface RecalledPassage {
   /** Of the entry, or of the summary. */
   id: string;
-  /** As it is shown, with its id and who said it. */
+  /** Rendered text, with id and author. */
   text: string;
 }
 
@@ -52,7 +52,7 @@ export interface RecallPage {
   more: boolean;
 }
 
-/** One page while it is filled: what was told of the passage before is not told again. */
+/** A page while it is filled: labels that equal the previous passage's are not repeated. */
 class Page {
   readonly passages: RecalledPassage[] = [];
   readonly #asking: string | undefined;
@@ -66,7 +66,7 @@ class Page {
     this.#left = tokens;
   }
 
-  /** False where there is no room for it; an empty page takes what it can. */
+  /** Adds a passage; false when it does not fit. An empty page takes a part of it. */
   add(passage: Passage): boolean {
     const where = this.#whereOf(passage);
     const head = where === this.#where || where === "" ? "" : `(${where})\n`;
@@ -95,19 +95,19 @@ class Page {
 function line({ id, role, toolName, beside, offset, isWhole, text }: Passage): string {
   const who = toolName === undefined ? role : `result of ${toolName}`;
   const from = offset > 0 ? ` from ${offset}` : "";
-  // What is whole and stands with its question needs no id of its own.
+  // A complete message beside its question needs no separate id.
   return beside && isWhole ? `+ ${who}: ${text}` : `${beside ? "+ " : ""}${id} ${who}${from}: ${text}`;
 }
 
 /**
- * A page of what answers a query, best first. The same request gives the same page while nothing is said. Throws
- * `session_not_found`.
+ * A page of passages that answer a query, best first. The same request gives the same page until new messages come.
+ * Throws `session_not_found`.
  */
 export async function recallPassages(store: LosslessStore, request: RecallRequest): Promise<RecallPage> {
   const { budgetTokens, page: asked = 0, asking, ...query } = request;
   let page = new Page(asking, budgetTokens);
   let number = 0;
-  // The same for every page, since it decides upon the order.
+  // Equal for every page, since it affects the order.
   const wanted = Math.max(LEAST_WANTED, Math.ceil(budgetTokens / PASSAGE_TOKENS));
   const found = await store.passages({
     ...query,

@@ -1,8 +1,9 @@
-/** What is owed, who works on it, what it has cost, and what is pinned. */
-import type { Db } from "./db.ts";
-import { json, parsed } from "./nodes.ts";
-import { requireSession } from "./tree.ts";
-import type { Debt, Pin, Spend } from "./types.ts";
+/** Debts, leases, spend and pins. */
+import type { Database } from "../../../data/sqlite.ts";
+import { json, parsed } from "./node-rows.ts";
+import { checkedRow } from "./sums.ts";
+import { requireSession } from "./entries/entry-tree.ts";
+import type { Debt, Pin, Spend } from "./store-types.ts";
 
 interface DebtRow {
   id: string;
@@ -15,8 +16,8 @@ interface DebtRow {
   details: string | null;
 }
 
-/** Writes a debt as it is now. Throws `session_not_found`. */
-export function putDebt(db: Db, debt: Debt): void {
+/** Inserts or replaces a debt. Throws `session_not_found`. */
+export function putDebt(db: Database, debt: Debt): void {
   db.run(
     `INSERT OR REPLACE INTO debts (id, session, first, last, attempts, next_at, error, details)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -31,13 +32,13 @@ export function putDebt(db: Db, debt: Debt): void {
   );
 }
 
-/** False when it was paid already. */
-export function settleDebt(db: Db, debtId: string): boolean {
+/** Removes a paid debt; false when it was paid already. */
+export function settleDebt(db: Database, debtId: string): boolean {
   return db.run("DELETE FROM debts WHERE id = ?", debtId) > 0;
 }
 
-/** Those of a session whose extracts nobody shows any more. */
-export function forgetDebts(db: Db, sessionId: string): void {
+/** Removes the debts of a session whose extracts are no longer shown. */
+export function forgetDebts(db: Database, sessionId: string): void {
   const { num } = requireSession(db, sessionId);
   db.run(
     `DELETE FROM debts WHERE session = ?1
@@ -46,8 +47,8 @@ export function forgetDebts(db: Db, sessionId: string): void {
   );
 }
 
-/** Debts by their next time; of one session, and only those due by a time, where given. */
-export function listDebts(db: Db, filter: { sessionId?: string; dueAt?: number } = {}): Debt[] {
+/** Debts by their next attempt; optionally of one session, and only those due by a time. */
+export function listDebts(db: Database, filter: { sessionId?: string; dueAt?: number } = {}): Debt[] {
   const session = filter.sessionId === undefined ? null : requireSession(db, filter.sessionId).num;
   const rows = db.all<DebtRow>(
     `SELECT d.*, s.id AS session FROM debts d JOIN sessions s ON s.num = d.session
@@ -69,15 +70,15 @@ export function listDebts(db: Db, filter: { sessionId?: string; dueAt?: number }
 
 export interface LeaseRequest {
   leaseId: string;
-  /** Of the process that takes the work. */
+  /** Id of the process that takes the work. */
   owner: string;
   now: number;
   ttlMs: number;
   sessionId?: string;
 }
 
-/** Takes or prolongs a lease; false while somebody else's has not run out. */
-export function takeLease(db: Db, request: LeaseRequest): boolean {
+/** Takes or extends a lease; false while another owner's has not expired. */
+export function takeLease(db: Database, request: LeaseRequest): boolean {
   const { leaseId, owner, now, ttlMs } = request;
   const session = request.sessionId === undefined ? null : requireSession(db, request.sessionId).num;
   return (
@@ -94,12 +95,12 @@ export function takeLease(db: Db, request: LeaseRequest): boolean {
   );
 }
 
-/** False when the lease is somebody else's by now. */
-export function releaseLease(db: Db, leaseId: string, owner: string): boolean {
+/** Releases a lease; false when another owner has it by now. */
+export function releaseLease(db: Database, leaseId: string, owner: string): boolean {
   return db.run("DELETE FROM leases WHERE id = ? AND owner = ?", leaseId, owner) > 0;
 }
 
-export function addSpend(db: Db, spend: Spend): void {
+export function addSpend(db: Database, spend: Spend): void {
   db.run(
     "INSERT INTO spend (session, at, calls, tokens, cost) VALUES (?, ?, ?, ?, ?)",
     requireSession(db, spend.sessionId).num,
@@ -110,9 +111,9 @@ export function addSpend(db: Db, spend: Spend): void {
   );
 }
 
-/** What was spent since a time, by one session or all. */
+/** Spend since a time, by one session or all. */
 export function spentSince(
-  db: Db,
+  db: Database,
   since: number,
   sessionId?: string,
 ): { calls: number; tokens: number; cost: number } {
@@ -126,8 +127,8 @@ export function spentSince(
   return { calls: row?.calls ?? 0, tokens: row?.tokens ?? 0, cost: row?.cost ?? 0 };
 }
 
-/** False when it was pinned already. */
-export function pin(db: Db, sessionId: string, pinned: Pin): boolean {
+/** Pins an entry; false when it was pinned already. */
+export function pin(db: Database, sessionId: string, pinned: Pin): boolean {
   return (
     db.run(
       "INSERT OR IGNORE INTO pins (session, id, at, note) VALUES (?, ?, ?, ?)",
@@ -139,18 +140,21 @@ export function pin(db: Db, sessionId: string, pinned: Pin): boolean {
   );
 }
 
-/** False when it was not pinned. */
-export function unpin(db: Db, sessionId: string, entryId: string): boolean {
+/** Unpins an entry; false when it was not pinned. */
+export function unpin(db: Database, sessionId: string, entryId: string): boolean {
   const session = requireSession(db, sessionId).num;
   return db.run("DELETE FROM pins WHERE session = ? AND id = ?", session, entryId) > 0;
 }
 
-/** In the order of pinning. */
-export function pinsOf(db: Db, sessionId: string): Pin[] {
+/** Pins of a session, in the order of pinning. */
+export function pinsOf(db: Database, sessionId: string): Pin[] {
   return db
     .all<{ id: string; at: number; note: string | null }>(
-      "SELECT id, at, note FROM pins WHERE session = ? ORDER BY at, id",
+      "SELECT * FROM pins WHERE session = ? ORDER BY at, id",
       requireSession(db, sessionId).num,
     )
-    .map(({ id, at, note }) => ({ entryId: id, pinnedAt: at, ...(note === null ? {} : { note }) }));
+    .map((row) => {
+      const { id, at, note } = checkedRow("pins", row);
+      return { entryId: id, pinnedAt: at, ...(note === null ? {} : { note }) };
+    });
 }

@@ -1,39 +1,39 @@
 /**
- * What takes long: storing and indexing a transcript, merging the index, moving the log into the file, checks, scrubbing.
- * On a connection and a thread of its own; its transactions are short and give way to the main thread's, and between
- * them other processes get a moment to write.
+ * Long tasks of the store: storing and indexing a transcript, merging the index, moving the log into the file, checks,
+ * scrubbing. Runs on a separate thread and connection; its transactions are short and yield to the main thread's, and
+ * other processes can write between them.
  */
 import { PagurusError } from "../../../contract/errors.ts";
-import { takeBatch } from "./adopt-batch.ts";
-import { indexSome, markMerged, markUnmerged, mergeIndex, pendingSize } from "./backlog.ts";
-import type { Db } from "./db.ts";
-import { finishScrub, forget } from "./delete.ts";
-import { Gate } from "./gate.ts";
-import { connect, WORKER_CACHE_KB } from "./open.ts";
-import { prepareRest } from "./prepare.ts";
+import { takeBatch } from "./entries/adopt-batch.ts";
+import { indexSome, markMerged, markUnmerged, mergeIndex, pendingSize } from "./search/backlog.ts";
+import type { Database } from "../../../data/sqlite.ts";
+import { finishScrub, forget } from "./delete-stored.ts";
+import { Gate } from "./write-gate.ts";
+import { connect, WORKER_CACHE_KB } from "./open-database.ts";
+import { prepareRest } from "./entries/prepare-entry.ts";
 import type { Ask, Request, SentBatch, Start, Tasks } from "./tasks.ts";
 import { verifyDatabase } from "./verify.ts";
 
-/** Texts of one transaction of indexing: what FTS5 sorts at once has to fit into the processor's cache. */
+/** Texts per indexing transaction: the terms that FTS5 sorts have to fit into the processor's cache. */
 const INDEX_BATCH = 300;
 /**
- * Each such transaction makes a segment of the index. They are merged in pauses, and at once when there are so many that
- * every search would feel it. Pages of one step of merging: some 20 ms, most of them for its beginning and end.
+ * Each such transaction makes a segment of the index. Segments are merged in pauses, or at once when there are so many
+ * that searches would be slow. Pages per merge step: about 20 ms, most of it overhead of the step.
  */
 const MOST_SEGMENTS = 512;
 const MERGE_PAGES = 64;
-/** From so many on, whoever opens the store next goes on with merging. */
+/** Number of segments from which the next process to open the store continues merging. */
 const MARKED_SEGMENTS = 16;
-/** How long other processes are kept from writing, but for one transaction, and the moment that they get then. */
+/** Time after which other processes get a chance to write, and the length of that pause. */
 const BUSY_MS = 20;
 const REST_MS = 0.5;
 
 export class StoreWorker {
   readonly #file: string;
   readonly #gate: Gate;
-  #db: Db | undefined;
+  #db: Database | undefined;
   #rested = performance.now();
-  /** Made since the index was merged. */
+  /** Segments made since the last merge. */
   #segments = 0;
 
   constructor({ file, gate }: Start) {
@@ -46,9 +46,9 @@ export class StoreWorker {
   }
 
   /**
-   * Writes batches in one transaction: the index of hashes is spread over pages, of which one batch touches as many as
-   * ten do. Answers for the first ones only where the main thread waits, or where a later one cannot be written. Throws
-   * what stops the first.
+   * Writes batches in one transaction: the hash index is spread over pages, and one batch touches as many of them as ten.
+   * Returns answers for only the first ones when the main thread waits or a later batch fails. Throws the error of the
+   * first.
    */
   write(batches: readonly SentBatch[]): Tasks["batch"]["answer"][] {
     this.#pause();
@@ -73,7 +73,7 @@ export class StoreWorker {
     });
   }
 
-  /** Indexes what waits; only what is worth a segment where more is to come. */
+  /** Indexes the backlog; when more is to come, only full segments. */
   index(isMoreToCome: boolean): void {
     const db = this.#open();
     const isEnough = (): boolean => this.#gate.isWanted;
@@ -86,17 +86,17 @@ export class StoreWorker {
     }
   }
 
-  /** There may be something to merge in the next pause. */
+  /** True when there may be segments to merge in the next pause. */
   get isUnmerged(): boolean {
     return this.#segments >= MARKED_SEGMENTS;
   }
 
-  /** Changes whenever somebody writes on the main thread. */
+  /** Counter of the main thread's writes. */
   get writes(): number {
     return this.#gate.writes;
   }
 
-  /** One step of merging; false when nothing is left. */
+  /** Runs one merge step; false when nothing is left. */
   mergeSome(): boolean {
     this.#pause();
     const db = this.#open();
@@ -127,7 +127,7 @@ export class StoreWorker {
     }
   }
 
-  /** Between two transactions. Throws `turn_aborted` once the store is closed. */
+  /** Pause between two transactions. Throws `turn_aborted` once the store is closed. */
   readonly #pause = (): void => {
     if (this.#gate.isStopped) throw new PagurusError("turn_aborted", "The lossless store was closed.");
     if (performance.now() - this.#rested < BUSY_MS) return;
@@ -135,7 +135,7 @@ export class StoreWorker {
     this.#rested = performance.now();
   };
 
-  #open(): Db {
+  #open(): Database {
     if (this.#db) return this.#db;
     const db = connect(this.#file, WORKER_CACHE_KB);
     db.inTurn = (write) => this.#gate.yielding(write);

@@ -1,25 +1,26 @@
-/** What the main thread and the thread of the store say to each other. */
-import type { Batch } from "./adopt-batch.ts";
-import type { Forgotten } from "./delete.ts";
-import type { Prepared, Raw } from "./prepare.ts";
-import type { VerifyReport } from "./types.ts";
+/** Messages between the main thread and the store's thread. */
+import type { Batch } from "./entries/adopt-batch.ts";
+import type { DamagedPart } from "./damage.ts";
+import type { Forgotten } from "./delete-stored.ts";
+import type { Prepared, Raw } from "./entries/prepare-entry.ts";
+import type { VerifyReport } from "./store-types.ts";
 
 export interface SentBatch extends Batch {
   entries: (Prepared | Raw)[];
-  /** Words are indexed as soon as nothing else is to do, and by the request `index` at the latest. */
+  /** Texts are indexed when the thread is idle, and by the request `index` at the latest. */
   index: "now" | "later";
 }
 
-/** What the main thread asks for, by name. */
+/** Requests of the main thread, by name. */
 export interface Tasks {
   batch: { ask: SentBatch; answer: { stored: number; known: number } };
-  /** All words can be found then. */
+  /** Indexes all texts. */
   index: { ask: null; answer: null };
   /** Merges the index and moves the log into the file. */
   tidy: { ask: null; answer: null };
   verify: { ask: null; answer: VerifyReport };
   forget: { ask: readonly string[]; answer: Forgotten };
-  /** Finishes what a crash left of a deletion. */
+  /** Finishes a deletion that a crash interrupted. */
   scrub: { ask: null; answer: null };
   end: { ask: null; answer: null };
 }
@@ -35,12 +36,12 @@ export type Request = { [Name in keyof Tasks]: Ask<Name> }[keyof Tasks];
 export interface Reply {
   id: number;
   answer?: unknown;
-  /** As it was thrown; an error of SQLite keeps its code. */
-  error?: { code: string; message: string; errcode?: number };
+  /** The thrown error; an SQLite error keeps its code, damage its part. */
+  error?: { code: string; message: string; errcode?: number; damage?: { part: DamagedPart | undefined } };
 }
 
 export interface Start {
   file: string;
-  /** The buffer of a `Gate`. */
+  /** Buffer of a `Gate`. */
   gate: SharedArrayBuffer;
 }

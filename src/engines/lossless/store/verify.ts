@@ -1,17 +1,17 @@
-/** Is the database whole: the file itself, the counts of references, the index against the texts. */
+/** Verifies the database: the file itself, the reference counts, the index against the texts. */
 import { hash } from "node:crypto";
-import { indexSome } from "./backlog.ts";
-import { hashOf, type Form } from "./cutting.ts";
-import type { Db } from "./db.ts";
-import { references } from "./template.ts";
-import { nodePlace } from "./nodes.ts";
-import type { VerifyReport } from "./types.ts";
+import { indexSome } from "./search/backlog.ts";
+import { hashOf, type Form } from "./entries/cutting.ts";
+import type { Database } from "../../../data/sqlite.ts";
+import { references } from "./entries/template.ts";
+import { nodePlace } from "./node-rows.ts";
+import type { VerifyReport } from "./store-types.ts";
 
-function count(db: Db, sql: string): number {
+function count(db: Database, sql: string): number {
   return db.get<{ n: number }>(sql)?.n ?? 0;
 }
 
-/** Rows that should not be there, or should and are not. */
+/** Queries that count unexpected or missing rows. */
 const CHECKS: readonly { sql: string; problem: string }[] = [
   {
     sql: "SELECT count(*) AS n FROM texts WHERE NOT EXISTS (SELECT 1 FROM uses WHERE text = texts.num)",
@@ -43,7 +43,7 @@ const CHECKS: readonly { sql: string; problem: string }[] = [
   },
 ];
 
-function checkIndex(db: Db): string[] {
+function checkIndex(db: Database): string[] {
   try {
     db.raw.exec("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)");
     return [];
@@ -52,8 +52,8 @@ function checkIndex(db: Db): string[] {
   }
 }
 
-/** Words and data that are not any more what was stored: SQLite does not notice a byte that is wrong inside of them. */
-function checkContents(db: Db): string[] {
+/** Finds texts and payloads that differ from what was stored: SQLite does not notice a wrong byte inside them. */
+function checkContents(db: Database): string[] {
   let changed = 0;
   for (const row of db.prepare("SELECT hash, body FROM texts").iterate())
     if (hashOf(row["body"] as string) !== row["hash"]) changed += 1;
@@ -66,8 +66,8 @@ function isText(form: Form): boolean {
   return form === "t" || form === "j";
 }
 
-/** Every template's references, as the rows of `uses` have them. */
-function checkTemplates(db: Db): string[] {
+/** Checks the references of every template against the rows of `uses`. */
+function checkTemplates(db: Database): string[] {
   let missing = 0;
   let counted = 0;
   const has = (form: Form, num: number, place: number): boolean =>
@@ -81,7 +81,7 @@ function checkTemplates(db: Db): string[] {
   for (const set of rows) {
     for (const row of set as Iterable<{ num: number; body: string; node?: number }>) {
       const place = row.node === undefined ? row.num : nodePlace(row.num);
-      // A text that an entry says twice is one use, also as the words of a part and as arguments.
+      // A text that occurs twice in an entry is one use, also as the text of a part and as arguments.
       const different = new Map(
         references(row.body).map((found) => [`${isText(found.form)} ${found.num}`, found]),
       );
@@ -98,7 +98,7 @@ function checkTemplates(db: Db): string[] {
   ];
 }
 
-function checkFile(db: Db): string[] {
+function checkFile(db: Database): string[] {
   return db
     .all<{ integrity_check: string }>("PRAGMA integrity_check(20)")
     .map((row) => row.integrity_check)
@@ -106,8 +106,8 @@ function checkFile(db: Db): string[] {
     .map((line) => `SQLite: ${line}.`);
 }
 
-/** All checks on one connection. Throws what SQLite throws where the file cannot be read at all. */
-export function verifyDatabase(db: Db): VerifyReport {
+/** Runs all checks on one connection. Throws SQLite's error when the file cannot be read at all. */
+export function verifyDatabase(db: Database): VerifyReport {
   while (indexSome(db, 200));
   const problems = [...checkFile(db)];
   for (const { sql, problem } of CHECKS) {

@@ -1,22 +1,24 @@
-/** The thread of a store: takes requests one after the other; batches that wait already come together. */
+/** Thread of a store: handles requests one after the other; queued batches are written together. */
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
 import { toPagurusError } from "../../../contract/errors.ts";
+import { StoreDamage } from "./damage.ts";
 import { StoreWorker } from "./store-worker.ts";
 import type { Ask, Reply, Request, Start } from "./tasks.ts";
 
-/** Batches that are written together at most, and those that are worth a transaction while more are to come. */
+/** Limit on the batches written together, and the minimum for a transaction while more are to come. */
 const TOGETHER = 16;
 const ENOUGH = 8;
-/** Longest time that batches wait for others. */
+/** Timeout of batches that wait for others. */
 const WAIT_MS = 20;
-/** The index is merged when neither this thread was asked nor the main thread wrote for so long. */
+/** Idle time of this thread and of the main thread's writes after which the index is merged. */
 const PAUSE_MS = 250;
-/** Between two steps of it. */
+/** Delay between two merge steps. */
 const STEP_MS = 1;
 
 function failure(error: unknown): NonNullable<Reply["error"]> {
   const { errcode } = (error ?? {}) as { errcode?: unknown };
   const { code, message } = toPagurusError(error);
+  if (error instanceof StoreDamage) return { code, message: error.message, damage: { part: error.part } };
   return { code, message, ...(typeof errcode === "number" ? { errcode } : {}) };
 }
 
@@ -60,7 +62,7 @@ class Desk {
       const rest = batches.slice(at);
       at += this.#replied(rest, () => this.#worker.write(rest.map(({ ask }) => ask)));
     }
-    // Who needs the words asks for them, and is told then what was wrong here.
+    // Ignored here: the next search indexes the texts and gets the error.
     if (batches.some(({ ask }) => ask.index === "now")) this.#replied([], () => [this.#worker.index(true)]);
   }
 
@@ -73,7 +75,7 @@ class Desk {
     this.#port.close();
   }
 
-  /** Replies with what the work gives or throws, and returns how many of the requests are done with. */
+  /** Replies with the work's results or error, and returns how many of the requests are answered. */
   #replied(requests: readonly Request[], work: () => unknown[]): number {
     let replies: Reply[];
     try {
@@ -91,14 +93,14 @@ class Desk {
     this.#merging = setTimeout(() => this.#merge(writes), PAUSE_MS);
   }
 
-  /** Step by step: requests come in between, and a turn on the main thread makes it wait for the next pause. */
+  /** Merges step by step: requests run in between, and a write on the main thread postpones it to the next pause. */
   #merge(writes: number): void {
     if (this.#worker.writes !== writes) {
       this.#mergeInPause();
       return;
     }
     let isMore = false;
-    // A failure is met again, and told, by who needs the file.
+    // Ignored here: the next user of the file gets the same error.
     this.#replied([], () => [(isMore = this.#worker.mergeSome())]);
     if (isMore) this.#merging = setTimeout(() => this.#merge(writes), STEP_MS);
   }

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Pagurus } from "../../../../src/contract/host.ts";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
-import { filler } from "../../../../src/testkit/engine/conversation.ts";
+import type { Pagurus } from "../../../../src/contract/host/host.ts";
+import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
+import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { Bench } from "../../../turn/in-process.ts";
 import { modelConfig } from "../../../turn/setting.ts";
 
@@ -22,13 +22,13 @@ class Harbour {
       await this.bench.ask(this.host, `${word} ${turn}. ${filler(900)}`, { sessionKey });
   }
 
-  /** The newest context of a turn; summaries are asked for without tools. */
+  /** The newest context of a turn; requests for summaries have no tools. */
   sent(): string[] {
     const bodies = this.bench.server.requests.map((_, index) => this.bench.body(index));
     return bodies.findLast(({ tools }) => tools.length > 0)?.messages.map(({ text }) => text) ?? [];
   }
 
-  /** Files of the home that hold a word, whatever the case. */
+  /** Files of the home that contain a word, in any case. */
   holding(word: string): string[] {
     const home = join(this.bench.root, "home");
     return readdirSync(home, { recursive: true, withFileTypes: true })
@@ -59,7 +59,7 @@ async function withHarbour(work: (harbour: Harbour) => Promise<void>): Promise<v
   }
 }
 
-test("a fork goes on with its parent's bytes, and each outlives the other without a word of the deleted one", async () => {
+test("a fork continues with its parent's bytes, and deleting one leaves the other intact and no text of the deleted one", async () => {
   await withHarbour(async (harbour) => {
     const { host, bench } = harbour;
     await harbour.talk("parent", "Sharedword", 7);
@@ -92,7 +92,7 @@ test("a fork goes on with its parent's bytes, and each outlives the other withou
   });
 });
 
-test("a forked subagent begins with its parent's bytes and goes with it, its task and its words", async () => {
+test("a forked subagent begins with its parent's bytes and is deleted with it, its task and its text", async () => {
   await withHarbour(async (harbour) => {
     await harbour.talk("parent", "Sharedword", 7);
     const before = harbour.sent();

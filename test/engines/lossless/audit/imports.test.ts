@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pagurus } from "../../../../src/contract/host.ts";
-import { ClaudeLines } from "../../../session/foreign/claude-lines.ts";
-import { LcmFixture } from "../../../session/foreign/lcm-fixture.ts";
-import { jsonLines } from "../../../session/foreign/support.ts";
+import type { Pagurus } from "../../../../src/contract/host/host.ts";
+import { ClaudeLines } from "../../../importers/sessions/claude-lines.ts";
+import { LcmFixture } from "../../../importers/sessions/lcm-fixture.ts";
+import { jsonLines } from "../../../importers/sessions/support.ts";
 import { Bench } from "../../../turn/in-process.ts";
 import { modelConfig } from "../../../turn/setting.ts";
 
@@ -20,8 +20,8 @@ async function withHost(work: (bench: Bench, host: Pagurus) => Promise<void>): P
   }
 }
 
-/** What the newest request says, as one line a message. */
-function said(bench: Bench): string[] {
+/** The newest request, one line per message. */
+function lastRequest(bench: Bench): string[] {
   return bench.body(-1).messages.map(({ role, text }) => `${role}: ${text}`);
 }
 
@@ -33,7 +33,7 @@ function compacted(lines: ClaudeLines, summary: string): void {
 
 const head = (summary: string): string => `<conversation_summary>\n${summary}\n</conversation_summary>`;
 
-test("an imported session whose newest compaction keeps nothing goes on behind that summary, turn after turn", async () => {
+test("an imported session whose newest compaction keeps nothing continues after that summary, turn after turn", async () => {
   await withHost(async (bench, host) => {
     const lines = new ClaudeLines();
     lines.user("the first words");
@@ -46,18 +46,18 @@ test("an imported session whose newest compaction keeps nothing goes on behind t
     await host.sessions().import(jsonLines(bench.root, "a.jsonl", lines.rows), { sessionKey: "imported" });
     const events = await bench.ask(host, "go on", { sessionKey: "imported" });
     assert.ok(events.every(({ type }) => type !== "context.degraded"));
-    const first = said(bench);
+    const first = lastRequest(bench);
     assert.deepEqual(first, [
       `user: ${head("Second summary.")}`,
       "assistant: the third answer",
       "user: go on",
     ]);
     await bench.ask(host, "and on", { sessionKey: "imported" });
-    assert.deepEqual(said(bench), [...first, "assistant: done", "user: and on"]);
+    assert.deepEqual(lastRequest(bench), [...first, "assistant: done", "user: and on"]);
   });
 });
 
-test("the summaries that lossless-claw showed are the head, what it kept follows word for word", async () => {
+test("the summaries of lossless-claw become the head, and its kept messages follow verbatim", async () => {
   await withHost(async (bench, host) => {
     const db = new LcmFixture(bench.root);
     const id = db.conversation({ session_id: "s", session_key: "agent:main:main" });
@@ -81,7 +81,7 @@ test("the summaries that lossless-claw showed are the head, what it kept follows
     );
     await host.sessions().import(db.file, { sessionKey: "claw" });
     await bench.ask(host, "go on", { sessionKey: "claw" });
-    assert.deepEqual(said(bench), [
+    assert.deepEqual(lastRequest(bench), [
       `user: ${head("They greeted each other.")}\n\nthe newest words`,
       "assistant: the newest answer",
       "user: go on",
@@ -96,6 +96,10 @@ test("an imported session that begins with a summary is shown that summary", asy
     lines.part("msg_1", { type: "text", text: "the answer" });
     await host.sessions().import(jsonLines(bench.root, "a.jsonl", lines.rows), { sessionKey: "imported" });
     await bench.ask(host, "go on", { sessionKey: "imported" });
-    assert.deepEqual(said(bench), [`user: ${head("Earlier work.")}`, "assistant: the answer", "user: go on"]);
+    assert.deepEqual(lastRequest(bench), [
+      `user: ${head("Earlier work.")}`,
+      "assistant: the answer",
+      "user: go on",
+    ]);
   });
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { AgentMessage } from "../../../../src/contract/message.ts";
-import { filler } from "../../../../src/testkit/engine/conversation.ts";
+import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { Drive, texts, type Sent } from "../drive.ts";
 
 const SESSION = "session0001";
@@ -31,7 +31,7 @@ async function compact(drive: Drive): Promise<void> {
   drive.transcript.append({ type: "compaction", summary, firstKeptEntryId, tokensBefore, origin: "engine" });
 }
 
-/** Every word is said once: in a context it must be one of the path's. */
+/** Unique words: each one in a context must be from the path. */
 class Words {
   readonly #places = new Map<string, string>();
   readonly #drive: Drive;
@@ -46,7 +46,7 @@ class Words {
     return make(word);
   }
 
-  /** The newest entry holds the word that was added last. */
+  /** Records that the newest entry contains the word that was added last. */
   placed(): void {
     const word = [...this.#places.keys()].at(-1);
     const id = this.#drive.transcript.entries.at(-1)?.id;
@@ -91,7 +91,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("pin"), size: fc.nat(60) }) },
 );
 
-test("no word of a branch that was left is in a context, whatever was compacted, pinned or begun anew", async () => {
+test("no word of an abandoned branch is in a context, whatever was compacted, pinned or restarted", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 45, maxLength: 55 }), async (steps) => {
       const config = { trigger: 8_000, headTokens: 2_000, tailTokens: 1_500 };
@@ -102,12 +102,15 @@ test("no word of a branch that was left is in a context, whatever was compacted,
         for (const { kind, size } of steps) {
           const { entries } = drive.transcript;
           const ends = entries.filter(({ type }) => type === "custom");
-          const said = entries.filter(({ type }) => type === "message");
+          const written = entries.filter(({ type }) => type === "message");
           if (kind === "turn") await turn(drive, words, size);
           else if (kind === "compact") await compact(drive);
           else if (kind === "restart") await drive.restart();
           else if (kind === "pin")
-            drive.lossless.pin(SESSION, { entryId: said[size % said.length]?.id ?? "", pinnedAt: size });
+            drive.lossless.pin(SESSION, {
+              entryId: written[size % written.length]?.id ?? "",
+              pinnedAt: size,
+            });
           else drive.transcript.rewind(ends[Math.max(0, ends.length - 2 - size)]?.id ?? "");
         }
       } finally {
@@ -118,7 +121,7 @@ test("no word of a branch that was left is in a context, whatever was compacted,
   );
 });
 
-test("a result that a later write made worthless stays left out, and is shown again once the write is taken back", async () => {
+test("a result that a later write made obsolete stays left out, and is shown again when the write is rewound", async () => {
   const config = { trigger: 26_000, headTokens: 1_200, tailTokens: 6_000 };
   const drive = new Drive({ budget: 30_000, config });
   try {
@@ -146,7 +149,7 @@ test("a result that a later write made worthless stays left out, and is shown ag
   }
 });
 
-test("two processes that take turns of one session keep each other's live messages", async () => {
+test("two processes that store turns of one session keep each other's live messages", async () => {
   const drive = new Drive({ budget: 20_000 });
   const first = drive.engine;
   try {

@@ -17,7 +17,7 @@ function note(message: ToolResultMessage): string | undefined {
   return part?.type === "text" ? /\[\.\.\. .* \.\.\.\]/.exec(part.text)?.[0] : undefined;
 }
 
-test("what is left of a long result names its entry and the tool that gives it back, the same bytes each time", () => {
+test("a trimmed result names its entry and the tool that returns it, with the same bytes each time", () => {
   const { message } = trimToolResult(long, 1_000, "context_expand");
   assert.match(
     note(message) ?? "",
@@ -27,7 +27,7 @@ test("what is left of a long result names its entry and the tool that gives it b
   assert.equal(trimToolResult(message, 1_000, "context_expand").message, message);
 });
 
-test("the smallest limit has room for the note, and a result without an entry names no tool", () => {
+test("the note fits the smallest limit, and a result without an entry names no tool", () => {
   const { message } = trimToolResult(long, 1, "context_expand");
   const [part] = message.content;
   assert.ok(part?.type === "text" && part.text.length <= 200);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
-import { filler } from "../../../../src/testkit/engine/conversation.ts";
+import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
+import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { startServer } from "../../../servers/server.ts";
 import { makeSetting, modelConfig, run } from "../../../turn/setting.ts";
 
-test("processes that begin at once on an agent without a database all take their turns, and each session is whole", async () => {
+test("processes that start at once on an agent without a database all complete their turns, and each session is complete", async () => {
   const server = await startServer({
     protocol: "openai-completions",
     script: () => ({ text: `Done. ${filler(300)}`, chunkSize: 100_000 }),
@@ -38,8 +38,8 @@ test("processes that begin at once on an agent without a database all take their
       assert.deepEqual(new Set(sessions.map(({ sessionKey }) => sessionKey)), new Set(keys));
       for (const { sessionId, sessionKey, adopted } of sessions) {
         assert.ok(adopted);
-        const said = store.walkBack(sessionId).items.filter(({ role }) => role === "user");
-        assert.equal(said.length, 1, sessionKey);
+        const inputs = store.walkBack(sessionId).items.filter(({ role }) => role === "user");
+        assert.equal(inputs.length, 1, sessionKey);
       }
     } finally {
       await store.close();

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { AgentMessage } from "../../../../src/contract/message.ts";
-import { unmatched } from "../../../../src/engines/lossless/volatile.ts";
-import { answer, input } from "../../../../src/testkit/engine/conversation.ts";
+import { unmatched } from "../../../../src/engines/lossless/volatile-input.ts";
+import { answer, input } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { Drive, texts } from "../drive.ts";
 
 const name = fc.constantFrom<unknown>("read", "write", "unknown", "", null, undefined);
-/** Calls of one shape: they differ in the names alone. */
+/** Calls that differ only in their names. */
 const calls: fc.Arbitrary<AgentMessage> = fc.tuple(name, name).map(([one, other]) => ({
   role: "assistant",
   content: [
@@ -15,10 +15,10 @@ const calls: fc.Arbitrary<AgentMessage> = fc.tuple(name, name).map(([one, other]
     { type: "toolCall", id: "b", name: other as string, arguments: {} },
   ],
 }));
-const said: fc.Arbitrary<AgentMessage> = fc
+const plain: fc.Arbitrary<AgentMessage> = fc
   .constantFrom("yes", "no")
   .map((content) => ({ role: "user", content }));
-const list = fc.array(fc.oneof(calls, said), { maxLength: 5 });
+const list = fc.array(fc.oneof(calls, plain), { maxLength: 5 });
 
 function isOpen(value: unknown): boolean {
   return value === null || value === undefined || value === "" || value === "unknown";
@@ -34,9 +34,9 @@ function same(one: AgentMessage, other: AgentMessage): boolean {
   });
 }
 
-/** Most pairs, by trying every choice. */
-function mostPairs(given: readonly AgentMessage[], held: readonly AgentMessage[]): number {
-  const [first, ...rest] = given;
+/** Maximum number of pairs, by brute force. */
+function mostPairs(live: readonly AgentMessage[], held: readonly AgentMessage[]): number {
+  const [first, ...rest] = live;
   if (!first) return 0;
   const without = mostPairs(rest, held);
   return held.reduce(
@@ -46,25 +46,25 @@ function mostPairs(given: readonly AgentMessage[], held: readonly AgentMessage[]
   );
 }
 
-test("calls whose names were lost on the way are recognized, as many as possible, each entry once", () => {
+test("calls with lost names are recognized, as many as possible, each entry once", () => {
   fc.assert(
-    fc.property(list, list, (given, held) => {
-      const left = unmatched(given, held);
-      const pairs = given.length - left.length;
-      assert.equal(pairs, mostPairs(given, held));
-      assert.equal(held.length - unmatched(held, given).length, pairs);
-      assert.deepEqual(unmatched(given, []), given);
-      assert.deepEqual(unmatched(given, given), []);
-      // Those that stay are the very objects, in their order.
+    fc.property(list, list, (live, held) => {
+      const left = unmatched(live, held);
+      const pairs = live.length - left.length;
+      assert.equal(pairs, mostPairs(live, held));
+      assert.equal(held.length - unmatched(held, live).length, pairs);
+      assert.deepEqual(unmatched(live, []), live);
+      assert.deepEqual(unmatched(live, live), []);
+      // The remaining messages are the same objects, in their order.
       assert.deepEqual(
         left,
-        given.filter((message) => left.includes(message)),
+        live.filter((message) => left.includes(message)),
       );
     }),
   );
 });
 
-test("thousands of equal messages are told apart by number, and the newest are the ones that no entry holds", () => {
+test("thousands of equal messages are matched by number, and the newest are those without an entry", () => {
   const many = (count: number, toolName: string): AgentMessage[] =>
     Array.from({ length: count }, (_, index) => ({
       role: "toolResult",
@@ -74,13 +74,13 @@ test("thousands of equal messages are told apart by number, and the newest are t
       isError: false,
       timestamp: index,
     }));
-  const given = many(3_000, "poll");
-  assert.deepEqual(unmatched(given, many(2_000, "poll")), given.slice(2_000));
-  assert.equal(unmatched(given, many(400, "unknown")).length, 2_600);
-  assert.equal(unmatched(given, many(3_000, "watch")).length, 3_000);
+  const live = many(3_000, "poll");
+  assert.deepEqual(unmatched(live, many(2_000, "poll")), live.slice(2_000));
+  assert.equal(unmatched(live, many(400, "unknown")).length, 2_600);
+  assert.equal(unmatched(live, many(3_000, "watch")).length, 3_000);
 });
 
-test("a live message is not swallowed by a summary or a request that says the same", async () => {
+test("a live message is not dropped for a summary or a request with the same text", async () => {
   const words = "Use the northern berth for the Aurora.";
   const drive = new Drive({
     budget: 10_000,

@@ -1,8 +1,8 @@
-/** `legacy`, `lossless`, `legacy`, `lossless` in one long session: each goes on at once, and nothing is lost between. */
+/** `legacy`, `lossless`, `legacy`, `lossless` in one long session: each continues at once, and nothing is lost. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { AgentMessage } from "../../../../src/contract/message.ts";
-import { filler } from "../../../../src/testkit/engine/conversation.ts";
+import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { plantedFacts, searches, turnOf, type Fact } from "../proof/facts.ts";
 import { Harbour } from "../proof/harbour.ts";
 
@@ -11,10 +11,10 @@ const ENTRIES = FULL ? 20_000 : 2_000;
 /** Input, call, result, answer, and the mark of the turn's end. */
 const ENTRIES_A_TURN = 5;
 const SETTINGS = { window: 16_000, lossless: { trigger: 7_000 } };
-/** Turns under each engine before the next one. */
+/** Turns with each engine before the next one. */
 const STRETCH = FULL ? 40 : 14;
 
-/** A session with so many entries, as turns of the host have written them; facts are spread over it. */
+/** Writes a session of `ENTRIES` entries, as turns of the host would; facts are spread over it. */
 function write(harbour: Harbour, facts: readonly Fact[]): void {
   const store = harbour.pagurus.sessions();
   const writer = store.openWriter("main", { cwd: harbour.bench.root, create: true });
@@ -30,13 +30,13 @@ function write(harbour: Harbour, facts: readonly Fact[]): void {
 }
 
 function messagesOf(turn: number, fact: Fact | undefined): AgentMessage[] {
-  const said = fact
+  const turnPlan = fact
     ? turnOf(fact)
     : { input: `Bulk ${turn}. ${filler(20)}`, plan: { answer: `Done with ${turn}.` } };
   const id = `bulk_call_${turn}`;
-  const [[call] = []] = said.plan.rounds ?? [];
+  const [[call] = []] = turnPlan.plan.rounds ?? [];
   return [
-    { role: "user", content: said.input },
+    { role: "user", content: turnPlan.input },
     {
       role: "assistant",
       content: [
@@ -51,21 +51,21 @@ function messagesOf(turn: number, fact: Fact | undefined): AgentMessage[] {
       content: [{ type: "text", text: `Log of B-${turn}: ${filler(40)}` }],
       isError: false,
     },
-    { role: "assistant", content: [{ type: "text", text: said.plan.answer }], stopReason: "stop" },
+    { role: "assistant", content: [{ type: "text", text: turnPlan.plan.answer }], stopReason: "stop" },
   ];
 }
 
-interface Said {
+interface Progress {
   facts: Fact[];
-  /** What the agent said last. */
+  /** The agent's last answer. */
   answer: string;
 }
 
-/** The first turn behind a change of the engine: sent at once, valid, and with the newest words before it. */
+/** The first turn after a change of the engine: sent at once, valid, and with the newest answer before it. */
 async function change(
   t: TestContext,
   harbour: Harbour,
-  said: Said,
+  progress: Progress,
   engine: "legacy" | "lossless",
 ): Promise<void> {
   await harbour.restart({ ...SETTINGS, engine });
@@ -73,12 +73,12 @@ async function change(
   await harbour.turn(`Now with ${engine}, turn ${harbour.turns}.`, { answer: `This is ${engine}.` });
   t.diagnostic(`${engine}: ${harbour.body?.messages.length} messages, ${harbour.order.join(", ")}`);
   assert.equal(harbour.order[0], "turn", `a model was asked ${harbour.asked - asked} times before the turn`);
-  assert.ok(harbour.head() !== undefined, "no summary stands for what is not sent");
+  assert.ok(harbour.head() !== undefined, "no summary covers the messages that are not sent");
   const sent = (harbour.body?.messages ?? []).map(({ text }) => text).join("\n");
-  // Verbatim, or as what was said last where its turn is larger than what stays.
-  assert.ok(sent.includes(said.answer.slice(0, 60)), "the newest answer is missing");
+  // Verbatim, or in the summary as the last answer when its turn is larger than the kept tokens.
+  assert.ok(sent.includes(progress.answer.slice(0, 60)), "the newest answer is missing");
   assertSound(harbour);
-  said.answer = `This is ${engine}.`;
+  progress.answer = `This is ${engine}.`;
 }
 
 function assertSound({ problems, degraded, compactions }: Harbour): void {
@@ -90,14 +90,19 @@ function assertSound({ problems, degraded, compactions }: Harbour): void {
   );
 }
 
-/** Turns until the engine has compacted; each says a fact. */
-async function work(harbour: Harbour, said: Said, facts: readonly Fact[], engine: string): Promise<void> {
+/** Runs turns until the engine has compacted; each contains a fact. */
+async function work(
+  harbour: Harbour,
+  progress: Progress,
+  facts: readonly Fact[],
+  engine: string,
+): Promise<void> {
   const before = harbour.compactions.length;
   for (const fact of facts) {
     const { input, plan } = turnOf(fact);
     await harbour.turn(`${input} ${filler(700)}`, plan);
-    said.answer = plan.answer;
-    said.facts.push(fact);
+    progress.answer = plan.answer;
+    progress.facts.push(fact);
   }
   assertSound(harbour);
   const made = harbour.compactions.slice(before);
@@ -105,7 +110,7 @@ async function work(harbour: Harbour, said: Said, facts: readonly Fact[], engine
   assert.ok(made.length > 0 && made.every((how) => own.test(how)), `${engine}: ${made.join()}`);
 }
 
-async function assertFound(harbour: Harbour, { facts }: Said): Promise<void> {
+async function assertFound(harbour: Harbour, { facts }: Progress): Promise<void> {
   const asked = facts.filter((_, index) => index % Math.ceil(facts.length / 10) === 0);
   for (const { index, code, ...fact } of asked) {
     await harbour.turn("Search.", { rounds: searches([{ index, code, ...fact }]), answer: "Searched." });
@@ -119,19 +124,19 @@ test(
   async (t) => {
     const harbour = await Harbour.open({ ...SETTINGS, engine: "legacy" });
     const all = plantedFacts(20 + 4 * STRETCH);
-    const said: Said = { facts: all.slice(0, 20), answer: "" };
+    const progress: Progress = { facts: all.slice(0, 20), answer: "" };
     const stretch = (index: number): Fact[] => all.slice(20 + index * STRETCH, 20 + (index + 1) * STRETCH);
     try {
-      write(harbour, said.facts);
+      write(harbour, progress.facts);
       assert.equal((await harbour.pagurus.compact({})).compacted, true);
-      await work(harbour, said, stretch(0), "legacy");
-      await change(t, harbour, said, "lossless");
-      await work(harbour, said, stretch(1), "lossless");
-      await change(t, harbour, said, "legacy");
-      await work(harbour, said, stretch(2), "legacy");
-      await change(t, harbour, said, "lossless");
-      await work(harbour, said, stretch(3), "lossless");
-      await assertFound(harbour, said);
+      await work(harbour, progress, stretch(0), "legacy");
+      await change(t, harbour, progress, "lossless");
+      await work(harbour, progress, stretch(1), "lossless");
+      await change(t, harbour, progress, "legacy");
+      await work(harbour, progress, stretch(2), "legacy");
+      await change(t, harbour, progress, "lossless");
+      await work(harbour, progress, stretch(3), "lossless");
+      await assertFound(harbour, progress);
     } finally {
       await harbour.end();
     }

@@ -1,6 +1,6 @@
 /**
- * The host of a long run, in a process of its own so that its memory and its statements are its own. Gets a job over
- * the channel of `fork`, runs its turns, and reports once. Needs `--expose-gc`.
+ * The host of a long run, in a separate process so that its memory and its statements can be measured. Receives a job
+ * over the channel of `fork`, runs its turns, and reports once. Needs `--expose-gc`.
  */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -9,19 +9,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
 import { createPagurus } from "../../../../src/app.ts";
-import type { TurnEvent } from "../../../../src/contract/events.ts";
-import type { Pagurus } from "../../../../src/contract/host.ts";
-import type { PluginApi } from "../../../../src/contract/plugin.ts";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
+import type { TurnEvent } from "../../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../../src/contract/host/host.ts";
+import type { PluginApi } from "../../../../src/contract/host/plugin.ts";
+import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { modelConfig } from "../../../turn/setting.ts";
 import { BLOCK, LOOKED_FOR, type Job, type Report } from "./run.ts";
 import { berthCode, inputOf, READ_TOOL, resultOf, TOOL, type Shape } from "./talk.ts";
 
 const MIB = 2 ** 20;
-/** Samples of memory around a turn, of which the least counts. */
+/** Memory samples around a turn, of which the minimum counts. */
 const SAMPLES = 5;
 
-/** Counts what this thread asks of SQLite. */
+/** Counts this thread's SQLite statements and rows. */
 function countStatements(): { statements: number; rows: number } {
   const counts = { statements: 0, rows: 0 };
   const watch = (of: object, name: string): void => {
@@ -68,7 +68,7 @@ class LongRun {
       for (let turn = 1; turn <= turns; turn += 1) {
         await this.#turn(pagurus, turn);
         if (turn % BLOCK === 0) {
-          // What is under way behind the turns belongs to them.
+          // Background work after the turns counts towards them.
           await pagurus.maintain({});
           const { statements, rows } = this.#counts;
           this.report.costs.push({
@@ -108,7 +108,7 @@ class LongRun {
         {
           agents: { defaults: { maxSteps: 1_000, ...compaction } },
           logging: { level: "silent" },
-          // As many as are due: the hours of thousands of turns pass in minutes here.
+          // No hourly limit: the hours of thousands of turns pass in minutes here.
           plugins: {
             slots: { contextEngine: "lossless" },
             entries: { lossless: { config: { summariesPerHour: 1_000_000 } } },
@@ -139,17 +139,17 @@ class LongRun {
     else if (event.type === "turn.failed") report.degraded.push(`turn ${turn}: ${event.error.message}`);
   }
 
-  /** Inputs from all over the run, by the exact string that each of them holds. */
+  /** Searches inputs from all over the run by the exact string in each of them. */
   async #readBack(): Promise<void> {
     const { turns, shape } = this.#job;
     const store = openLosslessStore(join(this.#root, "home", "agents", "main"));
     for (let step = 1; step <= LOOKED_FOR; step += 1) {
       const turn = Math.max(1, Math.round((step / LOOKED_FOR) * turns));
       const hits = await store.search({ query: berthCode(turn), limit: 5 });
-      const said = store
+      const texts = store
         .getMany(hits.map(({ entryId }) => entryId))
         .map(({ message }) => JSON.stringify(message));
-      if (said.some((message) => message.includes(JSON.stringify(inputOf(shape, turn)))))
+      if (texts.some((message) => message.includes(JSON.stringify(inputOf(shape, turn)))))
         this.report.found += 1;
     }
     await store.close();
@@ -172,7 +172,7 @@ function registerTools(api: PluginApi, shape: Shape): void {
     });
 }
 
-/** The least of a few samples after the most thorough collection: what the host keeps. */
+/** Minimum of a few samples after a full garbage collection: the host's retained memory. */
 async function settledMiB(): Promise<number> {
   assert.ok(globalThis.gc, "the process needs --expose-gc");
   const samples: number[] = [];

@@ -1,13 +1,13 @@
 /**
- * The model's side of a long run. It knows all that was said, so it checks that each request is a summary and the
- * newest part of it, whole and in order; and it counts tokens with a tokenizer of its own, not with the host's estimate.
+ * The model's side of a long run. It has the full conversation, so it checks that each request is a summary and the
+ * newest messages, complete and in order; and it counts tokens with a tokenizer, not with the host's estimate.
  */
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import type { RecordedRequest, ReplyStep } from "../../../servers/script.ts";
 import { readBody, type WireBody } from "../../../turn/wire-bodies.ts";
 import { pairProblem } from "../proof/harbour.ts";
 import {
-  STANDING_ORDER,
+  ORDER_CODE,
   answerOf,
   berthCode,
   callsOf,
@@ -21,7 +21,7 @@ import {
 export interface LedgerOptions {
   shape: Shape;
   window: number;
-  /** What the provider counts for each token of `o200k_base`. */
+  /** The provider's tokens for each token of `o200k_base`. */
   bias: number;
   /** Number of the first turn. */
   from?: number;
@@ -32,20 +32,20 @@ interface Item {
   words: string;
 }
 
-/** What a request held, behind its system prompt. */
-interface Said {
+/** Content of a request, without its system prompt. */
+interface Content {
   head: string | undefined;
-  /** The input of a turn that is split, before the head. */
+  /** The input of a split turn, before the head. */
   splitInput: string | undefined;
   items: Item[];
 }
 
 const SUMMARY = /<conversation_summary>\n([\s\S]*?)\n<\/conversation_summary>/;
-/** Stands for a result that a later one has made worthless. */
+/** Replacement of a result that a later one has made obsolete. */
 const STUB = /^\[Left out: .* The whole result is entry \w+\.\]$/;
 const FRAME_TOKENS = 4;
 const MOST_PROBLEMS = 20;
-/** Newest inputs behind a new head whose exact strings it has to hold. */
+/** Number of newest removed inputs whose exact strings a new head has to contain. */
 const ASKS_KEPT = 3;
 
 export class Ledger {
@@ -58,12 +58,12 @@ export class Ledger {
   stubs = 0;
   /** Largest count of a request. */
   largest = 0;
-  /** All that was said so far, tokens. */
-  said = 0;
+  /** Tokens of the conversation so far. */
+  tokens = 0;
   readonly #options: LedgerOptions;
   readonly #log: Item[] = [];
   readonly #inputAt = new Map<string, number>();
-  /** Tokens of a text; what is said is read again and again. */
+  /** Cached tokens of texts, which are read many times. */
   readonly #counted = new Map<string, number>();
   #turn: number;
   #round = 0;
@@ -97,18 +97,18 @@ export class Ledger {
 
   #answer(body: WireBody, request: RecordedRequest): ReplyStep {
     const { shape } = this.#options;
-    const said = this.#read(body);
+    const content = this.#read(body);
     const fixed = `${body.system}\n${JSON.stringify(request.body["tools"])}`;
     this.requests += 1;
     this.#take();
-    this.#check(said, body);
+    this.#check(content, body);
     const input = this.#size([
       fixed,
-      said.head ?? "",
-      said.splitInput ?? "",
-      ...said.items.map(({ words }) => words),
+      content.head ?? "",
+      content.splitInput ?? "",
+      ...content.items.map(({ words }) => words),
     ]);
-    this.#checkFixed(body.system, fixed, said.head);
+    this.#checkFixed(body.system, fixed, content.head);
     const { rounds } = planOf(shape, this.#turn);
     if (this.#round < rounds) {
       const toolCalls = callsOf(shape, this.#turn, this.#round);
@@ -128,10 +128,10 @@ export class Ledger {
 
   #push(item: Item): void {
     this.#log.push(item);
-    this.said += this.#count(item.words);
+    this.tokens += this.#count(item.words);
   }
 
-  /** What the host has to have said since the last answer: the results of its calls, or the next input. */
+  /** Adds the messages expected since the last answer: the results of its calls, or the next input. */
   #take(): void {
     const results = this.#open;
     this.#open = [];
@@ -144,39 +144,39 @@ export class Ledger {
     this.#push({ role: "user", words });
   }
 
-  #read(body: WireBody): Said {
-    const said: Said = { head: undefined, splitInput: undefined, items: [] };
+  #read(body: WireBody): Content {
+    const content: Content = { head: undefined, splitInput: undefined, items: [] };
     for (const { role, text, calls, results } of body.messages) {
-      if (role === "tool") for (const result of results) said.items.push({ role, words: result.text });
+      if (role === "tool") for (const result of results) content.items.push({ role, words: result.text });
       else if (role === "assistant") {
         const called = calls.map((call) => JSON.stringify([call.name, call.arguments])).join("");
-        said.items.push({ role, words: text + called });
-      } else this.#readUser(text, said);
+        content.items.push({ role, words: text + called });
+      } else this.#readUser(text, content);
     }
-    return said;
+    return content;
   }
 
-  /** A protocol may join messages of a user that stand side by side. */
-  #readUser(text: string, said: Said): void {
+  /** Reads a user message; a protocol may join adjacent ones. */
+  #readUser(text: string, content: Content): void {
     const found = SUMMARY.exec(text);
     if (!found) {
-      said.items.push({ role: "user", words: text });
+      content.items.push({ role: "user", words: text });
       return;
     }
-    if (said.head !== undefined) this.#problem("two summaries in one request");
+    if (content.head !== undefined) this.#problem("two summaries in one request");
     const before = text.slice(0, found.index).trimEnd();
     const after = text.slice(found.index + found[0].length).trimStart();
-    if (before !== "") said.items.push({ role: "user", words: before });
-    if (said.items.length > 1) this.#problem("more than a turn's input stands before the summary");
-    said.splitInput = said.items.pop()?.words;
-    said.head = found[1];
-    if (after !== "") said.items.push({ role: "user", words: after });
+    if (before !== "") content.items.push({ role: "user", words: before });
+    if (content.items.length > 1) this.#problem("more than a turn's input is before the summary");
+    content.splitInput = content.items.pop()?.words;
+    content.head = found[1];
+    if (after !== "") content.items.push({ role: "user", words: after });
   }
 
-  #check(said: Said, body: WireBody): void {
-    const { items, head, splitInput } = said;
+  #check(content: Content, body: WireBody): void {
+    const { items, head, splitInput } = content;
     const from = this.#log.length - items.length;
-    if (from < 0) this.#problem(`${-from} messages more than were ever said`);
+    if (from < 0) this.#problem(`${-from} messages more than the conversation has`);
     let stubs = 0;
     const wrong = items.findIndex(({ role, words }, index) => {
       const expected = this.#log[from + index];
@@ -187,21 +187,21 @@ export class Ledger {
     this.stubs = Math.max(this.stubs, stubs);
     if (wrong >= 0)
       this.#problem(
-        `message ${wrong} of ${items.length} is not what was said there: ${items[wrong]?.words.slice(0, 80)}`,
+        `message ${wrong} of ${items.length} differs from the conversation: ${items[wrong]?.words.slice(0, 80)}`,
       );
     if (head === undefined && from !== 0)
-      this.#problem(`${from} messages are missing and no summary stands for them`);
+      this.#problem(`${from} messages are missing and no summary covers them`);
     const pairs = pairProblem(body);
     if (pairs !== undefined) this.#problem(pairs);
     if (body.messages[0]?.role !== "user") this.#problem("the first message is not a user's");
-    this.#checkInput(said, from);
+    this.#checkInput(content, from);
     if (splitInput !== undefined) this.#checkSplit(splitInput, from);
     else if (this.#log[from]?.role !== "user")
       this.#problem("the context begins inside a turn without its input");
-    this.#checkGrowth(said, from);
+    this.#checkGrowth(content, from);
   }
 
-  #checkInput({ items, splitInput }: Said, from: number): void {
+  #checkInput({ items, splitInput }: Content, from: number): void {
     const input = inputOf(this.#options.shape, this.#turn);
     const times = items.filter(({ words }) => words === input).length + (splitInput === input ? 1 : 0);
     if (times !== 1) this.#problem(`the input is there ${times} times, from ${from}`);
@@ -209,21 +209,21 @@ export class Ledger {
 
   #checkSplit(splitInput: string, from: number): void {
     const at = this.#inputAt.get(splitInput);
-    if (at === undefined) this.#problem("what stands before the summary is no input");
+    if (at === undefined) this.#problem("the message before the summary is not an input");
     else if (at >= from) this.#problem("the input of a split turn is there twice");
     else if (this.#log.slice(at + 1, from + 1).some(({ role }) => role === "user"))
       this.#problem("the input before the summary is not that of the turn that was split");
     if (this.#log[from]?.role !== "assistant") this.#problem("a turn was split inside a round");
   }
 
-  /** Within an epoch a request begins with all of the one before; a new head comes with a later beginning. */
-  #checkGrowth(said: Said, from: number): void {
+  /** Within an epoch a request begins with all of the previous one; a new head comes with a later start. */
+  #checkGrowth(content: Content, from: number): void {
     const bytes = [
-      said.splitInput ?? "",
-      said.head ?? "",
-      ...said.items.map(({ role, words }) => `${role}: ${words}`),
+      content.splitInput ?? "",
+      content.head ?? "",
+      ...content.items.map(({ role, words }) => `${role}: ${words}`),
     ];
-    const { head } = said;
+    const { head } = content;
     if (head === this.#head) {
       if (from !== this.#from) this.#problem("the context begins elsewhere without a new summary");
       const changed = this.#before.findIndex((text, index) => bytes[index] !== text);
@@ -231,28 +231,28 @@ export class Ledger {
         this.#problem(`message ${changed} changed within an epoch: ${bytes[changed]?.slice(0, 80)}`);
     } else {
       if (head === undefined) this.#problem("the summary is gone");
-      else this.#checkHead(head, said, from);
-      if (from < this.#from) this.#problem("a new summary stands for fewer messages than the one before");
+      else this.#checkHead(head, content, from);
+      if (from < this.#from) this.#problem("a new summary covers fewer messages than the previous one");
       this.epochs += 1;
-      if (said.splitInput !== undefined) this.splits += 1;
+      if (content.splitInput !== undefined) this.splits += 1;
       this.#from = from;
       this.#head = head;
     }
     this.#before = bytes;
   }
 
-  /** The standing order and the newest asks are said in every context, in the head or behind it. */
-  #checkHead(head: string, said: Said, from: number): void {
+  /** Checks that the permanent order and the newest requests are in every context, in the head or after it. */
+  #checkHead(head: string, content: Content, from: number): void {
     const [first] = this.#log;
-    const isKept = from === 0 || said.splitInput === first?.words;
-    if (!isKept && first?.words.includes(STANDING_ORDER) === true && !head.includes(STANDING_ORDER))
-      this.#problem("the standing order is lost");
+    const isKept = from === 0 || content.splitInput === first?.words;
+    if (!isKept && first?.words.includes(ORDER_CODE) === true && !head.includes(ORDER_CODE))
+      this.#problem("the permanent order is lost");
     const left = this.#log
       .slice(0, from)
-      .filter(({ role, words }) => role === "user" && words !== said.splitInput);
+      .filter(({ role, words }) => role === "user" && words !== content.splitInput);
     for (const { words } of left.slice(-ASKS_KEPT)) {
       const code = berthCode(Number(/^Turn (\d+)/.exec(words)?.[1]));
-      if (!head.includes(code)) this.#problem(`the summary lacks ${code}, which a newest input holds`);
+      if (!head.includes(code)) this.#problem(`the summary lacks ${code}, which a newest input has`);
     }
   }
 

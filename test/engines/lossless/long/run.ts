@@ -1,4 +1,4 @@
-/** A long run with the engine `lossless`: the host in a process of its own, the scripted model in this one. */
+/** A long run with the engine `lossless`: the host in a separate process, the scripted model in this one. */
 import { fork } from "node:child_process";
 import { join } from "node:path";
 import { startServer } from "../../../servers/server.ts";
@@ -10,7 +10,7 @@ export const FULL = process.env["PAGURUS_PROVE"] === "1";
 export const WINDOW = 32_000;
 /** Turns whose costs are counted together. */
 export const BLOCK = 10;
-/** Inputs that are looked for in the end. */
+/** Number of inputs that are searched at the end. */
 export const LOOKED_FOR = 50;
 
 export interface Job {
@@ -18,17 +18,17 @@ export interface Job {
   window: number;
   shape: Shape;
   turns: number;
-  /** `none`: no model may be asked for a summary. */
+  /** `none`: no model writes summaries. */
   summaries: "model" | "none";
-  /** The turn whose memory the end is held against; absent where nobody asks. */
+  /** The turn whose memory is compared with the end; optional. */
   memoryFrom?: number;
 }
 
-/** What the turns of a block cost the host's process, for one turn with its work in the background. */
+/** Costs of a block in the host's process, per turn with its background work. */
 export interface Cost {
-  /** The last one of the block. */
+  /** Last turn of the block. */
   turn: number;
-  /** Statements that SQLite ran, and rows that they gave. */
+  /** SQLite statements, and rows that they returned. */
   statements: number;
   rows: number;
 }
@@ -39,10 +39,10 @@ export interface Report {
   degraded: string[];
   notCompleted: number[];
   costs: Cost[];
-  /** Resident memory after the most thorough collection there is, MiB. */
+  /** Resident memory after a full garbage collection, MiB. */
   memoryBefore: number;
   memoryAfter: number;
-  /** Of `LOOKED_FOR` inputs from all over the run, those that the engine's store gives back by their words. */
+  /** How many of the `LOOKED_FOR` inputs the engine's store finds by their text. */
   found: number;
   debts: number;
   wallMs: number;
@@ -63,7 +63,7 @@ export async function longRun(options: LongRunOptions): Promise<{ report: Report
   const server = await startServer({
     protocol: "openai-completions",
     script: (request) => {
-      // Nobody looks at them again, and thousands of bodies are hundreds of megabytes.
+      // Not needed again, and thousands of bodies take hundreds of megabytes.
       server.requests.length = 0;
       return ledger.reply(request);
     },
@@ -80,7 +80,7 @@ export async function longRun(options: LongRunOptions): Promise<{ report: Report
 
 function host(job: Job): Promise<Report> {
   return new Promise((resolve, reject) => {
-    // One arena of glibc's allocator: else pages of V8's helper threads come and go, up to 15 MiB of them.
+    // One arena of glibc's allocator: otherwise the pages of V8's helper threads vary by up to 15 MiB.
     const env = { ...process.env, MALLOC_ARENA_MAX: "1" };
     const child = fork(join(import.meta.dirname, "host.ts"), { env, execArgv: ["--expose-gc"] });
     child.once("message", (answer: { report?: Report; error?: string }) => {

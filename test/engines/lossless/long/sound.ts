@@ -1,4 +1,4 @@
-/** What every long run with the engine `lossless` has to show in the end. */
+/** Assertions for every long run with the engine `lossless`. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { Ledger } from "./ledger.ts";
@@ -6,11 +6,11 @@ import { FULL, LOOKED_FOR, longRun, median, type LongRunOptions, type Report } f
 
 /** Blocks of turns whose costs are compared. */
 const STRETCH = FULL ? 20 : 6;
-/** How much dearer the turns at the end may be than those of an early stretch, in the median. */
+/** Limit on the median cost of the last turns, relative to an early stretch. */
 const MOST_DEARER = 1.5;
 const MOST_GROWTH_MIB = 30;
 
-/** Runs it and asserts all that holds for each run. */
+/** Runs it and makes the assertions for every run. */
 export async function soundRun(
   t: TestContext,
   options: LongRunOptions,
@@ -28,14 +28,14 @@ export async function soundRun(
   assert.ok(report.compactions.every(({ handledBy }) => handledBy === "lossless"));
   const lanes = [...new Set(report.compactions.map(({ lane }) => lane))].join(", ");
   t.diagnostic(
-    `${options.turns} turns, ${ledger.requests} requests, ${ledger.said} tokens said, at most ${ledger.largest} in a request; ` +
+    `${options.turns} turns, ${ledger.requests} requests, ${ledger.tokens} tokens said, at most ${ledger.largest} in a request; ` +
       `${ledger.epochs} epochs (${ledger.splits} inside a turn; ${lanes}), ${ledger.summaryRequests} summaries asked for, ` +
       `${ledger.stubs} results left out at once, ${report.debts} debts, ${Math.round(report.wallMs / 1_000)} s`,
   );
   return run;
 }
 
-/** The turns of the end cost what those behind the turn `from` do, in statements and in rows. */
+/** Asserts that the last turns cost as much as those after the turn `from`, in statements and in rows. */
 export function assertEvenCosts(t: TestContext, { costs }: Report, from: number): void {
   const stretch = (start: number): { statements: number; rows: number } => {
     const part = costs.slice(start, start + STRETCH);

@@ -1,4 +1,4 @@
-/** What is said in a long run: the same words for the same turn in the host's process and at the endpoint. */
+/** Conversation of a long run: the same text for the same turn in the host's process and at the endpoint. */
 import { mulberry32 } from "../../../../bench/generate.ts";
 import type { ReplyToolCall } from "../../../servers/script.ts";
 import { rareWord } from "../../../turn/long/words.ts";
@@ -9,15 +9,15 @@ const WORDS = (
   "fenders and the crane on the eastern quay where new planks were laid last spring so trucks can turn around there"
 ).split(" ");
 
-/** Said in the first turn; it holds for good, so every later context has to say it. */
-export const STANDING_ORDER = "SO-1147-HARBOUR";
+/** Code of the order in the first turn, which is permanent: every later context has to contain it. */
+export const ORDER_CODE = "SO-1147-HARBOUR";
 export const TOOL = "gauge_log";
 export const READ_TOOL = "read_file";
-/** Every so many turns a file is read again, so that the result before it says nothing any more. */
+/** Interval of turns in which a file is read again, so that the previous result is obsolete. */
 const READ_EVERY = 5;
 const FILES = 3;
 
-/** How much is said in a turn. Words, not tokens. */
+/** Size of a turn, in words, not tokens. */
 export interface TurnPlan {
   rounds: number;
   callsARound: number;
@@ -28,7 +28,7 @@ export interface TurnPlan {
 
 /**
  * `turns`: some stretches of turns with long inputs and answers, others with many rounds. `small`: turns of a call and
- * a sentence each. `one-turn`: the turn of this number has so many rounds, the others are small.
+ * a sentence each. `one-turn`: the turn of this number has this many rounds, the others are small.
  */
 export type Shape =
   | { kind: "turns" }
@@ -64,15 +64,15 @@ export function planOf(shape: Shape, turn: number): TurnPlan {
   return { ...small, rounds, callsARound, resultWords: Math.round(2_000 / rounds / callsARound) };
 }
 
-/** An exact string that only the input of this turn holds. */
+/** An exact string that is only in the input of this turn. */
 export function berthCode(turn: number): string {
   return `berth-${String(turn).padStart(5, "0")}/${rareWord(turn)}.log`;
 }
 
 export function inputOf(shape: Shape, turn: number): string {
-  const order = turn === 1 ? ` The standing order is ${STANDING_ORDER}: it must hold for good.` : "";
-  const said = prose(`input ${turn}`, planOf(shape, turn).inputWords);
-  return `Turn ${turn}. Write up ${berthCode(turn)}.${order} Note that ${said}.`;
+  const order = turn === 1 ? ` The standing order is ${ORDER_CODE}: it must hold for good.` : "";
+  const note = prose(`input ${turn}`, planOf(shape, turn).inputWords);
+  return `Turn ${turn}. Write up ${berthCode(turn)}.${order} Note that ${note}.`;
 }
 
 export function callsOf(shape: Shape, turn: number, round: number): ReplyToolCall[] {
@@ -85,7 +85,7 @@ export function callsOf(shape: Shape, turn: number, round: number): ReplyToolCal
   });
 }
 
-/** What a tool answers. */
+/** Result of a tool. */
 export function resultOf(shape: Shape, name: string, args: Record<string, unknown>): string {
   if (name === READ_TOOL) return `Notes in ${String(args["path"])}: ${prose(String(args["path"]), 160)}.`;
   const key = String(args["key"]);
@@ -96,7 +96,7 @@ export function answerOf(shape: Shape, turn: number): string {
   return `Turn ${turn} is written up: ${prose(`answer ${turn}`, planOf(shape, turn).answerWords)}.`;
 }
 
-/** The scripted summarizer: all headings, and every string that it is told to name. */
+/** The scripted summarizer: all headings, and every required string. */
 export function summaryOf(asked: string, index: number): string {
   const named = Array.from(
     asked.matchAll(/these (?:changed files|exact strings): (.*)/g),

@@ -1,18 +1,19 @@
-/** Line "adoption": what was said before the engine came is found by it, and equal words stay different messages. */
+/** Line "adoption": messages from before the engine was enabled are found, and equal texts stay different messages. */
 import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { filler } from "../../../../src/testkit/engine/conversation.ts";
-import { ClaudeLines } from "../../../session/foreign/claude-lines.ts";
-import { LcmFixture } from "../../../session/foreign/lcm-fixture.ts";
+import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
+import { ClaudeLines } from "../../../importers/sessions/claude-lines.ts";
+import { LcmFixture } from "../../../importers/sessions/lcm-fixture.ts";
+import { FULL } from "../../../runner/short-form.ts";
 import { plantedFacts, searches, turnOf, type Fact } from "./facts.ts";
 import { Harbour } from "./harbour.ts";
 import { World } from "./world.ts";
 
-const FACTS = 40;
+const FACTS = FULL ? 40 : 20;
 const SMALL = { window: 24_000, lossless: { trigger: 7_000, headTokens: 1_400, tailTokens: 1_500 } };
-/** All searches of one turn stay in sight. */
+/** All searches of one turn fit the context. */
 const WIDE = { window: 400_000, lossless: {} };
 
 async function say(harbour: Harbour, facts: readonly Fact[]): Promise<void> {
@@ -27,7 +28,7 @@ function forget(harbour: Harbour): void {
     rmSync(join(harbour.bench.root, "home", "agents", "main", `lossless.db${end}`), { force: true });
 }
 
-/** The model searches for each fact by the words around it; how many exact strings came back. */
+/** The model searches for each fact by the words around it; returns the exact strings that were found. */
 async function found(harbour: Harbour, facts: readonly Fact[], sessionKey = "main"): Promise<string[]> {
   await harbour.turn(
     "Search for every gate code.",
@@ -57,7 +58,7 @@ async function assertFound(
   assert.deepEqual(harbour.problems, []);
 }
 
-test("of our own transcript, its database lost, every planted fact is found", async (t) => {
+test("every planted fact of our own transcript is found after the loss of its database", async (t) => {
   const harbour = await Harbour.open(SMALL);
   const facts = plantedFacts(FACTS);
   try {
@@ -70,7 +71,7 @@ test("of our own transcript, its database lost, every planted fact is found", as
   }
 });
 
-test("of a session that ran under legacy, compacted on the way, every planted fact is found", async (t) => {
+test("every planted fact of a session that ran and compacted with legacy is found", async (t) => {
   const harbour = await Harbour.open({ ...SMALL, window: 16_000, engine: "legacy" });
   const facts = plantedFacts(FACTS);
   try {
@@ -112,12 +113,12 @@ function piLines(facts: readonly Fact[]): Row[] {
     const [[call] = []] = plan.rounds ?? [];
     add({ role: "user", content: input });
     add({ role: "assistant", content: [{ type: "toolCall", ...call }], stopReason: "toolUse" });
-    const said = fact.place === "call" ? fact.sentence : filler(60);
+    const statement = fact.place === "call" ? fact.sentence : filler(60);
     add({
       role: "toolResult",
       toolCallId: call?.id,
       toolName: call?.name,
-      content: text(said),
+      content: text(statement),
       isError: false,
     });
     add({ role: "assistant", content: text(plan.answer), stopReason: "stop" });
@@ -175,7 +176,7 @@ function written(folder: string, name: string, rows: readonly Row[]): string {
 }
 
 for (const [name, write] of Object.entries(IMPORTS)) {
-  test(`of a conversation that was imported from ${name}, every planted fact is found`, async (t) => {
+  test(`every planted fact of a conversation imported from ${name} is found`, async (t) => {
     const harbour = await Harbour.open(WIDE);
     const facts = plantedFacts(FACTS);
     try {
@@ -190,7 +191,8 @@ for (const [name, write] of Object.entries(IMPORTS)) {
 
 test("six identical turns are twelve messages, also after a restart and after the loss of the database", async () => {
   const harbour = await Harbour.open({ lossless: {} });
-  const said = (): string[] => (harbour.body?.messages ?? []).map(({ role, text }) => `${role}: ${text}`);
+  const sentLines = (): string[] =>
+    (harbour.body?.messages ?? []).map(({ role, text }) => `${role}: ${text}`);
   const asBefore = Array.from({ length: 6 }, () => [
     "user: Same as before, please.",
     "assistant: Done.",
@@ -202,22 +204,22 @@ test("six identical turns are twelve messages, also after a restart and after th
       if (turn === 4) await harbour.restart({}, () => forget(harbour));
     }
     await harbour.turn("How often did I ask?", { answer: "Six times." });
-    assert.deepEqual(said(), [...asBefore, "user: How often did I ask?"]);
+    assert.deepEqual(sentLines(), [...asBefore, "user: How often did I ask?"]);
     await harbour.restart({}, () => forget(harbour));
     await harbour.turn("And now?", { answer: "The same." });
-    assert.deepEqual(said().slice(0, 12), asBefore);
+    assert.deepEqual(sentLines().slice(0, 12), asBefore);
   } finally {
     await harbour.end();
   }
 });
 
-test("six identical turns are twelve messages where the engine is given no file of the transcript", async () => {
+test("six identical turns are twelve messages when the engine receives no transcript file", async () => {
   const world = new World();
   try {
-    const told = world.create();
+    const session = world.create();
     for (let turn = 0; turn < 6; turn += 1)
       await world.turn(
-        told,
+        session,
         [
           { role: "user", content: "Same as before, please." },
           { role: "assistant", content: [{ type: "text", text: "Done." }], stopReason: "stop" },
@@ -225,11 +227,11 @@ test("six identical turns are twelve messages where the engine is given no file 
         "completed",
       );
     await world.check();
-    assert.equal(told.said.size, 12);
-    assert.equal(world.store.walkBack(told.sessionId).items.length, 12);
-    const reader = world.transcripts.openReader(told.key);
+    assert.equal(session.messages.size, 12);
+    assert.equal(world.store.walkBack(session.sessionId).items.length, 12);
+    const reader = world.transcripts.openReader(session.key);
     const seen = await world.engine.assemble({
-      ...world.params(told, reader.cursor),
+      ...world.params(session, reader.cursor),
       messages: [],
       prompt: "Well?",
     });

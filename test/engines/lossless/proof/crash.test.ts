@@ -1,20 +1,23 @@
-/** A kill between any two statements of a write: it is there whole or not at all, and can be made again. */
+/** A kill between any two statements of a write: the write is complete or absent, and can be repeated. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test, type TestContext } from "node:test";
-import type { TranscriptEntry } from "../../../../src/contract/transcript.ts";
-import { connect } from "../../../../src/engines/lossless/store/open.ts";
-import { openLosslessStore, type LosslessStore } from "../../../../src/engines/lossless/store/store.ts";
-import type { NewNode } from "../../../../src/engines/lossless/store/types.ts";
+import type { TranscriptEntry } from "../../../../src/contract/session/transcript.ts";
+import { connect } from "../../../../src/engines/lossless/store/open-database.ts";
+import {
+  openLosslessStore,
+  type LosslessStore,
+} from "../../../../src/engines/lossless/store/lossless-store.ts";
+import type { NewNode } from "../../../../src/engines/lossless/store/store-types.ts";
 import { verifyDatabase } from "../../../../src/engines/lossless/store/verify.ts";
 import { chain, cursorOver, messageEntry } from "../store/fixtures.ts";
 import { imagesOf } from "./images.ts";
 
 const FULL = process.env["PAGURUS_PROVE"] === "1";
-/** Of a write's statements, those before which a kill is looked at on a plain run. */
+/** Limit on the statements of a write at which a kill is checked in a normal run. */
 const MOST_IMAGES = FULL ? Infinity : 12;
 
 const PATH = chain(
@@ -43,7 +46,7 @@ const TURN: TranscriptEntry[] = [
   }),
   messageEntry("t3", "t2", { role: "assistant", content: [{ type: "text", text: "done" }] }),
 ];
-/** The path from the fourth entry on, written anew with another text in its place. */
+/** The path from the fourth entry on, rewritten with other texts. */
 const REWRITTEN: TranscriptEntry[] = PATH.slice(4).map((entry, index) =>
   messageEntry(`r${index}`, index === 0 ? "e3" : `r${index - 1}`, index === 0 ? "corrected" : entry.message, {
     supersedes: entry.id,
@@ -88,10 +91,10 @@ const DEBT = {
 const LEASE = { leaseId: "l1", owner: "one", now: 1_000, ttlMs: 500, sessionId: "s" };
 
 interface Write {
-  /** What is there before it. */
+  /** Sets up the store before the write. */
   before?(store: LosslessStore): void;
   make(store: LosslessStore): unknown;
-  /** It is several transactions: what stands in between is only complete when it is made again. */
+  /** True for a write of several transactions: an interrupted one is complete only after a repeat. */
   steps?: boolean;
 }
 
@@ -132,7 +135,7 @@ const WRITES: Record<string, Write> = {
   },
 };
 
-/** All that a caller can see, as one text. */
+/** The complete visible state, as one string. */
 function stateOf(store: LosslessStore): string {
   const sessions = store.sessions();
   const entries = sessions.map(({ sessionId }) => {
@@ -153,7 +156,7 @@ function stateOf(store: LosslessStore): string {
   });
 }
 
-/** Leases have no reader: who asks for one takes it. */
+/** Reads leases directly, since the store has no method that reads one without taking it. */
 function leasesOf({ file }: LosslessStore): unknown[] {
   const raw = new DatabaseSync(file);
   try {
@@ -163,7 +166,7 @@ function leasesOf({ file }: LosslessStore): unknown[] {
   }
 }
 
-/** Of the images, the first, the last, and so many evenly between them. */
+/** The first and the last image, and evenly distributed ones between them. */
 function spread(folders: readonly string[]): string[] {
   if (folders.length <= MOST_IMAGES) return [...folders];
   const step = (folders.length - 1) / (MOST_IMAGES - 1);
@@ -233,10 +236,10 @@ async function checkWrite(t: TestContext, write: Write): Promise<void> {
 }
 
 for (const [name, write] of Object.entries(WRITES))
-  test(`a kill at any statement of the write of ${name} leaves all of it or nothing`, (t) =>
+  test(`a kill at any statement while writing ${name} leaves all of it or nothing`, (t) =>
     checkWrite(t, write));
 
-test("a kill at any statement of the making of a database leaves one that opens and works", async (t) => {
+test("a kill at any statement while creating a database leaves one that opens and works", async (t) => {
   await withFolder(async (folder) => {
     let made: LosslessStore | undefined;
     const images = await imagesOf(t, folder, () => {

@@ -1,17 +1,17 @@
-/** Facts that are planted in a conversation, each said once, and how they are asked for. */
-import { filler } from "../../../../src/testkit/engine/conversation.ts";
+/** Facts that are planted in a conversation, each once, and the searches for them. */
+import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import type { ReplyToolCall } from "../../../servers/script.ts";
 import { rareWord } from "../../../turn/long/words.ts";
 import { berthCall, type Plan } from "./harbour.ts";
 
-/** Where a fact is said: by the user, by the agent, in a tool's call and result. */
+/** Place of a fact: in the user's message, in the agent's answer, in a tool's call and result. */
 const PLACES = ["user", "answer", "call"] as const;
 
 export interface Fact {
   index: number;
   place: (typeof PLACES)[number];
   sentence: string;
-  /** The exact string that only this fact holds. */
+  /** The exact string that is only in this fact. */
   code: string;
   query: string;
 }
@@ -26,7 +26,7 @@ export function plantedFacts(count: number): Fact[] {
   });
 }
 
-/** What is said in the turn of a fact. */
+/** Messages of the turn with a fact. */
 export function turnOf({ index, place, sentence }: Fact): { input: string; plan: Plan } {
   const say = (who: Fact["place"]): string => (place === who ? ` ${sentence}` : "");
   return {
@@ -38,7 +38,7 @@ export function turnOf({ index, place, sentence }: Fact): { input: string; plan:
   };
 }
 
-/** Calls of one round: their results have to fit a small window together. */
+/** Calls per round: their results have to fit a small window together. */
 const A_ROUND = 3;
 
 /** A search for each fact, ten at once. */

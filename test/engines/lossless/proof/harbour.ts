@@ -1,11 +1,11 @@
 /**
- * The real host with a scripted model that looks after berths: tools in every turn, each request checked, and a
- * summarizer that the test can spoil.
+ * The real host with a scripted model that manages berths: tools in every turn, each request checked, and a summarizer
+ * that the test can break.
  */
-import type { TurnEvent } from "../../../../src/contract/events.ts";
-import type { Pagurus } from "../../../../src/contract/host.ts";
-import type { PluginApi } from "../../../../src/contract/plugin.ts";
-import { filler } from "../../../../src/testkit/engine/conversation.ts";
+import type { TurnEvent } from "../../../../src/contract/host/events.ts";
+import type { Pagurus } from "../../../../src/contract/host/host.ts";
+import type { PluginApi } from "../../../../src/contract/host/plugin.ts";
+import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { estimateTokens } from "../../../../src/tokens/estimate.ts";
 import type { RecordedRequest, ReplyStep, ReplyToolCall } from "../../../servers/script.ts";
 import { Bench } from "../../../turn/in-process.ts";
@@ -24,7 +24,7 @@ interface Options {
   engine?: "lossless" | "legacy";
 }
 
-/** What the scripted model does in a turn: its rounds of calls, then its words. */
+/** The scripted model's turn: rounds of calls, then an answer. */
 export interface Plan {
   rounds?: ReplyToolCall[][];
   answer: string;
@@ -32,14 +32,14 @@ export interface Plan {
 
 export class Harbour {
   readonly bench: Bench;
-  /** Of the turns' own requests. */
+  /** Problems of the turns' own requests. */
   readonly problems: string[] = [];
   readonly degraded: string[] = [];
   readonly compactions: string[] = [];
   /** Newest request of a turn. */
   body: WireBody | undefined;
   requests = 0;
-  /** Requests for a summary. */
+  /** Number of requests for a summary. */
   asked = 0;
   /** Requests since the newest turn began, in order. */
   order: ("turn" | "summary")[] = [];
@@ -73,7 +73,7 @@ export class Harbour {
     return this.#pagurus;
   }
 
-  /** Ends the host and starts it anew, maybe with another engine. */
+  /** Restarts the host, maybe with another engine. */
   async restart(options: Options = {}, between?: () => void): Promise<void> {
     await this.#pagurus?.close();
     between?.();
@@ -101,7 +101,7 @@ export class Harbour {
     await this.bench.end();
   }
 
-  /** A turn that has to complete. */
+  /** Runs a turn, which has to complete. */
   async turn(input: string, plan: Plan, sessionKey = "main"): Promise<TurnEvent[]> {
     this.order = [];
     Object.assign(this.#plan, { rounds: [...(plan.rounds ?? [])], answer: plan.answer, input });
@@ -115,7 +115,7 @@ export class Harbour {
     return events;
   }
 
-  /** Turns with a call each; their texts name their number. */
+  /** Runs turns with one call each; their texts contain their number. */
   async work(from: number, turns: number): Promise<void> {
     for (let turn = from; turn < from + turns; turn += 1) {
       const calls = [berthCall(`${turn}`)];
@@ -128,7 +128,7 @@ export class Harbour {
 
   reply(request: RecordedRequest): ReplyStep | Promise<ReplyStep> {
     const body = readBody("openai-completions", request);
-    // Nobody looks at them again.
+    // Not needed again.
     this.bench.server.requests.length = 0;
     if (body.tools.length === 0) {
       this.asked += 1;
@@ -186,7 +186,7 @@ function registerLog(api: PluginApi): void {
   });
 }
 
-/** Each call has its result right behind it, before anything else is said. */
+/** Checks that each call is followed by its result, before any other message. */
 export function pairProblem({ messages }: WireBody): string | undefined {
   let open: string[] = [];
   for (const [index, message] of messages.entries()) {
@@ -201,7 +201,7 @@ export function pairProblem({ messages }: WireBody): string | undefined {
   return open.length > 0 ? `${open.join()} has no result` : undefined;
 }
 
-/** What a good model writes: every part, and every string that it was told to name. */
+/** A good model's summary: every part, and every required string. */
 export function goodSummary({ messages }: WireBody, words = "The berths are looked after."): string {
   const asked = messages.map(({ text }) => text).join("\n");
   const named = Array.from(

@@ -1,11 +1,14 @@
-/** Line "honesty": a summarizer that misbehaves costs its summaries, is told of, and is made up for when it behaves. */
+/** Line "honesty": a misbehaving summarizer only costs its summaries, is reported, and is caught up with when it recovers. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { setImmediate as rest, setTimeout as pause } from "node:timers/promises";
-import { openLosslessStore, type LosslessStore } from "../../../../src/engines/lossless/store/store.ts";
-import type { SummaryNode } from "../../../../src/engines/lossless/store/types.ts";
-import { filler } from "../../../../src/testkit/engine/conversation.ts";
+import {
+  openLosslessStore,
+  type LosslessStore,
+} from "../../../../src/engines/lossless/store/lossless-store.ts";
+import type { SummaryNode } from "../../../../src/engines/lossless/store/store-types.ts";
+import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { estimateTokens } from "../../../../src/tokens/estimate.ts";
 import type { ReplyStep } from "../../../servers/script.ts";
 import type { WireBody } from "../../../turn/wire-bodies.ts";
@@ -14,7 +17,7 @@ import { assertPartition } from "./partition.ts";
 
 const FULL = process.env["PAGURUS_PROVE"] === "1";
 const SETTINGS = { trigger: 7_000, headTokens: 1_400, tailTokens: 1_500 };
-/** Said by a summarizer that must not be heard. */
+/** Text of a misbehaving summarizer, which must never be stored. */
 const LIE = "the-harbour-burned-down";
 
 const BAD: Record<string, (body: WireBody) => ReplyStep> = {
@@ -44,8 +47,8 @@ async function withStore<T>(
   }
 }
 
-/** All that is said of a part in a context or in the store has to come from one of the two summarizers. */
-function assertHonest(node: SummaryNode, answers: ReadonlySet<string>, said: string): void {
+/** Asserts that a node's text comes from one of the two summarizers. */
+function assertHonest(node: SummaryNode, answers: ReadonlySet<string>, transcript: string): void {
   assert.ok(node.text.trim() !== "", `${node.nodeId} is empty`);
   if (node.origin === "model") {
     assert.ok(answers.has(node.text), `${node.nodeId} is no whole answer:\n${node.text.slice(0, 400)}`);
@@ -54,17 +57,17 @@ function assertHonest(node: SummaryNode, answers: ReadonlySet<string>, said: str
   }
   assert.equal(node.origin, "extractive");
   assert.ok(!node.text.includes(LIE), `${node.nodeId} repeats what was refused`);
-  assert.ok(!said.includes(node.text), `${node.nodeId} is a piece of what was said`);
+  assert.ok(!transcript.includes(node.text), `${node.nodeId} is a piece of the transcript`);
   assert.match(node.text, /^## /, `${node.nodeId} is no extract`);
 }
 
-/** The answer as far as a summary keeps it: files and exact strings are collected by code. */
+/** The part of an answer that a summary keeps: files and exact strings are collected by code. */
 function kept(answer: string): string {
   const end = answer.search(/^## (?:Files touched|Exact identifiers)\s*$/m);
   return (end < 0 ? answer : answer.slice(0, end)).trim();
 }
 
-/** What the context says of a part is what the store has of it. */
+/** Asserts that the context's text of each part is the store's. */
 function assertHead(store: LosslessStore, head: string): void {
   for (const part of head.split(/^### Part /m).slice(1)) {
     const id = /^\S+/.exec(part)?.[0] ?? "";
@@ -77,19 +80,19 @@ function assertHead(store: LosslessStore, head: string): void {
   }
 }
 
-interface Heard {
+interface Answers {
   /** Whole answers of the summarizer while it behaves. */
   answers: Set<string>;
 }
 
-async function assertStored(harbour: Harbour, heard: Heard): Promise<SummaryNode[]> {
+async function assertStored(harbour: Harbour, valid: Answers): Promise<SummaryNode[]> {
   return withStore(harbour, (store, sessionId) => {
     const path = store.walkBack(sessionId).items;
-    const said = path.map(({ message }) => JSON.stringify(message)).join("\n");
+    const transcript = path.map(({ message }) => JSON.stringify(message)).join("\n");
     const nodes = store.nodes(sessionId);
     assertHead(store, harbour.head() ?? "");
     for (const node of nodes) {
-      assertHonest(node, heard.answers, said);
+      assertHonest(node, valid.answers, transcript);
       assert.ok(estimateTokens(node.text) < node.sourceTokens, `${node.nodeId} is longer than its source`);
     }
     assert.ok(assertPartition(store, sessionId) > 0, "nothing is summarized");
@@ -117,17 +120,17 @@ async function debtsOf(
   return debts;
 }
 
-function behave(harbour: Harbour, heard: Heard): void {
+function behave(harbour: Harbour, valid: Answers): void {
   harbour.summarize = (body) => {
     const text = goodSummary(body, `The berths are looked after, part ${harbour.asked}.`);
-    heard.answers.add(kept(text));
+    valid.answers.add(kept(text));
     return { text };
   };
 }
 
-/** Debts are paid a few at a time, with waits between the tries. */
-async function recover(t: TestContext, harbour: Harbour, heard: Heard): Promise<void> {
-  behave(harbour, heard);
+/** Pays debts a few at a time, with backoff between attempts. */
+async function recover(t: TestContext, harbour: Harbour, valid: Answers): Promise<void> {
+  behave(harbour, valid);
   for (let run = 0; run < 60 && (await debtsOf(harbour)).count > 0; run += 1) {
     t.mock.timers.tick(7 * 3_600_000);
     await harbour.pagurus.maintain({});
@@ -135,10 +138,10 @@ async function recover(t: TestContext, harbour: Harbour, heard: Heard): Promise<
   assert.deepEqual(await debtsOf(harbour), { count: 0, attempts: 0 });
 }
 
-/** Turns under a summarizer that misbehaves: what it says is not kept, and what is owed is told. */
+/** Runs turns with a misbehaving summarizer: its text is not kept, and the debts are reported. */
 async function misbehave(
   harbour: Harbour,
-  heard: Heard,
+  valid: Answers,
   bad: (body: WireBody) => ReplyStep,
   turns: number,
 ): Promise<void> {
@@ -148,60 +151,60 @@ async function misbehave(
   await harbour.pagurus.maintain({});
   assert.ok(harbour.asked > asked, "no summary was asked for");
   const owed = await debtsOf(harbour);
-  assert.ok(owed.count > 0 && owed.attempts > 0, "no debt or no try is told");
+  assert.ok(owed.count > 0 && owed.attempts > 0, "no debt or no attempt is reported");
   assert.match(owed.errorCode ?? "", /^(?:model_\w+|compaction_failed)$/);
-  // The newest that failed waits; the next time is told where none is due now.
+  // The newest failure backs off; the next attempt is reported when none is due now.
   const failed = await withStore(harbour, (store) => store.debts().filter(({ attempts }) => attempts > 0));
   assert.ok(failed.some(({ nextAt }) => nextAt > Date.now()));
   assert.ok(owed.nextAt === undefined || Date.parse(owed.nextAt) > Date.now());
-  await assertStored(harbour, heard);
+  await assertStored(harbour, valid);
   assert.deepEqual(harbour.problems.slice(0, 5), []);
 }
 
-/** The same summarizer writes whole summaries: they are in the store, and with the next compaction in the context. */
-async function assertRecovers(t: TestContext, harbour: Harbour, heard: Heard): Promise<void> {
-  await recover(t, harbour, heard);
-  assert.ok((await assertStored(harbour, heard)).some(({ origin }) => origin === "model"));
+/** Asserts that after recovery complete summaries are in the store, and in the context after the next compaction. */
+async function assertRecovers(t: TestContext, harbour: Harbour, valid: Answers): Promise<void> {
+  await recover(t, harbour, valid);
+  assert.ok((await assertStored(harbour, valid)).some(({ origin }) => origin === "model"));
   await harbour.work(harbour.turns, 16);
-  await assertStored(harbour, heard);
+  await assertStored(harbour, valid);
   assertContexts(harbour);
   assert.match(harbour.head() ?? "", /The berths are looked after, part \d+/);
   assert.deepEqual(harbour.degraded, []);
 }
 
 const NOW = Date.UTC(2026, 5, 1);
-/** A connection that breaks is tried again by the model's client, which takes its time. */
+/** The slow case: the model's client retries a broken connection. */
 const SLOW = "breaks off";
 
-test("a summarizer that misbehaves in one way after the other is never taken for a summary, and it recovers", async (t) => {
+test("the output of a summarizer that misbehaves in all ways is never used as a summary, and it recovers", async (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: NOW });
   const harbour = await Harbour.open({ lossless: SETTINGS });
-  const heard: Heard = { answers: new Set() };
+  const valid: Answers = { answers: new Set() };
   try {
     harbour.summarize = () => ({ status: 400 });
     await harbour.work(0, 12);
     for (const [name, bad] of Object.entries(BAD)) {
       if (name === SLOW) continue;
-      await misbehave(harbour, heard, bad, 3);
+      await misbehave(harbour, valid, bad, 3);
       t.mock.timers.tick(7 * 3_600_000);
     }
-    await assertRecovers(t, harbour, heard);
+    await assertRecovers(t, harbour, valid);
   } finally {
     await harbour.end();
   }
 });
 
 for (const [name, bad] of FULL ? Object.entries(BAD) : []) {
-  test(`200 turns under a summarizer that ${name}: only extracts, all of it owed, and it recovers`, async (t) => {
+  test(`200 turns with a summarizer that ${name} have only extracts with debts, and it recovers`, async (t) => {
     t.mock.timers.enable({ apis: ["Date"], now: NOW });
     const harbour = await Harbour.open({ lossless: SETTINGS });
-    const heard: Heard = { answers: new Set() };
+    const valid: Answers = { answers: new Set() };
     try {
-      await misbehave(harbour, heard, bad, 200);
+      await misbehave(harbour, valid, bad, 200);
       assertContexts(harbour);
-      const nodes = await assertStored(harbour, heard);
+      const nodes = await assertStored(harbour, valid);
       assert.ok(nodes.every(({ origin }) => origin === "extractive"));
-      await assertRecovers(t, harbour, heard);
+      await assertRecovers(t, harbour, valid);
       t.diagnostic(`${nodes.length} extracts, ${harbour.compactions.length} compactions`);
     } finally {
       await harbour.end();
@@ -209,7 +212,7 @@ for (const [name, bad] of FULL ? Object.entries(BAD) : []) {
   });
 }
 
-test("a summarizer that hangs holds up no turn; its silence ends at a deadline and is told as a failed try", async (t) => {
+test("a summarizer that hangs blocks no turn, is ended at a deadline and is reported as a failed attempt", async (t) => {
   const harbour = await Harbour.open({
     lossless: SETTINGS,
     defaults: { engineDeadlines: { maintain: 0.05 } },
@@ -221,8 +224,8 @@ test("a summarizer that hangs holds up no turn; its silence ends at a deadline a
     assertContexts(harbour);
     const nodes = await assertStored(harbour, { answers: new Set() });
     assert.ok(nodes.every(({ origin }) => origin === "extractive"));
-    assert.ok((await debtsOf(harbour)).count > 0, "no debt is told");
-    // What the host's own deadline ends is over; now nobody ends it but the engine.
+    assert.ok((await debtsOf(harbour)).count > 0, "no debt is reported");
+    // The host's own deadline has passed; now only the engine's can end it.
     for (let before = -1; before !== harbour.asked;) {
       before = harbour.asked;
       await pause(400);
@@ -243,7 +246,7 @@ test("a summarizer that hangs holds up no turn; its silence ends at a deadline a
   }
 });
 
-test("a compaction that a user asked for is an extract where the model failed, and owes the model's summary", async () => {
+test("a manual compaction is an extract when the model failed, with a debt for the model's summary", async () => {
   const harbour = await Harbour.open({ lossless: SETTINGS });
   try {
     harbour.summarize = () => ({ text: "" });

@@ -1,4 +1,4 @@
-/** What a kill between two statements of SQLite leaves: copies of the database's files, taken before each of them. */
+/** Simulates a kill between two SQLite statements: copies of the database's files, taken before each statement. */
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,14 +6,14 @@ import { DatabaseSync, StatementSync } from "node:sqlite";
 import type { TestContext } from "node:test";
 
 export interface Images {
-  /** A folder for each statement, as a kill right before it leaves the agent's folder. */
+  /** A copy of the agent's folder for each statement, as a kill right before it would leave it. */
   folders: string[];
   remove(): void;
 }
 
 /**
- * Runs `work` on the store of `folder` in this thread and copies the folder before each statement. A process that is
- * killed leaves what it has given to the system: the files as any other process reads them.
+ * Runs `work` on the store of `folder` in this thread and copies the folder before each statement. A killed process
+ * leaves the data that it has passed to the system: the files as any other process reads them.
  */
 export async function imagesOf(t: TestContext, folder: string, work: () => unknown): Promise<Images> {
   const home = mkdtempSync(join(tmpdir(), "lossless-images-"));

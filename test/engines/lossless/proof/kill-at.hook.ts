@@ -1,6 +1,6 @@
 /**
- * Loaded before a program with `--import`: ends the process with SIGKILL right before the statement of SQLite with a
- * given number, counted from the store's opening. `KILL_AT` is `main:<number>` or `worker:<number>`: the thread whose
+ * Loaded before a program with `--import`: kills the process with SIGKILL right before the SQLite statement with the
+ * configured number, counted from the store's opening. `KILL_AT` is `main:<number>` or `worker:<number>`: the thread whose
  * statements count.
  */
 import { DatabaseSync, StatementSync } from "node:sqlite";

@@ -1,5 +1,5 @@
-/** What the killed process and the test that kills it both know. */
+/** Constants shared by the killed process and the test that kills it. */
 import { TURN } from "../store/killed.ts";
 
-/** Entries of the session that is written to; whole turns. */
+/** Number of entries of the written session; complete turns. */
 export const KILLED_ENTRIES = 60 * TURN;

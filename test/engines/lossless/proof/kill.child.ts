@@ -1,9 +1,12 @@
-/** Does one thing with the store of a folder, and says when it is done; `kill-at.hook.ts` ends it before that. */
+/** Runs one operation on the store of a folder, and reports its end; `kill-at.hook.ts` kills it before that. */
 import { statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { rebuildStore } from "../../../../src/engines/lossless/command/rebuild.ts";
-import { openLosslessStore, type LosslessStore } from "../../../../src/engines/lossless/store/store.ts";
-import { openSessionStore } from "../../../../src/session/store.ts";
+import {
+  openLosslessStore,
+  type LosslessStore,
+} from "../../../../src/engines/lossless/store/lossless-store.ts";
+import { openSessionStore } from "../../../../src/session/session-store.ts";
 import { cursorOver } from "../store/fixtures.ts";
 import { killedNode, killedPath, killedTurn, TURN } from "../store/killed.ts";
 import { KILLED_ENTRIES } from "./kill-plan.ts";
@@ -14,7 +17,7 @@ const MODES: Record<string, (store: LosslessStore) => unknown> = {
   index: (store) => store.indexed(),
   adopt: (store) => store.adopt("s", cursorOver(killedPath(KILLED_ENTRIES))),
   delete: (store) => store.deleteSession(["s"]),
-  // A deletion that was killed goes on by itself as soon as the store is open; checks come behind it.
+  // An interrupted deletion continues by itself when the store is opened; checks run after it.
   scrub: (store) => store.verify(),
   backup: (store) => store.backup(killedWhileWritten(join(folder, "..", "backup.db"))),
   turn: (store) => store.ingestTurn("s", killedTurn(KILLED_ENTRIES / TURN)),
@@ -32,7 +35,7 @@ const MODES: Record<string, (store: LosslessStore) => unknown> = {
   },
 };
 
-/** SQLite copies a file behind the statements that can be counted: looks at the copy at each turn of the loop. */
+/** SQLite copies a file outside of countable statements: checks the copy at each turn of the event loop. */
 function killedWhileWritten(file: string): string {
   const [, looks = "1"] = (process.env["KILL_AT"] ?? "").split(":");
   let seen = 0;

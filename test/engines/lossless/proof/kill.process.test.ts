@@ -6,8 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { rebuildStore } from "../../../../src/engines/lossless/command/rebuild.ts";
-import { openLosslessStore, type LosslessStore } from "../../../../src/engines/lossless/store/store.ts";
-import { openSessionStore } from "../../../../src/session/store.ts";
+import {
+  openLosslessStore,
+  type LosslessStore,
+} from "../../../../src/engines/lossless/store/lossless-store.ts";
+import { openSessionStore } from "../../../../src/session/session-store.ts";
 import { cursorOver, messageEntry } from "../store/fixtures.ts";
 import { killedNode, killedPath, killedTurn, TURN } from "../store/killed.ts";
 import { KILLED_ENTRIES } from "./kill-plan.ts";
@@ -15,13 +18,13 @@ import { KILLED_ENTRIES } from "./kill-plan.ts";
 const FULL = process.env["PAGURUS_PROVE"] === "1";
 const HERE = import.meta.dirname;
 const STAYS = 20;
-const TOLD = 120;
+const WRITTEN = 120;
 
 interface Kind {
   thread: "main" | "worker" | "copy";
   /**
-   * Statements before which the process is killed on a plain run (none: `crash.test.ts` looks at each of them there, or
-   * the store's own tests kill at some moment); in full many more, until the work is done first.
+   * Statements before which the process is killed in a normal run (none: `crash.test.ts` checks each of them, or the
+   * store's own tests kill at some moment); a full run has many more, until the work completes first.
    */
   at: number[];
   /** Folder that the process gets. */
@@ -44,26 +47,26 @@ async function assertFound(store: LosslessStore): Promise<void> {
 }
 
 async function checkDeleted(store: LosslessStore, folder: string): Promise<void> {
-  // Behind what the thread has under way: the rest of a deletion that was begun.
+  // After the thread's running work: the rest of an interrupted deletion.
   await store.verify();
   if (store.session("s")) await store.deleteSession(["s"]);
   for (const name of readdirSync(folder))
     assert.equal(readFileSync(join(folder, name)).includes("kword"), false, name);
 }
 
-/** The old database or the new one: everything that the transcript says is in it, and it can be made once more. */
+/** Checks that the old or the new database has everything of the transcript, and can be rebuilt again. */
 async function checkRebuilt(store: LosslessStore, folder: string): Promise<void> {
-  await assertAsTold(store, folder);
+  await assertComplete(store, folder);
   await store.close();
   const transcripts = openSessionStore({ agentDir: folder, agentId: "main" });
   await rebuildStore({ agentDir: folder, config: {}, transcripts });
   transcripts.close();
   const rebuilt = openLosslessStore(folder);
-  await assertAsTold(rebuilt, folder);
+  await assertComplete(rebuilt, folder);
   await rebuilt.close();
 }
 
-async function assertAsTold(store: LosslessStore, folder: string): Promise<void> {
+async function assertComplete(store: LosslessStore, folder: string): Promise<void> {
   const transcripts = openSessionStore({ agentDir: folder, agentId: "main" });
   const reader = transcripts.openReader("told");
   let count = 0;
@@ -74,14 +77,14 @@ async function assertAsTold(store: LosslessStore, folder: string): Promise<void>
   }
   reader.close();
   transcripts.close();
-  assert.equal(count, TOLD);
+  assert.equal(count, WRITTEN);
 }
 
 /** Sessions of the host, and the database that was made from them. */
 async function prepareTranscripts(folder: string): Promise<void> {
   const transcripts = openSessionStore({ agentDir: folder, agentId: "main" });
   const writer = transcripts.openWriter("told", { cwd: folder, create: true });
-  for (const { message } of killedPath(TOLD)) writer.append({ type: "message", message });
+  for (const { message } of killedPath(WRITTEN)) writer.append({ type: "message", message });
   const store = openLosslessStore(folder);
   await store.adopt(writer.record.sessionId, writer.cursor, { sessionKey: "told" });
   await store.close();
@@ -157,18 +160,22 @@ const KINDS: Record<string, Kind> = {
 };
 
 /** Runs the child on a folder until it is killed or done. */
-function run(mode: string, folder: string, killAt: string): Promise<{ signal: string | null; told: string }> {
+function run(
+  mode: string,
+  folder: string,
+  killAt: string,
+): Promise<{ signal: string | null; output: string }> {
   const hook = join(HERE, "kill-at.hook.ts");
   const child = spawn(process.execPath, ["--import", hook, join(HERE, "kill.child.ts"), mode, folder], {
     env: { ...process.env, KILL_AT: killAt },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let told = "";
-  child.stdout.setEncoding("utf8").on("data", (chunk: string) => (told += chunk));
-  return new Promise((resolve) => child.once("close", (_code, signal) => resolve({ signal, told })));
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => (output += chunk));
+  return new Promise((resolve) => child.once("close", (_code, signal) => resolve({ signal, output })));
 }
 
-/** A text that no compression and no index makes small. */
+/** A text that no compression and no index can shrink. */
 function noise(bytes: number): string {
   let state = 1;
   const data = Buffer.alloc(bytes);
@@ -179,7 +186,7 @@ function noise(bytes: number): string {
   return data.toString("base64");
 }
 
-/** Statements in full: the first ones, then each time twice as far. */
+/** Statements of a full run: the first ones, then with doubled distance. */
 function* everyPoint(): Generator<number> {
   for (let at = 1; at < 20_000; at *= 2) yield at;
 }
@@ -222,13 +229,13 @@ describe("after a kill", () => {
     const place = mkdtempSync(join(root, `${mode}-`));
     const folder = join(place, "agent");
     cpSync(template(kind.from), folder, { recursive: true });
-    const { signal, told } = await run(mode, folder, `${kind.thread}:${at}`);
+    const { signal, output } = await run(mode, folder, `${kind.thread}:${at}`);
     const store = openLosslessStore(folder);
     try {
       assert.deepEqual((await store.verify()).problems, []);
       if (kind.from !== "empty" && kind.from !== "transcripts") assertEntries(store, "stays", STAYS, "stay");
       await kind.check(store, folder);
-      assert.ok(signal === "SIGKILL" || told.endsWith("done\n"), `${mode} ended with ${signal}: ${told}`);
+      assert.ok(signal === "SIGKILL" || output.endsWith("done\n"), `${mode} ended with ${signal}: ${output}`);
       if (mode === "backup") await checkBackup(join(place, "backup.db"));
     } finally {
       await store.close();
@@ -237,14 +244,14 @@ describe("after a kill", () => {
     return signal === "SIGKILL";
   }
 
-  /** A copy that was not finished does not pass for one. */
+  /** Checks that an unfinished copy has not the name of a complete one. */
   async function checkBackup(file: string): Promise<void> {
     if (!existsSync(file)) return;
     const restored = join(file, "..", "restored");
     mkdirSync(restored);
     cpSync(file, join(restored, "lossless.db"));
     const store = openLosslessStore(restored);
-    // A part of a copy is told as damaged when it is put in the place of the database.
+    // A partial copy is reported as damaged when it replaces the database.
     if (!store.notices.some(({ kind }) => kind === "rebuilt_corrupt"))
       assertEntries(store, "s", KILLED_ENTRIES);
     await store.close();
@@ -252,7 +259,7 @@ describe("after a kill", () => {
 
   const kinds = Object.entries(KINDS).filter(([, { at }]) => FULL || at.length > 0);
   for (const [mode, kind] of kinds)
-    it(`inside of ${mode} nothing that was stored is lost, and the work can be done`, async (t) => {
+    it(`inside ${mode} no stored data is lost, and the work can be repeated`, async (t) => {
       let kills = 0;
       for (const at of FULL ? everyPoint() : kind.at) {
         const wasKilled = await killed(mode, kind, at);

@@ -4,20 +4,21 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { AgentMessage } from "../../../../src/contract/message.ts";
 import type { LlmComplete } from "../../../../src/contract/model.ts";
-import { answer, input, round } from "../../../../src/testkit/engine/conversation.ts";
+import { answer, input, round } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { anyMessage } from "../store/fixtures.ts";
-import { World, type Told } from "./world.ts";
+import { World, type WorldSession } from "./world.ts";
+import { unicodeText } from "../../../runner/unicode-text.ts";
 
 const FULL = process.env["PAGURUS_PROVE"] === "1";
 
-/** Fields and parts that this version knows nothing of. */
+/** Fields and parts unknown to this version. */
 const unknown = fc.dictionary(fc.string({ maxLength: 6 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 });
 const strange: fc.Arbitrary<AgentMessage> = fc
   .tuple(anyMessage, unknown, unknown)
   .map(([message, more, part]) => {
     const { content } = message;
     const parts = typeof content === "string" ? content : [...content, { ...part, type: "hologram" }];
-    // Known fields stay what they are: a message without its role is none.
+    // Known fields are kept: a message needs its role.
     const fields = { ...more, ...message, content: parts };
     return JSON.parse(JSON.stringify(fields)) as AgentMessage;
   });
@@ -49,7 +50,7 @@ const operation = fc.oneof(
       do: fc.constant("rewrite" as const),
       which,
       at: which,
-      text: fc.string({ unit: "binary", maxLength: 20 }),
+      text: unicodeText({ maxLength: 20 }),
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("rewind" as const), which, at: which }) },
@@ -89,46 +90,46 @@ const GOOD: LlmComplete = async ({ messages }) => {
   return { text, provider: "t", model: "m", agentId: "main", stopReason: "stop" };
 };
 
-async function talk(world: World, told: Told, turns: number, tokens: number): Promise<void> {
+async function talk(world: World, session: WorldSession, turns: number, tokens: number): Promise<void> {
   for (let turn = 0; turn < turns; turn += 1) {
     const number = world.nextNumber();
     const messages = [input(number, tokens), ...round(number, 0, 1, tokens), answer(number, tokens)];
-    await world.turn(told, messages, "completed");
+    await world.turn(session, messages, "completed");
   }
 }
 
 async function perform(world: World, step: Operation): Promise<void> {
-  const current = world.told.filter((told) => world.isCurrent(told));
-  const told = current[step.which % Math.max(1, current.length)] ?? world.create();
+  const current = world.sessions.filter((session) => world.isCurrent(session));
+  const session = current[step.which % Math.max(1, current.length)] ?? world.create();
   switch (step.do) {
     case "turns":
-      return talk(world, told, step.turns, step.tokens);
+      return talk(world, session, step.turns, step.tokens);
     case "odd turn": {
       const [first, ...rest] = step.messages;
       const asked: AgentMessage = first?.role === "user" ? first : { role: "user", content: "" };
-      return world.turn(told, [asked, ...rest], step.failed ? "failed" : "completed");
+      return world.turn(session, [asked, ...rest], step.failed ? "failed" : "completed");
     }
     case "rewrite":
-      return world.rewrite(told, step.at, (old) => rewritten(old, step.text));
+      return world.rewrite(session, step.at, (old) => rewritten(old, step.text));
     case "rewind":
-      return world.rewind(told, step.at);
+      return world.rewind(session, step.at);
     case "fork":
-      return world.fork(told, step.at);
+      return world.fork(session, step.at);
     case "compact":
-      return world.compact(told, step.focus ?? undefined);
+      return world.compact(session, step.focus ?? undefined);
     case "compact elsewhere":
-      return world.compactElsewhere(told);
+      return world.compactElsewhere(session);
     case "maintain":
       world.llm = step.which % 2 === 0 ? GOOD : () => Promise.reject(new Error("503"));
-      return world.maintain(told);
+      return world.maintain(session);
     case "adopt again":
-      return world.follow(told);
+      return world.follow(session);
     case "search":
       return void (await world.store.search({ query: "berth harbour", limit: 50 }));
     case "renew":
-      return world.renew(told);
+      return world.renew(session);
     case "delete":
-      return current.length > 1 ? world.delete(told) : undefined;
+      return current.length > 1 ? world.delete(session) : undefined;
     case "back up and restore":
       return world.backupAndRestore();
     case "rebuild":
@@ -161,8 +162,8 @@ test("every message comes back byte for byte by id after any sequence of operati
           await world.check();
         }
         assert.deepEqual(await world.problems(), []);
-        messages += world.told.reduce((sum, { said }) => sum + said.size, 0);
-        partitions += world.told.filter(
+        messages += world.sessions.reduce((sum, { messages }) => sum + messages.size, 0);
+        partitions += world.sessions.filter(
           ({ sessionId }) =>
             (world.store.session(sessionId) ? world.store.frontier(sessionId).nodeIds.length : 0) > 0,
         ).length;

@@ -1,7 +1,7 @@
-/** Line "one step": a context that is a little too large loses of its newest words, never all of its summarized past. */
+/** Line "one step": a context that is slightly too large loses some of its newest messages, never all of its summaries. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { answer, filler, input, round } from "../../../../src/testkit/engine/conversation.ts";
+import { answer, filler, input, round } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts, type Sent } from "../drive.ts";
 import { assertPartition } from "./partition.ts";
 
@@ -9,7 +9,7 @@ const SESSION = "session0001";
 const FULL = process.env["PAGURUS_PROVE"] === "1";
 const TURNS = FULL ? 700 : 120;
 const FEWEST_NODES = 10;
-/** Of the budget, tokens. */
+/** Steps of the budget, tokens. */
 const STEPS = [
   40_000, 39_000, 36_000, 30_000, 24_000, 18_000, 12_000, 9_000, 6_000, 4_000, 3_000, 2_500, 2_000,
 ];
@@ -25,7 +25,7 @@ async function summarized(drive: Drive): Promise<void> {
   assert.ok(leaves.length >= FEWEST_NODES, `${leaves.length} summaries`);
 }
 
-/** Every part of the frontier is named in the context, and together they stand for all that is not kept. */
+/** Asserts that every part of the frontier is in the context, and that together they cover all messages that are not kept. */
 function assertPast(drive: Drive, sent: Sent, when: string): number {
   assert.ok(sent.tokens <= drive.budget, `${when}: ${sent.tokens} tokens`);
   const { nodeIds } = drive.lossless.frontier(SESSION);
@@ -48,7 +48,7 @@ async function stepDown(t: TestContext, drive: Drive): Promise<void> {
   }
 }
 
-/** A turn that grows to more than the budget takes. */
+/** Runs a turn that grows beyond the budget. */
 async function grow(t: TestContext, drive: Drive, budget: number): Promise<void> {
   drive.budget = budget;
   const number = 5_000 + budget;
@@ -70,7 +70,7 @@ async function grow(t: TestContext, drive: Drive, budget: number): Promise<void>
   assert.ok(epochs > 1, `${epochs} epochs`);
 }
 
-test("with the budget going down, and with a turn that outgrows it, each context keeps every part of the summarized past", async (t) => {
+test("each context keeps every part of the summarized past when the budget shrinks or a turn outgrows it", async (t) => {
   const drive = new Drive({ budget: STEPS[0] ?? 0, config: { trigger: 30_000 } });
   try {
     await summarized(drive);

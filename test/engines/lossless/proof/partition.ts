@@ -1,7 +1,7 @@
-/** Where each summary comes from: the sources of a frontier's nodes, through every depth, are a partition of its range. */
+/** Asserts that the sources of a frontier's nodes, through every depth, are a partition of its range. */
 import assert from "node:assert/strict";
-import type { LosslessStore } from "../../../../src/engines/lossless/store/store.ts";
-import type { SummaryNode } from "../../../../src/engines/lossless/store/types.ts";
+import type { LosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
+import type { SummaryNode } from "../../../../src/engines/lossless/store/store-types.ts";
 
 interface Span {
   from: number;
@@ -11,14 +11,14 @@ interface Span {
 function spanOf(store: LosslessStore, sessionId: string, node: SummaryNode): Span {
   const first = store.locate(sessionId, node.firstEntryId);
   const last = store.locate(sessionId, node.lastEntryId);
-  assert.ok(first?.onPath && last?.onPath, `${node.nodeId} stands for entries off the path`);
+  assert.ok(first?.onPath && last?.onPath, `${node.nodeId} covers entries off the path`);
   assert.ok(first.position <= last.position, `${node.nodeId} ends before it begins`);
   return { from: first.position, to: last.position };
 }
 
 /**
- * Leaves below a node, oldest first; a condensed node covers exactly what its children do. One that came back from the
- * transcript may have none any more: its span is its source.
+ * Leaves below a node, oldest first; a condensed node covers exactly the same entries as its children. A node restored
+ * from the transcript may have no children: its span is its source.
  */
 function leavesOf(store: LosslessStore, sessionId: string, node: SummaryNode): Span[] {
   const own = spanOf(store, sessionId, node);
@@ -43,7 +43,7 @@ function assertConsecutive(spans: readonly Span[], from: number, what: string): 
   }
 }
 
-/** Throws unless each entry before the first kept one has exactly one leaf; how many leaves there are. */
+/** Asserts that each entry before the first kept one has exactly one leaf; returns the number of leaves. */
 export function assertPartition(store: LosslessStore, sessionId: string): number {
   const { nodeIds, firstKeptEntryId } = store.frontier(sessionId);
   const kept = firstKeptEntryId === null ? undefined : store.locate(sessionId, firstKeptEntryId);

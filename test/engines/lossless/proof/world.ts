@@ -1,43 +1,46 @@
 /**
- * An agent's folder with the real transcripts and the engine beside them, and a list of every message that was ever
- * said in it: what the engine has to give back, byte for byte, whatever was done to the folder.
+ * An agent's folder with the real transcripts and the engine, and a list of all its messages, which the engine has to
+ * return byte for byte, whatever was done to the folder.
  */
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { contextFromPath } from "../../../../src/compaction/context.ts";
-import { checkCut } from "../../../../src/compaction/cut.ts";
+import { contextFromPath } from "../../../../src/compaction/compaction-context.ts";
+import { checkCut } from "../../../../src/compaction/cut-check.ts";
 import { textOf } from "../../../../src/compaction/message-text.ts";
-import { isValidSequence, repairPairs } from "../../../../src/compaction/pairing.ts";
-import type { CompactResult } from "../../../../src/contract/engine-compaction.ts";
-import type { ContextEngine } from "../../../../src/contract/engine.ts";
+import { isValidSequence, repairPairs } from "../../../../src/compaction/tool-pairing.ts";
+import type { CompactResult } from "../../../../src/contract/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../../../src/contract/message.ts";
 import type { LlmComplete } from "../../../../src/contract/model.ts";
-import type { RuntimeContext } from "../../../../src/contract/runtime-context.ts";
-import type { SessionStore } from "../../../../src/contract/store.ts";
-import { readSummary } from "../../../../src/contract/summary.ts";
-import type { TranscriptCursor, TranscriptEntry } from "../../../../src/contract/transcript.ts";
-import type { SessionWriter } from "../../../../src/contract/writer.ts";
-import { createLegacyEngine } from "../../../../src/engines/legacy/engine.ts";
+import type { RuntimeContext } from "../../../../src/contract/engine/runtime-context.ts";
+import type { SessionStore } from "../../../../src/contract/session/store.ts";
+import { readSummary } from "../../../../src/contract/engine/summary.ts";
+import type { TranscriptCursor, TranscriptEntry } from "../../../../src/contract/session/transcript.ts";
+import type { SessionWriter } from "../../../../src/contract/session/writer.ts";
+import { createLegacyEngine } from "../../../../src/engines/legacy/legacy-engine.ts";
 import { rebuildStore } from "../../../../src/engines/lossless/command/rebuild.ts";
-import { createLosslessEngine } from "../../../../src/engines/lossless/engine.ts";
-import { openLosslessStore, type LosslessStore } from "../../../../src/engines/lossless/store/store.ts";
-import { openSessionStore } from "../../../../src/session/store.ts";
+import { createLosslessEngine } from "../../../../src/engines/lossless/lossless-engine.ts";
+import {
+  openLosslessStore,
+  type LosslessStore,
+} from "../../../../src/engines/lossless/store/lossless-store.ts";
+import { openSessionStore } from "../../../../src/session/session-store.ts";
 import { estimateTokens } from "../../../../src/tokens/estimate.ts";
-import { messagesTokens } from "../../../../src/tokens/messages.ts";
-import { joinLive } from "../../../../src/turn/live.ts";
+import { messagesTokens } from "../../../../src/tokens/message-tokens.ts";
+import { joinLive } from "../../../../src/turn/context/live-messages.ts";
 import { assertPartition } from "./partition.ts";
 
 const BUDGET = 6_000;
 const DATABASE = "lossless.db";
 
-/** A session, and what was said in it: JSON of each message by the id of its entry. */
-export interface Told {
+/** A session with its messages: JSON of each message by the id of its entry. */
+export interface WorldSession {
   key: string;
   sessionId: string;
-  said: Map<string, string>;
+  messages: Map<string, string>;
 }
 
 export class World {
@@ -45,8 +48,8 @@ export class World {
   readonly agentDir = join(this.root, "agent");
   readonly transcripts: SessionStore;
   /** Every session that was not deleted, earlier generations too. */
-  readonly told: Told[] = [];
-  /** Entries that only the transcript has: branches left before the database was made anew. */
+  readonly sessions: WorldSession[] = [];
+  /** Entries that only the transcript has: branches that were abandoned before the database was rebuilt. */
   readonly leftBefore = new Set<string>();
   llm: LlmComplete = () => Promise.reject(new Error("no model"));
   #engine: ContextEngine;
@@ -113,32 +116,32 @@ export class World {
   }
 
   params(
-    told: Told,
+    session: WorldSession,
     cursor: TranscriptCursor,
     extra: Partial<RuntimeContext> = {},
   ): { sessionId: string; sessionKey: string; sessionFile: string; runtimeContext: RuntimeContext } {
-    const { sessionId, key: sessionKey } = told;
+    const { sessionId, key: sessionKey } = session;
     const runtimeContext = this.context(cursor, extra);
     return { sessionId, sessionKey, sessionFile: join(this.root, "no-mirror.jsonl"), runtimeContext };
   }
 
-  /** For texts that no other turn says. */
+  /** A number for texts that no other turn has. */
   nextNumber(): number {
     return this.#numbers++;
   }
 
-  // What a user or the host does
+  // Actions of a user or the host
 
-  create(): Told {
+  create(): WorldSession {
     const key = `s${this.#keys++}`;
     const { sessionId } = this.transcripts.create(key, { cwd: this.root });
-    const told = { key, sessionId, said: new Map<string, string>() };
-    this.told.push(told);
-    return told;
+    const session = { key, sessionId, messages: new Map<string, string>() };
+    this.sessions.push(session);
+    return session;
   }
 
-  async #write<T>(told: Told, work: (writer: SessionWriter) => Promise<T> | T): Promise<T> {
-    const writer = this.transcripts.openWriter(told.key, { cwd: this.root, create: false });
+  async #write<T>(session: WorldSession, work: (writer: SessionWriter) => Promise<T> | T): Promise<T> {
+    const writer = this.transcripts.openWriter(session.key, { cwd: this.root, create: false });
     try {
       return await work(writer);
     } finally {
@@ -146,20 +149,24 @@ export class World {
     }
   }
 
-  /** A turn as the host runs it: asked before the first answer and after each round, compacted, settled. */
-  async turn(told: Told, messages: readonly AgentMessage[], outcome: "completed" | "failed"): Promise<void> {
+  /** Runs a turn as the host does: assembles before the first answer and after each round, compacts, settles. */
+  async turn(
+    session: WorldSession,
+    messages: readonly AgentMessage[],
+    outcome: "completed" | "failed",
+  ): Promise<void> {
     const turnId = `turn${this.#turns++}`;
-    await this.#write(told, async (writer) => {
+    await this.#write(session, async (writer) => {
       for (const message of messages) {
         const entry = writer.append({ type: "message", turnId, message });
-        told.said.set(entry.id, JSON.stringify(message));
-        if (message.role !== "assistant") await this.#call(told, writer, turnId);
+        session.messages.set(entry.id, JSON.stringify(message));
+        if (message.role !== "assistant") await this.#call(session, writer, turnId);
       }
       writer.commitTurn({ turnId, outcome, finalized: false });
-      const { sessionFile: _, ...params } = this.params(told, writer.cursor);
-      const anchor = { agentId: "main", sessionId: told.sessionId, generation: 1, storePath: this.root };
+      const { sessionFile: _, ...params } = this.params(session, writer.cursor);
+      const anchor = { agentId: "main", sessionId: session.sessionId, generation: 1, storePath: this.root };
       const place = { entryId: turnId, rawSeq: 0, effectiveParentId: null, activeMessagePosition: 0 };
-      const at = { ...anchor, ...place, sessionKey: told.key };
+      const at = { ...anchor, ...place, sessionKey: session.key };
       const admission = { ...at, logicalTurnId: turnId, role: "user" };
       await this.engine.commitTurn?.({
         ...params,
@@ -172,37 +179,37 @@ export class World {
     });
   }
 
-  async #call(told: Told, writer: SessionWriter, turnId: string): Promise<void> {
+  async #call(session: WorldSession, writer: SessionWriter, turnId: string): Promise<void> {
     const ask = async (): Promise<boolean> => {
       const { messages, liveStart } = await contextFromPath(writer.cursor, turnId);
       const live = messages.slice(liveStart);
       const isFirst = live.length <= 1;
       const answer = await this.engine.assemble({
-        ...this.params(told, writer.cursor, { turnId }),
+        ...this.params(session, writer.cursor, { turnId }),
         messages: isFirst ? [] : live,
         tokenBudget: BUDGET,
         ...(isFirst ? { prompt: "the input" } : {}),
       });
       const sent = repairPairs(joinLive(answer.messages, live, isFirst ? "the input" : undefined));
       assert.equal(isValidSequence(sent), undefined);
-      return answer.wantsCompaction === true || answer.estimatedTokens > BUDGET;
+      return answer.wantsCompaction === true || (answer.estimatedTokens ?? 0) > BUDGET;
     };
-    if ((await ask()) && (await this.#compact(told, writer, { turnId }))) await ask();
+    if ((await ask()) && (await this.#compact(session, writer, { turnId }))) await ask();
   }
 
-  async compact(told: Told, focus: string | undefined): Promise<void> {
-    await this.#write(told, (writer) => this.#compact(told, writer, { manual: true, focus }));
+  async compact(session: WorldSession, focus: string | undefined): Promise<void> {
+    await this.#write(session, (writer) => this.#compact(session, writer, { manual: true, focus }));
   }
 
   async #compact(
-    told: Told,
+    session: WorldSession,
     writer: SessionWriter,
     how: { turnId?: string; manual?: boolean; focus?: string | undefined },
   ): Promise<boolean> {
     const { turnId, manual = false, focus } = how;
     const extra = { manualCompaction: manual, ...(turnId === undefined ? {} : { turnId }) };
     const params = {
-      ...this.params(told, writer.cursor, extra),
+      ...this.params(session, writer.cursor, extra),
       tokenBudget: BUDGET,
       force: manual,
       ...(focus === undefined ? {} : { customInstructions: focus }),
@@ -210,13 +217,13 @@ export class World {
     return this.#take(writer, await this.engine.compact(params), turnId);
   }
 
-  /** Another engine compacts: its summary is an entry that this one finds. */
-  async compactElsewhere(told: Told): Promise<void> {
-    await this.#write(told, async (writer) => {
+  /** Compacts with another engine, whose summary is an entry that this one finds. */
+  async compactElsewhere(session: WorldSession): Promise<void> {
+    await this.#write(session, async (writer) => {
       const legacy = createLegacyEngine();
-      await this.#take(writer, await legacy.compact({ ...this.params(told, writer.cursor), force: true }));
+      await this.#take(writer, await legacy.compact({ ...this.params(session, writer.cursor), force: true }));
     });
-    await this.follow(told);
+    await this.follow(session);
   }
 
   async #take(writer: SessionWriter, made: CompactResult, turnId?: string): Promise<boolean> {
@@ -239,106 +246,110 @@ export class World {
     return true;
   }
 
-  async rewrite(told: Told, which: number, change: (message: AgentMessage) => AgentMessage): Promise<void> {
-    await this.#write(told, async (writer) => {
+  async rewrite(
+    session: WorldSession,
+    which: number,
+    change: (message: AgentMessage) => AgentMessage,
+  ): Promise<void> {
+    await this.#write(session, async (writer) => {
       const messages = await pathMessages(writer.cursor);
       const entry = messages[which % Math.max(1, messages.length)];
       if (!entry) return;
       writer.rewrite([{ entryId: entry.id, message: change(entry.message) }]);
       for (const { id, message } of await pathMessages(writer.cursor))
-        if (!told.said.has(id)) told.said.set(id, JSON.stringify(message));
+        if (!session.messages.has(id)) session.messages.set(id, JSON.stringify(message));
     });
-    await this.follow(told);
+    await this.follow(session);
   }
 
-  async rewind(told: Told, which: number): Promise<void> {
-    await this.#write(told, async (writer) => {
+  async rewind(session: WorldSession, which: number): Promise<void> {
+    await this.#write(session, async (writer) => {
       const path: string[] = [];
       for await (const { id } of writer.cursor.forward()) path.push(id);
       writer.rewind(path[which % (path.length + 1)] ?? null);
     });
-    await this.follow(told);
+    await this.follow(session);
   }
 
-  async fork(told: Told, which: number): Promise<void> {
+  async fork(session: WorldSession, which: number): Promise<void> {
     const path: TranscriptEntry[] = [];
-    await this.#write(told, async (writer) => {
+    await this.#write(session, async (writer) => {
       for await (const entry of writer.cursor.forward()) path.push(entry);
     });
     const at = path[which % Math.max(1, path.length)];
     if (!at) return;
     const key = `s${this.#keys++}`;
-    const { sessionId } = this.transcripts.fork(told.key, key, { entryId: at.id });
-    const said = new Map<string, string>();
+    const { sessionId } = this.transcripts.fork(session.key, key, { entryId: at.id });
+    const messages = new Map<string, string>();
     for (const { id } of path.slice(0, path.indexOf(at) + 1)) {
-      const json = told.said.get(id);
-      if (json !== undefined) said.set(id, json);
+      const json = session.messages.get(id);
+      if (json !== undefined) messages.set(id, json);
     }
-    const child = { key, sessionId, said };
-    this.told.push(child);
+    const child = { key, sessionId, messages };
+    this.sessions.push(child);
     await this.engine.prepareSubagentSpawn?.({
-      parentSessionKey: told.key,
+      parentSessionKey: session.key,
       childSessionKey: key,
       contextMode: "fork",
-      parentSessionId: told.sessionId,
+      parentSessionId: session.sessionId,
       childSessionId: sessionId,
     });
     await this.follow(child);
   }
 
-  /** `/new`: the generation before stays readable. */
-  renew(told: Told): void {
-    const { sessionId } = this.transcripts.renew(told.key, { cwd: this.root });
-    this.told.push({ key: told.key, sessionId, said: new Map() });
+  /** `/new`: the previous generation stays readable. */
+  renew(session: WorldSession): void {
+    const { sessionId } = this.transcripts.renew(session.key, { cwd: this.root });
+    this.sessions.push({ key: session.key, sessionId, messages: new Map() });
   }
 
-  /** Every generation of the key, in a store of its own, as the host does it at the end of a session. */
-  async delete(told: Told): Promise<void> {
-    const gone = this.told.filter(({ key }) => key === told.key);
-    this.transcripts.delete(told.key);
+  /** Deletes every generation of the key through a separate store, as the host does at the end of a session. */
+  async delete(session: WorldSession): Promise<void> {
+    const gone = this.sessions.filter(({ key }) => key === session.key);
+    this.transcripts.delete(session.key);
     const store = openLosslessStore(this.agentDir);
     try {
       await store.deleteSession(gone.map(({ sessionId }) => sessionId));
     } finally {
       await store.close();
     }
-    for (const one of gone) this.told.splice(this.told.indexOf(one), 1);
+    for (const one of gone) this.sessions.splice(this.sessions.indexOf(one), 1);
     this.#checkForgotten(gone);
   }
 
-  /** No byte of what only these sessions said is left in the folder. */
-  #checkForgotten(gone: readonly Told[]): void {
-    const stays = this.told.flatMap(({ said }) => [...said.values()]).join("\n");
+  /** Checks that the folder has no bytes of messages that only these sessions had. */
+  #checkForgotten(gone: readonly WorldSession[]): void {
+    const stays = this.sessions.flatMap(({ messages }) => [...messages.values()]).join("\n");
     const files = this.#databaseFiles().map((name) => readFileSync(join(this.agentDir, name)));
     for (const [, request = ""] of gone
-      .flatMap(({ said }) => [...said.values()])
+      .flatMap(({ messages }) => [...messages.values()])
       .flatMap((json) => [...json.matchAll(/"(Request \d{4}: look after berth B\d+\.)/g)])) {
       if (stays.includes(request)) continue;
       assert.ok(!files.some((bytes) => bytes.includes(request)), `"${request}" is still in the folder`);
     }
   }
 
-  /** True where this is the generation that the key names. */
-  isCurrent({ key, sessionId }: Told): boolean {
+  /** True for the current generation of the key. */
+  isCurrent({ key, sessionId }: WorldSession): boolean {
     return this.transcripts.find(key)?.sessionId === sessionId;
   }
 
-  // What the engine and its database go through
+  // Events of the engine and its database
 
-  /** Bootstrapped, as at the next start of the host. */
-  async follow(told: Told): Promise<void> {
-    const reader = this.transcripts.openReader(told.key, told.sessionId);
+  /** Bootstraps, as at the next start of the host. */
+  async follow(session: WorldSession): Promise<void> {
+    const reader = this.transcripts.openReader(session.key, session.sessionId);
     try {
-      await this.engine.bootstrap?.(this.params(told, reader.cursor));
+      await this.engine.bootstrap?.(this.params(session, reader.cursor));
     } finally {
       reader.close();
     }
   }
 
-  async maintain(told: Told): Promise<void> {
-    const reader = this.transcripts.openReader(told.key, told.sessionId);
+  async maintain(session: WorldSession): Promise<void> {
+    const reader = this.transcripts.openReader(session.key, session.sessionId);
     try {
-      await this.engine.maintain?.(this.params(told, reader.cursor));
+      await this.engine.maintain?.(this.params(session, reader.cursor));
     } finally {
       reader.close();
     }
@@ -354,7 +365,7 @@ export class World {
     return readdirSync(this.agentDir).filter((name) => name.startsWith(DATABASE));
   }
 
-  /** The files as a kill at this moment leaves them: nothing was closed. */
+  /** Simulates a kill: restarts with the files as they are, without closing anything. */
   async crash(): Promise<void> {
     const copy = join(this.root, `copy${this.#copies++}`);
     mkdirSync(copy);
@@ -373,18 +384,18 @@ export class World {
     for (const name of names) copyFileSync(source(name), join(this.agentDir, name));
   }
 
-  /** The database is gone, and made again from the transcripts: session by session, or by the user's command. */
+  /** Deletes the database and rebuilds it from the transcripts: session by session, or by the user's command. */
   async rebuild(how: "lost" | "command"): Promise<void> {
     const { agentDir, config, transcripts } = this;
     if (how === "lost") await this.restart(() => this.#replace(() => "", []));
     else await this.restart(async () => void (await rebuildStore({ agentDir, config, transcripts })));
-    for (const told of this.told) {
-      if (how === "lost") await this.follow(told);
-      // The transcript of a generation without a word makes no session.
-      if (!this.store.session(told.sessionId)) continue;
-      for (const id of told.said.keys())
-        if (this.store.getJson(id, told.sessionId) === undefined)
-          this.leftBefore.add(`${told.sessionId} ${id}`);
+    for (const session of this.sessions) {
+      if (how === "lost") await this.follow(session);
+      // The transcript of an empty generation makes no session.
+      if (!this.store.session(session.sessionId)) continue;
+      for (const id of session.messages.keys())
+        if (this.store.getJson(id, session.sessionId) === undefined)
+          this.leftBefore.add(`${session.sessionId} ${id}`);
     }
   }
 
@@ -396,55 +407,55 @@ export class World {
     raw.close();
   }
 
-  // What has to hold
+  // Checks
 
-  /** Every message by id, and the summaries of each session as a partition of what they stand for. */
+  /** Checks every message by id, and that the summaries of each session are a partition of their range. */
   async check(): Promise<void> {
-    for (const told of this.told) {
-      const { sessionId, said, key } = told;
-      if (said.size > 0) assert.ok(this.store.session(sessionId), `${sessionId} is not known`);
-      for (const [id, json] of said) {
+    for (const session of this.sessions) {
+      const { sessionId, messages, key } = session;
+      if (messages.size > 0) assert.ok(this.store.session(sessionId), `${sessionId} is not known`);
+      for (const [id, json] of messages) {
         if (this.leftBefore.has(`${sessionId} ${id}`)) continue;
         assert.equal(this.store.getJson(id, sessionId), json, `${id} of ${key}`);
       }
       if (!this.store.session(sessionId)) continue;
       assertPartition(this.store, sessionId);
-      if (this.isCurrent(told)) await this.#checkContext(told);
+      if (this.isCurrent(session)) await this.#checkContext(session);
     }
     await this.#checkTranscripts();
   }
 
-  /** What is shown behind the head is the end of the path, all of it and nothing else; before the first epoch the path. */
-  async #checkContext(told: Told): Promise<void> {
-    const reader = this.transcripts.openReader(told.key, told.sessionId);
+  /** Checks that the messages after the head are exactly the end of the path; before the first epoch, the path. */
+  async #checkContext(session: WorldSession): Promise<void> {
+    const reader = this.transcripts.openReader(session.key, session.sessionId);
     const path = await pathMessages(reader.cursor);
-    const params = this.params(told, reader.cursor);
+    const params = this.params(session, reader.cursor);
     const { messages } = await this.engine.assemble({ ...params, messages: [], prompt: "a look" });
     reader.close();
     const head = messages.findIndex((message) => readSummary(textOf(message)) !== undefined);
     const kept = messages.slice(head + 1);
     const first = kept.find(({ entryId }) => entryId !== undefined)?.entryId;
     const from = first === undefined ? path.length : path.findIndex(({ id }) => id === first);
-    assert.ok(from >= 0, `the context of ${told.key} shows ${first}, which is not on the path`);
-    // A look reads no more than a few triggers of a path that was never compacted.
+    assert.ok(from >= 0, `the context of ${session.key} shows ${first}, which is not on the path`);
+    // A preview reads no more than a few triggers of a path that was never compacted.
     const isWhole = head < 0 && messagesTokens(path.map(({ message }) => message)) <= BUDGET;
     const expected = path.slice(isWhole ? 0 : from).map(({ message }) => message);
-    assert.deepEqual(wordsOf(kept), wordsOf(expected), `the context of ${told.key}`);
+    assert.deepEqual(wordsOf(kept), wordsOf(expected), `the context of ${session.key}`);
   }
 
-  /** What `verify` finds. */
+  /** Problems found by `verify`. */
   async problems(): Promise<string[]> {
     const { problems } = await this.store.verify();
-    // verify() counts a text twice that an entry holds both as words and as a call's arguments.
+    // verify() counts a text twice that an entry has both as text and as a call's arguments.
     return problems.filter((problem) => !/^-\d+ counted references are of no entry/.test(problem));
   }
 
-  /** What only the transcript has is still there, by id. */
+  /** Checks that entries that only the transcript has are still there, by id. */
   async #checkTranscripts(): Promise<void> {
     if (this.leftBefore.size === 0) return;
-    for (const { key, sessionId, said } of this.told) {
+    for (const { key, sessionId, messages } of this.sessions) {
       const reader = this.transcripts.openReader(key, sessionId);
-      for (const [id, json] of said) {
+      for (const [id, json] of messages) {
         if (!this.leftBefore.has(`${sessionId} ${id}`)) continue;
         const entry = await reader.cursor.get(id);
         assert.ok(entry?.type === "message");
@@ -461,7 +472,7 @@ async function isOnPath(cursor: TranscriptCursor, id: string): Promise<boolean> 
   return false;
 }
 
-/** What a model reads of each message; a result may have been left out. */
+/** The text of each message for a model; a result may have been left out. */
 function wordsOf(messages: readonly AgentMessage[]): string[] {
   return repairPairs(messages).map((message) =>
     message.role === "toolResult" ? message.toolCallId : JSON.stringify(message.content),

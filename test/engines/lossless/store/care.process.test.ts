@@ -1,4 +1,4 @@
-/** What the store's thread does: adoption, checks, deletion. */
+/** Work of the store's thread: adoption, checks, deletion. */
 import assert from "node:assert/strict";
 import {
   copyFileSync,
@@ -12,13 +12,13 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
-import type { MessageEntry } from "../../../../src/contract/transcript.ts";
-import { losslessSettings } from "../../../../src/engines/lossless/settings.ts";
-import { engineState } from "../../../../src/engines/lossless/state.ts";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
+import type { MessageEntry } from "../../../../src/contract/session/transcript.ts";
+import { losslessSettings } from "../../../../src/engines/lossless/lossless-settings.ts";
+import { engineState } from "../../../../src/engines/lossless/engine-state.ts";
+import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { chain, cursorOver, messageEntry, withStore } from "./fixtures.ts";
 
-/** True when some file of the folder has the bytes. */
+/** True when a file of the folder has the bytes. */
 function holds(folder: string, word: string): boolean {
   return readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(word));
 }
@@ -86,7 +86,7 @@ describe("a long transcript", () => {
     });
   });
 
-  it("can be stored first; turns in between and the next search find their words", async () => {
+  it("can be stored first; turns in between and the next search find its text", async () => {
     await withStore(async (store) => {
       const path = chain(Array.from({ length: 400 }, (_, index) => `note ${index} needle${index}`));
       await store.adopt("s", cursorOver(path), { index: "later" });
@@ -100,7 +100,7 @@ describe("a long transcript", () => {
 });
 
 describe("a deleted session", () => {
-  it("leaves no byte of its words, and what others say stays", async () => {
+  it("leaves no byte of its text, and other sessions stay complete", async () => {
     await withStore(async (store, folder) => {
       const shared = "shared flamingo text";
       const image = {
@@ -144,7 +144,7 @@ describe("a deleted session", () => {
     });
   });
 
-  it("leaves its fork whole, with the summaries of what they share", async () => {
+  it("leaves its fork complete, with the summaries of shared entries", async () => {
     await withStore(async (store, folder) => {
       const path = chain(["one", "two", "three"]);
       store.ingestTurn("origin", path);
@@ -194,8 +194,8 @@ describe("a deleted session", () => {
   });
 });
 
-describe("a database that is not what it was", () => {
-  it("is private, and made anew when it is gone", async () => {
+describe("a missing, damaged or outdated database", () => {
+  it("is private, and created again when it is gone", async () => {
     await withStore(async (store, folder) => {
       assert.equal(statSync(store.file).mode & 0o777, 0o600);
       store.ingestTurn("s", chain(["one"]));
@@ -217,7 +217,7 @@ describe("a database that is not what it was", () => {
     ],
     ["cut short", (file: string) => truncateSync(file, 16_384 * 3)],
   ] as const)
-    it(`is set aside and made anew when it is ${damage}`, async () => {
+    it(`is set aside and rebuilt when it is ${damage}`, async () => {
       await withStore(async (store, folder) => {
         store.ingestTurn("s", chain(Array.from({ length: 300 }, (_, index) => secret(index).repeat(20))));
         await store.close();
@@ -231,7 +231,7 @@ describe("a database that is not what it was", () => {
         const settings = losslessSettings({});
         const noteOf = (): readonly string[] =>
           engineState(again, settings, { sessionId: "s" }, Date.now()).notes ?? [];
-        assert.match(noteOf()[0] ?? "", /set aside as .*\.damaged-\d+ and made anew/);
+        assert.match(noteOf()[0] ?? "", /set aside as .*\.damaged-\d+ and rebuilt/);
         again.ingestTurn("t", chain(["two"]));
         await again.deleteSession(["t"]);
         assert.deepEqual(noteOf(), []);
@@ -240,7 +240,7 @@ describe("a database that is not what it was", () => {
       });
     });
 
-  it("of which a page is garbage is set aside, or says so where the page is read; no other words come out", async () => {
+  it("with a garbage page is set aside, or fails when the page is read; it never returns wrong text", async () => {
     const path = chain(Array.from({ length: 400 }, (_, index) => secret(index).repeat(10)));
     await withStore(async (store, folder) => {
       store.ingestTurn("s", path);
@@ -265,7 +265,7 @@ describe("a database that is not what it was", () => {
     });
   });
 
-  it("in which one byte of a text is wrong is told by verify", async () => {
+  it("with one wrong byte in a text is reported by verify", async () => {
     await withStore(async (store) => {
       store.ingestTurn("s", chain(["one marmalade", "two"]));
       await store.close();
@@ -279,13 +279,17 @@ describe("a database that is not what it was", () => {
     });
   });
 
-  it("of the first version is brought to this one with its words", async () => {
+  it("of the first version is migrated to this one with its texts", async () => {
     await withStore(async (store, folder) => {
       store.ingestTurn("s", chain(["plain walrus", "数据库的迁移"]));
       await store.indexed();
       await store.close();
       const { DatabaseSync } = await import("node:sqlite");
       const raw = new DatabaseSync(store.file);
+      for (const table of ["sessions", "segments", "nodes", "frontiers", "pins", "entries"])
+        raw.exec(`DROP TRIGGER IF EXISTS ${table}_added; DROP TRIGGER IF EXISTS ${table}_changed;
+          ALTER TABLE ${table} DROP COLUMN sum`);
+      raw.exec("DELETE FROM meta WHERE name = 'schema'");
       raw.exec(`PRAGMA user_version = 1; DROP VIEW indexed_texts; CREATE VIEW indexed_texts AS
         SELECT num, pairs(body) || (SELECT group_concat(' ' || char(0xE000) || 't' || tree, '')
         FROM (SELECT DISTINCT tree FROM uses WHERE text = texts.num ORDER BY tree)) AS body FROM texts`);
@@ -305,14 +309,14 @@ describe("a database that is not what it was", () => {
       await store.close();
       const { DatabaseSync } = await import("node:sqlite");
       const raw = new DatabaseSync(store.file);
-      raw.exec("PRAGMA user_version = 999");
+      raw.exec("PRAGMA user_version = 999; UPDATE meta SET value = '999' WHERE name = 'schema'");
       raw.close();
       assert.throws(() => openLosslessStore(folder), { code: "store_read_failed" });
       assert.ok(existsSync(store.file));
     });
   });
 
-  it("with a text that is missing is told by verify", async () => {
+  it("with a missing text is reported by verify", async () => {
     await withStore(async (store) => {
       store.ingestTurn("s", chain(["one", "two"]));
       await store.indexed();

@@ -1,14 +1,22 @@
-/** Stores in folders of their own, and transcripts to put into them. */
+/** Stores in temporary folders, and transcripts for them. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { PagurusError } from "../../../../src/contract/errors.ts";
 import type { AgentMessage } from "../../../../src/contract/message.ts";
-import type { MessageEntry, TranscriptCursor, TranscriptEntry } from "../../../../src/contract/transcript.ts";
-import { openLosslessStore, type LosslessStore } from "../../../../src/engines/lossless/store/store.ts";
+import type {
+  MessageEntry,
+  TranscriptCursor,
+  TranscriptEntry,
+} from "../../../../src/contract/session/transcript.ts";
+import {
+  openLosslessStore,
+  type LosslessStore,
+} from "../../../../src/engines/lossless/store/lossless-store.ts";
+import { unicodeText } from "../../../runner/unicode-text.ts";
 
-/** Runs with a new store and removes it with its folder. */
+/** Runs a function with a new store and removes the store with its folder. */
 export async function withStore<T>(
   work: (store: LosslessStore, folder: string) => Promise<T> | T,
 ): Promise<T> {
@@ -70,9 +78,9 @@ export function cursorOver(path: readonly TranscriptEntry[]): TranscriptCursor {
   };
 }
 
-/** Strings that storing can get wrong: escapes, marks, lone surrogates, punctuation that looks like JSON, long ones. */
+/** Strings that are hard to store: escapes, marks, lone surrogates, punctuation that looks like JSON, long ones. */
 const text = fc.oneof(
-  fc.string({ unit: "binary", maxLength: 40 }),
+  unicodeText({ maxLength: 40 }),
   fc.string({ unit: "grapheme", maxLength: 40 }),
   fc.constantFrom(
     "",
@@ -135,7 +143,7 @@ const usage = fc.record(
   { requiredKeys: ["input", "output", "totalTokens"] },
 );
 
-/** As a transcript holds them: what JSON can say, in any order of keys. */
+/** Messages as in a transcript: any JSON values, in any order of keys. */
 export const anyMessage: fc.Arbitrary<AgentMessage> = fc
   .oneof(
     fc.record(

@@ -1,13 +1,13 @@
-/** What is under way when a store is closed, a session deleted, or the disk full. */
+/** Work that is interrupted because a store is closed, a session deleted, or the disk full. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { MessageEntry } from "../../../../src/contract/transcript.ts";
-import { openDatabase } from "../../../../src/engines/lossless/store/open.ts";
-import { LosslessStore, openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
+import type { MessageEntry } from "../../../../src/contract/session/transcript.ts";
+import { openDatabase } from "../../../../src/engines/lossless/store/open-database.ts";
+import { LosslessStore, openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { chain, cursorOver, withStore } from "./fixtures.ts";
 import { limitedPath } from "./limited.ts";
 
@@ -18,7 +18,7 @@ function notes(count: number, prefix = "e"): MessageEntry[] {
   );
 }
 
-/** Everything of the path is there, found and whole. */
+/** Asserts that every entry of the path is stored, complete and searchable. */
 async function assertWhole(
   store: LosslessStore,
   sessionId: string,
@@ -33,14 +33,14 @@ async function assertWhole(
 }
 
 describe("a store that is closed", () => {
-  it("in the middle of an adoption keeps what was told; the next opening goes on", async () => {
+  it("in the middle of an adoption keeps the reported entries; the next opening continues", async () => {
     await withStore(async (store, folder) => {
       const path = notes(6_000);
-      let told = 0;
+      let reported = 0;
       let closing: Promise<void> | undefined;
       const adopting = store.adopt("s", cursorOver(path), {
         onProgress: ({ stored }) => {
-          told = stored;
+          reported = stored;
           if (stored >= 500) closing ??= store.close();
         },
       });
@@ -49,7 +49,7 @@ describe("a store that is closed", () => {
       const again = openLosslessStore(folder);
       try {
         const kept = again.session("s")?.entries ?? 0;
-        assert.ok(kept >= told && kept < path.length);
+        assert.ok(kept >= reported && kept < path.length);
         assert.equal((await again.adopt("s", cursorOver(path))).stored, path.length - kept);
         await assertWhole(again, "s", path);
       } finally {
@@ -58,7 +58,7 @@ describe("a store that is closed", () => {
     });
   });
 
-  it("in the middle of indexing lets the next search go on; nothing more is taken in", async () => {
+  it("in the middle of indexing lets the next search continue; no further entries are stored", async () => {
     await withStore(async (store, folder) => {
       const path = notes(3_000);
       await store.adopt("s", cursorOver(path), { index: "later" });
@@ -78,7 +78,7 @@ describe("a store that is closed", () => {
 });
 
 describe("a deletion in the middle of an adoption", () => {
-  it("ends it and leaves no byte of the session's words; another session is adopted on", async () => {
+  it("ends it and leaves no byte of the session's text; the adoption of another session continues", async () => {
     await withStore(async (store, folder) => {
       const [gone, stays] = [notes(6_000, "g"), notes(3_000, "k")];
       let deleting: Promise<unknown> | undefined;
@@ -105,7 +105,7 @@ describe("a deletion in the middle of an adoption", () => {
 });
 
 describe("a full disk", () => {
-  it("stops a turn with one sentence; all before it is there, and it is taken when there is room", async () => {
+  it("stops a turn with one sentence; earlier turns are kept, and it is stored once space is free", async () => {
     const folder = mkdtempSync(join(tmpdir(), "lossless-full-"));
     const { file, db, notices } = openDatabase(folder);
     const store = new LosslessStore(file, db, notices);
@@ -137,11 +137,11 @@ describe("a full disk", () => {
     }
   });
 
-  it("stops an adoption with one sentence; what was told is there, and the next one goes on", async () => {
+  it("stops an adoption with one sentence; the reported entries are kept, and the next one continues", async () => {
     const folder = mkdtempSync(join(tmpdir(), "lossless-full-"));
     try {
       const child = join(import.meta.dirname, "limited.child.ts");
-      // Blocks of 512 bytes: 1 MB, less than the words of the transcript.
+      // Blocks of 512 bytes: 1 MB, less than the text of the transcript.
       const limited = spawn(
         "sh",
         ["-c", 'ulimit -f 2000 && exec "$0" "$@"', process.execPath, child, folder],
@@ -149,10 +149,14 @@ describe("a full disk", () => {
           stdio: ["ignore", "pipe", "inherit"],
         },
       );
-      let told = "";
-      limited.stdout.setEncoding("utf8").on("data", (chunk: string) => (told += chunk));
+      let output = "";
+      limited.stdout.setEncoding("utf8").on("data", (chunk: string) => (output += chunk));
       await new Promise((resolve) => limited.once("close", resolve));
-      const { stored, code, message } = JSON.parse(told) as { stored: number; code: string; message: string };
+      const { stored, code, message } = JSON.parse(output) as {
+        stored: number;
+        code: string;
+        message: string;
+      };
       const path = limitedPath();
       assert.ok(stored < path.length);
       assert.equal(code, "store_write_failed");

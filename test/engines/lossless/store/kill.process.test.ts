@@ -1,4 +1,4 @@
-/** A process that is killed with SIGKILL in the middle of each kind of write. */
+/** Kills a process with SIGKILL in the middle of each kind of write. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -6,31 +6,34 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { openLosslessStore, type LosslessStore } from "../../../../src/engines/lossless/store/store.ts";
+import {
+  openLosslessStore,
+  type LosslessStore,
+} from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { cursorOver } from "./fixtures.ts";
 import { killedNode, killedPath, TURN } from "./killed.ts";
 
 const CHILD = join(import.meta.dirname, "writer.child.ts");
 
-/** Milliseconds between the first step that the child tells and its end. */
-const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? [0, 3, 7, 11, 20, 40, 60, 90, 150, 250, 400] : [0, 40];
+/** Milliseconds between the first step that the child reports and its end. */
+const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? [0, 3, 7, 11, 20, 40, 60, 90, 150, 250, 400] : [40];
 
-/** Starts the child, kills it, and gives the last step that it told. */
+/** Starts the child, kills it, and returns the last step that it reported. */
 async function killed(mode: string, folder: string, delayMs: number): Promise<number> {
   const child = spawn(process.execPath, [CHILD, mode, folder], { stdio: ["ignore", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.once("close", resolve));
-  let told = "";
+  let output = "";
   await new Promise<void>((resolve) => {
     child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
-      told += chunk;
-      if (told.includes("\n")) resolve();
+      output += chunk;
+      if (output.includes("\n")) resolve();
     });
     child.once("exit", () => resolve());
   });
   await wait(delayMs);
   child.kill("SIGKILL");
   await ended;
-  const lines = told.split("\n").slice(0, -1);
+  const lines = output.split("\n").slice(0, -1);
   assert.ok(lines.length > 0, "the child ended by itself");
   return Number(lines.at(-1));
 }
@@ -60,7 +63,7 @@ function assertPath(store: LosslessStore, sessionId: string, count: number, pref
 }
 
 describe("after a kill", () => {
-  it("a turn is there whole or not at all, and every one that was told", async () => {
+  it("a turn is stored completely or not at all, and so is every reported one", async () => {
     await rounds("turns", async (store, last) => {
       const entries = store.session("s")?.entries ?? 0;
       assert.equal(entries % TURN, 0);
@@ -70,7 +73,7 @@ describe("after a kill", () => {
     });
   });
 
-  it("a published frontier is there with its summaries", async () => {
+  it("a published frontier is stored with its summaries", async () => {
     await rounds("summaries", async (store, last) => {
       const frontier = store.frontier("s");
       assert.ok(frontier.version >= last + 1);
@@ -81,7 +84,7 @@ describe("after a kill", () => {
     });
   });
 
-  it("an adoption goes on behind what was written", async () => {
+  it("an adoption continues after the written entries", async () => {
     await rounds("adopt", async (store, last) => {
       const before = store.session("s")?.entries ?? 0;
       assert.ok(before >= last);
@@ -96,7 +99,7 @@ describe("after a kill", () => {
 
   it("a deletion is finished at the next opening", async () => {
     await rounds("delete", async (store, _last, folder) => {
-      // The thread does one thing after the other: the rest of the deletion comes before the checks.
+      // The thread runs tasks one after the other: the rest of the deletion comes before the checks.
       assert.deepEqual((await store.verify()).problems, []);
       if (store.session("s")) await store.deleteSession(["s"]);
       for (const name of readdirSync(folder))

@@ -1,6 +1,6 @@
-/** What `writer.child.ts` writes, so that the test knows it too. */
-import type { MessageEntry } from "../../../../src/contract/transcript.ts";
-import type { NewNode } from "../../../../src/engines/lossless/store/types.ts";
+/** Data that `writer.child.ts` writes, shared with the test. */
+import type { MessageEntry } from "../../../../src/contract/session/transcript.ts";
+import type { NewNode } from "../../../../src/engines/lossless/store/store-types.ts";
 import { messageEntry } from "./fixtures.ts";
 
 export const TURN = 6;

@@ -1,5 +1,5 @@
-/** What `limited.child.ts` adopts, so that the test knows it too. */
-import type { MessageEntry } from "../../../../src/contract/transcript.ts";
+/** Data that `limited.child.ts` adopts, shared with the test. */
+import type { MessageEntry } from "../../../../src/contract/session/transcript.ts";
 import { chain } from "./fixtures.ts";
 
 export function limitedPath(): MessageEntry[] {

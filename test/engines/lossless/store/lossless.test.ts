@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { TranscriptEntry } from "../../../../src/contract/transcript.ts";
+import type { TranscriptEntry } from "../../../../src/contract/session/transcript.ts";
 import { anyMessage, chain, messageEntry, withStore } from "./fixtures.ts";
+import { runs } from "../../../runner/short-form.ts";
 
-describe("what is stored comes back byte for byte", () => {
+describe("stored entries are returned byte for byte", () => {
   it("for messages of every role and content", async () => {
     await withStore((store) => {
       let parent: string | null = null;
@@ -18,12 +19,12 @@ describe("what is stored comes back byte for byte", () => {
           assert.deepEqual(store.get(entry.id)?.message, message);
           assert.equal(JSON.stringify(store.get(entry.id)?.message), JSON.stringify(message));
         }),
-        { numRuns: 150 },
+        { numRuns: runs(150) },
       );
     });
   });
 
-  it("where other strings of it look like the marks that the store puts in", async () => {
+  it("when other strings look like the marks that the store inserts", async () => {
     const marks = [0, 1, 7].flatMap((name) => [
       `\u0001${name}.0\u0001`,
       `"\u0001${name}.1\u0001`,
@@ -50,7 +51,7 @@ describe("what is stored comes back byte for byte", () => {
     });
   });
 
-  it("for an entry of a type that a later version has written, which no context shows", async () => {
+  it("for an entry of a type from a later version, which no context shows", async () => {
     await withStore((store) => {
       const [first, last] = chain(["one", "two"]);
       assert.ok(first && last);
@@ -69,7 +70,7 @@ describe("what is stored comes back byte for byte", () => {
     });
   });
 
-  it("of values that write their JSON themselves", async () => {
+  it("for values with their own toJSON", async () => {
     class Words {
       readonly type = "text";
       readonly text = "secret";
@@ -88,7 +89,7 @@ describe("what is stored comes back byte for byte", () => {
     });
   });
 
-  it("where the words of a part are also the arguments of a call", async () => {
+  it("when the text of a part is also the arguments of a call", async () => {
     const words = { path: "src/tide.ts" };
     const message = {
       role: "assistant" as const,
@@ -147,14 +148,14 @@ describe("what is stored comes back byte for byte", () => {
     });
   });
 
-  it("without the id that the host adds to a message it hands out", async () => {
+  it("without the id that the host adds to messages that it returns", async () => {
     await withStore((store) => {
       store.ingestTurn("s", [messageEntry("a", null, { role: "user", content: "hello", entryId: "a" })]);
       assert.equal(store.getJson("a"), '{"role":"user","content":"hello"}');
     });
   });
 
-  it("with large opaque parts out of line, of which hash, size and type are told", async () => {
+  it("with large opaque parts stored separately, with their hash, size and type", async () => {
     const data = Buffer.alloc(3_000, 7).toString("base64");
     await withStore((store) => {
       const message = {

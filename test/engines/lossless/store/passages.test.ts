@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { AgentMessage } from "../../../../src/contract/message.ts";
-import type { TranscriptEntry } from "../../../../src/contract/transcript.ts";
+import type { TranscriptEntry } from "../../../../src/contract/session/transcript.ts";
 import { recallPassages } from "../../../../src/engines/lossless/recall/pages.ts";
-import type { Passage, PassageQuery } from "../../../../src/engines/lossless/store/passages.ts";
-import type { LosslessStore } from "../../../../src/engines/lossless/store/store.ts";
+import type { Passage, PassageQuery } from "../../../../src/engines/lossless/store/search/search-passages.ts";
+import type { LosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { estimateTokens } from "../../../../src/tokens/estimate.ts";
 import { chain, messageEntry, withStore } from "./fixtures.ts";
 
@@ -29,7 +29,7 @@ function result(toolCallId: string, toolName: string, text: string): AgentMessag
   return { role: "toolResult", toolCallId, toolName, content: [{ type: "text", text }], isError: false };
 }
 
-/** One branch; every user's message begins a turn. Ids are `m` and a number. */
+/** One branch; every user message begins a turn. Ids are `m` and a number. */
 function talk(messages: readonly AgentMessage[]): TranscriptEntry[] {
   let turnId = "";
   return messages.map((message, index) => {
@@ -48,7 +48,7 @@ async function found(
 }
 
 describe("passages", () => {
-  it("show what stands around the words, and say where it stands", async () => {
+  it("show the text around the words, and its position", async () => {
     await withStore(async (store) => {
       const sentences = SENTENCES.toSpliced(20, 0, "The launch code is Heron-7741, remember it.");
       const whole = sentences.join(" ");
@@ -65,7 +65,7 @@ describe("passages", () => {
     });
   });
 
-  it("bring the answer behind a question, the result behind a call, and the call behind a result", async () => {
+  it("include the answer to a question, the result of a call, and the call of a result", async () => {
     await withStore(async (store) => {
       store.ingestTurn(
         "s",
@@ -91,7 +91,7 @@ describe("passages", () => {
     });
   });
 
-  it("bring the calls that were made upon a wish, and no further than the user's next words", async () => {
+  it("include the calls after a request, up to the user's next message", async () => {
     await withStore(async (store) => {
       store.ingestTurn(
         "s",
@@ -142,7 +142,7 @@ describe("passages", () => {
     });
   });
 
-  it("leave out what recall tools were asked and said", async () => {
+  it("omit calls and results of the recall tools", async () => {
     await withStore(async (store) => {
       store.ingestTurn(
         "s",
@@ -158,7 +158,7 @@ describe("passages", () => {
     });
   });
 
-  it("leave out what the live turn of the session that asks has in sight", async () => {
+  it("omit the visible part of the asking session's live turn", async () => {
     await withStore(async (store) => {
       const turn = talk([
         user("The quay gate code is QX-4711."),
@@ -171,7 +171,7 @@ describe("passages", () => {
           .filter(({ beside }) => !beside)
           .map(({ id }) => id);
       assert.deepEqual(await ids(), ["m0"]);
-      // A long turn of which the beginning is only summarized.
+      // A long turn whose beginning is only summarized.
       store.publishFrontier("s", 0, { nodeIds: [], firstKeptEntryId: "m2" });
       store.ingestTurn("s", [
         messageEntry("m3", "m2", user("And the gate code of the mole?"), { turnId: "turn of m2" }),
@@ -189,7 +189,7 @@ describe("passages", () => {
     });
   });
 
-  it("name summaries by their own ids, and prefer what was said itself", async () => {
+  it("name summaries by their own ids, and prefer original messages", async () => {
     await withStore(async (store) => {
       store.ingestTurn("s", talk([user("The beacon burns oil."), says("Noted.")]));
       const node = {
@@ -220,7 +220,7 @@ describe("passages", () => {
 describe("pages of passages", () => {
   const words = ["berth", "crane", "lantern", "tide", "mole", "buoy"];
 
-  it("keep to their tokens, follow each other without repetition, and are the same again", async () => {
+  it("respect their token limit, do not repeat each other, and are reproducible", async () => {
     await withStore(async (store) => {
       const texts = Array.from(
         { length: 60 },
@@ -245,8 +245,8 @@ describe("pages of passages", () => {
               more = answer.more;
             }
             assert.equal(new Set(seen).size, seen.length);
-            const behind = await recallPassages(store, { ...request, page: 1_000 });
-            assert.deepEqual(behind, { passages: [], more: false });
+            const beyond = await recallPassages(store, { ...request, page: 1_000 });
+            assert.deepEqual(beyond, { passages: [], more: false });
           },
         ),
         { numRuns: process.env["PAGURUS_PROVE"] === "1" ? 100 : 8 },
@@ -254,7 +254,7 @@ describe("pages of passages", () => {
     });
   });
 
-  it("give a passage that is longer than a page as far as it goes", async () => {
+  it("cut a passage that is longer than a page", async () => {
     await withStore(async (store) => {
       store.ingestTurn("s", chain(["数据库的迁移".repeat(60)]));
       const { passages } = await recallPassages(store, { query: "迁移", sessions: ["s"], budgetTokens: 80 });
@@ -263,7 +263,7 @@ describe("pages of passages", () => {
     });
   });
 
-  it("say of which session, day and branch a passage is, where it is not the one before", async () => {
+  it("name a passage's session, day and branch when they differ from the previous passage's", async () => {
     await withStore(async (store) => {
       store.openSession("a", { sessionKey: "main" });
       store.openSession("b", { sessionKey: "other" });

@@ -52,7 +52,7 @@ describe("search", () => {
     });
   });
 
-  it("finds words in tool calls, behind line breaks too", async () => {
+  it("finds words in tool calls, also after line breaks", async () => {
     await withStore(async (store) => {
       const call = {
         type: "toolCall" as const,
@@ -66,7 +66,7 @@ describe("search", () => {
     });
   });
 
-  it("finds names by their parts and as they are written, whichever is typed", async () => {
+  it("finds names by their parts and as written, in whichever form they are typed", async () => {
     await withStore(async (store) => {
       store.ingestTurn(
         "s",
@@ -90,7 +90,7 @@ describe("search", () => {
     });
   });
 
-  it("finds words in scripts whose marks end a token of the index, and letters with marks apart", async () => {
+  it("finds words in scripts whose marks end an index token, and letters with decomposed marks", async () => {
     await withStore(async (store) => {
       store.ingestTurn(
         "s",
@@ -107,7 +107,7 @@ describe("search", () => {
     });
   });
 
-  it("finds an old text by common words that only it has together, and the rare word of a long question", async () => {
+  it("finds an old text by a unique combination of common words, and the rare word of a long question", async () => {
     await withStore(async (store) => {
       const texts = Array.from({ length: 3_000 }, (_, n) => (n % 2 === 0 ? `crane ${n}` : `berth ${n}`));
       texts[10] = "the crane stands beside the berth";
@@ -119,7 +119,7 @@ describe("search", () => {
     });
   });
 
-  it("takes nothing that is typed for query syntax", async () => {
+  it("never interprets user input as query syntax", async () => {
     await withStore(async (store) => {
       store.ingestTurn("s", chain(['he said "hello" AND left', "NEAR the end*"]));
       for (const query of [
@@ -142,7 +142,7 @@ describe("search", () => {
     });
   });
 
-  it("of some sessions reads no other, also where they say the same", async () => {
+  it("within some sessions reads no others, even with equal texts", async () => {
     await withStore(async (store) => {
       store.ingestTurn("a", chain(filler(50), "a"));
       store.ingestTurn("b", chain(["common words about number 3 of the work", "unique lantern"], "b"));
@@ -158,7 +158,7 @@ describe("search", () => {
     });
   });
 
-  it("marks what is off the path and names an entry of a fork once", async () => {
+  it("marks entries off the path and lists an entry of a fork once", async () => {
     await withStore(async (store) => {
       const path = chain(["first lantern", "second harbour"]);
       store.ingestTurn("s", path);
@@ -174,7 +174,7 @@ describe("search", () => {
     });
   });
 
-  it("puts the user's words before a tool's and the path before what was rewritten", async () => {
+  it("ranks the user's text above a tool's, and the path above rewritten entries", async () => {
     await withStore(async (store) => {
       const tool = { role: "toolResult" as const, toolCallId: "c", toolName: "t", isError: false };
       store.ingestTurn("s", [
@@ -195,7 +195,7 @@ describe("search", () => {
     });
   });
 
-  it("looks into summaries unless told not to, and before an entry only where asked", async () => {
+  it("searches summaries by default, and only before an entry on request", async () => {
     await withStore(async (store) => {
       store.ingestTurn("s", chain(["one lantern", "two", "three lantern"]));
       store.addNode({

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
-import type { NewNode } from "../../../../src/engines/lossless/store/types.ts";
+import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
+import type { NewNode } from "../../../../src/engines/lossless/store/store-types.ts";
 import { chain, withStore } from "./fixtures.ts";
 
 function node(nodeId: string, first: number, last: number, extra: Partial<NewNode> = {}): NewNode {
@@ -25,7 +25,7 @@ function node(nodeId: string, first: number, last: number, extra: Partial<NewNod
 }
 
 describe("summaries", () => {
-  it("come back as they were made, once for each id", async () => {
+  it("are returned unchanged, once for each id", async () => {
     await withStore((store) => {
       store.ingestTurn("s", chain(["a", "b", "c", "d"]));
       const leaf = node("n1", 0, 1);
@@ -74,7 +74,7 @@ describe("summaries", () => {
     });
   });
 
-  it("of an origin stand in the frontier of its fork too", async () => {
+  it("of an origin can be in the frontier of its fork too", async () => {
     await withStore((store) => {
       const path = chain(["a", "b", "c"]);
       store.ingestTurn("s", path);
@@ -88,8 +88,8 @@ describe("summaries", () => {
   });
 });
 
-describe("what is owed", () => {
-  it("is listed by its time until it is settled", async () => {
+describe("a debt", () => {
+  it("is listed by its next attempt until it is settled", async () => {
     await withStore((store) => {
       store.openSession("s");
       const debt = {
@@ -118,7 +118,7 @@ describe("what is owed", () => {
     });
   });
 
-  it("is worked on by one owner until the lease runs out", async () => {
+  it("is worked on by one owner until the lease expires", async () => {
     await withStore((store) => {
       const request = { leaseId: "l", owner: "one", now: 1_000, ttlMs: 100 };
       assert.equal(store.takeLease(request), true);
@@ -144,8 +144,8 @@ describe("what is owed", () => {
   });
 });
 
-describe("small things kept with a session", () => {
-  it("pins, state and values survive the next opening", async () => {
+describe("pins, state and values", () => {
+  it("survive the next opening", async () => {
     await withStore(async (store, folder) => {
       store.ingestTurn("s", chain(["a", "b"]));
       assert.equal(store.pin("s", { entryId: "e1", pinnedAt: 2, note: "keep" }), true);
@@ -166,7 +166,7 @@ describe("small things kept with a session", () => {
     });
   });
 
-  it("several writes are one where they have to be", async () => {
+  it("can be written in one transaction", async () => {
     await withStore((store) => {
       assert.throws(() =>
         store.transaction(() => {

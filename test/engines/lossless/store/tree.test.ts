@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { MessageEntry } from "../../../../src/contract/transcript.ts";
-import type { LosslessStore } from "../../../../src/engines/lossless/store/store.ts";
+import type { MessageEntry } from "../../../../src/contract/session/transcript.ts";
+import type { LosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { chain, cursorOver, messageEntry, withStore } from "./fixtures.ts";
 
 type Step =
@@ -29,7 +29,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant("again" as const), session }),
 );
 
-/** What a session is by definition: its path, and everything that ever was on it. */
+/** Reference model of a session: its path, and everything that ever was on it. */
 interface Model {
   id: string;
   path: MessageEntry[];
@@ -78,7 +78,7 @@ class World {
     store.ingestTurn(model.id, [{ ...rewind, type: "rewind", targetId }]);
   }
 
-  /** The host appends the path from the first replaced entry on anew. */
+  /** Appends the path from the first replaced entry on again, as the host does. */
   #rewrite(store: LosslessStore, model: Model, from: number): void {
     const suffix = model.path.slice(from);
     model.path = model.path.slice(0, from);
@@ -146,7 +146,7 @@ function check(store: LosslessStore, model: Model): void {
 }
 
 describe("the path", () => {
-  it("is what appends, rewinds, rewrites and forks make of it", async () => {
+  it("follows appends, rewinds, rewrites and forks", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), (steps) =>
         withStore(async (store) => {
@@ -174,7 +174,7 @@ describe("the path", () => {
     });
   });
 
-  it("is walked from its end by tokens and by messages, whatever stands in between", async () => {
+  it("is walked from its end by tokens and by messages, whatever is in between", async () => {
     await withStore((store) => {
       const entries = chain(Array.from({ length: 300 }, (_, index) => `message number ${index}`));
       store.ingestTurn("s", entries);
@@ -202,7 +202,7 @@ describe("the path", () => {
 });
 
 describe("an adoption", () => {
-  it("takes what is new and puts the leaf where the transcript has it", async () => {
+  it("adds new entries and moves the leaf as in the transcript", async () => {
     await withStore(async (store) => {
       const path = chain(["one", "two", "three", "four"]);
       await store.adopt("s", cursorOver(path.slice(0, 3)), { sessionKey: "main" });

@@ -1,13 +1,13 @@
-/** Writes to the store of a folder until it is killed; each step that is done is told on standard output. */
+/** Writes to the store of a folder until it is killed; reports each completed step on standard output. */
 import { writeSync } from "node:fs";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/store.ts";
+import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { cursorOver } from "./fixtures.ts";
 import { killedNode, killedPath, killedTurn, TURN } from "./killed.ts";
 
 const [mode, folder] = process.argv.slice(2);
 const store = openLosslessStore(folder ?? "");
 
-function tell(step: number): void {
+function report(step: number): void {
   writeSync(1, `${step}\n`);
 }
 
@@ -15,7 +15,7 @@ async function main(): Promise<void> {
   if (mode === "turns") {
     for (let turn = 0; ; turn++) {
       store.ingestTurn("s", killedTurn(turn));
-      tell(turn);
+      report(turn);
     }
   } else if (mode === "summaries") {
     store.ingestTurn("s", killedPath(50 * TURN));
@@ -25,17 +25,17 @@ async function main(): Promise<void> {
         nodeIds: [killedNode(step).nodeId],
         firstKeptEntryId: "k00000",
       });
-      tell(step);
+      report(step);
     }
   } else if (mode === "adopt") {
-    const onProgress = ({ stored }: { stored: number }): void => tell(stored);
+    const onProgress = ({ stored }: { stored: number }): void => report(stored);
     await store.adopt("s", cursorOver(killedPath(2_000)), { onProgress });
   } else {
     store.ingestTurn("stays", killedPath(20));
     store.ingestTurn("s", killedPath(600, "secret"));
-    tell(0);
+    report(0);
     await store.deleteSession(["s"]);
-    tell(1);
+    report(1);
   }
   setInterval(() => undefined, 1_000);
 }

@@ -1,0 +1,10 @@
+/**
+ * Escaping of text that is quoted inside a prompt, so that it can neither close its fence nor start a line that looks like a
+ * new message. Byte-stable and reversible: one backslash before what would be read as structure.
+ */
+/**
+ * Escapes text for use inside a fence. `fence`: name of the surrounding tag, where it is none of the host's usual ones.
+ */
+export declare function quoted(text: string, fence?: string): string;
+/** A name for use inside a label, such as a call id: without brackets, blanks and line breaks. */
+export declare function labelWord(word: string): string;

@@ -1,0 +1,60 @@
+/** A checkout of the commit that the proofs of this house compare with, in a temporary folder. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROOT, runCommand } from "./command.ts";
+
+/** The last commit before the house was rebuilt. */
+export const OLD_COMMIT = "35dd06b";
+
+interface OldCheckout {
+  root: string;
+  remove(): Promise<void>;
+}
+
+async function succeed(command: string, args: string[], cwd: string): Promise<void> {
+  const { code, stdout, stderr } = await runCommand(command, args, { cwd });
+  if (code !== 0)
+    throw new Error(`"${command} ${args.join(" ")}" ended with code ${code}: ${stderr}${stdout}`);
+}
+
+/** Whether both checkouts install the same packages of the same versions. */
+function hasEqualPackages(one: string, other: string): boolean {
+  const lock = (root: string): string => readFileSync(join(root, "package-lock.json"), "utf8");
+  return lock(one) === lock(other);
+}
+
+/**
+ * `PAGURUS_OLD_CHECKOUT` names one that is there already; it is left as it is. Otherwise a git worktree of the commit, with this
+ * checkout's packages where both have the same lock file, else with packages of its own. Throws where git or npm fails.
+ */
+async function makeOldCheckout(): Promise<OldCheckout> {
+  const present = process.env["PAGURUS_OLD_CHECKOUT"];
+  if (present !== undefined && present !== "") return { root: present, remove: () => Promise.resolve() };
+  const folder = mkdtempSync(join(tmpdir(), "pagurus-old-"));
+  const root = join(folder, "pagurus");
+  await succeed("git", ["worktree", "add", "--quiet", "--detach", root, OLD_COMMIT], ROOT);
+  const remove = async (): Promise<void> => {
+    await succeed("git", ["worktree", "remove", "--force", root], ROOT);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    if (hasEqualPackages(ROOT, root) && existsSync(join(ROOT, "node_modules")))
+      symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
+    else await succeed("npm", ["ci", "--no-audit", "--no-fund"], root);
+    return { root, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/** Runs work on the old checkout, and removes it afterwards. */
+export async function withOldCheckout<T>(work: (root: string) => Promise<T>): Promise<T> {
+  const old = await makeOldCheckout();
+  try {
+    return await work(old.root);
+  } finally {
+    await old.remove();
+  }
+}

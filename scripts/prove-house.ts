@@ -1,0 +1,17 @@
+/** The claims about the house: what a reader finds, and that nothing got slower. */
+import { tests, type Proof } from "./proof.ts";
+
+export const HOUSE: Record<string, Proof> = {
+  "house.1": {
+    claim: "The figures of `npm run house` are within their limits, beside those of commit 35dd06b.",
+    steps: [{ title: "figures", args: ["scripts/house-pair.ts"] }],
+  },
+  "house.2": {
+    claim: "Start-up, turns, lossless and wire are no slower than at commit 35dd06b, measured in pairs.",
+    steps: [{ title: "pairs", args: ["scripts/bench-pairs.ts"] }],
+  },
+  "house.5": {
+    claim: "One page walks a prompt from `pagurus run` to the fsync, with file names that exist.",
+    steps: [tests("the way of a prompt", "test/docs/way.test.ts")],
+  },
+};

@@ -1,0 +1,146 @@
+import { existsSync } from "node:fs";
+import { toPagurusError } from "../../contract/errors.ts";
+import { BUNDLED_ENGINES } from "../../config/bundled.ts";
+import { SLOT_REASONS } from "../../config/defaults.ts";
+import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
+import { resolveHome } from "../../config/config-paths.ts";
+import { runDoctor, type DoctorInput } from "../../doctor/run-doctor.ts";
+import { repairConfigFile } from "../../doctor/config-repair.ts";
+import type { Finding } from "../../doctor/finding.ts";
+import type { SkillsSeen } from "../../doctor/skills-check.ts";
+import type { RuntimesSeen } from "../../doctor/runtimes-check.ts";
+import { discover } from "../../model/discover.ts";
+import { silentLogger } from "../../platform/log.ts";
+import { loadPlugins } from "../../plugin/load-plugins.ts";
+import { PluginRegistry } from "../../plugin/registry.ts";
+import { plural } from "../../command/layout.ts";
+import { type Cli, printJson, printLine, styleFor, withPagurus } from "../cli.ts";
+import { EXIT_DONE, EXIT_FAILED } from "../cli-failure.ts";
+
+export interface DoctorOptions {
+  fix?: boolean;
+  json?: boolean;
+}
+
+const MARKS = { ok: "✓", info: "·", warn: "!", error: "✗" } as const;
+const COLOURS = { ok: "green", info: "dim", warn: "yellow", error: "red" } as const;
+
+/** The configuration, or undefined where it is broken: the doctor's own check reports the problem. */
+function configOf(home: string): LoadedConfig | undefined {
+  try {
+    return loadConfig({ home });
+  } catch {
+    // The doctor reports it as a finding.
+    return undefined;
+  }
+}
+
+interface HostLook {
+  /** Errors that would refuse a run before it starts. */
+  refused: { code: string; message: string }[];
+  facts?: RuntimesSeen["facts"];
+  skills?: SkillsSeen;
+  why?: string;
+}
+
+/** Opens the host and collects its own report. */
+async function askHost(cli: Cli): Promise<HostLook> {
+  try {
+    return await withPagurus(cli, async (pagurus) => {
+      const { problems, Runtime } = await pagurus.status({ cwd: cli.cwd });
+      const skills = await pagurus.skills({ cwd: cli.cwd });
+      const commands = await pagurus.customCommands.list({ cwd: cli.cwd });
+      const facts = await pagurus.runtimes.list({ programs: true }).catch(() => undefined);
+      return {
+        refused: problems,
+        skills: { skills, commands },
+        ...(facts ? { facts } : {}),
+        ...(Runtime.why === undefined ? {} : { why: Runtime.why }),
+      };
+    });
+  } catch (error) {
+    return { refused: [toPagurusError(error)] };
+  }
+}
+
+async function registeredIn(
+  loaded: LoadedConfig,
+  home: string,
+  refused: readonly string[],
+): Promise<DoctorInput["registered"]> {
+  const { config, contextEngine, slotSource } = loaded;
+  const registry = new PluginRegistry({
+    config,
+    logger: silentLogger,
+    baseDir: home,
+    llmComplete: () => Promise.reject(new Error("The doctor calls no model.")),
+  });
+  await loadPlugins(registry, { config, home });
+  const engineIds = new Set<string>([...BUNDLED_ENGINES, ...registry.engineIds]);
+  // Bundled engines are known to the host only.
+  if (!refused.includes("engine_unknown")) engineIds.add(contextEngine);
+  return {
+    engineIds: [...engineIds],
+    contextEngine,
+    slotReason: SLOT_REASONS[slotSource],
+    failures: registry.failures,
+    plugins: registry.facts,
+    engines: registry.engineIds.map((id) => ({ id, factory: registry.engine(id) })),
+    config,
+  };
+}
+
+function print(cli: Cli, findings: readonly Finding[]): void {
+  const style = styleFor(cli.stdout, cli.env);
+  for (const { level, check, detail, fix, place } of findings) {
+    const at = place && !detail.includes(place.file) ? `${place.file}:${place.line}:${place.column}: ` : "";
+    const label = style("dim", check.padEnd(9));
+    printLine(cli.stdout, `${style(COLOURS[level], MARKS[level])} ${label}${at}${detail}`);
+    if (fix !== undefined) printLine(cli.stdout, `  ${" ".repeat(9)}→ ${fix}`);
+  }
+  const number = (level: Finding["level"]): number => findings.filter((one) => one.level === level).length;
+  printLine(cli.stdout, `${plural(number("error"), "error")}, ${plural(number("warn"), "warning")}.`);
+}
+
+/** Shows what a rewrite removes and adds, before it is written; with `--json` it is part of the finding. */
+function showDiff(cli: Cli, options: DoctorOptions, diff: readonly string[]): void {
+  if (options.json === true) return;
+  const style = styleFor(cli.stdout, cli.env);
+  for (const line of diff) {
+    const colour = line.startsWith("-") ? "red" : line.startsWith("+") ? "green" : "dim";
+    printLine(cli.stdout, style(colour, line));
+  }
+  printLine(cli.stdout, "");
+}
+
+/** `pagurus doctor`. Exit 1 when there is an error. */
+export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> {
+  const home = resolveHome(cli.env);
+  // First, so that all checks see the repaired file.
+  const repaired = options.fix === true ? repairConfigFile(home, (diff) => showDiff(cli, options, diff)) : [];
+  const loaded = configOf(home);
+  // Opening the host would create the home folder, and a check changes nothing.
+  const look: HostLook = loaded && existsSync(home) ? await askHost(cli) : { refused: [] };
+  const { refused } = look;
+  const codes = refused.map(({ code }) => code);
+  const registered = loaded && (await registeredIn(loaded, home, codes));
+  const found = await runDoctor({
+    home,
+    env: cli.env,
+    fix: options.fix === true,
+    findModels: () => discover(loaded?.config ?? {}, cli.env),
+    refused: refused.length > 0,
+    ...(registered ? { registered } : {}),
+    ...(look.skills ? { skills: look.skills } : {}),
+    ...(look.facts ? { runtimes: { facts: look.facts, why: look.why, config: loaded?.config } } : {}),
+  });
+  const findings = [...repaired, ...found];
+  for (const { code, message } of refused) {
+    // The doctor's own engine check reports it.
+    if (code === "engine_unknown") continue;
+    findings.push({ level: "error", check: "run", detail: `A run would be refused: ${message} [${code}]` });
+  }
+  if (options.json === true) printJson(cli, findings);
+  else print(cli, findings);
+  return findings.some((finding) => finding.level === "error") ? EXIT_FAILED : EXIT_DONE;
+}

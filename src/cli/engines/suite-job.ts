@@ -1,0 +1,52 @@
+/** Messages between the command line and the process that runs a conformance suite. */
+import { PagurusError, toPagurusError, type ErrorCode } from "../../contract/errors.ts";
+import type { CheckResult, SuiteReport } from "../../testkit/index.ts";
+
+interface Choice {
+  only?: readonly string[];
+  gaps?: Record<string, string>;
+}
+
+/** A job; plain JSON. */
+export type SuiteJob = Choice & {
+  /** Home of the host. */
+  home: string;
+} & (
+    | {
+        kind: "engine";
+        /** Folder or file of the plugin. */
+        path: string;
+        /** The plugin's entry of the user's configuration. */
+        entry: Record<string, unknown>;
+        /** Its id. */
+        plugin: string;
+        /** Only this engine of the plugin. */
+        engine?: string;
+      }
+    | {
+        kind: "runtime";
+        id: string;
+        /** `plugins` of the configuration. */
+        plugins: Record<string, unknown>;
+      }
+  );
+
+export type NamedReport = { kind: SuiteJob["kind"]; id: string } & SuiteReport;
+
+export type SuiteNews =
+  | { type: "begins"; kind: SuiteJob["kind"]; id: string }
+  | { type: "result"; result: CheckResult }
+  | { type: "report"; report: NamedReport }
+  | { type: "failed"; code: ErrorCode; message: string }
+  | { type: "done" };
+
+export type SuiteOrder = { type: "run"; job: SuiteJob } | { type: "abort" };
+
+export function failureNews(error: unknown): SuiteNews {
+  const { code, message } = toPagurusError(error);
+  return { type: "failed", code, message };
+}
+
+export function errorOf({ code, message }: SuiteNews & { type: "failed" }): PagurusError {
+  return new PagurusError(code, message);
+}

@@ -1,0 +1,36 @@
+import type { Command } from "commander";
+import type { Act, Cli } from "../cli.ts";
+import type { McpOptions } from "./mcp-work.ts";
+import { documentPath } from "../../platform/document.ts";
+
+const EXAMPLES = `
+Servers of the Model Context Protocol are configured under mcp.servers; the model has their tools in every runtime.
+See ${documentPath("guides/mcp.md")}
+
+Examples:
+  $ pagurus mcp list
+  $ pagurus mcp test github`;
+
+const JSON_OPTION = ["--json", "print JSON"] as const;
+
+/** `mcp …`. */
+export function addMcpCommands(program: Command, cli: Cli, act: Act): void {
+  const load = () => import("./mcp-work.ts");
+  const mcp = program
+    .command("mcp")
+    .description("list and test the configured MCP servers")
+    .addHelpText("after", EXAMPLES);
+  mcp
+    .command("list")
+    .description("every configured server, with its known tools; starts nothing")
+    .option(...JSON_OPTION)
+    .action((options: McpOptions) => act(async () => (await load()).mcpList(cli, options)));
+  mcp
+    .command("test")
+    .description("start a server, list its tools, and stop it")
+    .argument("[name]", "the server (default: every one that is enabled)")
+    .option(...JSON_OPTION)
+    .action((name: string | undefined, options: McpOptions) =>
+      act(async () => (await load()).mcpTest(cli, name, options)),
+    );
+}

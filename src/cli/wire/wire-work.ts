@@ -1,0 +1,129 @@
+import { rmSync } from "node:fs";
+import { basename, join } from "node:path";
+import { loadConfig } from "../../config/load-config.ts";
+import { resolveHome } from "../../config/config-paths.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import type { SessionClaim } from "../../contract/session/claim.ts";
+import type { ProgramWrap, WrapLaunch, WrappedProgram } from "../../contract/harness/wrap.ts";
+import type { OpenWrap, WrapOptions, WrapReport } from "../../gateway/wrap/wrap-program.ts";
+import { createFileLogger } from "../../platform/log.ts";
+import { printLine, sessionOf, type Cli } from "../cli.ts";
+import { usageError } from "../cli-failure.ts";
+import { checkChoice, showClaim, type ChoiceOptions } from "../sessions/session-choice.ts";
+
+export interface WireOptions extends Omit<ChoiceOptions, "new"> {
+  engine?: string;
+  model?: string;
+  contextWindow?: number;
+  capture?: boolean;
+  observe?: boolean;
+}
+
+/** Loads the programs that can be wrapped. */
+export type LoadWraps = () => Promise<readonly ProgramWrap[]>;
+
+const fromApp: LoadWraps = async () => (await import("../../app.ts")).loadProgramWraps();
+
+/** `wire`: returns the program's exit code. Throws when refused before the start. */
+export async function wire(
+  cli: Cli,
+  words: readonly string[],
+  options: WireOptions,
+  load: LoadWraps = fromApp,
+): Promise<number> {
+  checkChoice(options);
+  const [command = "", ...args] = words;
+  const wrap = wrapFor(command, await load());
+  const home = resolveHome(cli.env);
+  const loaded = loadConfig({ home });
+  const folder = join(home, "runtimes", wrap.id);
+  const program = await wrap.survey({ command, args, env: cli.env, cwd: cli.cwd, folder });
+  checkRefusal(program, options);
+  const { openWrap } = await import("../../gateway/wrap/wrap-program.ts");
+  const { id, label, api } = wrap;
+  const named = typeof options.continue === "string" ? { sessionKey: options.continue } : {};
+  const about: WrapOptions = {
+    ...sessionOf(options),
+    ...named,
+    continues: options.continue !== undefined,
+    engine: options.engine,
+    model: options.model,
+    contextWindow: options.contextWindow,
+    home,
+    env: cli.env,
+    loaded,
+    logger: createFileLogger(home, loaded.config.logging?.level),
+    program,
+    id,
+    label,
+    api,
+    capture: options.capture === true,
+    observe: options.observe === true,
+    open: (made) => cli.open(made),
+    serveTools: serveOverMcp,
+  };
+  return follow(cli, program, await openWrap(about));
+}
+
+const serveOverMcp: WrapOptions["serveTools"] = async (tools, name) => {
+  const { loadToolServer } = await import("../../app.ts");
+  return (await loadToolServer())({ tools: () => tools, name });
+};
+
+function wrapFor(command: string, wraps: readonly ProgramWrap[]): ProgramWrap {
+  const name = basename(command).replace(/\.(?:exe|cmd|js)$/i, "");
+  const wrap = wraps.find(({ id }) => id === name);
+  if (wrap) return wrap;
+  const known = wraps.map(({ id }) => id).join(" and ");
+  const what = command === "" ? "No program is named" : `The program "${command}" is not known`;
+  throw usageError(`${what}; pagurus wire wraps ${known}, as in: pagurus wire -- codex.`);
+}
+
+function checkRefusal({ refusal }: WrappedProgram, { observe, model }: WireOptions): void {
+  if (!refusal) return;
+  // Nothing is governed, or the login is not used.
+  if (refusal.kind === "login" && (observe === true || model !== undefined)) return;
+  throw new PagurusError("runtime_unsupported", refusal.reason);
+}
+
+/** Runs the program, which owns the terminal until it ends; a line before it names its conversation. */
+async function follow(cli: Cli, program: WrappedProgram, open: OpenWrap): Promise<number> {
+  const { runInForeground } = await import("./wire-program.ts");
+  // A closed output is the program's concern, too.
+  const stop = cli.onInterrupt(() => undefined);
+  let launch: WrapLaunch | undefined;
+  let report: WrapReport | undefined;
+  try {
+    if (open.claim) announce(cli, program, open.claim);
+    launch = await program.launch(open.route);
+    return await runInForeground(launch, cli.cwd);
+  } finally {
+    report = await open.close();
+    for (const file of launch?.files ?? []) rmSync(file, { force: true });
+    stop();
+    printReport(cli, report);
+  }
+}
+
+/** Prints the conversation's line. What the program resumes by itself is known only at its first request. */
+function announce(cli: Cli, { resumes }: WrappedProgram, claim: SessionClaim): void {
+  if (resumes !== true || claim.record || claim.folder === undefined)
+    showClaim(cli, claim, "without --continue a new one is created");
+  else if (cli.stderr.isTTY === true)
+    printLine(cli.stderr, "session: that of the conversation the program resumes");
+}
+
+function printReport(cli: Cli, { notices, sessionKey, capturedAs, turns, requests }: WrapReport): void {
+  for (const sentence of notices) printLine(cli.stderr, `pagurus: ${sentence}`);
+  if (cli.stderr.isTTY !== true) return;
+  const asked = `${requests} ${requests === 1 ? "request" : "requests"}`;
+  if (sessionKey === undefined) {
+    printLine(cli.stderr, `${asked} observed; see pagurus requests list --session ${capturedAs}`);
+    return;
+  }
+  const turnText = `${turns} ${turns === 1 ? "turn" : "turns"}`;
+  printLine(
+    cli.stderr,
+    `session ${sessionKey}: ${turnText}, ${asked}; see pagurus sessions show ${sessionKey}`,
+  );
+}

@@ -1,0 +1,51 @@
+/**
+ * Detects sentences with a decision, a constraint or an error. English cue words only refine the order; without a
+ * match, the author, the position and how specific a sentence is decide.
+ */
+import { specificStrings } from "./identifiers.ts";
+
+const CONSTRAINT =
+  /\b(?:do not|don'?t|never|must(?: not|n'?t)?|always|only|without|instead|rather than|should(?: not|n'?t)?|has to|have to|need(?:s)? to|require[sd]?|make sure|ensure|keep|avoid|prefer|no longer|at (?:most|least)|exactly|important|not allowed|forbidden|limit|deadline)\b/i;
+const DECISION =
+  /\b(?:decid(?:e|ed|ing)|decision|chose|choose|we(?:'ll| will) (?:use|go|keep)|i(?:'ll| will) (?:use|go with|keep)|going with|settled on|agreed|because|so that|root cause|the (?:cause|problem|bug|issue|fix|reason) (?:is|was)|turns? out|caused by|in order to|trade-?off|switch(?:ed)? to|instead of|rather than|not needed|won'?t)\b/i;
+const OUTCOME =
+  /\b(?:done|fixed|added|removed|implemented|created|updated|renamed|moved|replaced|passes|passing|works|completed?|finished|verified|confirmed|found|now|still|remaining|left|todo|next)\b/i;
+/** Announcements of the next step, which the calls show anyway. */
+const OPENING =
+  /^(?:let me|let's|let us|now[, ]|next[, ]|first[, ]|still |i'?ll (?:now |start|check|look|read|also |add |run )|i will (?:now |start|check|look|read)|i need to|i also need|okay|ok\b|sure|great|perfect|good|right\b|excellent|here(?:'s| is| are))/i;
+const ACKNOWLEDGEMENT =
+  /^(?:ok(?:ay)?|yes|yep|yeah|no|sure|thanks?(?: you)?|great|good|perfect|nice|cool|continue|go on|go ahead|please continue|do it|proceed)[\s.!,]*$/i;
+/** Anything that may be an error, for output of a failed call. */
+const ERROR_LINE =
+  /\b(?:[A-Za-z]*(?:Error|Exception)|error|traceback|fatal|panic(?:ked)?|fail(?:ed|ure|s|ing)?|FAIL|denied|refused|not found|cannot|could not|undefined reference|timed? ?out|E[A-Z]{4,}|assert(?:ion)?)\b/;
+/** Patterns that only an error report has, for output of a successful call. */
+const ERROR_REPORT =
+  /^\W*(?:error|fatal|panic|FAILED|FAIL|Traceback|not ok)\b|\b(?:error|fatal|panic):|\berror(?:\[\w+\]| [A-Z]+\d+)|\b[A-Z]\w*(?:Error|Exception)\b\s*[:)]|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|command not found|No such file or directory|Permission denied/;
+const NO_ERROR =
+  /\b(?:0|no|without) (?:errors?|failures?|failed|failing|warnings?)\b|\b(?:errors?|failures?|failed|fail)[:=]?\s*0\b/i;
+
+export function isConstraint(sentence: string): boolean {
+  return CONSTRAINT.test(sentence);
+}
+
+export function isDecision(sentence: string): boolean {
+  return DECISION.test(sentence) && !OPENING.test(sentence);
+}
+
+export function isAcknowledgement(text: string): boolean {
+  return ACKNOWLEDGEMENT.test(text);
+}
+
+/** True for a line that reports an error; `failed` is true when its call failed. */
+export function isErrorLine(line: string, failed: boolean): boolean {
+  return (failed ? ERROR_LINE : ERROR_REPORT).test(line) && !NO_ERROR.test(line);
+}
+
+/** Information in an assistant's sentence, 0 to 2.5; 0 when it only announces the next step. */
+export function substance(sentence: string): number {
+  if (OPENING.test(sentence)) return 0;
+  const specific = Math.min(3, specificStrings(sentence).length) * 0.5;
+  // A word or two ("Done.", "All green.") says nothing by itself.
+  const long = sentence.length >= 24 ? 0.5 : 0;
+  return specific + long + (OUTCOME.test(sentence) ? 0.5 : 0);
+}

@@ -1,0 +1,59 @@
+/** Splits text into sentences, and shortens lines at word ends where possible. */
+
+const BULLET = /^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6})\s+/;
+/** Boundary between sentences, also in scripts that put no space there. */
+export const SENTENCE_GAP = /(?<=[.!?]["')\]]?)\s+(?=["'`([]?[\p{Lu}\p{N}])|(?<=[。！？])/u;
+/** A line at least this long that ends without punctuation is hard-wrapped prose, continued in the next line. */
+const WRAPPED = 60;
+
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+/** Lines of prose with hard wraps joined; fenced code is skipped, since a summary cannot quote half of it. */
+function proseLines(text: string): string[] {
+  const lines: string[] = [];
+  let fenced = false;
+  let joins = false;
+  for (const raw of text.split("\n")) {
+    if (/^\s*(?:```|~~~)/.test(raw)) {
+      fenced = !fenced;
+      joins = false;
+      continue;
+    }
+    const line = raw.trim();
+    if (fenced || line === "") {
+      joins = false;
+      continue;
+    }
+    if (joins && !BULLET.test(raw)) lines[lines.length - 1] += ` ${line}`;
+    else lines.push(line.replace(BULLET, ""));
+    joins = line.length >= WRAPPED && !/[.!?:;。！？]$/.test(line);
+  }
+  return lines;
+}
+
+/** Sentences in order, white space collapsed, list marks removed. */
+export function sentencesOf(text: string): string[] {
+  const sentences: string[] = [];
+  for (const line of proseLines(text)) {
+    for (const sentence of line.split(SENTENCE_GAP)) {
+      const clean = oneLine(sentence);
+      if (clean !== "") sentences.push(clean);
+    }
+  }
+  return sentences;
+}
+
+/** Shortens a line to `maxChars` characters: cut after a clause, else after a word, with an ellipsis. */
+export function shorten(line: string, maxChars: number): string {
+  if (line.length <= maxChars) return line;
+  const limit = Math.max(1, maxChars - 2);
+  const part = line.slice(0, limit + 1);
+  let cut = -1;
+  for (const match of part.matchAll(/[.,;:!?)—](?=\s)|[。，、；：！？]/gu))
+    cut = match.index + match[0].length;
+  if (cut < limit * 0.5) cut = part.lastIndexOf(" ");
+  if (cut < limit * 0.3) cut = /[\uD800-\uDBFF]/.test(line.charAt(limit - 1)) ? limit - 1 : limit;
+  return `${line.slice(0, cut).trimEnd()} …`;
+}

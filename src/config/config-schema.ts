@@ -1,0 +1,312 @@
+/**
+ * The configuration's schema. The library is passed in, so that importing this file costs nothing; `types.ts` has the same
+ * types for the compiler; a test compares the two.
+ */
+import { createRequire } from "node:module";
+import type * as zod from "zod";
+import { describeKeys } from "./describe-keys.ts";
+import { AGENT_ID_PATTERN } from "./config-paths.ts";
+
+type Zod = typeof zod;
+
+/** Timers have 31 bits of milliseconds (24.8 days); a longer one would fire at once. */
+const LONGEST_SECONDS = 2_000_000;
+
+/**
+ * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
+ * schema and prints the new value.
+ */
+export const SCHEMA_FINGERPRINT = "fc1356e61689c909";
+
+function runtimePolicy(z: Zod) {
+  return z
+    .strictObject({
+      id: z.string().min(1).optional().describe("Agent runtime: auto, embedded, codex, or one of a plugin."),
+      agentId: z.string().min(1).optional().describe("With acp: the agent, such as claude or codex."),
+      fallback: z
+        .enum(["none", "embedded"])
+        .optional()
+        .describe("With auto: what runs a model that no runtime claims."),
+    })
+    .describe("Which agent runtime executes the turn.");
+}
+
+function permission(z: Zod) {
+  const rule = z.strictObject({
+    tool: z.string().min(1),
+    match: z.string().min(1).optional().describe("A command, a prefix with ` *`, or a path glob."),
+    cwd: z.string().min(1).optional().describe("Absolute folder the rule is for."),
+  });
+  return z.strictObject({
+    mode: z.enum(["ask", "deny", "auto", "read-only"]).optional(),
+    allow: z.array(rule).optional(),
+    deny: z.array(rule).optional(),
+    shellEnv: z.array(z.string().min(1)).optional().describe("Variables a shell command sees."),
+    sandbox: z.enum(["auto", "off", "require"]).optional(),
+    network: z.enum(["on", "off"]).optional().describe("The network of shell commands in the sandbox."),
+    unmask: z
+      .array(z.string().min(1))
+      .optional()
+      .describe("Where keys lie, such as ~/.npmrc, and commands see them all the same."),
+  });
+}
+
+function seconds(z: Zod) {
+  return z.number().positive().max(LONGEST_SECONDS);
+}
+
+function thinking(z: Zod) {
+  return z.enum(["off", "low", "medium", "high"]);
+}
+
+function agentShape(z: Zod) {
+  return {
+    workspace: z.string().min(1).optional(),
+    model: z.union([z.string().min(1), z.strictObject({ primary: z.string().min(1) })]).optional(),
+    models: z
+      .record(
+        z.string(),
+        z.strictObject({ agentRuntime: runtimePolicy(z).optional(), thinking: thinking(z).optional() }),
+      )
+      .optional(),
+    permission: permission(z).optional(),
+    thinking: thinking(z).optional(),
+    maxSteps: z.int().min(1).optional(),
+    timeoutSeconds: seconds(z).optional(),
+  };
+}
+
+function compaction(z: Zod) {
+  return z.strictObject({
+    owner: z.enum(["engine", "native"]).optional(),
+    model: z.string().min(1).optional(),
+    keepRecentTokens: z.int().min(0).optional(),
+    reserveTokens: z.int().min(0).optional(),
+    reserveTokensFloor: z.int().min(0).optional(),
+    mode: z.enum(["default", "safeguard"]).optional(),
+    timeoutSeconds: seconds(z).optional(),
+    identifierPolicy: z.enum(["strict", "off"]).optional(),
+    customInstructions: z.string().optional(),
+    notifyUser: z.boolean().optional(),
+  });
+}
+
+function costLimits(z: Zod) {
+  const dollars = z.number().positive().optional();
+  return z.strictObject({ turn: dollars, session: dollars, day: dollars });
+}
+
+function retry(z: Zod) {
+  return z.strictObject({
+    maxElapsedSeconds: seconds(z).optional(),
+    maxDelaySeconds: seconds(z).optional(),
+  });
+}
+
+function answerLimits(z: Zod) {
+  const bytes = z.int().min(1).optional();
+  return z.strictObject({
+    bytes: bytes,
+    eventBytes: bytes,
+    silenceSeconds: seconds(z).optional(),
+    idleSeconds: seconds(z).optional(),
+  });
+}
+
+function subagents(z: Zod) {
+  return z.strictObject({
+    maxSpawnDepth: z.int().min(0).optional(),
+    maxConcurrent: z.int().min(1).optional(),
+    ttlSeconds: seconds(z).optional(),
+  });
+}
+
+/** The only bundled engine with settings; plugins check their own. */
+function lossless(z: Zod) {
+  const tokens = z.int().min(1).optional();
+  const keys = z.array(z.string().min(1)).optional();
+  return z.strictObject({
+    trigger: tokens,
+    headTokens: tokens,
+    tailTokens: tokens,
+    ignoreSessions: keys,
+    statelessSessions: keys,
+    summariesPerHour: z.int().min(0).optional(),
+    retention: z.strictObject({ sessionsOlderThanDays: z.number().positive() }).optional(),
+  });
+}
+
+function pluginEntry(z: Zod) {
+  return z.strictObject({
+    enabled: z.boolean().optional(),
+    required: z.boolean().optional(),
+    config: z.unknown().optional(),
+  });
+}
+
+function provider(z: Zod) {
+  const model = z.strictObject({
+    id: z.string().min(1),
+    name: z.string().optional(),
+    contextWindow: z.int().min(1).optional(),
+    maxTokens: z.int().min(1).optional(),
+    reasoning: z.boolean().optional(),
+    input: z.array(z.enum(["text", "image"])).optional(),
+    promptCache: z.enum(["none", "automatic", "marks"]).optional(),
+    truncatesSilently: z.boolean().optional(),
+    cost: z
+      .strictObject({
+        input: z.number().min(0),
+        output: z.number().min(0),
+        cacheRead: z.number().min(0).optional(),
+        cacheWrite: z.number().min(0).optional(),
+      })
+      .optional(),
+    agentRuntime: runtimePolicy(z).optional(),
+  });
+  return z.strictObject({
+    api: z
+      .enum(["openai-responses", "openai-completions", "anthropic-messages", "google-generative-ai"])
+      .optional(),
+    baseUrl: z.url({ protocol: /^https?$/ }).optional(),
+    apiKey: z.union([z.string(), z.strictObject({ file: z.string().min(1) })]).optional(),
+    headers: z.record(z.string(), z.string()).optional(),
+    models: z.array(model).optional(),
+    agentRuntime: runtimePolicy(z).optional(),
+  });
+}
+
+function mcpServer(z: Zod) {
+  const text = z.string().min(1).optional();
+  const milliseconds = z
+    .int()
+    .min(1)
+    .max(LONGEST_SECONDS * 1_000)
+    .optional();
+  const transport = z.enum(["stdio", "http", "streamable-http", "sse"]).optional();
+  const names = z.array(z.string().min(1)).optional();
+  return z.strictObject({
+    command: text,
+    args: z.array(z.string()).optional(),
+    env: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+    cwd: text,
+    workingDirectory: text,
+    url: text,
+    headers: z.record(z.string(), z.string()).optional(),
+    type: transport,
+    transport,
+    enabled: z.boolean().optional(),
+    timeoutMs: milliseconds,
+    requestTimeoutMs: milliseconds,
+    timeout: milliseconds,
+    connectTimeoutMs: milliseconds,
+    connectionTimeoutMs: milliseconds,
+    permission: z.enum(["ask", "allow"]).optional(),
+    tools: z.strictObject({ allow: names, deny: names }).optional(),
+  });
+}
+
+function gateway(z: Zod) {
+  const limits = z.strictObject({
+    maxBytes: z.int().min(1).optional(),
+    keep: z.int().min(1).optional(),
+  });
+  return z.strictObject({
+    capture: z.union([z.boolean(), limits]).optional(),
+  });
+}
+
+function buildSchema(z: Zod) {
+  return z.strictObject({
+    agents: z
+      .strictObject({
+        defaults: z
+          .strictObject({
+            ...agentShape(z),
+            compaction: compaction(z).optional(),
+            toolResultMaxChars: z.int().min(1).optional(),
+            engineDeadlines: z
+              .strictObject({
+                factory: seconds(z).optional(),
+                bootstrap: seconds(z).optional(),
+                assemble: seconds(z).optional(),
+                compact: seconds(z).optional(),
+                settle: seconds(z).optional(),
+                maintain: seconds(z).optional(),
+                dispose: seconds(z).optional(),
+              })
+              .optional(),
+            maxCost: costLimits(z).optional(),
+            retry: retry(z).optional(),
+            answerLimits: answerLimits(z).optional(),
+            subagents: subagents(z).optional(),
+          })
+          .optional(),
+        list: z
+          .array(
+            z.strictObject({
+              id: z.string().regex(AGENT_ID_PATTERN),
+              ...agentShape(z),
+            }),
+          )
+          .optional(),
+      })
+      .optional(),
+    models: z.strictObject({ providers: z.record(z.string(), provider(z)).optional() }).optional(),
+    plugins: z
+      .strictObject({
+        slots: z
+          .strictObject({ contextEngine: z.string().min(1).optional(), memory: z.string().min(1).optional() })
+          .optional(),
+        entries: z
+          .object({
+            lossless: z
+              .strictObject({ enabled: z.boolean().optional(), config: lossless(z).optional() })
+              .optional(),
+          })
+          .catchall(pluginEntry(z))
+          .optional(),
+        load: z.strictObject({ paths: z.array(z.string().min(1)).optional() }).optional(),
+        allow: z.array(z.string().min(1)).optional(),
+        deny: z.array(z.string().min(1)).optional(),
+      })
+      .optional(),
+    memory: z.strictObject({ citations: z.enum(["auto", "on", "off"]).optional() }).optional(),
+    mcp: z.strictObject({ servers: z.record(z.string().min(1), mcpServer(z)).optional() }).optional(),
+    skills: z
+      .strictObject({
+        paths: z.array(z.string().min(1)).optional(),
+        entries: z.record(z.string(), z.strictObject({ enabled: z.boolean().optional() })).optional(),
+      })
+      .optional(),
+    gateway: gateway(z).optional(),
+    session: z
+      .strictObject({ scope: z.enum(["folder", "main", "per-sender", "global"]).optional() })
+      .optional(),
+    logging: z
+      .strictObject({ level: z.enum(["debug", "info", "warn", "error", "silent"]).optional() })
+      .optional(),
+  });
+}
+
+let built: ReturnType<typeof buildSchema> | undefined;
+
+/** The schema, ready to parse with. Loads the schema library (70 ms), once. Keys it does not know are issues. */
+export function configSchema(): ReturnType<typeof buildSchema> {
+  const require = createRequire(import.meta.url);
+  return (built ??= buildSchema(require("zod") as Zod));
+}
+
+/** JSON Schema (draft 2020-12) of the configuration file, for editors and `pagurus config schema`. */
+export function configJsonSchema(): Record<string, unknown> {
+  const require = createRequire(import.meta.url);
+  const z = require("zod") as Zod;
+  const schema = z.toJSONSchema(buildSchema(z), {
+    io: "input",
+    override({ jsonSchema }) {
+      // Unknown keys only cause a warning: an editor must not mark them as errors either.
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+    },
+  });
+  return describeKeys({ title: "Pagurus configuration", ...schema });
+}

@@ -1,0 +1,268 @@
+/**
+ * The configuration file (`pagurus.json`, JSON5) as plain types, so that reading them costs no schema library. `schema.ts` is
+ * checked against them. Keys follow the specification documents; unknown keys warn and are kept.
+ */
+import type { ModelApi, ModelCost } from "../contract/model.ts";
+
+export type PermissionMode = "ask" | "deny" | "auto" | "read-only";
+
+/** `auto-edit` style rules that "always allow" writes: an exact command line, or a prefix ending in ` *`. */
+export interface PermissionRule {
+  tool: string;
+  /** Shell: the command or a prefix with ` *`; file tools: a path glob. Absent: the whole tool. */
+  match?: string;
+  /** Absolute folder the rule applies to; absent: everywhere. */
+  cwd?: string;
+}
+
+export interface PermissionConfig {
+  mode?: PermissionMode;
+  allow?: PermissionRule[];
+  deny?: PermissionRule[];
+  /** Environment variables a shell command sees, besides PATH, HOME, LANG and the like; `*` at the end is a prefix. */
+  shellEnv?: string[];
+  /** `auto` (default): sandboxed where the platform can; `off`; `require`: refuse shell without one. */
+  sandbox?: "auto" | "off" | "require";
+  /** Network access of sandboxed commands: `on` (default) or `off`; `off` refuses commands without a sandbox. */
+  network?: "on" | "off";
+  /** Files and folders with keys, such as `~/.npmrc`, that commands and the reading tools may still see. */
+  unmask?: string[];
+}
+
+export interface ModelEntryConfig {
+  id: string;
+  name?: string;
+  contextWindow?: number;
+  maxTokens?: number;
+  reasoning?: boolean;
+  input?: ("text" | "image")[];
+  promptCache?: "none" | "automatic" | "marks";
+  truncatesSilently?: boolean;
+  cost?: ModelCost;
+  agentRuntime?: RuntimePolicy;
+}
+
+export interface RuntimePolicy {
+  /** A runtime's id, which fails closed, or `auto` (default): runtimes claim their models. */
+  id?: string;
+  /** For a runtime that drives several agents (`acp`): which one. */
+  agentId?: string;
+  /** With `auto`, the runtime of a model that no runtime claims: `embedded` (default), or none. */
+  fallback?: "none" | "embedded";
+}
+
+export interface ProviderConfig {
+  api?: Exclude<ModelApi, "offline">;
+  baseUrl?: string;
+  /** A key, `${ENV}`, or `{file: path}`. */
+  apiKey?: string | { file: string };
+  headers?: Record<string, string>;
+  models?: ModelEntryConfig[];
+  agentRuntime?: RuntimePolicy;
+}
+
+export interface CompactionConfig {
+  owner?: "engine" | "native";
+  model?: string;
+  /** Tokens of the newest messages that stay verbatim. Default 20,000. */
+  keepRecentTokens?: number;
+  reserveTokens?: number;
+  reserveTokensFloor?: number;
+  mode?: "default" | "safeguard";
+  timeoutSeconds?: number;
+  /** `strict` (default): a summary keeps every exact identifier it can; `off`: identifiers are not collected. */
+  identifierPolicy?: "strict" | "off";
+  customInstructions?: string;
+  /** Notices before and after a compaction. Default true. */
+  notifyUser?: boolean;
+}
+
+export interface SessionConfig {
+  /**
+   * Default conversation of a command: `folder` (default): the workspace's; `main`: one for all folders. The other two are
+   * OpenClaw's and are treated as these.
+   */
+  scope?: "folder" | "main" | "per-sender" | "global";
+}
+
+/** US dollars. */
+export interface CostLimits {
+  turn?: number;
+  session?: number;
+  /** All sessions of the agent since local midnight. */
+  day?: number;
+}
+
+/** Retry limits for a failing model. */
+export interface RetryConfig {
+  /** Time limit of one call's retries. Default 1,800, in one-shot runs 300. */
+  maxElapsedSeconds?: number;
+  /** Maximum backoff of the host's own; a server may ask for more. Default 60. */
+  maxDelaySeconds?: number;
+}
+
+/** Limits of one model answer. */
+export interface AnswerLimitsConfig {
+  /** Default 134,217,728. */
+  bytes?: number;
+  /** Limit of one stream event. Default 16,777,216. */
+  eventBytes?: number;
+  /** Timeout without a byte; 2.5 times as long before the first one. Default 120. */
+  silenceSeconds?: number;
+  /** Timeout without new content, whatever keep-alive arrives. Default 600. */
+  idleSeconds?: number;
+}
+
+export interface SubagentConfig {
+  /** Maximum nesting of children; 0 disables `spawn_agent`. Default 2. */
+  maxSpawnDepth?: number;
+  /** Maximum concurrent children of a session. Default 4. */
+  maxConcurrent?: number;
+  /** Lifetime limit of a child. Default 3,600. */
+  ttlSeconds?: number;
+}
+
+export interface AgentModelConfig {
+  agentRuntime?: RuntimePolicy;
+  thinking?: "off" | "low" | "medium" | "high";
+}
+
+/** Settings of the engine `lossless`. */
+export interface LosslessConfig {
+  /** Tokens of history and live turn at which it compacts; a model's budget may lower it. */
+  trigger?: number;
+  /** Tokens of the head: the summary with everything that belongs to it. Default: a share of the trigger. */
+  headTokens?: number;
+  /** Tokens of newest messages that stay unchanged. Default: a share of the trigger. */
+  tailTokens?: number;
+  /** Globs over session keys: nothing of these is stored beyond the transcript. */
+  ignoreSessions?: string[];
+  /** Globs over session keys: as ignored, and no earlier turn is shown to the model. */
+  statelessSessions?: string[];
+  /** Maximum summaries requested from a model per hour. */
+  summariesPerHour?: number;
+  /** Absent: everything is kept. */
+  retention?: {
+    /** Conversations unused for so many days leave the database; their transcripts stay. */
+    sessionsOlderThanDays: number;
+  };
+}
+
+/** The model gateway. */
+export interface GatewayConfig {
+  /** Stores each model request and its answer on the disk. Default false. */
+  capture?:
+    | boolean
+    | {
+        /** Bytes of all of them together; the oldest are deleted. Default 256 MiB. */
+        maxBytes?: number;
+        /** Number of newest requests kept per session. Absent: as many as fit. */
+        keep?: number;
+      };
+}
+
+export interface SkillsConfig {
+  /** Further folders of skills, or of one skill; a relative one starts at the home folder of Pagurus. */
+  paths?: string[];
+  /** By the skill's name. */
+  entries?: Record<string, { enabled?: boolean }>;
+}
+
+interface PluginEntryConfig {
+  enabled?: boolean;
+  /** Whether runs are refused when it cannot be loaded. Default: true for a gate. */
+  required?: boolean;
+  config?: unknown;
+}
+
+/**
+ * An MCP server of the user, as a program (`command`) or at an address (`url`). The keys of OpenClaw and of Claude's
+ * `.mcp.json` mean the same here. Texts may refer to the environment: `${NAME}`, `${NAME:-default}`.
+ */
+export interface McpServerConfig {
+  command?: string;
+  args?: string[];
+  /** Variables of the program, besides PATH, HOME and the like. */
+  env?: Record<string, string | number | boolean>;
+  /** A relative one starts at the folder of the configuration. Default: where the host runs. */
+  cwd?: string;
+  workingDirectory?: string;
+  url?: string;
+  headers?: Record<string, string>;
+  /** For a `url`: `http` (default) is the streamable transport, `sse` the older one. */
+  type?: "stdio" | "http" | "streamable-http" | "sse";
+  transport?: "stdio" | "http" | "streamable-http" | "sse";
+  /** Default true. */
+  enabled?: boolean;
+  /** Timeout of a call without an answer or progress, ms. Default 120,000. */
+  timeoutMs?: number;
+  requestTimeoutMs?: number;
+  timeout?: number;
+  /** Timeout of a start, ms. Default 60,000. */
+  connectTimeoutMs?: number;
+  connectionTimeoutMs?: number;
+  /**
+   * `ask` (default): as the permission mode decides; `allow`: its tools run without a permission prompt, as with a rule for
+   * each.
+   */
+  permission?: "ask" | "allow";
+  /** Names of its tools, `*` matches any characters. `deny` wins. Absent: all. */
+  tools?: { allow?: string[]; deny?: string[] };
+}
+
+export type EngineStage =
+  | "factory"
+  | "bootstrap"
+  | "assemble"
+  | "compact"
+  | "settle"
+  | "maintain"
+  | "dispose";
+
+export interface AgentConfig {
+  workspace?: string;
+  model?: string | { primary: string };
+  models?: Record<string, AgentModelConfig>;
+  permission?: PermissionConfig;
+  thinking?: "off" | "low" | "medium" | "high";
+  /** Maximum model calls of one turn. Default 200. */
+  maxSteps?: number;
+  /** Timeout of a turn, seconds. Default 3,600. */
+  timeoutSeconds?: number;
+}
+
+export interface PagurusConfig {
+  agents?: {
+    defaults?: AgentConfig & {
+      compaction?: CompactionConfig;
+      /** Characters of one tool result that are sent. Default 48,000. */
+      toolResultMaxChars?: number;
+      /** Timeout of an engine at each stage, seconds; unnamed stages keep their default. */
+      engineDeadlines?: Partial<Record<EngineStage, number>>;
+      maxCost?: CostLimits;
+      retry?: RetryConfig;
+      answerLimits?: AnswerLimitsConfig;
+      subagents?: SubagentConfig;
+    };
+    list?: (AgentConfig & { id: string })[];
+  };
+  models?: { providers?: Record<string, ProviderConfig> };
+  plugins?: {
+    slots?: { contextEngine?: string; memory?: string };
+    entries?: {
+      lossless?: { enabled?: boolean; config?: LosslessConfig };
+      [id: string]: PluginEntryConfig;
+    };
+    load?: { paths?: string[] };
+    /** Ids of the only plugins to load; the bundled ones always are. Absent: all. */
+    allow?: string[];
+    /** Ids of plugins never to load. */
+    deny?: string[];
+  };
+  memory?: { citations?: "auto" | "on" | "off" };
+  mcp?: { servers?: Record<string, McpServerConfig> };
+  skills?: SkillsConfig;
+  gateway?: GatewayConfig;
+  session?: SessionConfig;
+  logging?: { level?: "debug" | "info" | "warn" | "error" | "silent" };
+}

@@ -1,0 +1,84 @@
+/** The runtime context that every engine call receives. Token counts are estimates unless noted. */
+import type { AgentMessage, Usage } from "../message.ts";
+import type { LlmComplete } from "../model.ts";
+import type { TranscriptCursor } from "../session/transcript.ts";
+
+/** A session named without a file path (the durable generation of the contract). */
+export interface SessionTarget {
+  agentId: string;
+  sessionId: string;
+  sessionKey: string;
+  storePath: string;
+}
+
+/** Figures that the runtime reported; a runtime that reports none leaves the whole object out. */
+export interface PromptCacheInfo {
+  /** `short`: five minutes from the last use, where the host sets the marks itself. */
+  retention?: "none" | "short" | "long" | "in_memory" | "24h";
+  lastCallUsage?: { input: number; output: number; cacheRead?: number; cacheWrite?: number; total: number };
+  lastCacheTouchAt?: number;
+  expiresAt?: number;
+}
+
+export interface RewriteRequest {
+  entryId: string;
+  message: AgentMessage;
+}
+export interface TranscriptRewriteResult {
+  changed: boolean;
+  bytesFreed: number;
+  rewrittenEntries: number;
+  reason?: string;
+}
+
+/** What every member gets from the running host. Source: the design's "The contract", `runtimeContext`. */
+export interface RuntimeContext {
+  config: unknown;
+  provider: string;
+  model: string;
+  modelId: string;
+  agentId: string;
+  agentHarnessId: string;
+  cwd: string;
+  turnId?: string;
+  /** Window of the model, tokens. */
+  contextWindow: number;
+  tokenBudget: number;
+  /** Provider-reported or calibrated; absent when the runtime does not know it. */
+  currentTokenCount?: number;
+  /** Usage of the last model call, when it is known. */
+  usage?: Usage;
+  promptCache?: PromptCacheInfo;
+  /** Estimate, in tokens, of a text or of messages; corrected by the provider's reports, uncorrected while they are absent. */
+  tokens(value: string | AgentMessage | readonly AgentMessage[]): number;
+  llm: { complete: LlmComplete };
+  /**
+   * Appends a branch of superseding entries, all or none; never edits in place, and never the live turn. Absent outside
+   * `maintain`. Throws `store_write_failed`, `lock_lost`; a refusal is a result with a reason.
+   */
+  rewriteTranscriptEntries?(replacements: RewriteRequest[]): Promise<TranscriptRewriteResult>;
+  allowDeferredCompactionExecution: boolean;
+  /** (+) The active path of the session. */
+  transcript: TranscriptCursor;
+  /** The session without a path; also where `acceptedHostParams` omits the parameter of that name. */
+  sessionTarget?: SessionTarget;
+  /**
+   * (+) Reports what the engine found and repaired or skipped, in one sentence without contents: a degradation of the stage
+   * `transcript`. Absent where no turn can carry it.
+   */
+  degraded?(reason: string): void;
+  /** True in `compact` for `/compact`. */
+  manualCompaction?: boolean;
+}
+
+/** Version 1 of OpenClaw's `runtimeSettings`. */
+export interface RuntimeSettings {
+  schemaVersion: 1;
+  runtime: { host: string; mode: "normal" | "degraded"; harnessId: string; runtimeId: string };
+  model: { requested: string; resolved: string; provider: string };
+  contextEngineSelection: { selectedId: string; source: string };
+  executionHost: { id: string; label: string };
+  limits: { promptTokenBudget: number; maxOutputTokens: number };
+  /** Set once something degraded in the turn. */
+  diagnostics?: { degradedReason: string };
+}

@@ -1,0 +1,68 @@
+/**
+ * Receipt: the record of one model request. Kept beside the session's transcript; holds ids, hashes and counts, never contents.
+ * Source: the design's "The way of a turn", Receipts.
+ */
+import type { Usage } from "../message.ts";
+
+export type PartSource =
+  | "system"
+  | "addition"
+  | "instructions"
+  | "memory"
+  | "tools"
+  | "head"
+  | "history"
+  | "recall"
+  | "fragment"
+  | "live";
+
+export interface ReceiptPart {
+  source: PartSource;
+  role: "system" | "user" | "assistant" | "toolResult";
+  /** Transcript entry; absent for parts that no entry holds. */
+  entryId?: string;
+  /** Path of a project file, for `instructions`. */
+  path?: string;
+  tokens: number;
+  bytes: number;
+  /** First 16 hex digits of SHA-256 over the part's canonical JSON. */
+  hash: string;
+  /** What was trimmed from the part as sent: a tool result, an image. */
+  trimmed?: { fromBytes: number; toBytes: number };
+}
+
+export type Seam = "embedded" | "thread" | "wire" | "projection";
+
+export interface Receipt {
+  turnId: string;
+  /** 0 for the first request of the turn. */
+  request: number;
+  /** ISO 8601. */
+  timestamp: string;
+  /** Purpose of a request that is not the turn's own: `compaction`, or one named by an engine or plugin. */
+  purpose?: string;
+  seam: Seam;
+  runtime: string;
+  engine: string;
+  model: string;
+  /** As the engine names them in `contextProjection`. */
+  epoch?: string;
+  fingerprint?: string;
+  parts: ReceiptPart[];
+  /** Index in `parts` of the first part of the live turn. */
+  liveFrom: number;
+  /** Number of leading parts equal to those of the session's previous request. */
+  sharedParts: number;
+  /** Estimated tokens of that shared prefix. */
+  sharedTokens: number;
+  /** Estimate of the whole request, without the correction by the provider's report (`usage` has that). */
+  tokens: number;
+  tokenBudget: number;
+  /** Count used for thresholds: the larger of the engine's estimate of its context and the host's, calibrated. */
+  contextTokens?: number;
+  /** Tokens that the harness adds to its requests by itself, where measured; no part includes them. */
+  fixedTokens?: number;
+  /** Why the request is not the engine's plain answer, if so. */
+  degraded?: string;
+  usage?: Usage;
+}

@@ -1,0 +1,136 @@
+/** SQLite databases: opening with our pragmas, prepared statements, transactions. */
+import { chmodSync, existsSync } from "node:fs";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+
+/** Path of a database that is only in memory. */
+export const MEMORY = ":memory:";
+
+export interface OpenSqliteOptions {
+  /** `NORMAL` for data that must survive a crash of the machine up to the last checkpoint, `OFF` for derived data. */
+  synchronous?: "OFF" | "NORMAL" | "FULL";
+  readOnly?: boolean;
+  /** Wait for another process's lock, ms. */
+  busyTimeoutMs?: number;
+}
+
+const BUSY = 5;
+const RETRY_MS = 5;
+
+/**
+ * Retries while the file is busy. SQLite does not wait when it changes the journal mode: of several processes that create a
+ * file at once, all but one are refused immediately.
+ */
+function patiently(ms: number, work: () => void): void {
+  const until = performance.now() + ms;
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      const { errcode } = error as { errcode?: unknown };
+      const isBusy = typeof errcode === "number" && (errcode & 0xff) === BUSY;
+      if (!isBusy || performance.now() > until) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+    }
+  }
+}
+
+/** Opens a database in WAL mode with our pragmas; the file is private to the user. Throws SQLite's errors. */
+export function openSqlite(path: string, options: OpenSqliteOptions = {}): Database {
+  const fresh = path !== MEMORY && !existsSync(path);
+  const raw = new DatabaseSync(path, { readOnly: options.readOnly ?? false });
+  const busyTimeoutMs = options.busyTimeoutMs ?? 5_000;
+  try {
+    raw.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    if (!options.readOnly) {
+      patiently(busyTimeoutMs, () => raw.exec("PRAGMA journal_mode = WAL"));
+      raw.exec(`PRAGMA synchronous = ${options.synchronous ?? "NORMAL"}`);
+      if (fresh) chmodSync(path, 0o600);
+    }
+    return new Database(raw);
+  } catch (error) {
+    raw.close();
+    throw error;
+  }
+}
+
+/** One connection with its prepared statements. Transactions are short and never held across an await. */
+export class Database {
+  readonly raw: DatabaseSync;
+  /** Runs a write when the other thread of the process is not writing; absent where no other thread writes. */
+  inTurn: (<T>(write: () => T) => T) | undefined;
+  readonly #statements = new Map<string, StatementSync>();
+  #depth = 0;
+
+  constructor(raw: DatabaseSync) {
+    this.raw = raw;
+  }
+
+  prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.raw.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  get<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined {
+    return this.prepare(sql).get(...values) as Row | undefined;
+  }
+
+  all<Row>(sql: string, ...values: SQLInputValue[]): Row[] {
+    return this.prepare(sql).all(...values) as Row[];
+  }
+
+  /** Number of rows that changed. */
+  run(sql: string, ...values: SQLInputValue[]): number {
+    const statement = this.prepare(sql);
+    if (this.#depth > 0 || !this.inTurn) return Number(statement.run(...values).changes);
+    return this.inTurn(() => Number(statement.run(...values).changes));
+  }
+
+  /** `PRAGMA user_version`: 0 for a new file. */
+  version(): number {
+    return this.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
+  }
+
+  /** Runs a transaction that takes the write lock immediately, so that its reads stay valid for its writes. Nests. */
+  transaction<T>(work: () => T): T {
+    if (this.#depth > 0) return work();
+    return this.inTurn ? this.inTurn(() => this.#transaction(work)) : this.#transaction(work);
+  }
+
+  #transaction<T>(work: () => T): T {
+    this.raw.exec("BEGIN IMMEDIATE");
+    this.#depth += 1;
+    try {
+      const result = work();
+      this.raw.exec("COMMIT");
+      return result;
+    } catch (error) {
+      // A full disk may have ended the transaction already.
+      if (this.raw.isTransaction) this.raw.exec("ROLLBACK");
+      throw error;
+    } finally {
+      this.#depth -= 1;
+    }
+  }
+
+  /** Runs several reads on one state of the database. */
+  snapshot<T>(work: () => T): T {
+    if (this.#depth > 0) return work();
+    this.raw.exec("BEGIN");
+    this.#depth += 1;
+    try {
+      return work();
+    } finally {
+      this.#depth -= 1;
+      if (this.raw.isTransaction) this.raw.exec("ROLLBACK");
+    }
+  }
+
+  close(): void {
+    this.#statements.clear();
+    if (this.raw.isOpen) this.raw.close();
+  }
+}

@@ -1,0 +1,171 @@
+/** Assembles the context: head, kept messages, live turn. Takes time in proportion to its result and never waits for a model. */
+import { repairPairs } from "../../compaction/tool-pairing.ts";
+import { textOf } from "../../compaction/message-text.ts";
+import type { AssembleParams, AssembleResult } from "../../contract/engine/engine-params.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
+import { readSummary } from "../../contract/engine/summary.ts";
+import { contextBefore } from "./head/epoch-cut.ts";
+import { headMessage } from "./epoch.ts";
+import { publishDraft, type Draft } from "./summary/publish.ts";
+import { draftRenewal, dueOf, total, type Parts } from "./renew-epoch.ts";
+import type { LosslessSession } from "./lossless-session.ts";
+import { unmatched } from "./volatile-input.ts";
+
+function isHostSummary(message: AgentMessage): boolean {
+  return (
+    message.role === "user" && message.entryId !== undefined && readSummary(textOf(message)) !== undefined
+  );
+}
+
+/** Splits the input messages and the session's view at the live turn. */
+function partsOf(session: LosslessSession, params: AssembleParams): Parts {
+  const { view } = session;
+  const { messages: input, prompt } = params;
+  const turnId = params.runtimeContext?.turnId;
+  const ids = new Set(input.map(({ entryId }) => entryId));
+  const at =
+    turnId === undefined ? -1 : view.items.findIndex((item) => item.turnId === turnId && !item.isFragment);
+  const named = turnId === undefined ? view.items.findIndex(({ entryId }) => ids.has(entryId)) : -1;
+  const liveStart = at >= 0 ? at : named >= 0 ? named : view.items.length;
+  const before = new Set(view.items.slice(0, liveStart).map(({ entryId }) => entryId));
+  // The first call of a turn has the input as its prompt, so no input message is a copy of it.
+  const held = view.items.slice(liveStart + (prompt === undefined ? 0 : 1)).map(({ message }) => message);
+  const fresh = input.filter(({ entryId }) => entryId === undefined || !before.has(entryId));
+  const recorded = new Set(fresh.flatMap(({ entryId }) => entryId ?? []));
+  const unnamed = fresh.filter(({ entryId }) => entryId === undefined);
+  // A message without an entry id whose content equals that of a live entry is that entry.
+  const volatile = new Set(
+    unmatched(
+      unnamed,
+      held.filter(({ entryId }) => !recorded.has(entryId ?? "")),
+    ),
+  );
+  const live = fresh.filter((message) => message.entryId !== undefined || volatile.has(message));
+  return { history: historyOf(session, liveStart, ids), live, liveStart };
+}
+
+function historyOf(session: LosslessSession, end: number, inputIds: ReadonlySet<unknown>): AgentMessage[] {
+  const { view, store } = session;
+  const volatile = session.volatileAfter();
+  // A host that did not apply the cut of its live turn still passes that turn's input itself.
+  const before = contextBefore(store, view).filter(
+    ({ entryId }) => entryId === undefined || !inputIds.has(entryId),
+  );
+  const messages = [...before, ...view.items.slice(0, end).map(({ message }) => message)];
+  if (volatile.size === 0) return messages;
+  return messages.flatMap((message) => [
+    message,
+    ...(volatile.get(message.entryId ?? view.epoch?.id ?? "") ?? []),
+  ]);
+}
+
+/**
+ * Whether the path belongs to another session. Outside a turn, a session unknown to the engine starts empty: a path
+ * that another session has is a fork only when its bootstrap or its first turn says so.
+ */
+async function isOfAnother(session: LosslessSession, context: RuntimeContext): Promise<boolean> {
+  const { store, sessionId } = session;
+  if (context.turnId !== undefined || store.session(sessionId)) return false;
+  for await (const root of context.transcript.forward()) return store.get(root.id) !== undefined;
+  return false;
+}
+
+/** Assembles one context. Call in the session's `exclusive`. Throws the errors of the store and the transcript cursor. */
+export async function assembleSession(
+  session: LosslessSession,
+  params: AssembleParams,
+): Promise<AssembleResult> {
+  const { runtimeContext: context, prompt } = params;
+  const { view } = session;
+  const budget = params.tokenBudget ?? context?.tokenBudget ?? session.settings.trigger;
+  const begins =
+    prompt !== undefined || session.syncedTurn === undefined || session.syncedTurn !== context?.turnId;
+  const hostCut = params.messages.find((message) => isHostSummary(message));
+  const isForeignCut = hostCut !== undefined && readSummary(textOf(hostCut)) !== view.epoch?.head;
+  if (context && session.syncedTurn === undefined && (await isOfAnother(session, context)))
+    return answer(session, [...params.messages], 1);
+  if (context && (begins || isForeignCut))
+    await session.follow({ ...context, tokenBudget: budget }, { sessionKey: params.sessionKey });
+  else if (!context && session.syncedTurn === undefined) view.load();
+  const turnId = context?.turnId;
+  let parts = partsOf(session, params);
+  session.live = parts.live;
+  session.liveAnchor = view.items[parts.liveStart]?.entryId;
+  // A history that the host has cut begins with the head already.
+  if (hostCut) parts = { ...parts, history: [] };
+  const factor = session.factor(context);
+  const tokens = (total(parts.history, view.maxChars) + total(parts.live, view.maxChars)) * factor;
+  const why = dueOf(session, { tokens, budget, factor, begins });
+  if (why === "no") return answer(session, [...parts.history, ...parts.live], factor);
+  if (why !== "cold" && turnId !== undefined) {
+    const wanted = wantedOf(session, { turnId, tokens, isOver: why === "must" });
+    if (wanted !== "self" || hostCut) {
+      const whole = answer(session, [...parts.history, ...parts.live], factor);
+      return wanted === "ask" ? { ...whole, wantsCompaction: true } : whole;
+    }
+  }
+  const least = why === "must" ? 1 : session.shares(budget).minimumGain / factor;
+  const draft = await draftRenewal(session, parts, { budget, factor, least, turnId, cold: why === "cold" });
+  // Outside a turn the context is only previewed, maybe with another budget: nothing is changed.
+  if (draft && context && turnId === undefined)
+    return answer(session, [...previewOf(session, draft, parts.liveStart), ...parts.live], factor);
+  if (draft && publishDraft(session.store, view, draft, Date.now())) parts = partsOf(session, params);
+  return answer(session, [...parts.history, ...parts.live], factor);
+}
+
+/** Growth factor of the context after which a compaction that did not happen is requested again. */
+const GROWN = 1.1;
+
+/**
+ * Who compacts: the host is asked first, so that its lanes record and announce each compaction. A host that did not
+ * compact is asked again later; over the budget the engine compacts itself.
+ */
+function wantedOf(
+  session: LosslessSession,
+  { turnId, tokens, isOver }: { turnId: string; tokens: number; isOver: boolean },
+): "ask" | "wait" | "self" {
+  const { wanted } = session;
+  const isAsked = wanted?.turnId === turnId;
+  if (isAsked && isOver) return "self";
+  if (isAsked && tokens < wanted.tokens * GROWN) return "wait";
+  session.wanted = { turnId, tokens };
+  return "ask";
+}
+
+function answer(session: LosslessSession, messages: AgentMessage[], factor: number): AssembleResult {
+  const { epoch, maxChars } = session.view;
+  const valid = repairPairs(messages);
+  const estimatedTokens = Math.ceil(total(valid, maxChars) * factor);
+  return {
+    messages: valid,
+    estimatedTokens,
+    promptAuthority: "assembled",
+    contextProjection: {
+      mode: "thread_bootstrap",
+      epoch: epoch?.id ?? "whole",
+      fingerprint: epoch?.id ?? "whole",
+    },
+  };
+}
+
+/** The history with an epoch that is not published yet. */
+function previewOf(session: LosslessSession, draft: Draft, liveStart: number): AgentMessage[] {
+  const { epoch } = draft;
+  const { view, store } = session;
+  const from = view.items.findIndex(({ placeId }) => placeId === epoch.firstKeptEntryId);
+  const id = epoch.splitInputId;
+  const input = id === undefined ? undefined : store.get(id, session.sessionId)?.message;
+  const kept = view.items.slice(Math.max(0, from), liveStart).map(({ message }) => message);
+  return [...(input && id !== undefined ? [{ ...input, entryId: id }] : []), headMessage(epoch), ...kept];
+}
+
+/** System prompt addition once a session was compacted: at most 600 characters. */
+export function recallNote(tools: ReadonlySet<string> | undefined): string {
+  const known = ["context_search", "context_describe", "context_expand"].filter((name) => tools?.has(name));
+  const how =
+    known.length === 0
+      ? "If something you need is missing, say so and ask."
+      : `Before you guess or ask again, find the original words with ${known.join(", ")}; ids of entries and parts can be expanded.`;
+  return `The older part of this conversation is shown as a summary; nothing of it is lost. ${how}`;
+}

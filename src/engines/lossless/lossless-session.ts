@@ -1,0 +1,196 @@
+/** In-memory state of a session, and the small part of it that is kept in the store. */
+import type { AgentMessage } from "../../contract/message.ts";
+import type { CompactionEntry } from "../../contract/session/transcript.ts";
+import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
+import { draftEpoch, publishDraft } from "./summary/publish.ts";
+import { readSummary } from "../../contract/engine/summary.ts";
+import { textOf } from "../../compaction/message-text.ts";
+import { readRecord } from "./epoch-record.ts";
+import { adoptSummary, recoverEpoch, restoreEpoch, shareEpoch } from "./summary/restore.ts";
+import { messageTokens } from "../../tokens/message-tokens.ts";
+import type { Volatile } from "./epoch.ts";
+import { sharesOf, type LosslessSettings, type Shares } from "./lossless-settings.ts";
+import type { LosslessStore } from "./store/lossless-store.ts";
+import { resultChars, SessionView } from "./session-in-memory.ts";
+
+/** Limit on remembered turn keys; the host never offers an older turn again. */
+const MOST_KEYS = 256;
+/** Limit on the history that is read without a summary, as a multiple of the trigger. */
+const READ_TRIGGERS = 2;
+
+interface State {
+  keys: string[];
+  volatile: Volatile[];
+}
+
+function stateOf(value: unknown): State {
+  const { keys, volatile } = (value ?? {}) as Partial<State>;
+  return { keys: keys ?? [], volatile: volatile ?? [] };
+}
+
+/** Message that is counted once to learn the host's correction of estimates. */
+const PROBE: AgentMessage = {
+  role: "user",
+  content: "the harbour office keeps a list of ships\n".repeat(2_000),
+};
+
+export class LosslessSession {
+  readonly view: SessionView;
+  readonly store: LosslessStore;
+  readonly settings: LosslessSettings;
+  /** Context of the newest call that had one. */
+  context: RuntimeContext | undefined;
+  /** Turn whose start was synced from the transcript. */
+  syncedTurn: string | undefined;
+  /** The live turn as last received. */
+  live: readonly AgentMessage[] = [];
+  /** The live turn's input, which the first call of a turn does not pass. */
+  liveAnchor: string | undefined;
+  /** Parent of a fork, until its epoch is taken over. */
+  forkOf: string | undefined;
+  /** The newest compaction request to the host that is still pending. */
+  wanted: { turnId: string; tokens: number } | undefined;
+  #state: State | undefined;
+  #working: Promise<unknown> = Promise.resolve();
+  /** Number of running and queued tasks. */
+  #pieces = 0;
+
+  constructor(store: LosslessStore, sessionId: string, settings: LosslessSettings) {
+    this.store = store;
+    this.settings = settings;
+    this.view = new SessionView(store, sessionId, settings.trigger * READ_TRIGGERS);
+  }
+
+  get sessionId(): string {
+    return this.view.sessionId;
+  }
+
+  /** Runs tasks one after the other, so that a task sees no changes by others between its steps. Must not be nested. */
+  exclusive<T>(work: () => Promise<T>): Promise<T> {
+    this.#pieces += 1;
+    const mine = this.#working.then(work).finally(() => {
+      this.#pieces -= 1;
+    });
+    this.#working = mine.catch(() => undefined);
+    return mine;
+  }
+
+  /** True when no task runs and no turn is live, so that the session can be dropped and loaded again. */
+  get isIdle(): boolean {
+    return this.#pieces === 0 && this.live.length === 0;
+  }
+
+  /** Resolves when no task is running. */
+  async idle(): Promise<void> {
+    while (this.#pieces > 0) await this.#working;
+  }
+
+  #load(): State {
+    this.#state ??= stateOf(this.store.session(this.sessionId) && this.store.sessionState(this.sessionId));
+    return this.#state;
+  }
+
+  knowsTurn(key: string): boolean {
+    return this.#load().keys.includes(key);
+  }
+
+  /** Records that a turn was stored, and its messages without entries. */
+  takeTurn(key: string): void {
+    const state = this.#load();
+    const volatile: Volatile[] = [];
+    let after = this.liveAnchor;
+    for (const message of this.live) {
+      if (message.entryId !== undefined) after = this.#placeOf(message, message.entryId);
+      else if (after !== undefined) volatile.push({ message, after });
+    }
+    this.live = [];
+    state.keys = [...state.keys, key].slice(-MOST_KEYS);
+    state.volatile = [...state.volatile.filter(({ after }) => this.#isPlace(after)), ...volatile];
+    this.store.setSessionState(this.sessionId, state);
+  }
+
+  /** The host's summary of a split turn counts as the head of the next turns. */
+  #placeOf(message: AgentMessage, entryId: string): string {
+    const { epoch } = this.view;
+    const isHead = message.role === "user" && epoch && readSummary(textOf(message)) === epoch.head;
+    return isHead ? epoch.id : entryId;
+  }
+
+  #isPlace(after: string): boolean {
+    const { epoch } = this.view;
+    return this.view.has(after) || after === epoch?.splitInputId || after === epoch?.id;
+  }
+
+  /** Messages without entries that stay in place, by the entry before them (for the head: the epoch's id). */
+  volatileAfter(): ReadonlyMap<string, AgentMessage[]> {
+    const places = new Map<string, AgentMessage[]>();
+    for (const { message, after } of this.#load().volatile)
+      places.set(after, [...(places.get(after) ?? []), message]);
+    return places;
+  }
+
+  shares(tokenBudget: number): Shares {
+    return sharesOf(this.settings, tokenBudget);
+  }
+
+  /** Provider tokens per estimated token. */
+  factor(context: RuntimeContext | undefined): number {
+    if (!context) return 1;
+    return context.tokens(PROBE) / messageTokens(PROBE);
+  }
+
+  /**
+   * Syncs with the transcript; another engine's compaction, a rewind or a fork becomes an epoch of ours. Call in
+   * `exclusive`.
+   */
+  async follow(
+    context: RuntimeContext,
+    options: { sessionKey?: string | undefined; signal?: AbortSignal | undefined },
+  ): Promise<number> {
+    this.context = context;
+    // Another process may have stored a turn since.
+    this.#state = undefined;
+    this.view.trimAt(resultChars(context));
+    const { stored, compacted } = await this.view.sync(context.transcript, options);
+    if (this.view.broken) await recoverEpoch(this.store, this.view, this.headSizes(context));
+    if (!this.view.epoch && this.forkOf !== undefined) shareEpoch(this.store, this.view, this.forkOf);
+    if (compacted) await this.#takeCompaction(context);
+    this.syncedTurn = context.turnId;
+    return stored;
+  }
+
+  /** Limits on the head and on the user's messages in it, uncorrected tokens. */
+  headSizes(context: RuntimeContext | undefined): { headTokens: number; userTokens: number } {
+    const { head, users } = this.shares(context?.tokenBudget ?? this.settings.trigger);
+    const factor = this.factor(context);
+    return { headTokens: Math.floor(head / factor), userTokens: Math.floor(users / factor) };
+  }
+
+  /** Adopts a compaction. Not abortable: the next call would not find the compaction again. */
+  async #takeCompaction(context: RuntimeContext): Promise<void> {
+    const { store, view } = this;
+    const walk = store.walkBack(this.sessionId, { kinds: ["compaction"], maxMessages: 1 });
+    const [newest] = walk.items;
+    if (newest?.entry?.type !== "compaction") return;
+    const entry: CompactionEntry = newest.entry;
+    const { epoch } = view;
+    const record = epoch ? undefined : readRecord(entry, this.sessionId);
+    if (record && restoreEpoch(store, view, record)) return;
+    if (!epoch) {
+      const { firstKeptEntryId, splitTurnInputId: splitInputId } = entry;
+      await adoptSummary(store, view, { text: entry.summary, firstKeptEntryId, splitInputId });
+      return;
+    }
+    if (entry.summary === epoch.head || newest.position < epoch.madeAt) return;
+    const index = view.indexOf(entry.firstKeptEntryId);
+    if (index <= 0) return;
+    // Its cut is adopted; its text is stored as an entry, and our own summaries have more detail.
+    const draft = await draftEpoch(store, view, {
+      cut: index,
+      firstKeptEntryId: view.items[index]?.placeId ?? entry.firstKeptEntryId,
+      splitInputId: entry.splitTurnInputId,
+      ...this.headSizes(context),
+    });
+    publishDraft(store, view, draft, Date.now());
+  }
+}

@@ -1,0 +1,114 @@
+/** `plugins.entries.lossless.config` of the host's configuration, and the limits that follow from a model's budget. */
+import { fieldOf } from "../../data/record-fields.ts";
+
+export interface LosslessSettings {
+  /** Tokens of history and live turn at which a compaction is due. */
+  trigger: number;
+  /** Tokens of summary, requests, files and exact strings after a compaction; default: a share of the trigger. */
+  headTokens?: number;
+  /** Tokens of newest messages that a compaction keeps verbatim; default: a share of the trigger. */
+  tailTokens?: number;
+  /** Globs over session keys: these sessions are not stored; only the host's transcript has them. */
+  ignoreSessions: readonly string[];
+  /** Globs over session keys: as ignored sessions, and the model sees no earlier turn. */
+  statelessSessions: readonly string[];
+  /** Limit on model summaries per hour, over all sessions of the agent. */
+  summariesPerHour: number;
+  /** Days after its last use when a session is removed from the database (its transcript stays); default: never. */
+  retentionDays?: number;
+}
+
+/** Trade-off of cost and recall (measured): a smaller trigger is cheaper, a larger one keeps more in context. Tokens. */
+const TRIGGER = 130_000;
+/** Limit on the trigger as a share of the budget: one round of large results still fits above it. */
+const BUDGET_SHARE = 0.83;
+/** Measured: per token, exact strings in the head keep more distant content than a longer tail. */
+const TAIL_SHARE = 0.04;
+const LEAST_TAIL = 2_000;
+const MOST_TAIL_SHARE = 0.2;
+const HEAD_SHARE = 0.066;
+const LEAST_HEAD = 5_500;
+const MOST_HEAD_SHARE = 0.3;
+const USER_SHARE = 0.25;
+const MINIMUM_GAIN_SHARE = 0.15;
+const SUMMARIES_PER_HOUR = 60;
+/** Share of the head for pinned entries that are not in it otherwise. */
+export const PIN_SHARE = 0.25;
+
+function count(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.floor(value) : undefined;
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
+}
+
+/** Reads the settings. A value of another type counts as absent. */
+export function losslessSettings(config: unknown): LosslessSettings {
+  const section = fieldOf(fieldOf(fieldOf(fieldOf(config, "plugins"), "entries"), "lossless"), "config");
+  const headTokens = count(fieldOf(section, "headTokens"));
+  const tailTokens = count(fieldOf(section, "tailTokens"));
+  const calls = fieldOf(section, "summariesPerHour");
+  const days = fieldOf(fieldOf(section, "retention"), "sessionsOlderThanDays");
+  return {
+    trigger: count(fieldOf(section, "trigger")) ?? TRIGGER,
+    ignoreSessions: texts(fieldOf(section, "ignoreSessions")),
+    statelessSessions: texts(fieldOf(section, "statelessSessions")),
+    summariesPerHour: calls === 0 ? 0 : (count(calls) ?? SUMMARIES_PER_HOUR),
+    ...(headTokens === undefined ? {} : { headTokens }),
+    ...(tailTokens === undefined ? {} : { tailTokens }),
+    ...(typeof days === "number" && days > 0 ? { retentionDays: days } : {}),
+  };
+}
+
+/**
+ * `kept`: the whole session is in the database. `ignored`: nothing is; only the transcript has it. `stateless`: as
+ * ignored, and each turn starts without history.
+ */
+export function sessionPolicy(
+  settings: LosslessSettings,
+  sessionKey: string | undefined,
+): "kept" | "ignored" | "stateless" {
+  const key = sessionKey ?? "";
+  if (matchesGlob(settings.statelessSessions, key)) return "stateless";
+  return matchesGlob(settings.ignoreSessions, key) ? "ignored" : "kept";
+}
+
+/** Limits, in tokens as the provider counts them. */
+export interface Shares {
+  trigger: number;
+  head: number;
+  /** Limit on the user's messages, even when the head grows by it. */
+  users: number;
+  tail: number;
+  /** A compaction with a smaller gain is skipped. */
+  minimumGain: number;
+}
+
+/** Applies the settings to one budget for history and live turn. */
+export function sharesOf(settings: LosslessSettings, tokenBudget: number): Shares {
+  const trigger = Math.max(1, Math.min(settings.trigger, Math.floor(tokenBudget * BUDGET_SHARE)));
+  const within = (wanted: number, share: number): number =>
+    Math.max(1, Math.min(wanted, Math.floor(trigger * share)));
+  return {
+    trigger,
+    head: within(
+      settings.headTokens ?? Math.max(LEAST_HEAD, Math.floor(trigger * HEAD_SHARE)),
+      MOST_HEAD_SHARE,
+    ),
+    users: Math.floor(trigger * USER_SHARE),
+    tail: within(
+      settings.tailTokens ?? Math.max(LEAST_TAIL, Math.floor(trigger * TAIL_SHARE)),
+      MOST_TAIL_SHARE,
+    ),
+    minimumGain: Math.floor(trigger * MINIMUM_GAIN_SHARE),
+  };
+}
+
+/** Matches globs: `*` is any characters, `?` is one. */
+function matchesGlob(patterns: readonly string[], name: string): boolean {
+  return patterns.some((pattern) => {
+    const source = pattern.replace(/[.+^${}()|[\]\\]/g, String.raw`\$&`).replaceAll("*", ".*");
+    return new RegExp(`^${source.replaceAll("?", ".")}$`, "s").test(name);
+  });
+}

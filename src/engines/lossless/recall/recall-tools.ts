@@ -1,0 +1,240 @@
+/** Recall tools, by which a model finds content that left its context: search, describe, expand to the full text, pin. */
+import type { PluginTool, ToolContext } from "../../../contract/host/plugin.ts";
+import type { ToolOutcome } from "../../../contract/harness/tool.ts";
+import { recallPassages } from "./pages.ts";
+import {
+  describeEntry,
+  describeNode,
+  expandEntry,
+  expandNode,
+  MOST_PAGE_TOKENS,
+  PAGE_TOKENS,
+  textOutcome,
+} from "./recall-read.ts";
+import type { LosslessStore } from "../store/lossless-store.ts";
+import type { StoredEntry, SummaryNode } from "../store/store-types.ts";
+
+const MOST_PAGES = 50;
+/** Minimum size of a useful answer. Tokens. */
+const LEAST_PAGE_TOKENS = 200;
+
+type Params = Record<string, unknown>;
+
+function text(params: Params, key: string): string {
+  const value = params[key];
+  return typeof value === "string" ? value.trim() : "";
+}
+
+function count(params: Params, key: string, fallback: number, most: number): number {
+  const value = params[key];
+  return typeof value === "number" && value >= 1 ? Math.min(most, Math.floor(value)) : fallback;
+}
+
+function tokensFor(params: Params): number {
+  return Math.max(LEAST_PAGE_TOKENS, count(params, "max_tokens", PAGE_TOKENS, MOST_PAGE_TOKENS));
+}
+
+async function search(store: LosslessStore, params: Params, context: ToolContext): Promise<ToolOutcome> {
+  const query = text(params, "query");
+  if (query === "") return textOutcome("Give the words to look for in `query`.", true);
+  const page = count(params, "page", 1, MOST_PAGES);
+  const isAll = params["scope"] === "all";
+  const isKnown = store.session(context.sessionId) !== undefined;
+  if (!isAll && !isKnown)
+    return textOutcome('Nothing of this session is stored yet; scope "all" searches the other sessions.');
+  const more = (next: number): string =>
+    `\n[More: the same with page ${next}. context_expand with an id gives all of its words.]`;
+  const budgetTokens = tokensFor(params);
+  const found = await recallPassages(store, {
+    query,
+    ...(isAll ? {} : { sessions: [context.sessionId] }),
+    asking: context.sessionId,
+    // The note about the next page is part of the answer.
+    budgetTokens: budgetTokens - MORE_TOKENS,
+    page: page - 1,
+  });
+  if (found.passages.length === 0)
+    return textOutcome(
+      page === 1 ? nothing(query, isAll) : "There is no such page: the one before was the last.",
+    );
+  const shown = found.passages.map((passage) => passage.text).join("\n");
+  return textOutcome(shown + (found.more && page < MOST_PAGES ? more(page + 1) : ""));
+}
+
+const MORE_TOKENS = 30;
+
+function nothing(query: string, isAll: boolean): string {
+  const elsewhere = isAll ? "" : ', or scope "all" for the other sessions';
+  return `Nothing was found for "${query}". Try other words for it, a name or a path${elsewhere}.`;
+}
+
+function found(
+  store: LosslessStore,
+  params: Params,
+): { node: SummaryNode } | { entry: StoredEntry } | undefined {
+  const id = text(params, "id");
+  const node = store.node(id);
+  if (node) return { node };
+  const entry = store.get(id);
+  return entry && { entry };
+}
+
+function unknown(params: Params): ToolOutcome {
+  const id = text(params, "id");
+  if (id === "")
+    return textOutcome("Give the id of an entry or of a part in `id`; context_search gives ids.", true);
+  return textOutcome(`There is no entry or part "${id}"; context_search gives ids.`, true);
+}
+
+function expand(store: LosslessStore, params: Params): ToolOutcome {
+  const at = found(store, params);
+  if (!at) return unknown(params);
+  const maxTokens = tokensFor(params);
+  return "node" in at
+    ? expandNode(store, at.node, { after: text(params, "after"), maxTokens })
+    : expandEntry(at.entry, count(params, "offset", 0, Number.MAX_SAFE_INTEGER), maxTokens);
+}
+
+/** Tokens of the pinned entries of a session. */
+function pinnedTokens(store: LosslessStore, sessionId: string): number {
+  return store
+    .pins(sessionId)
+    .reduce((sum, { entryId }) => sum + (store.get(entryId, sessionId)?.tokens ?? 0), 0);
+}
+
+function pin(store: LosslessStore, params: Params, context: ToolContext, limit: number): ToolOutcome {
+  const { sessionId } = context;
+  const id = text(params, "id");
+  if (params["remove"] === true)
+    return textOutcome(
+      store.session(sessionId) && store.unpin(sessionId, id)
+        ? `Entry ${id} is not pinned any more.`
+        : `Entry ${id} was not pinned.`,
+    );
+  if (store.node(id))
+    return textOutcome(`${id} is a summary; pin an entry: context_expand gives their ids.`, true);
+  const place = store.session(sessionId) && store.locate(sessionId, id);
+  if (!place) {
+    if (!store.get(id)) return unknown(params);
+    return textOutcome(
+      `The entry ${id} is of another session; only entries of this one can be pinned.`,
+      true,
+    );
+  }
+  if (place.kind !== "message") return textOutcome(`The entry ${id} is no message; pin a message.`, true);
+  const note = text(params, "note");
+  const isNew = store.pin(sessionId, {
+    entryId: id,
+    pinnedAt: Date.now(),
+    ...(note === "" ? {} : { note }),
+  });
+  const tokens = pinnedTokens(store, sessionId);
+  const but =
+    tokens <= limit
+      ? ""
+      : ` But all pins together have ${tokens} tokens and a summary has room for ${limit}: the oldest that fit are shown.`;
+  return textOutcome(
+    isNew
+      ? `Entry ${id} is pinned: it stays word for word through every compaction.${but}`
+      : `Entry ${id} was pinned already.${but}`,
+  );
+}
+
+const id = { type: "string", description: "Id of an entry or of a part of the summary." };
+const maxTokens = {
+  type: "integer",
+  minimum: 1,
+  maximum: MOST_PAGE_TOKENS,
+  description: `Tokens of the answer; ${PAGE_TOKENS} where absent.`,
+};
+
+export interface RecallOptions {
+  /** Limit on pinned text in a summary, tokens; a pin beyond it gets a warning. */
+  pinTokens?: number;
+}
+
+/**
+ * The tools `context_search`, `context_describe`, `context_expand` and `context_pin` over the store that `store` returns
+ * for a call; without one they report that nothing is stored. All are read-only except `context_pin`.
+ */
+export function recallTools(
+  store: (context: ToolContext) => LosslessStore | undefined,
+  { pinTokens = Infinity }: RecallOptions = {},
+): PluginTool[] {
+  const tool = (
+    name: string,
+    description: string,
+    properties: Record<string, unknown>,
+    run: (open: LosslessStore, params: Params, context: ToolContext) => ToolOutcome | Promise<ToolOutcome>,
+  ): PluginTool => ({
+    name,
+    description,
+    parameters: {
+      type: "object",
+      properties,
+      // The first parameter is the required one.
+      required: Object.keys(properties).slice(0, 1),
+      additionalProperties: false,
+    },
+    async execute(params, context) {
+      const open = store(context);
+      return open
+        ? run(open, params, context)
+        : textOutcome(
+            "Nothing of this session is kept yet, so there is nothing to look at; try it in a later turn.",
+            true,
+          );
+    },
+  });
+  return [
+    tool(
+      "context_search",
+      "Searches the whole conversation, also what is only summarized in sight. Gives the passages that answer best, " +
+        "with ids for context_expand.",
+      {
+        query: { type: "string", description: "Words, names or paths to look for; a question will do." },
+        scope: {
+          type: "string",
+          enum: ["session", "all"],
+          description: "This session (default) or all of them.",
+        },
+        page: { type: "integer", minimum: 1, maximum: MOST_PAGES },
+        max_tokens: maxTokens,
+      },
+      search,
+    ),
+    tool(
+      "context_describe",
+      "What an entry or a part of the summary is, and where it stands.",
+      { id },
+      (open, params, context) => {
+        const at = found(open, params);
+        if (!at) return unknown(params);
+        return textOutcome(
+          "node" in at ? describeNode(open, at.node) : describeEntry(open, at.entry, context.sessionId),
+        );
+      },
+    ),
+    tool(
+      "context_expand",
+      "The original words of an entry (with its images) or of a part of the summary, in pages.",
+      {
+        id,
+        after: { type: "string", description: "Of a part: the entry that the page before ended with." },
+        offset: { type: "integer", minimum: 0, description: "Of an entry: character to go on from." },
+        max_tokens: maxTokens,
+      },
+      expand,
+    ),
+    tool(
+      "context_pin",
+      "Keeps an entry word for word in sight through every compaction; `remove` lets it go again.",
+      {
+        id: { type: "string", description: "Id of an entry." },
+        note: { type: "string" },
+        remove: { type: "boolean" },
+      },
+      (open, params, context) => pin(open, params, context, pinTokens),
+    ),
+  ];
+}

@@ -1,0 +1,171 @@
+/**
+ * Selects the texts to read for a query. Bounded: for each word only the newest texts are considered, for several common
+ * words only recent ones.
+ */
+import type { Database } from "../../../../data/sqlite.ts";
+import type { QueryWord } from "./query.ts";
+import { rarity, type WeighedWord } from "./search-rank.ts";
+import { treeWord } from "../entries/texts.ts";
+import { treesOf, type SessionRow } from "../entries/entry-tree.ts";
+
+/** Limit on the newest texts of one word. */
+const NEWEST = 1_024;
+/** Limit on the words of a query: the rarest ones are searched. */
+const MOST_WORDS = 24;
+/** Limit on the texts of the rarer word when several common words are searched together. */
+const CROSSED = 20_000;
+/** Limits on the common words that are searched in pairs, and on the texts of a pair. */
+const PAIRED = 3;
+const CROSSED_TEXTS = 240;
+/** Limit on sessions in an index query; more are filtered afterwards. */
+const SCOPED = 32;
+
+/** Share of all texts above which an index query is not restricted to sessions. */
+const MOST = 0.5;
+
+/** Part of the index that is searched: an expression to add, and its approximate number of texts. */
+export interface Scope {
+  expression: string;
+  texts: number;
+  /** Highest number of a text. */
+  last: number;
+}
+
+export interface Probe extends WeighedWord {
+  /** Estimated number of texts with the word, from the newest ones. */
+  having: number;
+  /** True when more texts have the word than are considered. */
+  isCommon: boolean;
+  /** Numbers of the newest texts with the word, newest first. */
+  newest: readonly number[];
+}
+
+export function scopeOf(db: Database, wanted: readonly SessionRow[] | undefined): Scope {
+  const last = db.get<{ num: number | null }>("SELECT max(num) AS num FROM texts")?.num ?? 0;
+  const all: Scope = { expression: "", texts: last, last };
+  if (!wanted || wanted.length > SCOPED) return all;
+  let texts = 0;
+  for (const { num } of wanted)
+    texts +=
+      db.get<{ n: number | null }>("SELECT sum(length) AS n FROM members WHERE session = ?", num)?.n ?? 0;
+  // When most texts are theirs, filtering afterwards is cheaper than a restricted query.
+  if (texts > last * MOST) return all;
+  const trees = [...new Set(wanted.flatMap((session) => treesOf(db, session.num)))];
+  // A session without entries has no tree, and no hits.
+  const words = (trees.length === 0 ? [0] : trees).map((tree) => `"${treeWord(tree)}"`);
+  return { expression: ` AND (${words.join(" OR ")})`, texts, last };
+}
+
+/** True for words that SQLite's tokenizer splits and so cannot query: it knows fewer characters than we do. */
+function isUnknownToken(error: unknown): boolean {
+  return error instanceof Error && error.message.includes("phrase queries are not supported");
+}
+
+/** Numbers of matching texts, newest first. */
+function matching(db: Database, expression: string, floor: number, limit: number): number[] {
+  return db
+    .all<{ rowid: number }>(
+      "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?",
+      expression,
+      floor,
+      limit,
+    )
+    .map(({ rowid }) => rowid);
+}
+
+/** First text for a search of several words together, so that the rarest of them has at most `most` texts. */
+function floorFor(rarest: number, most: number, scope: Scope): number {
+  return rarest <= most ? 0 : Math.floor(scope.last * (1 - most / rarest));
+}
+
+/** Looks up a word; undefined when no text has it. */
+function probe(db: Database, word: QueryWord, floor: number, scope: Scope): Probe | undefined {
+  let newest: number[];
+  try {
+    newest = matching(db, `(${word.expression})${scope.expression}`, floor, NEWEST);
+  } catch (error) {
+    if (isUnknownToken(error)) return undefined;
+    throw error;
+  }
+  const count = newest.length;
+  const oldest = newest.at(-1);
+  if (oldest === undefined) return undefined;
+  const isCommon = count >= NEWEST;
+  // Extrapolates the density of the newest texts.
+  const having = isCommon ? (count / Math.max(1, scope.last - oldest + 1)) * scope.last : count;
+  return { ...word, having, isCommon, newest, weight: rarity(having, Math.max(scope.texts, having)) };
+}
+
+/** The words of the query that are in the index, rarest first, up to the limit. */
+export async function probeWords(
+  db: Database,
+  words: readonly QueryWord[],
+  scope: Scope,
+  pause: () => Promise<void>,
+): Promise<Probe[]> {
+  const singles = new Map<string, Probe>();
+  const probes: Probe[] = [];
+  const isSingle = ({ tokens }: QueryWord): boolean => tokens.length === 1;
+  // The parts of a joined word limit how far back it is searched.
+  for (const word of [...words.filter(isSingle), ...words.filter((word) => !isSingle(word))]) {
+    const parts = word.tokens.map((token) => singles.get(token)?.having ?? scope.texts);
+    const floor = isSingle(word) ? 0 : floorFor(Math.min(...parts), CROSSED, scope);
+    const found = probe(db, word, floor, scope);
+    if (!found) continue;
+    probes.push(found);
+    if (isSingle(word)) singles.set(word.text, found);
+    await pause();
+  }
+  return probes.sort((a, b) => b.weight - a.weight).slice(0, MOST_WORDS);
+}
+
+/** Texts with their known words: one bit for each probe. */
+class Found {
+  readonly bits = new Map<number, number>();
+
+  add(nums: readonly number[], bits: number): void {
+    for (const num of nums) this.bits.set(num, (this.bits.get(num) ?? 0) | bits);
+  }
+}
+
+/** Searches common words together, to find older texts that have several of them. */
+function cross(db: Database, found: Found, probes: readonly Probe[], scope: Scope): void {
+  const common = probes.map((word, bit) => ({ ...word, bit })).filter(({ isCommon }) => isCommon);
+  const few = common.slice(0, PAIRED);
+  const groups = few.flatMap((word, index) => few.slice(index + 1).map((other) => [word, other]));
+  if (few.length > 2) groups.push(few);
+  for (const group of groups) {
+    const rarest = Math.min(...group.map(({ having }) => having));
+    const expression = group.map((word) => `(${word.expression})`).join(" AND ");
+    const bits = group.reduce((sum, { bit }) => sum | (1 << bit), 0);
+    const floor = floorFor(rarest, CROSSED / groups.length, scope);
+    found.add(matching(db, expression + scope.expression, floor, CROSSED_TEXTS), bits);
+  }
+}
+
+/** Numbers of texts, the most promising first, at most `limit`. */
+export async function promising(
+  db: Database,
+  probes: readonly Probe[],
+  scope: Scope,
+  { limit, pause }: { limit: number; pause: () => Promise<void> },
+): Promise<number[]> {
+  const found = new Found();
+  for (const [bit, { newest }] of probes.entries()) found.add(newest, 1 << bit);
+  await pause();
+  cross(db, found, probes, scope);
+  await pause();
+  const weightOf = (bits: number): number =>
+    probes.reduce((sum, { weight }, bit) => (bits & (1 << bit) ? sum + weight : sum), 0);
+  const weights = new Map<number, number>();
+  const weighed = [...found.bits].map(([num, bits]) => {
+    let weight = weights.get(bits);
+    if (weight === undefined) {
+      weight = weightOf(bits);
+      weights.set(bits, weight);
+    }
+    return { num, weight };
+  });
+  weighed.sort((a, b) => b.weight - a.weight || b.num - a.num);
+  return weighed.slice(0, limit).map(({ num }) => num);
+}

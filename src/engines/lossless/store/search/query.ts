@@ -1,0 +1,102 @@
+/** Converts queries to index terms. User input is never query syntax. */
+import { isUnspaced, partsOf, queryPairs } from "./scripts.ts";
+
+/** Limit on the distinct words of a query; further ones are ignored. */
+const WORD_LIMIT = 64;
+/** Limit on the words of a query that is also searched as names, and on the words of a name. */
+const NAMED_WORDS = 12;
+const LONGEST_NAME = 3;
+/** Limit on the tokens of a word in an index query. */
+const TOKEN_LIMIT = 16;
+
+export interface QueryWord {
+  /** Search text: folded, with punctuation (`src/a.ts`). */
+  text: string;
+  /** Index tokens that every text with the word has, folded; several for a joined word. */
+  tokens: readonly string[];
+  /** The same as an FTS5 expression. */
+  expression: string;
+  /** True for a script without spaces: matched anywhere, without word boundaries. */
+  unspaced: boolean;
+  /** True for a name made of adjacent words, not typed by the user. Texts need not have it. */
+  made: boolean;
+}
+
+const PLAIN = /^[\0-\x7f]*$/;
+const FOREIGN = /[^\0-\x7f]/gu;
+
+function foldCharacter(character: string): string {
+  const folded = character
+    .normalize("NFD")
+    .replace(/\p{Mn}/gu, "")
+    .toLowerCase();
+  return folded.length === character.length ? folded : character;
+}
+
+/** Lower case without diacritics; character positions do not change. */
+export function fold(text: string): string {
+  return (PLAIN.test(text) ? text : text.replace(FOREIGN, foldCharacter)).toLowerCase();
+}
+
+// Boundaries as in SQLite's tokenizer: marks end a token, except the diacritics of Latin letters.
+const GAP = /[^\p{L}\p{N}\p{Co}]+/u;
+const EDGES = /^[^\p{L}\p{N}\p{Co}]+|[^\p{L}\p{N}\p{Co}]+$/gu;
+const LATIN_MARKS = /[\u0300-\u036f]/gu;
+const HAS_LETTER = /[\p{L}\p{N}\p{Co}]/u;
+
+function tokensOf(word: string): string[] {
+  const tokens = queryPairs(word).replace(LATIN_MARKS, "").split(GAP);
+  return [...new Set(tokens.filter((token) => HAS_LETTER.test(token)))];
+}
+
+class Words {
+  readonly found = new Map<string, QueryWord>();
+
+  /** Adds a typed word, and its parts. */
+  add(typed: string): void {
+    const text = fold(typed);
+    const tokens = tokensOf(typed);
+    const [first] = tokens;
+    if (first === undefined || this.found.has(text)) return;
+    const unspaced = isUnspaced(typed);
+    const quoted = tokens.slice(0, TOKEN_LIMIT).map((token) => `"${token}"`);
+    // A single character is matched as the beginning of a pair.
+    const isLone = unspaced && Array.from(typed).length === 1;
+    const expression = isLone ? `"${first}"*` : quoted.join(" AND ");
+    this.found.set(text, { text, tokens: tokens.map(fold), expression, unspaced, made: false });
+    if (tokens.length === 1) for (const part of partsOf(typed)) this.add(part);
+    // Parts of one letter are skipped: they are everywhere.
+    else for (const token of tokens) if (token.length > 1) this.add(token);
+  }
+}
+
+const PLAIN_WORD = /^[a-z0-9]{2,}$/;
+
+/** Joins adjacent words to names (`orderDesk` from `order desk`). */
+function namesOf(words: readonly QueryWord[]): QueryWord[] {
+  if (words.length > NAMED_WORDS) return [];
+  const names: QueryWord[] = [];
+  for (let size = 2; size <= LONGEST_NAME; size++)
+    for (let start = 0; start + size <= words.length; start++) {
+      const parts = words.slice(start, start + size).map(({ text }) => text);
+      if (!parts.every((part) => PLAIN_WORD.test(part))) continue;
+      const text = parts.join("");
+      names.push({ text, tokens: [text], expression: `"${text}"`, unspaced: false, made: true });
+    }
+  return names;
+}
+
+/** The distinct words of a query, in order: each typed word and its parts, then the names that they may form. */
+export function queryWords(query: string): QueryWord[] {
+  const words = new Words();
+  // The private-use character marks words that the store itself adds.
+  for (const typed of query
+    .normalize("NFC")
+    .replaceAll("\ue000", " ")
+    .match(/[^\s"]+/gu) ?? []) {
+    words.add(typed.replace(EDGES, ""));
+    if (words.found.size >= WORD_LIMIT) break;
+  }
+  const typed = [...words.found.values()].slice(0, WORD_LIMIT);
+  return [...typed, ...namesOf(typed).filter(({ text }) => !words.found.has(text))];
+}

@@ -1,0 +1,266 @@
+/**
+ * Passages that answer a query: excerpts of messages around the words, best first, each with related messages: the
+ * answer to a question, the result of a call, the calls after a request. Nothing is shown twice. Reads lazily.
+ */
+import { Conversation, type StoredMessage } from "../entries/stored-messages.ts";
+import { around, beginning, unitsOf, widened, without, type Range } from "./search-excerpt.ts";
+import { inSight } from "../entries/stored-live-turn.ts";
+import { nodeAt } from "../node-rows.ts";
+import type { Home } from "./placing.ts";
+import { find, type Answer, type Found } from "./store-search.ts";
+import type { SearchHit, SearchQuery } from "../store-types.ts";
+import type { CallWords } from "./entry-words.ts";
+
+export interface PassageQuery extends Pick<SearchQuery, "query" | "sessions" | "before"> {
+  /** Session that makes the request; the visible part of its live turn is skipped, above all the question itself. */
+  asking?: string;
+  /** Minimum number of messages to look for, up to 200; default 80. */
+  wanted?: number;
+}
+
+/** An excerpt of one entry or summary. */
+export interface Passage {
+  /** Id of the entry or summary. */
+  id: string;
+  sessionId: string;
+  sessionKey?: string;
+  role: SearchHit["role"];
+  /** Tool of a result. */
+  toolName?: string;
+  time: number;
+  onPath: boolean;
+  /** True for a related message: an answer, a result, a call. */
+  beside: boolean;
+  /** Start in the text of the entry, in characters. */
+  offset: number;
+  /** True when it is the complete text of the entry. */
+  isWhole: boolean;
+  /** Verbatim, with "…" for omissions. */
+  text: string;
+}
+
+/** Default and limit of the messages to look for. */
+const WANTED = 80;
+const MOST_WANTED = 200;
+/** Limits on an excerpt around words, on a related message, on a call, and on the calls of one message. Characters. */
+const STRETCH = 500;
+const BESIDE = 300;
+const CALL = 160;
+const CALLS = 400;
+/** How often the excerpt of a message is widened, and by how many characters each time. */
+const WIDER = 4;
+const WIDER_BY = 1_200;
+/** Messages after a user's message that are searched for its calls. */
+const REACH = 6;
+/** Score of a related message, as a share of the hit's score. */
+const NEXT = 1;
+const RESULT = 1;
+const OWN_CALLS = 1;
+const WIDER_SHARE = 0.5;
+
+/** A passage to show, made lazily. */
+interface Item {
+  value: number;
+  make: () => Iterable<Passage>;
+}
+
+interface ShownRanges {
+  ranges: Range[];
+}
+
+class Passages {
+  readonly #answer: Answer;
+  readonly #talk: Conversation;
+  readonly #home: Home;
+  readonly #weights: readonly number[];
+  /** Ranges already shown, by the message's key. */
+  readonly #shown = new Map<string, ShownRanges>();
+  readonly #units = new Set<string>();
+
+  constructor(home: Home, answer: Answer) {
+    this.#home = home;
+    this.#answer = answer;
+    this.#talk = new Conversation(home);
+    this.#weights = answer.words.map(({ weight }) => weight);
+  }
+
+  *all(): Generator<Passage> {
+    const items = this.#answer.found.flatMap((found) => this.#itemsOf(found));
+    // Ties keep their order: related messages come right after their excerpt.
+    for (const { make } of items.sort((a, b) => b.value - a.value)) yield* make();
+  }
+
+  #itemsOf(found: Found): Item[] {
+    const { score, kind, role, isBest } = found;
+    const item = (share: number, make: Item["make"]): Item => ({ value: score * share, make });
+    const items = [item(1, () => this.#stretch(found))];
+    if (!isBest) return items;
+    if (role === "user") items.push(item(NEXT, () => this.#done(found)));
+    if (role === "assistant") {
+      items.push(item(NEXT, () => this.#answered(found)));
+      items.push(
+        item(RESULT, () => this.#result(found)),
+        item(OWN_CALLS, () => this.#ownCalls(found)),
+      );
+    }
+    if (role === "toolResult") items.push(item(RESULT, () => this.#callOf(found)));
+    if (kind !== "node")
+      for (let round = 1; round <= WIDER; round++)
+        items.push(item(WIDER_SHARE / round, () => this.#wider(found)));
+    return items;
+  }
+
+  /** The excerpt around the words. */
+  *#stretch(found: Found): Generator<Passage> {
+    const message = this.#sourceOf(found);
+    const base = message?.words.text.indexOf(found.text) ?? -1;
+    if (!message || base < 0) return;
+    const hits = found.window.hits.map(({ at, end, word }) => ({ at: at + base, end: end + base, word }));
+    // The arguments of an earlier search are not a source.
+    const isOwn = message.words.calls.some(
+      ({ at, end, name }) => isRecall(name) && hits.every((hit) => hit.at >= at && hit.end <= end),
+    );
+    if (!isOwn) yield* this.#show(message, around(message.words.text, hits, this.#weights, STRETCH), false);
+  }
+
+  #sourceOf(found: Found): StoredMessage | undefined {
+    if (found.kind !== "node") {
+      const message = this.#talk.at(found.session, found.place, found.onPath);
+      return message?.toolName !== undefined && isRecall(message.toolName) ? undefined : message;
+    }
+    const node = nodeAt(this.#home.db, found.node ?? 0);
+    if (!node) return undefined;
+    const { session, onPath } = found;
+    const words = { text: node.text, calls: [] };
+    return {
+      name: `node ${node.nodeId}`,
+      id: node.nodeId,
+      place: found.place,
+      session,
+      onPath,
+      role: "summary",
+      time: 0,
+      words,
+    };
+  }
+
+  /** After a user's message: the next message, and the calls of the turn. */
+  *#done(found: Found): Generator<Passage> {
+    let message = this.#sourceOf(found);
+    for (let step = 0; message && step < REACH; step++) {
+      message = this.#talk.next(message);
+      if (!message || message.role === "user") return;
+      if (message.role === "assistant" && step === 0) yield* this.#show(message, this.#begin(message), true);
+      if (message.role === "assistant") yield* this.#calls(message);
+    }
+  }
+
+  /** The user's answer to a question. */
+  *#answered(found: Found): Generator<Passage> {
+    const message = this.#sourceOf(found);
+    if (!message || message.words.calls.length > 0 || !/[?？]/.test(message.words.text)) return;
+    const next = this.#talk.next(message);
+    if (next?.role === "user") yield* this.#show(next, this.#begin(next), true);
+  }
+
+  /** The result of the call that has the words, else of the first one. */
+  *#result(found: Found): Generator<Passage> {
+    const message = this.#sourceOf(found);
+    const call = message && callAround(message, found);
+    if (!message || !call || isRecall(call.name)) return;
+    const result = this.#talk.resultOf(message, call.id);
+    if (result) yield* this.#show(result, this.#begin(result), true);
+  }
+
+  *#ownCalls(found: Found): Generator<Passage> {
+    const message = this.#sourceOf(found);
+    if (message) yield* this.#calls(message);
+  }
+
+  *#callOf(found: Found): Generator<Passage> {
+    const message = this.#sourceOf(found);
+    const caller = message && this.#talk.callerOf(message);
+    const call = caller?.words.calls.find(({ id }) => id === message?.callId);
+    if (caller && call)
+      yield* this.#show(caller, [beginning(caller.words.text, call.at, call.end, CALL)], true);
+  }
+
+  *#wider(found: Found): Generator<Passage> {
+    const message = this.#sourceOf(found);
+    const shown = message && this.#shown.get(message.name);
+    if (message && shown)
+      yield* this.#show(message, widened(message.words.text, shown.ranges, WIDER_BY), false);
+  }
+
+  #begin({ words: { text } }: StoredMessage): Range[] {
+    return [beginning(text, 0, text.length, BESIDE)];
+  }
+
+  *#calls(message: StoredMessage): Generator<Passage> {
+    const ranges: Range[] = [];
+    let left = CALLS;
+    for (const { at, end, name } of message.words.calls) {
+      if (left <= 0) break;
+      if (isRecall(name)) continue;
+      const range = beginning(message.words.text, at, end, Math.min(CALL, left));
+      left -= range[1] - range[0];
+      ranges.push(range);
+    }
+    yield* this.#show(message, ranges, true);
+  }
+
+  /** Shows the parts of the ranges that were not shown yet, if they contain new text. */
+  *#show(message: StoredMessage, ranges: readonly Range[], beside: boolean): Generator<Passage> {
+    const { text } = message.words;
+    const shown = this.#shown.get(message.name) ?? { ranges: [] };
+    const fresh = without(ranges, shown.ranges).filter(([start, end]) =>
+      this.#isFresh(text.slice(start, end)),
+    );
+    const [first] = fresh;
+    const last = fresh.at(-1);
+    if (!first || !last) return;
+    this.#shown.set(message.name, { ranges: [...shown.ranges, ...fresh] });
+    const { id, session, onPath, role, toolName, time } = message;
+    const parts = fresh.map(([start, end]) => text.slice(start, end).trim()).join(" … ");
+    yield {
+      id,
+      sessionId: session.id,
+      ...(session.key === null ? {} : { sessionKey: session.key }),
+      role,
+      ...(toolName === undefined ? {} : { toolName }),
+      time,
+      onPath,
+      beside,
+      offset: first[0],
+      isWhole: fresh.length === 1 && first[0] === 0 && last[1] === text.length,
+      text: `${first[0] > 0 ? "…" : ""}${parts}${last[1] < text.length ? "…" : ""}`,
+    };
+  }
+
+  #isFresh(text: string): boolean {
+    if (text.trim() === "") return false;
+    const fresh = unitsOf(text).filter((unit) => !this.#units.has(unit));
+    for (const unit of fresh) this.#units.add(unit);
+    return fresh.length > 0;
+  }
+}
+
+/** Results of the recall tools only repeat other entries. A runtime may prefix the tools' names. */
+function isRecall(toolName: string): boolean {
+  return /(?:^|_)context_(?:search|describe|expand|pin)$/.test(toolName);
+}
+
+function callAround(
+  { words: { text, calls } }: StoredMessage,
+  { text: found, window }: Found,
+): CallWords | undefined {
+  const center = text.indexOf(found) + window.center;
+  return calls.find(({ at, end }) => at <= center && center < end) ?? calls[0];
+}
+
+/** Passages, best first, generated lazily. Throws `session_not_found`. */
+export async function passages(home: Home, query: PassageQuery): Promise<Iterable<Passage>> {
+  const { asking, wanted = WANTED, ...asked } = query;
+  const isHidden = asking === undefined ? undefined : inSight(home, asking);
+  return new Passages(home, await find(home, asked, Math.min(wanted, MOST_WANTED), isHidden)).all();
+}

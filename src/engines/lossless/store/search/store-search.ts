@@ -1,0 +1,194 @@
+/**
+ * Search over messages and summaries. Bounded: only a few hundred texts are read and ranked. Yields to other work between
+ * steps.
+ */
+import { setImmediate } from "node:timers/promises";
+import type { Database } from "../../../../data/sqlite.ts";
+import { nodeAt } from "../node-rows.ts";
+import { Placing, type Home, type Spot } from "./placing.ts";
+import { probeWords, promising, scopeOf, type Probe } from "./probe.ts";
+import { queryWords } from "./query.ts";
+import { snippetOf, windowsOf, type Window } from "./search-rank.ts";
+import { textAt } from "../entries/texts.ts";
+import { depthOf, entryAt, requireSession } from "../entries/entry-tree.ts";
+import type { SearchHit, SearchQuery } from "../store-types.ts";
+
+/** Minimum number of texts that are read and ranked, and the limit on their total characters. */
+const RANKED = 240;
+const RANKED_CHARACTERS = 1_500_000;
+/** Ranked texts whose place is looked up, for each wanted message. */
+const PLACED_EACH = 3;
+const PLACED_LEAST = 60;
+/** Constant of reciprocal rank fusion. */
+const FUSION = 20;
+/** Weights of the ranks of the turn and of the session, relative to the message's own. */
+const TURN_SHARE = 0.35;
+const SESSION_SHARE = 0.35;
+const SLICE_MS = 5;
+
+/** A part of a text with words of the query, and its place. */
+export interface Found extends Spot {
+  text: string;
+  window: Window;
+  /** Higher is better; relative to the answer. */
+  score: number;
+  /** True for the best part of its message. */
+  isBest: boolean;
+}
+
+export interface Answer {
+  words: readonly Probe[];
+  /** Best first. */
+  found: readonly Found[];
+}
+
+/** Yields to other work of the process when a time slice is used up. */
+class Slices {
+  #start = performance.now();
+
+  readonly pause = async (): Promise<void> => {
+    if (performance.now() - this.#start < SLICE_MS) return;
+    await setImmediate();
+    this.#start = performance.now();
+  };
+}
+
+interface Scored {
+  num: number;
+  text: string;
+  windows: Window[];
+}
+
+/** Composes letters and their marks into one character, as in queries. */
+function composed(text: string): string {
+  return /[\u0300-\u036f]/.test(text) ? text.normalize("NFC") : text;
+}
+
+/** Scores texts, best first. */
+async function score(
+  db: Database,
+  nums: readonly number[],
+  words: readonly Probe[],
+  slices: Slices,
+): Promise<Scored[]> {
+  const scored: Scored[] = [];
+  let characters = 0;
+  for (const num of nums) {
+    const body = textAt(db, num);
+    if (body === undefined) continue;
+    characters += body.length;
+    if (characters > RANKED_CHARACTERS && scored.length > 0) break;
+    const text = composed(body);
+    const windows = windowsOf(text, words);
+    if (windows.length > 0) scored.push({ num, text, windows });
+    await slices.pause();
+  }
+  const best = ({ windows }: Scored): number => windows[0]?.score ?? 0;
+  return scored.sort((a, b) => best(b) - best(a) || b.num - a.num);
+}
+
+/** Parts of messages that answer a query, best first; from at least `wanted` messages, if there are as many. */
+export async function find(
+  home: Home,
+  query: SearchQuery,
+  wanted: number,
+  isHidden?: (spot: Spot) => boolean,
+): Promise<Answer> {
+  const { db } = home;
+  const slices = new Slices();
+  const sessions = query.sessions?.map((id) => requireSession(db, id));
+  const scope = scopeOf(db, sessions);
+  const words = await probeWords(db, queryWords(query.query), scope, slices.pause);
+  const enough = Math.max(PLACED_LEAST, PLACED_EACH * wanted);
+  const limit = Math.max(RANKED, enough);
+  const nums = await promising(db, words, scope, { limit, pause: slices.pause });
+  const placing = new Placing(home, query, sessions);
+  const found: Found[] = [];
+  let count = 0;
+  for (const { num, text, windows } of await score(db, nums, words, slices)) {
+    if (count >= enough) break;
+    const spots = placing.of(num).filter((spot) => !isHidden?.(spot));
+    for (const spot of spots)
+      for (const window of windows)
+        found.push({ ...spot, text, window, score: window.score * spot.weight, isBest: false });
+    if (spots.length > 0) count += 1;
+    await slices.pause();
+  }
+  return { words, found: fused(found) };
+}
+
+function byScore(a: Found, b: Found): number {
+  return b.score - a.score || b.place - a.place;
+}
+
+/** Ranks groups by their three best messages, so that a group's length has no influence. */
+function groupRanks(found: readonly Found[], groupOf: (item: Found) => string): Map<string, number> {
+  const groups = new Map<string, { count: number; sum: number }>();
+  for (const item of found) {
+    if (!item.isBest) continue;
+    const group = groupOf(item);
+    const { count, sum } = groups.get(group) ?? { count: 0, sum: 0 };
+    if (count < 3) groups.set(group, { count: count + 1, sum: sum + item.score / (count + 1) });
+  }
+  const ranked = [...groups].toSorted((a, b) => b[1].sum - a[1].sum);
+  return new Map(ranked.map(([group], rank) => [group, rank]));
+}
+
+const turnOf = ({ session, turn, place }: Found): string => `${session.num} ${turn ?? place}`;
+const sessionOf = ({ session }: Found): string => `${session.num}`;
+
+/** Combines the ranks of a message, of its turn and of its session; ties go to the newer one. */
+function fused(found: Found[]): Found[] {
+  found.sort(byScore);
+  const seen = new Set<string>();
+  for (const item of found) {
+    const name = `${item.session.num} ${item.place} ${item.node ?? ""}`;
+    item.isBest = !seen.has(name);
+    seen.add(name);
+  }
+  const turns = groupRanks(found, turnOf);
+  const sessions = groupRanks(found, sessionOf);
+  const part = (share: number, rank = 0): number => (share * FUSION) / (FUSION + rank);
+  found.forEach((item, rank) => {
+    const turn = part(TURN_SHARE, turns.get(turnOf(item)));
+    const session = part(SESSION_SHARE, sessions.get(sessionOf(item)));
+    item.score = part(1, rank) + turn + session;
+  });
+  return found.sort(byScore);
+}
+
+export async function search(home: Home, query: SearchQuery): Promise<SearchHit[]> {
+  const limit = Math.min(200, Math.max(0, query.limit ?? 20));
+  if (limit === 0) return [];
+  const { found } = await find(home, query, limit);
+  return found
+    .filter(({ isBest }) => isBest)
+    .slice(0, limit)
+    .map((item) => hitOf(home.db, item));
+}
+
+function hitOf(db: Database, item: Found): SearchHit {
+  const { session, place, text, window, score: value, onPath, kind, role } = item;
+  const shared = {
+    sessionId: session.id,
+    ...(session.key === null ? {} : { sessionKey: session.key }),
+    snippet: snippetOf(text, window),
+    score: value,
+    onPath,
+    position: depthOf(db, place),
+  };
+  const row = entryAt(db, place);
+  if (kind === "node") {
+    const node = nodeAt(db, item.node ?? 0);
+    return {
+      ...shared,
+      kind,
+      entryId: node?.firstEntryId ?? "",
+      nodeId: node?.nodeId ?? "",
+      role: "summary",
+      time: row?.time ?? 0,
+    };
+  }
+  const named = role ?? (kind === "compaction" ? "summary" : "notice");
+  return { ...shared, kind: "entry", entryId: row?.id ?? "", role: named, time: row?.time ?? 0 };
+}

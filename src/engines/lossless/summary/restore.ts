@@ -1,0 +1,187 @@
+/** Epochs from other sources than a compaction: a transcript's summary, a changed path, a fork. */
+import { Pace } from "../../../platform/pace.ts";
+import { messageTokens } from "../../../tokens/message-tokens.ts";
+import { epochId, NO_FACTS, type Epoch, type Facts } from "../epoch.ts";
+import { factsOfSummary, gatherFacts, MOST_USERS } from "../head/carried-facts.ts";
+import { renderHead } from "../head/head.ts";
+import { nodeId } from "./summary-nodes.ts";
+import { fresh, messagesById, publishDraft, uncoveredFrom } from "./publish.ts";
+import type { EpochRecord } from "../epoch-record.ts";
+import type { LosslessStore } from "../store/lossless-store.ts";
+import type { NewNode } from "../store/store-types.ts";
+import type { SessionView } from "../session-in-memory.ts";
+
+/**
+ * Restores the epoch that an entry of ours records in full, after the loss of the store or in an imported session, with
+ * the same bytes. False when it does not fit the path.
+ */
+export function restoreEpoch(
+  store: LosslessStore,
+  view: SessionView,
+  { epoch, frontier, nodes }: EpochRecord,
+): boolean {
+  const { sessionId } = view;
+  if (!store.locate(sessionId, epoch.firstKeptEntryId)?.onPath) return false;
+  const isHere = (id: string): boolean => store.locate(sessionId, id)?.onPath === true;
+  if (!nodes.every(({ firstEntryId, lastEntryId }) => isHere(firstEntryId) && isHere(lastEntryId)))
+    return false;
+  const known = new Set(nodes.map(({ nodeId }) => nodeId));
+  // The children of a condensed extract are made again on demand.
+  const made = nodes.map((node) => ({
+    ...node,
+    children: node.children.filter((id) => known.has(id) || store.node(id) !== undefined),
+    state: "prepared" as const,
+  }));
+  const byId = new Map(made.map((node) => [node.nodeId, node]));
+  const shown = frontier.flatMap((id) => byId.get(id) ?? []);
+  return publishDraft(
+    store,
+    view,
+    {
+      epoch: { ...epoch, madeAt: store.session(sessionId)?.entries ?? 0 },
+      version: view.version,
+      nodes: shown,
+      made,
+    },
+    0,
+  );
+}
+
+/** Page size and limit on pages in the search for user messages before a cut. */
+const PAGE = 2_000;
+const PAGES = 10;
+/** Newest entries before a cut that are read for other facts, tokens. */
+const FACT_TOKENS = 100_000;
+
+/** The newest user messages before an entry, oldest first. */
+function usersBefore(store: LosslessStore, sessionId: string, entryId: string): string[] {
+  const newestFirst: string[] = [];
+  let before = entryId;
+  for (let page = 0; page < PAGES && newestFirst.length < MOST_USERS; page += 1) {
+    const { items, complete } = store.outlineBack(sessionId, { before, maxMessages: PAGE });
+    newestFirst.push(...items.flatMap((item) => (item.role === "user" ? [item.entryId] : [])).reverse());
+    const [first] = items;
+    if (complete || !first) break;
+    before = first.entryId;
+  }
+  return newestFirst.slice(0, MOST_USERS).reverse();
+}
+
+/** Facts before an entry of the path: all user messages, and other facts of the newest part. */
+async function factsBefore(
+  store: LosslessStore,
+  sessionId: string,
+  entryId: string,
+  known: Facts,
+): Promise<Facts> {
+  const { items } = store.walkBack(sessionId, { before: entryId, maxTokens: FACT_TOKENS });
+  const messages = items.flatMap((item) =>
+    item.message ? [{ ...item.message, entryId: item.entryId }] : [],
+  );
+  const facts = await gatherFacts(known, { messages, badEnds: [], inTurn: false }, new Pace());
+  return { ...facts, users: usersBefore(store, sessionId, entryId) };
+}
+
+/** Adopts a summary from the transcript: by the host, by another engine, or ours after the loss of the store. */
+export async function adoptSummary(
+  store: LosslessStore,
+  view: SessionView,
+  summary: { text: string; firstKeptEntryId: string; splitInputId?: string | undefined },
+): Promise<boolean> {
+  const { sessionId } = view;
+  const kept = store.locate(sessionId, summary.firstKeptEntryId);
+  // A summary at the beginning of a path covers no entries: its content is nowhere else.
+  if (!kept?.onPath || (kept.position === 0 && kept.kind !== "compaction")) return false;
+  const first = store.at(sessionId, 0);
+  const last = store.at(sessionId, Math.max(0, kept.position - 1));
+  if (!first || !last) return false;
+  const base = {
+    sessionId,
+    kind: "leaf",
+    origin: "engine",
+    depth: 0,
+    firstEntryId: first.entryId,
+    lastEntryId: last.entryId,
+  } as const;
+  const node: NewNode = {
+    ...base,
+    nodeId: nodeId({ ...base, focus: summary.text }),
+    children: [],
+    text: summary.text,
+    tokens: messageTokens({ role: "user", content: summary.text }),
+    sourceTokens: last.tokensUpTo,
+    state: "prepared",
+  };
+  const epoch: Epoch = {
+    id: epochId(summary.text, summary.firstKeptEntryId),
+    head: summary.text,
+    firstKeptEntryId: summary.firstKeptEntryId,
+    ...(summary.splitInputId === undefined ? {} : { splitInputId: summary.splitInputId }),
+    // The head is the summary; the next head also has the text of the prefix, which is in the store.
+    facts: await factsBefore(store, sessionId, kept.entryId, factsOfSummary(summary.text)),
+    stubs: {},
+    madeAt: store.session(sessionId)?.entries ?? 0,
+    startTokens: 0,
+  };
+  return publishDraft(store, view, { epoch, version: view.version, nodes: [node], made: [node] }, 0);
+}
+
+/**
+ * Recovers when the epoch's first kept entry is no longer on the path: the summaries that still cover the path's
+ * beginning become the new head, and everything after them is shown verbatim.
+ */
+export async function recoverEpoch(
+  store: LosslessStore,
+  view: SessionView,
+  { headTokens, userTokens }: { headTokens: number; userTokens: number },
+): Promise<void> {
+  const { sessionId, broken } = view;
+  if (!broken) return;
+  const nodes: NewNode[] = [];
+  for (const id of store.frontier(sessionId).nodeIds) {
+    const node = store.node(id);
+    if (!node || !store.locate(sessionId, node.lastEntryId)?.onPath) break;
+    nodes.push(fresh(node));
+  }
+  const next = store.at(sessionId, uncoveredFrom(store, sessionId, nodes));
+  if (nodes.length === 0 || !next) {
+    store.publishFrontier(sessionId, view.version, { nodeIds: [], firstKeptEntryId: null });
+    view.load();
+    return;
+  }
+  // Facts of the abandoned branch are dropped: only those of the path count.
+  const facts = await factsBefore(store, sessionId, next.entryId, NO_FACTS);
+  const head = await renderHead(
+    {
+      facts,
+      nodes: nodes.map((node, order) => ({ ...node, order })),
+      messages: messagesById(store, view, facts.users),
+      pins: [],
+      maxTokens: headTokens,
+      userTokens,
+    },
+    1,
+    new Pace(),
+  );
+  const epoch: Epoch = {
+    id: epochId(head.text, next.entryId),
+    head: head.text,
+    firstKeptEntryId: next.entryId,
+    facts: head.facts,
+    stubs: {},
+    madeAt: store.session(sessionId)?.entries ?? 0,
+    startTokens: 0,
+  };
+  publishDraft(store, view, { epoch, version: view.version, nodes, made: [] }, 0);
+}
+
+/** Starts a fork with its parent's epoch when it has that epoch's entries: the same nodes, the same bytes. */
+export function shareEpoch(store: LosslessStore, view: SessionView, parentId: string): void {
+  if (!store.session(parentId)) return;
+  const frontier = store.frontier(parentId);
+  const first = frontier.firstKeptEntryId;
+  if (first === null || !store.locate(view.sessionId, first)?.onPath) return;
+  const { nodeIds, details } = frontier;
+  store.publishFrontier(view.sessionId, view.version, { nodeIds, firstKeptEntryId: first, details });
+  view.load();
+}

@@ -1,0 +1,12 @@
+import type { Dialect, WireApi } from "./wire-dialect.ts";
+
+const LOADERS: Readonly<Record<WireApi, () => Promise<Dialect>>> = {
+  "openai-responses": async () => (await import("./responses/responses-dialect.ts")).responsesDialect,
+  "anthropic-messages": async () => (await import("./messages/messages-dialect.ts")).messagesDialect,
+  "openai-completions": async () => (await import("./completions/completions-dialect.ts")).completionsDialect,
+};
+
+/** Loads the dialect of a protocol on demand. */
+export function dialectOf(api: WireApi): Promise<Dialect> {
+  return LOADERS[api]();
+}

@@ -1,0 +1,109 @@
+/** Elements of `messages`: their places, and their content, parsed on demand. */
+import type { AgentMessage } from "../../../contract/message.ts";
+import { type Fields, recordOf, stringOf } from "../../../data/record-fields.ts";
+import { arrayElements, type Span } from "../../json/scan.ts";
+import type { WireItem } from "../wire-dialect.ts";
+import { assistantMessages, blocksOf, blockText, userMessages } from "./messages-decode.ts";
+import { readable, roleOf } from "./messages-fields.ts";
+import { isContinuation, kindOfText, describesSurroundings } from "./messages-marks.ts";
+
+export class MessagesItem implements WireItem {
+  readonly start: number;
+  readonly end: number;
+  readonly role: string;
+  readonly #body: Buffer;
+  readonly #before: readonly MessagesItem[];
+  readonly #index: number;
+  #blocks: readonly Fields[] | undefined;
+  #kind: "message" | "setting" | undefined;
+  #messages: readonly AgentMessage[] | undefined;
+
+  /** `all`: the request's elements, to which this one is being added. */
+  constructor(body: Buffer, { start, end }: Span, all: readonly MessagesItem[]) {
+    this.start = start;
+    this.end = end;
+    this.#body = body;
+    this.#before = all;
+    this.#index = all.length;
+    this.role = roleOf(body, this);
+  }
+
+  get blocks(): readonly Fields[] {
+    this.#blocks ??= blocksOf(recordOf(readable(this.#body, this))["content"]);
+    return this.#blocks;
+  }
+
+  get kind(): "message" | "setting" {
+    this.#kind ??= this.#isSetting() ? "setting" : "message";
+    return this.#kind;
+  }
+
+  /** True for reminders of a moment and for a summary that Claude Code has made; false for surroundings and reports, which stay valid. */
+  get isPassing(): boolean {
+    if (this.kind === "message") return false;
+    return (
+      this.isContinuation || this.blocks.every((block) => kindOfText(blockText(block) ?? "") === "passing")
+    );
+  }
+
+  get messages(): readonly AgentMessage[] {
+    this.#messages ??= this.kind === "setting" ? [] : this.#decoded();
+    return this.#messages;
+  }
+
+  get surroundings(): Buffer | undefined {
+    if (this.role !== "user") return undefined;
+    const blocks = this.blocks.flatMap((block) => {
+      const text = blockText(block)?.trimEnd() ?? "";
+      return describesSurroundings(text) ? [{ type: "text", text }] : [];
+    });
+    return blocks.length > 0 ? Buffer.from(JSON.stringify({ role: "user", content: blocks })) : undefined;
+  }
+
+  /** Claude Code's summary of an older part of the conversation. */
+  get isContinuation(): boolean {
+    return this.continuation !== undefined;
+  }
+
+  get continuation(): string | undefined {
+    if (this.role !== "user") return undefined;
+    return this.blocks.map(blockText).find((text) => text !== undefined && isContinuation(text));
+  }
+
+  get hasResults(): boolean {
+    return this.blocks.some(({ type }) => type === "tool_result");
+  }
+
+  #isSetting(): boolean {
+    if (this.role === "system") return true;
+    if (this.role !== "user" || this.blocks.length === 0) return false;
+    return this.blocks.every((block) => {
+      const text = blockText(block);
+      return text !== undefined && kindOfText(text) !== "words";
+    });
+  }
+
+  #decoded(): AgentMessage[] {
+    if (this.role === "assistant") return assistantMessages(this.blocks);
+    if (this.role !== "user") return [];
+    return userMessages(this.blocks, (callId) => this.#nameOf(callId));
+  }
+
+  /** A call is in the nearest answer before its result. */
+  #nameOf(callId: string): string | undefined {
+    for (let at = this.#index - 1; at >= 0; at--) {
+      const item = this.#before[at];
+      if (item?.role !== "assistant") continue;
+      const call = item.blocks.find(({ type, id }) => type === "tool_use" && id === callId);
+      if (call) return stringOf(call["name"]) || undefined;
+    }
+    return undefined;
+  }
+}
+
+/** Throws `JsonScanError`. */
+export function itemsOf(body: Buffer, list: Span): MessagesItem[] {
+  const items: MessagesItem[] = [];
+  for (const span of arrayElements(body, list)) items.push(new MessagesItem(body, span, items));
+  return items;
+}

@@ -1,0 +1,73 @@
+/** Responses that the gateway creates itself. */
+import { createHash } from "node:crypto";
+import type { Usage } from "../../../contract/message.ts";
+import type { WireFault, WireReply, WireRequest } from "../wire-dialect.ts";
+import {
+  blockEvents,
+  endEvents,
+  errorBody,
+  eventBytes,
+  messageFields,
+  type ErrorType,
+} from "./messages-events.ts";
+
+const FAULTS: Readonly<Record<WireFault, readonly [number, ErrorType]>> = {
+  bad_request: [400, "invalid_request_error"],
+  unauthorized: [401, "authentication_error"],
+  not_found: [404, "not_found_error"],
+  too_large: [413, "request_too_large"],
+  overloaded: [529, "overloaded_error"],
+  context_overflow: [400, "invalid_request_error"],
+  upstream_failed: [502, "api_error"],
+  internal: [500, "api_error"],
+};
+/** Claude Code recognizes a context overflow by this text. */
+const TOO_LONG = "prompt is too long";
+
+export const STREAM_HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache",
+};
+export const JSON_HEADERS = { "content-type": "application/json" };
+
+/** The same request gets the same id. */
+export function messageId({ body }: WireRequest): string {
+  return `msg_${createHash("sha256").update(body).digest("hex").slice(0, 24)}`;
+}
+
+/**
+ * Claude Code uses the text inside the tags, and asks once more if it finds none. Tags inside the text would cut it, and the content
+ * of `analysis` is removed.
+ */
+function inTags(text: string): string {
+  return `<summary>\n${text.replaceAll(/<(\/?(?:summary|analysis))>/gi, "[$1]")}\n</summary>`;
+}
+
+export function replyWith(request: WireRequest, text: string, usage: Usage): WireReply {
+  const answer = request.kind === "compaction" ? inTags(text) : text;
+  const envelope = { id: messageId(request), model: request.model, usage };
+  if (!request.stream) {
+    const content = answer === "" ? [] : [{ type: "text", text: answer }];
+    const body = Buffer.from(JSON.stringify(messageFields(envelope, content, "end_turn")));
+    return { status: 200, headers: { ...JSON_HEADERS }, body };
+  }
+  const blocks =
+    answer === "" ? [] : blockEvents(0, { type: "text", text: "" }, [{ type: "text_delta", text: answer }]);
+  const body = Buffer.concat([
+    eventBytes("message_start", { message: messageFields(envelope, [], null) }),
+    ...blocks,
+    ...endEvents("end_turn", usage),
+  ]);
+  return { status: 200, headers: { ...STREAM_HEADERS }, body };
+}
+
+export function faultReply(code: WireFault, message: string): WireReply {
+  const [status, type] = FAULTS[code];
+  const sentence =
+    code === "context_overflow" && !message.includes(TOO_LONG) ? `${TOO_LONG}: ${message}` : message;
+  return {
+    status,
+    headers: { ...JSON_HEADERS },
+    body: Buffer.from(JSON.stringify(errorBody(type, sentence))),
+  };
+}

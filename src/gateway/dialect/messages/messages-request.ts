@@ -1,0 +1,201 @@
+/** Parses the structure of a Messages request body, and classifies the request. */
+import { createHash } from "node:crypto";
+import {
+  countOf,
+  type Fields,
+  parseRecord,
+  recordOf,
+  recordsOf,
+  stringOf,
+} from "../../../data/record-fields.ts";
+import { JsonScanError, objectMembers, wholeValue, type Span } from "../../json/scan.ts";
+import type { RequestKind, WireHeaders, WireRequest } from "../wire-dialect.ts";
+import { blocksOf, blockText } from "./messages-decode.ts";
+import { memberOf, readable } from "./messages-fields.ts";
+import { itemsOf, type MessagesItem } from "./messages-items.ts";
+import { asksForSuggestion, asksForTitle, compactionAsked } from "./messages-marks.ts";
+
+/** The most cache marks that the API accepts in one request. */
+const MOST_MARKS = 4;
+const DEEPEST_BLOCK = 8;
+const MARK = '"cache_control"';
+const ROLES = new Set(["user", "assistant", "system"]);
+
+/** Input for the classification of a request. */
+interface Shape {
+  path: string;
+  headers: WireHeaders;
+  body: Buffer;
+  members: ReadonlyMap<string, Span>;
+  items: readonly MessagesItem[];
+  system: readonly Fields[];
+}
+
+function headerOf(headers: WireHeaders, name: string): string {
+  const value = headers[name];
+  return (Array.isArray(value) ? value[0] : value) ?? "";
+}
+
+function isMarked(block: Fields): boolean {
+  return recordOf(block["cache_control"])["type"] !== undefined;
+}
+
+/** The text at the end of a request, if it is a block of its own without a cache mark. */
+function closingWords({ items }: Shape): string {
+  const last = items.at(-1);
+  const block = last?.role === "user" ? last.blocks.at(-1) : undefined;
+  return block && !isMarked(block) ? (blockText(block) ?? "") : "";
+}
+
+/**
+ * Claude Code sets its last cache mark at the end of the conversation, and appends its own questions after it: if there are marks
+ * and the last element has none, the request is no turn of the conversation, whatever its text.
+ */
+function isAside({ items, system }: Shape): boolean {
+  const isMarkedElsewhere = system.some(isMarked) || (items.at(-2)?.blocks.some(isMarked) ?? false);
+  return isMarkedElsewhere && items.at(-1)?.blocks.some(isMarked) !== true;
+}
+
+/** A request of a program, outside the conversation: without tools, and with a required output format. */
+function isForm({ body, members }: Shape): boolean {
+  const tools = memberOf(body, members, "tools");
+  const output = recordOf(memberOf(body, members, "output_config"));
+  const hasForm = recordOf(output["format"])["type"] !== undefined;
+  return hasForm && (!Array.isArray(tools) || tools.length === 0);
+}
+
+function isTurn(shape: Shape): boolean {
+  const { body, members, items } = shape;
+  if (!items.every(({ role }) => ROLES.has(role)) || !items.some(({ role }) => role === "user")) return false;
+  if (items.at(-1)?.role === "assistant") return false;
+  // A request for a single token only checks the key.
+  if ((countOf(memberOf(body, members, "max_tokens")) ?? 0) <= 1) return false;
+  return !isAside(shape) && !isForm(shape);
+}
+
+function isOfSubagent({ headers, system }: Shape): boolean {
+  if (headerOf(headers, "x-claude-code-agent-id") !== "") return true;
+  const billing = blockText(system[0]) ?? "";
+  return billing.startsWith("x-anthropic-billing-header:") && /; cc_is_subagent=true;/.test(billing);
+}
+
+function isSide(shape: Shape): boolean {
+  const tools = memberOf(shape.body, shape.members, "tools");
+  const hasNoTools = !Array.isArray(tools) || tools.length === 0;
+  if (hasNoTools && asksForTitle(blockText(shape.system.at(-1)) ?? "")) return true;
+  return asksForSuggestion(closingWords(shape));
+}
+
+function kindOf(shape: Shape): RequestKind {
+  const path = shape.path.split("?")[0];
+  if (path === "/messages/count_tokens") return "count";
+  if (path !== "/messages") return "unknown";
+  if (isOfSubagent(shape)) return "subagent";
+  if (compactionAsked(closingWords(shape))) return "compaction";
+  if (isSide(shape)) return "side";
+  return isTurn(shape) ? "main" : "unknown";
+}
+
+/**
+ * Index of the user's last input. Text next to results is steering, and text after an interruption cannot be separated from the
+ * results before it: both belong to the turn before.
+ */
+function liveFromOf(items: readonly MessagesItem[], prefixCount: number): number {
+  const isAsked = ({ role, kind, hasResults }: MessagesItem): boolean =>
+    role === "user" && kind === "message" && !hasResults;
+  let at = items.findLastIndex(isAsked);
+  if (at <= prefixCount) return prefixCount;
+  // Settings sent with the text, before it.
+  for (; at - 1 >= prefixCount; at--) {
+    const before = items[at - 1];
+    if (before?.kind !== "setting" || before.isContinuation) break;
+  }
+  return at;
+}
+
+function prefixCountOf(items: readonly MessagesItem[]): number {
+  const first = items.findIndex(({ kind, isPassing }) => kind === "message" || isPassing);
+  return first < 0 ? items.length : first;
+}
+
+function nativeOf({ headers, body, members, items }: Shape, prefixCount: number): WireRequest["native"] {
+  const metadata = recordOf(memberOf(body, members, "metadata"));
+  const user = parseRecord(stringOf(metadata["user_id"])) ?? {};
+  const threadId = headerOf(headers, "x-claude-code-session-id") || stringOf(user["session_id"]);
+  const agentId = headerOf(headers, "x-claude-code-agent-id");
+  const summary = items[prefixCount]?.continuation;
+  return {
+    ...(threadId === "" ? {} : { threadId }),
+    ...(agentId === "" ? {} : { agentId }),
+    ...(summary === undefined
+      ? {}
+      : { window: createHash("sha256").update(summary).digest("hex").slice(0, 16) }),
+  };
+}
+
+/**
+ * Requests do not state who started a compaction. A focus text is from `/compact`; without one, the user or the program may have
+ * started it, also after the end of an answer.
+ */
+function compactionOf(shape: Shape): NonNullable<WireRequest["compaction"]> {
+  const { focus } = compactionAsked(closingWords(shape)) ?? {};
+  return focus === undefined ? { trigger: "auto" } : { trigger: "manual", focus };
+}
+
+/** Throws `JsonScanError`. */
+export function readRequest(path: string, headers: WireHeaders, body: Buffer): WireRequest {
+  const whole = wholeValue(body);
+  const members = objectMembers(body, whole);
+  const list = members.get("messages");
+  if (!list) throw new JsonScanError("there are no messages", whole.start);
+  const items = itemsOf(body, list);
+  const systemAt = members.get("system");
+  const system = systemAt ? blocksOf(readable(body, systemAt)) : [];
+  const shape: Shape = { path, headers, body, members, items, system };
+  const kind = kindOf(shape);
+  const prefixCount = prefixCountOf(items);
+  return {
+    api: "anthropic-messages",
+    kind,
+    body,
+    model: stringOf(memberOf(body, members, "model")),
+    stream: memberOf(body, members, "stream") === true,
+    list,
+    items,
+    prefixCount,
+    liveFrom: liveFromOf(items, prefixCount),
+    native: nativeOf(shape, prefixCount),
+    ...(kind === "compaction" ? { compaction: compactionOf(shape) } : {}),
+  };
+}
+
+/** Number of cache marks in a value and its nested blocks, down to the depth at which results and messages nest. */
+function marksIn(value: unknown, depth = 0): number {
+  if (typeof value !== "object" || value === null || depth > DEEPEST_BLOCK) return 0;
+  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + marksIn(one, depth + 1), 0);
+  const { cache_control: own, content } = recordOf(value);
+  return (own !== undefined && own !== null ? 1 : 0) + marksIn(content, depth + 1);
+}
+
+/** Number of occurrences of the mark's name in a body, up to `most`. */
+function namesOfMarks(body: Buffer, most: number): number {
+  let count = 0;
+  for (let at = body.indexOf(MARK); at >= 0 && count < most; at = body.indexOf(MARK, at + MARK.length))
+    count += 1;
+  return count;
+}
+
+/** Whether the API accepts one more cache mark. Text that only mentions marks does not count; false for an invalid body. */
+export function acceptsMark({ body }: Pick<WireRequest, "body">): boolean {
+  if (namesOfMarks(body, MOST_MARKS) < MOST_MARKS) return true;
+  const whole = readable(body, { start: 0, end: body.length });
+  if (whole === undefined) return false;
+  const { cache_control: top, system, tools, messages } = recordOf(whole);
+  return marksIn([{ cache_control: top }, system, tools, messages]) < MOST_MARKS;
+}
+
+/** Names of the tools that the request offers. */
+export function toolNames({ body }: Pick<WireRequest, "body">): string[] {
+  const tools = objectMembers(body, wholeValue(body)).get("tools");
+  return tools ? recordsOf(readable(body, tools)).map(({ name }) => stringOf(name)) : [];
+}

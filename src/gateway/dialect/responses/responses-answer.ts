@@ -1,0 +1,43 @@
+/** Answers that the gateway creates itself. */
+import type { Usage } from "../../../contract/message.ts";
+import type { ItemFields } from "../../../responses/responses-items.ts";
+import type { WireFault, WireReply, WireRequest } from "../wire-dialect.ts";
+import { AnswerEvents, outputText, withUsage } from "./responses-events.ts";
+import { ResponsesItem } from "./responses-item.ts";
+import { COMPACTION_TRIGGER } from "./responses-read.ts";
+import { sealed } from "./responses-summary.ts";
+
+export function answerRequest(request: WireRequest, text: string, usage: Usage): WireReply {
+  const events = new AnswerEvents(request);
+  const item = answerItem(request, events, text);
+  const first = events.begin();
+  const element = events.element(item, item["type"] === "message" ? { ...item, content: [] } : item);
+  const body = Buffer.concat([first, element, events.end("completed", withUsage(usage))]);
+  return { status: 200, headers: events.headers, body };
+}
+
+/** A compaction requested by its own element is answered with a compaction element only. */
+function answerItem({ items }: WireRequest, events: AnswerEvents, text: string): ItemFields {
+  const last = items.at(-1);
+  if (last instanceof ResponsesItem && last.type === COMPACTION_TRIGGER)
+    return { type: "compaction", id: events.id("cmp"), encrypted_content: sealed(text) };
+  const id = events.id("msg");
+  return { id, type: "message", role: "assistant", status: "completed", content: [outputText(text)] };
+}
+
+const FAULTS: Readonly<Record<WireFault, { status: number; type: string; code: string }>> = {
+  bad_request: { status: 400, type: "invalid_request_error", code: "invalid_request" },
+  unauthorized: { status: 401, type: "invalid_request_error", code: "invalid_api_key" },
+  not_found: { status: 404, type: "invalid_request_error", code: "not_found" },
+  too_large: { status: 413, type: "invalid_request_error", code: "payload_too_large" },
+  overloaded: { status: 503, type: "server_error", code: "server_is_overloaded" },
+  context_overflow: { status: 400, type: "invalid_request_error", code: "context_length_exceeded" },
+  upstream_failed: { status: 502, type: "server_error", code: "upstream_failed" },
+  internal: { status: 500, type: "server_error", code: "internal_error" },
+};
+
+export function answerFault(fault: WireFault, message: string): WireReply {
+  const { status, type, code } = FAULTS[fault];
+  const body = Buffer.from(JSON.stringify({ error: { message, type, param: null, code } }));
+  return { status, headers: { "content-type": "application/json" }, body };
+}

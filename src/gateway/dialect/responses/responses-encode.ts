@@ -1,0 +1,122 @@
+/** Converts our messages to elements of `input`, without ids: the same messages give the same bytes. */
+import type {
+  AgentMessage,
+  AssistantMessage,
+  ImagePart,
+  TextPart,
+  ToolCallPart,
+  ToolResultMessage,
+  UserMessage,
+} from "../../../contract/message.ts";
+import { toolName } from "../../../responses/responses-items.ts";
+import type { EncodeOptions, WireRequest } from "../wire-dialect.ts";
+import { ResponsesItem } from "./responses-item.ts";
+import { customInput, offeredTools, type OfferedTool } from "./responses-tools.ts";
+
+type Content =
+  | { type: "input_text"; text: string }
+  | { type: "output_text"; text: string }
+  | { type: "input_image"; image_url: string };
+
+type Item =
+  | { type: "message"; role: "user" | "assistant" | "developer"; content: Content[] }
+  | { type: "function_call"; name: string; namespace?: string; arguments: string; call_id: string }
+  | { type: "custom_tool_call"; name: string; namespace?: string; input: string; call_id: string }
+  | {
+      type: "function_call_output" | "custom_tool_call_output";
+      call_id: string;
+      output: string | Content[];
+    };
+
+/** Lookups that run only when a call needs them. */
+interface Known {
+  tools(): ReadonlyMap<string, OfferedTool>;
+  /** Calls of custom tools in the request's own elements. */
+  custom(): ReadonlySet<string>;
+}
+
+export function encodeMessages(
+  messages: readonly AgentMessage[],
+  addition: string | undefined,
+  { request }: EncodeOptions,
+): Buffer {
+  let offered: ReadonlyMap<string, OfferedTool> | undefined;
+  const known: Known = {
+    tools: () => (offered ??= offeredTools(request)),
+    custom: () => customCalls(request),
+  };
+  const rules: Item[] =
+    addition === undefined || addition === "" ? [] : [{ ...messageItem("developer", [inputText(addition)]) }];
+  const items = [...rules, ...messages.flatMap((message) => itemsOf(message, known))];
+  return Buffer.from(items.map((item) => JSON.stringify(item)).join(","));
+}
+
+/** Cached per request, which may be encoded in many runs. */
+const callsOf = new WeakMap<WireRequest, ReadonlySet<string>>();
+
+function customCalls(request: WireRequest): ReadonlySet<string> {
+  const calls = callsOf.get(request) ?? customCallsIn(request);
+  callsOf.set(request, calls);
+  return calls;
+}
+
+function customCallsIn({ items }: WireRequest): Set<string> {
+  const ids = items.map((item) =>
+    item instanceof ResponsesItem && item.type === "custom_tool_call" ? item.fields["call_id"] : undefined,
+  );
+  return new Set(ids.filter((id) => typeof id === "string"));
+}
+
+function itemsOf(message: AgentMessage, known: Known): Item[] {
+  if (message.role === "user") return userItems(message);
+  if (message.role === "assistant") return assistantItems(message, known);
+  const { toolCallId: call_id } = message;
+  const type = known.custom().has(call_id) ? "custom_tool_call_output" : "function_call_output";
+  return [{ type, call_id, output: outputOf(message) }];
+}
+
+function messageItem(role: "user" | "assistant" | "developer", content: Content[]): Item {
+  return { type: "message", role, content };
+}
+
+function inputText(text: string): Content {
+  return { type: "input_text", text };
+}
+
+function inputContent(content: readonly (TextPart | ImagePart)[]): Content[] {
+  return content.map((part) =>
+    part.type === "text"
+      ? inputText(part.text)
+      : { type: "input_image", image_url: `data:${part.mimeType};base64,${part.data}` },
+  );
+}
+
+function userItems({ content, fragment }: UserMessage): Item[] {
+  const parts = inputContent(typeof content === "string" ? [{ type: "text", text: content }] : content);
+  if (parts.length === 0) return [];
+  return [messageItem(fragment?.kind === "application" ? "developer" : "user", parts)];
+}
+
+function assistantItems({ content }: AssistantMessage, known: Known): Item[] {
+  return content.flatMap((part): Item[] => {
+    if (part.type === "toolCall") return [callItem(part, known)];
+    if (part.type !== "text" || part.text === "") return [];
+    return [messageItem("assistant", [{ type: "output_text", text: part.text }])];
+  });
+}
+
+/** Call and result must be of the same kind, and the other half may be in the request as the harness wrote it. */
+function callItem({ id, name: flat, arguments: args }: ToolCallPart, known: Known): Item {
+  // The model would call a tool by the name in this element, so a name in two parts is written in its parts.
+  const offered = flat.includes("__") ? known.tools().get(toolName(flat)) : undefined;
+  const space = offered?.namespace === undefined ? {} : { namespace: offered.namespace };
+  const name = offered?.name ?? toolName(flat);
+  return known.custom().has(id)
+    ? { type: "custom_tool_call", name, ...space, input: customInput(args), call_id: id }
+    : { type: "function_call", name, ...space, arguments: JSON.stringify(args), call_id: id };
+}
+
+function outputOf({ content }: ToolResultMessage): string | Content[] {
+  if (content.some((part) => part.type === "image")) return inputContent(content);
+  return content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+}

@@ -1,0 +1,94 @@
+/** One answer of the Responses API: its events in order with their numbers, or the whole answer at its end if no stream was requested. */
+import { createHash } from "node:crypto";
+import type { Usage } from "../../../contract/message.ts";
+import type { ItemFields } from "../../../responses/responses-items.ts";
+import { sseBytes } from "../../request/sse.ts";
+import type { WireRequest } from "../wire-dialect.ts";
+import { usageFields } from "./responses-usage.ts";
+
+type Status = "in_progress" | "completed" | "incomplete" | "failed";
+
+const NOTHING = Buffer.alloc(0);
+/** Length of the unique part of an id, characters. */
+const ID_CHARACTERS = 32;
+
+export class AnswerEvents {
+  readonly output: ItemFields[] = [];
+  readonly headers: Record<string, string>;
+  readonly #isStream: boolean;
+  readonly #model: string;
+  readonly #seed: string;
+  #sequence = 0;
+
+  constructor({ model, native, body, items, stream }: WireRequest) {
+    const { threadId = "", turnId = "", window = "" } = native;
+    const seed = [threadId, turnId, window, items.length, body.length].join(" ");
+    this.headers = stream
+      ? { "content-type": "text/event-stream", "cache-control": "no-cache" }
+      : { "content-type": "application/json" };
+    this.#isStream = stream;
+    this.#model = model;
+    this.#seed = createHash("sha256").update(seed).digest("hex").slice(0, ID_CHARACTERS);
+  }
+
+  /** Id of the next output element. */
+  id(prefix: string): string {
+    return `${prefix}_${this.#seed}${this.output.length}`;
+  }
+
+  event(type: string, fields: ItemFields): Buffer {
+    if (!this.#isStream) return NOTHING;
+    const data = JSON.stringify({ type, sequence_number: this.#sequence, ...fields });
+    this.#sequence += 1;
+    return sseBytes({ event: type, data });
+  }
+
+  begin(): Buffer {
+    return Buffer.concat([
+      this.event("response.created", { response: this.#response("in_progress") }),
+      this.event("response.in_progress", { response: this.#response("in_progress") }),
+    ]);
+  }
+
+  /** Events of an element that is sent as a whole. */
+  element(item: ItemFields, begun: ItemFields = item): Buffer {
+    const output_index = this.output.length;
+    this.output.push(item);
+    return Buffer.concat([
+      this.event("response.output_item.added", { output_index, item: begun }),
+      this.event("response.output_item.done", { output_index, item }),
+    ]);
+  }
+
+  end(status: "completed" | "incomplete" | "failed", more: ItemFields): Buffer {
+    const response = this.#response(status, more);
+    return this.#isStream
+      ? this.event(`response.${status}`, { response })
+      : Buffer.from(JSON.stringify(response));
+  }
+
+  #response(status: Status, more: ItemFields = {}): ItemFields {
+    return {
+      id: `resp_${this.#seed}`,
+      object: "response",
+      // No clock: the same answer gives the same bytes.
+      created_at: 0,
+      status,
+      model: this.#model,
+      error: null,
+      incomplete_details: null,
+      output: status === "in_progress" ? [] : this.output,
+      store: false,
+      usage: null,
+      ...more,
+    };
+  }
+}
+
+export function withUsage(usage: Usage | undefined): ItemFields {
+  return usage ? { usage: usageFields(usage) } : {};
+}
+
+export function outputText(text: string): ItemFields {
+  return { type: "output_text", text, annotations: [], logprobs: [] };
+}

@@ -1,0 +1,102 @@
+/**
+ * The model gateway: one endpoint on this machine for all harnesses of a host, started by the first route and stopped with the last.
+ * Source: the design's "The model gateway".
+ */
+import type { ModelGateway, WireApi, WireRoute, WireRouteRequest } from "../contract/harness/wire.ts";
+import type { resolveModel } from "../model/resolve.ts";
+import type { Logger } from "../platform/log.ts";
+import type { CaptureLog } from "./capture/capture.ts";
+import { dialectOf } from "./dialect/dialects.ts";
+import { WireRouteHandler, type ExchangeFacts } from "./request/exchange.ts";
+import type { Governor } from "./governor/governor.ts";
+import { WireServer } from "./server/gateway-server.ts";
+import { TurnGovernor } from "./governor/turn-governor.ts";
+import { directAgents } from "./upstream/direct.ts";
+import { upstreamFor } from "./upstream/for-model.ts";
+
+type Resolved = ReturnType<typeof resolveModel>;
+
+export interface GatewayOptions {
+  logger: Logger;
+  /** Throws `credential_missing`, `config_invalid`, `model_unknown`. */
+  resolve(ref: string): Resolved;
+  /** Stores each request and answer, byte for byte. */
+  capture?: CaptureLog | undefined;
+}
+
+export interface OpenRoute {
+  api: WireApi;
+  governor: Governor;
+  sessionKey: string;
+  runtime: string;
+  onExchange?: ((facts: ExchangeFacts) => void) | undefined;
+}
+
+export type GovernedRoute = Omit<WireRoute, "serve">;
+
+export class Gateway implements ModelGateway {
+  readonly #options: GatewayOptions;
+  readonly #server: WireServer;
+  /** Connections of all routes to the host's models. */
+  readonly #agents = directAgents();
+  #routes = 0;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    this.#server = new WireServer({ logger: options.logger });
+  }
+
+  /** Opens a route whose requests are decided by a turn of the host. Throws `gateway_failed`. */
+  async open({ onExchange, ...about }: WireRouteRequest): Promise<WireRoute> {
+    const { resolve } = this.#options;
+    const { api, sessionKey, runtime, saysAddition } = about;
+    const governor = new TurnGovernor({
+      sessionKey,
+      runtime,
+      resolve,
+      saysAddition,
+      upstreamFor: (model) => upstreamFor(model, api, sessionKey, this.#agents),
+    });
+    const report =
+      onExchange &&
+      (({ request, kind, answeredBy }: ExchangeFacts): void =>
+        onExchange({
+          request,
+          kind: kind === "main" || kind === "compaction" ? kind : "other",
+          ...(answeredBy === "gateway" ? {} : { answeredBy }),
+        }));
+    const route = await this.openRoute({ ...about, governor, onExchange: report });
+    return { ...route, serve: (turn) => governor.serve(turn) };
+  }
+
+  /** Opens a route with a governor of the caller's. Throws `gateway_failed`. */
+  async openRoute({ api, ...about }: OpenRoute): Promise<GovernedRoute> {
+    const { logger, capture } = this.#options;
+    this.#routes += 1;
+    const id = `wire-${this.#routes}`;
+    const dialect = await dialectOf(api);
+    const handler = new WireRouteHandler({ ...about, id, dialect, logger, capture });
+    const route = await this.#server.route((call) => handler.handle(call));
+    logger.debug("gateway route opened", { route: id, runtime: about.runtime, api });
+    return {
+      // In the form of a provider's base URL for its client: Anthropic's client adds the version itself.
+      baseUrl: api === "anthropic-messages" ? route.baseUrl : `${route.baseUrl}/v1`,
+      headers: route.headers,
+      close: async () => {
+        await route.close();
+        await handler.settled();
+        await capture?.settled();
+        logger.debug("gateway route closed", { route: id });
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#server.close();
+    this.#agents.close();
+  }
+}
+
+export function createModelGateway(options: GatewayOptions): Gateway {
+  return new Gateway(options);
+}

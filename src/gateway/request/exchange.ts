@@ -1,0 +1,127 @@
+/**
+ * Handles the requests of one route: reads, classifies and forwards each. A request that is not understood passes unchanged. Source:
+ * the design's "The model gateway", rules 1 to 5.
+ */
+import { isPagurusError, toPagurusError } from "../../contract/errors.ts";
+import type { WireFault, WireRequest } from "../dialect/wire-dialect.ts";
+import { JsonScanError } from "../json/scan.ts";
+import { Exchange } from "./one-exchange.ts";
+import { Conversations } from "./order.ts";
+import { atMost } from "./timeouts.ts";
+import type { RouteOptions } from "./route-facts.ts";
+import type { WireCall } from "../server/gateway-call.ts";
+
+export type { ExchangeFacts } from "./route-facts.ts";
+
+/** How long a closing route waits for pending records, ms. */
+const SETTLE_MS = 5_000;
+
+/** Handles the requests of one route, in order of arrival. */
+export class WireRouteHandler {
+  readonly #options: RouteOptions;
+  readonly #running = new Set<Promise<void>>();
+  readonly #conversations = new Conversations();
+  #requests = 0;
+  #hasWarnedEncoded = false;
+
+  constructor(options: RouteOptions) {
+    this.#options = options;
+  }
+
+  /** Never throws: a failure becomes the call's reply. */
+  async handle(call: WireCall): Promise<void> {
+    const handled = this.#handle(call);
+    this.#running.add(handled);
+    await handled.finally(() => this.#running.delete(handled));
+  }
+
+  /** Resolves when all answers are recorded, or at the deadline. */
+  async settled(): Promise<void> {
+    await atMost(Promise.all(this.#running), SETTLE_MS);
+  }
+
+  async #handle(call: WireCall): Promise<void> {
+    const request = this.#requests;
+    this.#requests += 1;
+    const { dialect, logger, id } = this.#options;
+    const began = performance.now();
+    const exchange = new Exchange(this.#options, call, request);
+    try {
+      const rest = await this.#begin(exchange, call);
+      await rest();
+    } catch (error) {
+      const { code, message } = toPagurusError(error);
+      exchange.fail(message, call.signal.aborted ? undefined : dialect.fault(faultOf(error), message));
+      logger.warn("gateway request failed", { route: id, request, code });
+    } finally {
+      exchange.end();
+      logger.debug("gateway request", {
+        route: id,
+        request,
+        ...exchange.facts(),
+        durationMs: Math.round(performance.now() - began),
+      });
+      this.#options.onExchange?.({ request, ...exchange.facts() });
+    }
+  }
+
+  /**
+   * Decides on a request that was read, and returns the rest of the work. For a request that passes, nothing of it is held while the
+   * answer streams.
+   */
+  async #begin(exchange: Exchange, call: WireCall): Promise<() => Promise<void>> {
+    const body = await call.body();
+    const read = this.#read(call, body);
+    const isGoverned = this.#options.governor.passes !== true;
+    if (isGoverned && read?.kind === "main")
+      return () => this.#conversations.inTurn(read, call.signal, (stages) => exchange.main(read, stages));
+    if (isGoverned && read?.kind === "compaction")
+      return () =>
+        this.#conversations.inTurn(read, call.signal, (stages) => exchange.compaction(read, stages));
+    return this.#passed(exchange, read, body);
+  }
+
+  /** A separate method, so that relaying the answer does not hold the request. */
+  async #passed(
+    exchange: Exchange,
+    read: WireRequest | undefined,
+    body: Buffer,
+  ): Promise<() => Promise<void>> {
+    const answer = await exchange.pass(read, body);
+    return () => exchange.relay(answer);
+  }
+
+  /** Undefined for a request that is not of the dialect; it passes. */
+  #read(call: WireCall, body: Buffer): WireRequest | undefined {
+    if (call.method !== "POST") return undefined;
+    if (call.headers["content-encoding"] !== undefined) {
+      if (!this.#hasWarnedEncoded)
+        this.#options.logger.warn("gateway passes compressed requests unread", { route: this.#options.id });
+      this.#hasWarnedEncoded = true;
+      return undefined;
+    }
+    try {
+      return this.#options.dialect.read(call.path, call.headers, body);
+    } catch (error) {
+      if (!(error instanceof JsonScanError))
+        this.#options.logger.warn("gateway could not read a request", {
+          route: this.#options.id,
+          bytes: body.length,
+          reason: toPagurusError(error).code,
+        });
+      return undefined;
+    }
+  }
+}
+
+function faultOf(error: unknown): WireFault {
+  if (error instanceof Error && "fault" in error && typeof error.fault === "string")
+    return error.fault as WireFault;
+  const code = isPagurusError(error) ? error.code : undefined;
+  // Not retryable, so that the user reads the reason.
+  if (code === "session_locked") return "bad_request";
+  if (code === "context_overflow" || code === "live_turn_too_large") return "context_overflow";
+  if (code === "model_unavailable" || code === "model_stream_cut") return "upstream_failed";
+  if (code === "credential_missing" || code === "model_auth") return "unauthorized";
+  return "internal";
+}

@@ -1,0 +1,292 @@
+/**
+ * Handles one request: reads it, splices in the engine's context, sends it, and relays the answer while reading it. Source: the
+ * design's "The model gateway", rules 1 to 5.
+ */
+import { PagurusError, toPagurusError } from "../../contract/errors.ts";
+import type { Usage } from "../../contract/message.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
+import type { CapturedRequest } from "../capture/capture.ts";
+import { spliceCompaction, withoutAsking } from "./compacting.ts";
+import type { AnswerReader, WireAnswer, WireReply, WireRequest } from "../dialect/wire-dialect.ts";
+import { readerOf } from "./encoded.ts";
+import type { Governed, GovernorCall } from "../governor/governor.ts";
+import type { Stages } from "./order.ts";
+import { atMost, unlessLeft } from "./timeouts.ts";
+import { refusalIn } from "./refusal.ts";
+import type { ExchangeFacts, RouteOptions } from "./route-facts.ts";
+import type { WireCall } from "../server/gateway-call.ts";
+import { passing, splice, type Spliced } from "../splice/splice-request.ts";
+import type { Upstream, UpstreamAnswer } from "../upstream/upstream.ts";
+
+/** How long a failure reply waits for its record, ms. */
+const RECORD_MS = 30_000;
+
+/** How a request with the engine's context is handled. */
+interface Way {
+  /** Undefined: the request is sent unchanged. */
+  spliced(overflow?: { message: string }): Promise<Spliced | undefined>;
+  ask(spliced: Spliced | undefined): Promise<UpstreamAnswer>;
+  /** Called when the provider rejected the context, before the retry. */
+  refused?(answer: WireAnswer): Promise<void>;
+  answered(answer: UpstreamAnswer): Promise<void>;
+}
+
+export class Exchange {
+  readonly #options: RouteOptions;
+  readonly #call: WireCall;
+  readonly #own: GovernorCall;
+  #kind: WireRequest["kind"] = "unknown";
+  #answeredBy: ExchangeFacts["answeredBy"] = "gateway";
+  #isReplaced = false;
+  #captured: CapturedRequest | undefined;
+  #outcome = { cut: false, left: false };
+  #error: string | undefined;
+
+  constructor(options: RouteOptions, call: WireCall, request: number) {
+    this.#options = options;
+    this.#call = call;
+    this.#own = { request, signal: call.signal };
+  }
+
+  facts(): Omit<ExchangeFacts, "request"> {
+    return { kind: this.#kind, answeredBy: this.#answeredBy, isReplaced: this.#isReplaced };
+  }
+
+  end(): void {
+    const error = this.#error === undefined ? {} : { error: this.#error };
+    this.#captured?.end({ ...this.#outcome, ...error, answeredBy: this.#answeredBy });
+  }
+
+  /** Replies with a fault if no answer has begun; `reply` is undefined after the harness has disconnected. */
+  fail(message: string, reply: WireReply | undefined): void {
+    this.#error = message;
+    if (!reply) this.#outcome.left = true;
+    else if (this.#answeredBy === "gateway") this.#reply(reply, "gateway");
+  }
+
+  async main(read: WireRequest, stages: Stages): Promise<void> {
+    this.#begin(read, read.body);
+    this.#checkConnected();
+    const { governor, dialect } = this.#options;
+    await this.#go({
+      spliced: async (overflow) => {
+        const governed = await this.#decided(read, overflow);
+        return governed && this.#splice(() => splice(read, governed, dialect));
+      },
+      ask: (spliced) => this.#ask(governor.upstream(read), read, spliced),
+      refused: (answer) => this.#record(read, answer, false),
+      answered: (answer) => this.#answered(read, answer, stages),
+    });
+  }
+
+  #decided(read: WireRequest, overflow: { message: string } | undefined): Promise<Governed | undefined> {
+    const call = { ...this.#own, ...(overflow ? { overflow } : {}) };
+    return unlessLeft(this.#options.governor.main(read, call), this.#call.signal);
+  }
+
+  /**
+   * Sends the request. If the provider rejects the context, the engine makes it smaller and it is sent again; the harness never
+   * learns of it.
+   */
+  async #go(way: Way): Promise<void> {
+    const spliced = await way.spliced();
+    const answer = await way.ask(spliced);
+    if (!spliced) return way.answered(answer);
+    const checked = await refusalIn(this.#options.dialect, answer, this.#call.signal);
+    const { refused } = checked;
+    if (!refused) return way.answered(checked.answer);
+    checked.answer.stream.destroy();
+    await way.refused?.(refused);
+    this.#checkConnected();
+    const { message } = refused.error;
+    await way.answered(await way.ask(await way.spliced({ message })));
+  }
+
+  /** Throws if the harness has disconnected: nothing is decided or sent for it then. */
+  #checkConnected(): void {
+    if (this.#call.signal.aborted)
+      throw new PagurusError("turn_aborted", "The harness disconnected before its request was sent on.");
+  }
+
+  /** Records the answer. A failure does not change the answer, which the harness has or which reports an error already. */
+  async #record(read: WireRequest, answer: WireAnswer, isAborted: boolean): Promise<void> {
+    const { governor, logger, id } = this.#options;
+    try {
+      await governor.answered(read, answer, { ...this.#own, isAborted });
+    } catch (error) {
+      const { code } = toPagurusError(error);
+      logger.warn("gateway could not record an answer", { route: id, request: this.#own.request, code });
+    }
+  }
+
+  /** Sends the request. `answered` is called for each request with `sent`, also if it failed. */
+  async #ask(upstream: Upstream, read: WireRequest, spliced: Spliced | undefined): Promise<UpstreamAnswer> {
+    this.#checkConnected();
+    this.#options.governor.sent(read, this.#own);
+    try {
+      return await this.#send(upstream, read, spliced);
+    } catch (error) {
+      const { message } = toPagurusError(error);
+      const isAborted = this.#call.signal.aborted;
+      const nothing: WireAnswer = {
+        message: { role: "assistant", content: [] },
+        isComplete: false,
+        error: { message, overflow: false },
+      };
+      await atMost(this.#record(read, nothing, isAborted), RECORD_MS);
+      throw error;
+    }
+  }
+
+  async compaction(read: WireRequest, stages: Stages): Promise<void> {
+    this.#begin(read, read.body);
+    const { governor, dialect } = this.#options;
+    const answer = await unlessLeft(governor.compaction(read, this.#own), this.#call.signal);
+    if (answer)
+      return this.#reply(dialect.answer(read, answer.summary, usageOf(read, answer.summary)), "engine");
+    await this.#go({
+      spliced: (overflow) => this.#compacting(read, overflow),
+      ask: (spliced) => this.#send(governor.upstream(read), read, spliced),
+      answered: (got) => this.#compacted(read, got, stages),
+    });
+  }
+
+  /** If the engine's context cannot be spliced in, the compaction is sent unchanged. Throws `turn_aborted`. */
+  async #compacting(
+    read: WireRequest,
+    overflow: { message: string } | undefined,
+  ): Promise<Spliced | undefined> {
+    const { dialect, logger, id } = this.#options;
+    try {
+      const governed = await this.#decided(withoutAsking(read), overflow);
+      return governed && this.#splice(() => spliceCompaction(read, governed, dialect));
+    } catch (error) {
+      this.#checkConnected();
+      const { code } = toPagurusError(error);
+      logger.warn("gateway passes a compaction as it is", { route: id, request: this.#own.request, code });
+      return undefined;
+    }
+  }
+
+  async #compacted(read: WireRequest, answer: UpstreamAnswer, stages: Stages): Promise<void> {
+    const { governor, dialect } = this.#options;
+    const reader = readerOf(dialect, answer.status, answer.headers);
+    stages.streams();
+    await this.relay(answer, reader);
+    stages.streamed();
+    const parsed = reader.end();
+    if (parsed.isComplete && parsed.error === undefined) await governor.compacted?.(read, parsed);
+  }
+
+  /** Sends the request unchanged. */
+  pass(read: WireRequest | undefined, body: Buffer): Promise<UpstreamAnswer> {
+    this.#begin(read, body);
+    return this.#send(this.#options.governor.upstream(read), read, undefined, body);
+  }
+
+  #begin(read: WireRequest | undefined, body: Buffer): void {
+    this.#kind = read?.kind ?? "unknown";
+    const { capture, governor, sessionKey, runtime, id, dialect } = this.#options;
+    const { method, path, query, rawHeaders } = this.#call;
+    this.#captured = capture?.begin({
+      sessionKey,
+      ...governor.owner?.(read),
+      runtime,
+      route: id,
+      request: this.#own.request,
+      kind: this.#kind,
+      api: dialect.api,
+      model: read?.model ?? "",
+      method,
+      path: `${path}${query}`,
+      rawHeaders,
+      body,
+    });
+  }
+
+  /** A request that cannot be spliced passes unchanged: more context than the engine wanted is better than no answer. */
+  #splice(made: () => Spliced | undefined): Spliced | undefined {
+    const { logger, id } = this.#options;
+    try {
+      return made();
+    } catch (error) {
+      logger.error("gateway could not splice a request", {
+        route: id,
+        request: this.#own.request,
+        reason: toPagurusError(error).code,
+      });
+      return undefined;
+    }
+  }
+
+  #send(
+    upstream: Upstream,
+    read: WireRequest | undefined,
+    spliced: Spliced | undefined,
+    whole?: Buffer,
+  ): Promise<UpstreamAnswer> {
+    const body = spliced?.body ?? (read ? passing(read) : [whole ?? Buffer.alloc(0)]);
+    const { method, path, query, rawHeaders, signal } = this.#call;
+    this.#isReplaced = spliced?.isReplaced ?? false;
+    this.#captured?.sent(upstream.label, body, {
+      replaced: this.#isReplaced,
+      ...(upstream.secrets ? { secrets: upstream.secrets } : {}),
+      ...(spliced
+        ? {
+            keptItems: spliced.keptItems,
+            encodedMessages: spliced.encodedMessages,
+            droppedItems: spliced.droppedItems,
+          }
+        : {}),
+    });
+    const { dialect } = this.#options;
+    return upstream.send({
+      method,
+      path: `${path}${query}`,
+      rawHeaders,
+      body,
+      read,
+      dialect,
+      signal,
+    });
+  }
+
+  async #answered(read: WireRequest, answer: UpstreamAnswer, stages: Stages): Promise<void> {
+    const reader = readerOf(this.#options.dialect, answer.status, answer.headers);
+    stages.streams();
+    try {
+      await this.relay(answer, reader);
+    } finally {
+      stages.streamed();
+      const isAborted = this.#outcome.left || this.#call.signal.aborted;
+      await this.#record(read, reader.end(), isAborted);
+    }
+  }
+
+  async relay(answer: UpstreamAnswer, reader?: AnswerReader): Promise<void> {
+    this.#answeredBy = "upstream";
+    this.#captured?.answered({ status: answer.status, rawHeaders: answer.rawHeaders });
+    const captured = this.#captured;
+    const isFollowed = captured !== undefined || reader !== undefined;
+    const follow = (chunk: Buffer): void => {
+      captured?.chunk(chunk);
+      reader?.take(chunk);
+    };
+    this.#outcome = await this.#call.pass(answer, isFollowed ? follow : undefined);
+  }
+
+  #reply(reply: WireReply, by: ExchangeFacts["answeredBy"]): void {
+    this.#answeredBy = by;
+    const rawHeaders = Object.entries(reply.headers).flat();
+    this.#captured?.answered({ status: reply.status, rawHeaders });
+    this.#captured?.chunk(reply.body);
+    this.#call.reply(reply);
+  }
+}
+
+/** Usage as if a model had read what was to be compacted. */
+function usageOf(read: WireRequest, summary: string): Usage {
+  const input = Math.ceil((read.list.end - read.list.start) / 4);
+  const output = estimateTokens(summary);
+  return { input, output, totalTokens: input + output };
+}

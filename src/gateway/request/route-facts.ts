@@ -1,0 +1,28 @@
+/** Facts about a route, and what is reported about each of its requests. */
+import type { Logger } from "../../platform/log.ts";
+import type { CaptureLog } from "../capture/capture.ts";
+import type { Dialect, WireRequest } from "../dialect/wire-dialect.ts";
+import type { Governor } from "../governor/governor.ts";
+
+export interface RouteFacts {
+  /** Short name of the route, for log and capture. */
+  id: string;
+  sessionKey: string;
+  runtime: string;
+}
+
+export interface RouteOptions extends RouteFacts {
+  dialect: Dialect;
+  governor: Governor;
+  logger: Logger;
+  capture?: CaptureLog | undefined;
+  /** Called when a request has ended. */
+  onExchange?: ((facts: ExchangeFacts) => void) | undefined;
+}
+
+export interface ExchangeFacts {
+  request: number;
+  kind: WireRequest["kind"];
+  answeredBy: "engine" | "upstream" | "gateway";
+  isReplaced: boolean;
+}

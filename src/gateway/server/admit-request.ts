@@ -1,0 +1,88 @@
+/** Authenticates a request from its head alone: origin, host and token. */
+import type { IncomingMessage } from "node:http";
+import type { CallTarget } from "./gateway-call.ts";
+import { bearer, TOKEN_HEADER } from "./headers.ts";
+import type { RunTokens } from "./run-tokens.ts";
+
+/** A request's address without a leading token and version. */
+interface Address {
+  path: string;
+  query: string;
+  /** Token of `/t/<token>/…`. */
+  token?: string;
+}
+
+export function addressOf(url: string): Address {
+  const mark = url.indexOf("?");
+  const whole = mark === -1 ? url : url.slice(0, mark);
+  const query = mark === -1 ? "" : url.slice(mark);
+  const held = /^\/t\/([^/]*)(.*)$/s.exec(whole);
+  const rest = held?.[2] ?? whole;
+  const path = /^\/v1(?=\/|$)/.test(rest) ? rest.slice(3) : rest;
+  return { path: path === "" ? "/" : path, query, ...(held?.[1] === undefined ? {} : { token: held[1] }) };
+}
+
+/** Whether the request was addressed to this server, and not to a site's own host name that resolves to this machine. */
+function isForUs(request: IncomingMessage, port: number): boolean {
+  const host = request.headers.host?.toLowerCase();
+  return host === `127.0.0.1:${port}` || host === `localhost:${port}`;
+}
+
+/** Why a request is refused regardless of its token; undefined: it is not. */
+export function refusal(request: IncomingMessage, port: number): string | undefined {
+  if (!isForUs(request, port)) return "The request is for another host than this one.";
+  // Harnesses never send it; browsers do for a page's requests to another origin.
+  if (request.headers.origin !== undefined) return "Requests of web pages are not served.";
+  return request.url?.startsWith("/") === true ? undefined : "The request has no path.";
+}
+
+interface Found<T> {
+  owner: T;
+  /** Lower-case names of the headers that contained the token. */
+  heldBy: ReadonlySet<string>;
+}
+
+function found<T>(
+  request: IncomingMessage,
+  tokens: RunTokens<T>,
+  inPath: string | undefined,
+): Found<T> | undefined {
+  const { authorization, "x-api-key": apiKey, [TOKEN_HEADER]: own } = request.headers;
+  const text = (value: string | string[] | undefined): string | undefined =>
+    typeof value === "string" ? value : undefined;
+  const held = {
+    [TOKEN_HEADER]: text(own),
+    authorization: authorization === undefined ? undefined : bearer(authorization),
+    "x-api-key": text(apiKey),
+  };
+  const owners = Object.entries(held).map(([name, token]) => ({
+    name,
+    owner: token === undefined ? undefined : tokens.ownerOf(token),
+  }));
+  // A wrong token in our own header is not replaced by another one.
+  const mine = own === undefined ? owners : owners.slice(0, 1);
+  const owner =
+    mine.find((entry) => entry.owner !== undefined)?.owner ??
+    (own !== undefined || inPath === undefined ? undefined : tokens.ownerOf(inPath));
+  if (owner === undefined) return undefined;
+  const heldBy = owners.filter((entry) => entry.owner !== undefined).map(({ name }) => name);
+  return { owner, heldBy: new Set([TOKEN_HEADER, ...heldBy]) };
+}
+
+/** The token's owner, and the request without the token; undefined if none of the tokens is valid. */
+export function admitted<T>(
+  request: IncomingMessage,
+  tokens: RunTokens<T>,
+): { owner: T; target: CallTarget } | undefined {
+  const { path, query, token } = addressOf(request.url ?? "");
+  const who = found(request, tokens, token);
+  if (who === undefined) return undefined;
+  const headers = { ...request.headers };
+  for (const name of who.heldBy) delete headers[name];
+  const rawHeaders: string[] = [];
+  for (let at = 0; at + 1 < request.rawHeaders.length; at += 2) {
+    const name = request.rawHeaders[at] ?? "";
+    if (!who.heldBy.has(name.toLowerCase())) rawHeaders.push(name, request.rawHeaders[at + 1] ?? "");
+  }
+  return { owner: who.owner, target: { path, query, headers, rawHeaders } };
+}

@@ -1,0 +1,87 @@
+/** Reads a request's complete body, unchanged. */
+import type { IncomingMessage } from "node:http";
+import { WireCallError } from "./faults.ts";
+import type { WireLimits } from "./limits.ts";
+
+/** The length in the head; undefined for a chunked body. */
+function lengthOf(request: IncomingMessage): number | undefined {
+  const length = request.headers["content-length"];
+  return length === undefined ? undefined : Number(length);
+}
+
+export function hasBody(request: IncomingMessage): boolean {
+  return request.headers["transfer-encoding"] !== undefined || (lengthOf(request) ?? 0) > 0;
+}
+
+function tooLarge(maxBytes: number): WireCallError {
+  return new WireCallError(
+    "too_large",
+    `The request's body is larger than ${maxBytes} bytes; shorten the conversation or its attachments.`,
+  );
+}
+
+/** Collects chunks: in a buffer of the announced length, or in a list. */
+class Pieces {
+  readonly #length: number | undefined;
+  #whole: Buffer | undefined;
+  #pieces: Buffer[] = [];
+  size = 0;
+
+  constructor(length: number | undefined) {
+    this.#length = length;
+  }
+
+  add(piece: Buffer): void {
+    if (this.#length === undefined || piece.length === this.#length) this.#pieces.push(piece);
+    else piece.copy((this.#whole ??= Buffer.allocUnsafe(this.#length)), this.size);
+    this.size += piece.length;
+  }
+
+  whole(): Buffer {
+    if (this.#whole !== undefined) return this.#whole;
+    const [first, ...more] = this.#pieces;
+    return first !== undefined && more.length === 0 ? first : Buffer.concat(this.#pieces);
+  }
+}
+
+/** Throws `WireCallError`: body too large, no data for too long, or client disconnected. */
+export function readBody(
+  request: IncomingMessage,
+  limits: Pick<WireLimits, "maxBodyBytes" | "bodyStallMs">,
+): Promise<Buffer> {
+  const length = lengthOf(request);
+  if ((length ?? 0) > limits.maxBodyBytes) return Promise.reject(tooLarge(limits.maxBodyBytes));
+  if (request.destroyed && !request.readableEnded) return Promise.reject(clientLeft());
+  return new Promise((resolve, reject) => {
+    const pieces = new Pieces(length);
+    const stall = setTimeout(() => {
+      const seconds = limits.bodyStallMs / 1_000;
+      settle(
+        new WireCallError(
+          "bad_request",
+          `Nothing of the request's body came for ${seconds} s; send it again.`,
+        ),
+      );
+    }, limits.bodyStallMs);
+    const settle = (error?: WireCallError): void => {
+      clearTimeout(stall);
+      request.off("data", onData).off("end", onEnd).off("close", onClose);
+      if (error === undefined) return resolve(pieces.whole());
+      request.pause();
+      return reject(error);
+    };
+    const onData = (piece: Buffer): void => {
+      if (pieces.size + piece.length > limits.maxBodyBytes) return settle(tooLarge(limits.maxBodyBytes));
+      pieces.add(piece);
+      stall.refresh();
+      return undefined;
+    };
+    const onEnd = (): void => settle();
+    const onClose = (): void => settle(clientLeft());
+    request.on("data", onData).on("end", onEnd).on("close", onClose);
+  });
+}
+
+function clientLeft(): WireCallError {
+  return new WireCallError("bad_request", "The client disconnected before its request was complete.");
+}

@@ -1,0 +1,48 @@
+/** Selects the upstream for a model of the catalog and a harness's protocol: direct, or with translation. */
+import type { WireApi } from "../../contract/harness/wire.ts";
+import { withoutAuthScheme } from "../../data/secret-mask.ts";
+import type { ResolvedModel } from "../../model/provider-types.ts";
+import { directUpstream, type DirectAgents } from "./direct.ts";
+import { translatingUpstream } from "./translate/translate-upstream.ts";
+import type { Upstream } from "./upstream.ts";
+
+/** Maximum attempts, including the first, while nothing of an answer has come. */
+const ATTEMPTS = 3;
+const SHORTEST_SECRET = 16;
+
+/** `agents`: connections shared with other upstreams. Throws `config_invalid`. */
+export function upstreamFor(
+  model: ResolvedModel,
+  api: WireApi,
+  sessionKey: string,
+  agents?: DirectAgents,
+): Upstream {
+  const { info, baseUrl } = model;
+  const secrets = captureSecrets(model);
+  if (info.api !== api) return translatingUpstream({ model, sessionKey, secrets });
+  return directUpstream({
+    baseUrl,
+    headers: credentials(model),
+    isHosts: true,
+    label: info.ref,
+    attempts: ATTEMPTS,
+    secrets,
+    ...(agents ? { agents } : {}),
+  });
+}
+
+/** Values that must not be in captures; a shorter header value may be a word of the conversation. */
+function captureSecrets({ apiKey, headers }: ResolvedModel): string[] {
+  const values = Object.values(headers.reveal()).map((value) => withoutAuthScheme(value));
+  return [...(apiKey ? [apiKey.reveal()] : []), ...values.filter((value) => value.length >= SHORTEST_SECRET)];
+}
+
+/** The host's own key and headers, as the protocol sends them; a configured header overrides the key's. */
+function credentials({ info, apiKey, headers }: ResolvedModel): Record<string, string> {
+  const configured = headers.reveal();
+  const name = info.api === "anthropic-messages" ? "x-api-key" : "authorization";
+  const key = apiKey?.reveal();
+  if (key === undefined || Object.keys(configured).some((each) => each.toLowerCase() === name))
+    return { ...configured };
+  return { [name]: name === "x-api-key" ? key : `Bearer ${key}`, ...configured };
+}

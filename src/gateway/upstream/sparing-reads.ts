@@ -1,0 +1,127 @@
+/**
+ * Reads connections to endpoints into one shared buffer, and each less often when many answers stream. A read has a fixed cost, and
+ * so has the write that it causes, however few bytes there are.
+ */
+import type { OnReadOpts } from "node:net";
+import { Duplex } from "node:stream";
+
+/** Buffer of a read. All connections share it, since a read's bytes are copied before the next one. */
+const BUFFER = Buffer.allocUnsafe(64 * 2 ** 10);
+/** Concurrent answers from which on reads are delayed; with fewer there is little to save. */
+const MANY = 50;
+/** Interval between two reads of a connection while there are many, ms: a screen shows no more. */
+const REST_MS = 16;
+/** A connection with more than this in its last two intervals, bytes, is not delayed. */
+const LITTLE = 8 * 2 ** 10;
+
+/** A connection that pauses between two reads, and continues only if its reader wants more. */
+class Sparing {
+  readonly onread: OnReadOpts;
+  #socket: Duplex | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isResting = false;
+  /** Its reader wants more. */
+  #isWanted = false;
+  /** Nothing of an answer has been read yet; the data after its head is read at once, too. */
+  #isNew = true;
+  /** Bytes since `#from`, and in the interval before it. */
+  #taken = 0;
+  #takenBefore = 0;
+  #from = 0;
+  /** Resumes reading in the system. */
+  #start: () => void = () => undefined;
+
+  constructor(isCrowded: () => boolean) {
+    const callback = (length: number): boolean => {
+      // The callback may pause the connection at once.
+      this.#isWanted = true;
+      const takesMore = this.#socket?.push(Buffer.from(BUFFER.subarray(0, length))) ?? false;
+      if (takesMore && !this.#isNew && isCrowded() && this.#bringsLittle(length)) this.#rest();
+      this.#isNew = false;
+      return takesMore && !this.#isResting;
+    };
+    this.onread = { buffer: BUFFER, callback };
+  }
+
+  /** Intercepts reads, resumes and pauses of the connection; during a delay they take effect at its end. */
+  attach(socket: Duplex): void {
+    this.#socket = socket;
+    const start = socket._read.bind(socket);
+    const read = socket.read.bind(socket);
+    const resume = socket.resume.bind(socket);
+    const pause = socket.pause.bind(socket);
+    this.#start = () => start(0);
+    socket._read = (size) => {
+      this.#isWanted = true;
+      if (!this.#isResting) start(size);
+    };
+    // The socket's own methods start reading at once; those of the underlying stream class do not.
+    socket.read = (size): unknown => {
+      this.#isWanted = true;
+      return this.#isResting ? Duplex.prototype.read.call(socket, size) : read(size);
+    };
+    socket.resume = () => {
+      this.#isWanted = true;
+      return this.#isResting ? (Duplex.prototype.resume.call(socket) as Duplex) : resume();
+    };
+    socket.pause = () => {
+      this.#isWanted = false;
+      return pause();
+    };
+  }
+
+  #bringsLittle(length: number): boolean {
+    const now = performance.now();
+    if (now - this.#from >= REST_MS) {
+      this.#takenBefore = this.#taken;
+      this.#taken = 0;
+      this.#from = now;
+    }
+    this.#taken += length;
+    return this.#takenBefore + this.#taken <= LITTLE;
+  }
+
+  #rest(): void {
+    this.#isResting = true;
+    if (this.#timer === undefined) this.#timer = setTimeout(() => this.#wake(), REST_MS);
+    else this.#timer.refresh();
+  }
+
+  /** Called when a new answer is requested. */
+  renew(): void {
+    this.#isNew = true;
+    this.#wake();
+  }
+
+  #wake(): void {
+    if (!this.#isResting) return;
+    this.#isResting = false;
+    if (this.#isWanted && this.#socket?.destroyed === false) this.#start();
+  }
+}
+
+export class SparingReads {
+  #answers = 0;
+  readonly #all = new WeakMap<Duplex, Sparing>();
+
+  /** An answer begins to stream. Returns a callback for its end, to be called once. */
+  begin(): () => void {
+    this.#answers += 1;
+    return () => void (this.#answers -= 1);
+  }
+
+  /** Opens a connection with these reads, by means of `connect`. */
+  open<T extends Duplex | null | undefined>(connect: (onread: OnReadOpts) => T): T {
+    const sparing = new Sparing(() => this.#answers >= MANY);
+    const socket = connect(sparing.onread);
+    if (!socket) return socket;
+    sparing.attach(socket);
+    this.#all.set(socket, sparing);
+    return socket;
+  }
+
+  /** Called when a kept connection is reused, as the beginning of its next answer must not be delayed. */
+  renew(socket: Duplex): void {
+    this.#all.get(socket)?.renew();
+  }
+}

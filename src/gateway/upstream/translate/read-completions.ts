@@ -1,0 +1,38 @@
+/** Reads a request of the Chat Completions API. */
+import { type Fields, recordOf, recordsOf } from "../../../data/record-fields.ts";
+import type { WireRequest } from "../../dialect/wire-dialect.ts";
+import { limits, readElements, ruleMessage, type Asked } from "./asked.ts";
+import { levelOf, limitOf, membersOf, wordsOf } from "./translate-fields.ts";
+import { chosen, distinct, functionTool, type OfferedTool } from "./translate-tools.ts";
+
+/** This protocol also has tools with free text, but no known client offers them. */
+function toolOf(tool: Fields): OfferedTool | undefined {
+  if (tool["type"] !== "function") return undefined;
+  const own = recordOf(tool["function"]);
+  return functionTool(own, own["parameters"]);
+}
+
+function isRule({ role }: Fields): boolean {
+  return role === "system" || role === "developer";
+}
+
+/** Throws `JsonScanError`. */
+export function readCompletions(request: WireRequest): Asked {
+  const member = membersOf(request);
+  const { rules, messages, historyCount } = readElements(request, {
+    rule: (element) => (isRule(element) ? wordsOf(element["content"]) : undefined),
+    messages: (element, item) =>
+      isRule(element) ? [ruleMessage(wordsOf(element["content"]))] : item.messages,
+  });
+  const tools = distinct(recordsOf(member("tools")).map(toolOf));
+  return {
+    system: rules.join("\n\n"),
+    messages,
+    historyCount,
+    tools: chosen(tools, member("tool_choice")),
+    ...limits(
+      limitOf(member("max_completion_tokens"), member("max_tokens")),
+      levelOf(member("reasoning_effort")),
+    ),
+  };
+}

@@ -1,0 +1,112 @@
+/** Reads a request of the Messages API. */
+import type { AgentMessage, AssistantMessage, ImagePart, TextPart } from "../../../contract/message.ts";
+import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
+import type { ThinkingLevel } from "../../../model/provider-types.ts";
+import { argumentsOf } from "../../../responses/responses-items.ts";
+import type { WireRequest } from "../../dialect/wire-dialect.ts";
+import { limits, readElements, ruleMessage, type Asked } from "./asked.ts";
+import { levelOf, limitOf, membersOf, wordsOf } from "./translate-fields.ts";
+import { chosen, distinct, functionTool } from "./translate-tools.ts";
+
+/** A line of Claude Code for its provider's billing, which differs between sessions. */
+const BILLING = "x-anthropic-billing-header:";
+/** Lower bounds of the budgets for medium and high thinking, tokens. */
+const MEDIUM_BUDGET = 4_096;
+const HIGH_BUDGET = 16_384;
+
+function systemOf(system: unknown): string {
+  if (typeof system === "string") return system;
+  const blocks = recordsOf(system).map((block) => stringOf(block["text"]));
+  return blocks.filter((text) => text !== "" && !text.startsWith(BILLING)).join("\n\n");
+}
+
+/** Part of a user or tool message; a type without a counterpart, such as a document, becomes a note. */
+function partOf(block: Fields): TextPart | ImagePart {
+  if (block["type"] === "text") return { type: "text", text: stringOf(block["text"]) };
+  const source = recordOf(block["source"]);
+  if (block["type"] === "image" && source["type"] === "base64")
+    return { type: "image", data: stringOf(source["data"]), mimeType: stringOf(source["media_type"]) };
+  if (source["type"] === "text") return { type: "text", text: stringOf(source["data"]) };
+  if (block["type"] === "tool_reference")
+    return { type: "text", text: `[tool ${stringOf(block["tool_name"])}]` };
+  return { type: "text", text: `[${stringOf(block["type"]) || "part"} left out]` };
+}
+
+function partsOf(content: unknown): (TextPart | ImagePart)[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  return recordsOf(content).map(partOf);
+}
+
+/** Results come before the user's text of the same message. */
+function userMessages(content: unknown, nameOf: (id: string) => string): AgentMessage[] {
+  const blocks = recordsOf(content);
+  const results = blocks.filter(({ type }) => type === "tool_result");
+  const own = typeof content === "string" ? content : blocks.filter(({ type }) => type !== "tool_result");
+  const inputMessages: AgentMessage[] =
+    own.length > 0 ? [{ role: "user", content: typeof own === "string" ? own : partsOf(own) }] : [];
+  const resultMessages = results.map((block): AgentMessage => {
+    const toolCallId = stringOf(block["tool_use_id"]);
+    return {
+      role: "toolResult",
+      toolCallId,
+      toolName: nameOf(toolCallId),
+      content: partsOf(block["content"]),
+      isError: block["is_error"] === true,
+    };
+  });
+  return [...resultMessages, ...inputMessages];
+}
+
+/** Omits thinking and the provider's own tool calls, which only that provider can read. */
+function assistantMessage(content: unknown): AssistantMessage {
+  if (typeof content === "string") return { role: "assistant", content: [{ type: "text", text: content }] };
+  const parts = recordsOf(content).flatMap((block): AssistantMessage["content"] => {
+    if (block["type"] === "text") return [{ type: "text", text: stringOf(block["text"]) }];
+    if (block["type"] !== "tool_use") return [];
+    const { id, name, input } = block;
+    return [
+      {
+        type: "toolCall",
+        id: stringOf(id),
+        name: stringOf(name) || "unknown",
+        arguments: argumentsOf(input),
+      },
+    ];
+  });
+  return { role: "assistant", content: parts };
+}
+
+function thinkingOf(thinking: Fields, effort: unknown): ThinkingLevel | undefined {
+  if (thinking["type"] === "disabled") return "off";
+  const budget = limitOf(thinking["budget_tokens"]);
+  if (thinking["type"] !== "enabled" || budget === undefined) return levelOf(effort);
+  if (budget >= HIGH_BUDGET) return "high";
+  return budget >= MEDIUM_BUDGET ? "medium" : "low";
+}
+
+/** Throws `JsonScanError`. */
+export function readMessages(request: WireRequest): Asked {
+  const member = membersOf(request);
+  const names = new Map<string, string>();
+  const { rules, messages, historyCount } = readElements(request, {
+    rule: ({ role, content }) => (role === "system" ? wordsOf(content) : undefined),
+    messages: ({ role, content }) => {
+      if (role === "system") return [ruleMessage(wordsOf(content))];
+      if (role !== "assistant") return userMessages(content, (id) => names.get(id) ?? "unknown");
+      const message = assistantMessage(content);
+      for (const part of message.content) if (part.type === "toolCall") names.set(part.id, part.name);
+      return [message];
+    },
+  });
+  // Tools that the provider runs itself have a type of their own.
+  const own = recordsOf(member("tools")).filter(({ type }) => type === undefined || type === "custom");
+  const tools = distinct(own.map((tool) => functionTool(tool, tool["input_schema"])));
+  const effort = recordOf(member("output_config"))["effort"];
+  return {
+    system: [systemOf(member("system")), ...rules].filter(Boolean).join("\n\n"),
+    messages,
+    historyCount,
+    tools: chosen(tools, member("tool_choice")),
+    ...limits(limitOf(member("max_tokens")), thinkingOf(recordOf(member("thinking")), effort)),
+  };
+}

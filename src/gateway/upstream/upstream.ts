@@ -1,0 +1,35 @@
+/** Interface of the endpoints that answer a request, and of their answers. */
+import type { Readable } from "node:stream";
+import type { Dialect, WireRequest } from "../dialect/wire-dialect.ts";
+
+export interface UpstreamRequest {
+  method: string;
+  /** Path after the base URL, with its query: `/responses`, `/v1/messages?beta=true` is `/messages?beta=true`. */
+  path: string;
+  /** Unchanged, as alternating names and values; the upstream removes those of the gateway and the connection. */
+  rawHeaders: readonly string[];
+  /** Parts in the order in which they are sent. */
+  body: readonly Buffer[];
+  /** The parsed request, before anything was replaced; undefined for an unknown one. */
+  read: WireRequest | undefined;
+  dialect: Dialect;
+  signal: AbortSignal;
+}
+
+export interface UpstreamAnswer {
+  status: number;
+  /** Alternating names and values, unchanged, without those of the connection. */
+  rawHeaders: string[];
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Stream of the body. An error means a cut. */
+  stream: Readable;
+}
+
+export interface Upstream {
+  /** For the log: host and port, or the model's ref. */
+  readonly label: string;
+  /** Its own credentials, which must not be in captures. */
+  readonly secrets?: readonly string[];
+  /** Resolves at the head of the answer. Throws `PagurusError` `model_unavailable`, `turn_aborted`. */
+  send(request: UpstreamRequest): Promise<UpstreamAnswer>;
+}

@@ -1,0 +1,66 @@
+/** Converts the content of a request to messages of the transcript. */
+import { createHash } from "node:crypto";
+import type { AgentMessage, AssistantMessage, UserMessage } from "../../contract/message.ts";
+import type { WireItem, WireRequest } from "../dialect/wire-dialect.ts";
+
+/** Messages of a range of elements, each answer as one message. */
+function messagesBetween(items: readonly WireItem[], from: number, to: number): AgentMessage[] {
+  const found: AgentMessage[] = [];
+  for (const item of items.slice(from, to)) if (item.kind === "message") found.push(...item.messages);
+  return merged(found);
+}
+
+/** The messages of the live turn in the request. */
+export function liveMessages({ items, liveFrom }: WireRequest): AgentMessage[] {
+  return messagesBetween(items, liveFrom, items.length);
+}
+
+/** The messages before the live turn. */
+export function historyMessages({ items, prefixCount, liveFrom }: WireRequest): AgentMessage[] {
+  return messagesBetween(items, prefixCount, liveFrom);
+}
+
+export function hasMessagesBefore({ items, prefixCount, liveFrom }: WireRequest): boolean {
+  for (let index = prefixCount; index < liveFrom; index++)
+    if (items[index]?.kind === "message" && items[index]?.messages.length !== 0) return true;
+  return false;
+}
+
+/** Merges the messages of an answer that several elements make up. */
+function merged(messages: readonly AgentMessage[]): AgentMessage[] {
+  const whole: AgentMessage[] = [];
+  for (const message of messages) {
+    const last = whole.at(-1);
+    if (last?.role === "assistant" && message.role === "assistant")
+      whole[whole.length - 1] = { ...last, content: [...last.content, ...message.content] };
+    else whole.push(message);
+  }
+  return whole;
+}
+
+/** Text with normalized white space, which programs change: trimmed, and one space for each run. */
+export function plain(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}
+
+/** Comparison key of a user message: text and images. */
+export function userKey({ content }: UserMessage): string {
+  if (typeof content === "string") return plain(content);
+  return content.map((part) => (part.type === "text" ? plain(part.text) : digest(part.data))).join("\n");
+}
+
+export function isEmptyUser(message: UserMessage): boolean {
+  return userKey(message) === "";
+}
+
+export function assistantWords({ content }: AssistantMessage): string {
+  return plain(content.map((part) => (part.type === "text" ? part.text : "")).join("\n"));
+}
+
+export function callIds({ content }: AssistantMessage): string[] {
+  return content.flatMap((part) => (part.type === "toolCall" ? [part.id] : []));
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("base64url");
+}

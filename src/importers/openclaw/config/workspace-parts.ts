@@ -1,0 +1,87 @@
+/**
+ * Other contents of the workspaces of an OpenClaw home: skills, files that describe the agent, and the jobs of its scheduler.
+ * Skills become folders of `skills.paths`; the rest is reported.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { expandPath } from "../../../config/config-paths.ts";
+import { isRecord, recordOf } from "../../../data/record-fields.ts";
+
+export interface WorkspaceParts {
+  /** Folders that hold skills; absolute. */
+  skills: string[];
+  /** A sentence each. */
+  notes: string[];
+}
+
+/** Files that OpenClaw adds to each prompt and this host does not read. */
+const PROMPT_FILES = ["SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "HEARTBEAT.md", "BOOTSTRAP.md"];
+
+/** Never throws: an unreadable part is reported. `config` is OpenClaw's, as read. */
+export function workspaceParts(home: string, config: unknown): WorkspaceParts {
+  const parts: WorkspaceParts = { skills: [], notes: [] };
+  for (const folder of workspacesOf(home, config)) {
+    if (hasSkills(join(folder, "skills"))) parts.skills.push(join(folder, "skills"));
+    const files = PROMPT_FILES.filter((name) => existsSync(join(folder, name)));
+    if (files.length > 0)
+      parts.notes.push(
+        `${files.join(", ")} of ${folder} are not read here; put what the agent should know into AGENTS.md of that folder.`,
+      );
+  }
+  if (hasSkills(join(home, "skills"))) parts.skills.push(join(home, "skills"));
+  parts.notes.push(...jobNotes(join(home, "cron", "jobs.json")));
+  return parts;
+}
+
+/** Workspaces of the defaults and of each agent; OpenClaw's own default where none is named. */
+function workspacesOf(home: string, config: unknown): string[] {
+  const agents = recordOf(recordOf(config)["agents"]);
+  const list = Array.isArray(agents["list"]) ? (agents["list"] as unknown[]) : [];
+  const named = [recordOf(agents["defaults"]), ...list.map(recordOf)].flatMap(({ workspace }) =>
+    typeof workspace === "string" && workspace !== "" ? expandPath(workspace, homedir()) : [],
+  );
+  return [...new Set([...named, join(home, "workspace")])].filter((folder) => existsSync(folder));
+}
+
+function hasSkills(folder: string): boolean {
+  try {
+    return readdirSync(folder).some((name) => existsSync(join(folder, name, "SKILL.md")));
+  } catch {
+    // The folder does not exist.
+    return false;
+  }
+}
+
+const MOST_JOBS = 20;
+
+function jobNotes(file: string): string[] {
+  if (!existsSync(file)) return [];
+  let jobs: unknown;
+  try {
+    jobs = recordOf(JSON.parse(readFileSync(file, "utf8")))["jobs"];
+  } catch {
+    return [`The scheduled jobs in ${file} cannot be read and are not taken.`];
+  }
+  const all = (Array.isArray(jobs) ? (jobs as unknown[]) : []).filter(isRecord);
+  const notes = all
+    .slice(0, MOST_JOBS)
+    .map(
+      (job) =>
+        `The scheduled job ${jobName(job)} (${scheduleOf(recordOf(job["schedule"]))}) is not taken: there is no scheduler here; a line of your crontab can call pagurus run.`,
+    );
+  if (all.length > MOST_JOBS) notes.push(`${all.length - MOST_JOBS} more scheduled jobs are not taken.`);
+  return notes;
+}
+
+function jobName({ name, id }: Record<string, unknown>): string {
+  return JSON.stringify(
+    [name, id].find((text) => typeof text === "string" && text !== "") ?? "without a name",
+  );
+}
+
+function scheduleOf({ kind, expr, everyMs, at, tz }: Record<string, unknown>): string {
+  if (typeof expr === "string") return typeof tz === "string" ? `${expr} ${tz}` : expr;
+  if (typeof everyMs === "number") return `every ${Math.round(everyMs / 1000)} s`;
+  return typeof at === "string" ? `at ${at}` : typeof kind === "string" ? kind : "no schedule";
+}

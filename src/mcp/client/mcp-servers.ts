@@ -1,0 +1,181 @@
+/** The user's MCP servers: their tools as tools of the host. All sessions of the host share one connection to each. */
+import type { PagurusConfig, PermissionRule } from "../../config/config-types.ts";
+import type { PluginTool } from "../../contract/host/plugin.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import type { ToolSpec } from "../../contract/harness/tool.ts";
+import type { CatalogTool } from "./mcp-catalog.ts";
+import { LONGEST_TIMER_MS, withDeadline } from "../../platform/deadline.ts";
+import type { Logger } from "../../platform/log.ts";
+import { toolName } from "./names.ts";
+import { McpServer } from "./mcp-server.ts";
+import type { Env } from "./mcp-settings.ts";
+
+/** How long a turn waits for servers whose tools are not cached, ms. */
+const TURN_WAIT_MS = 10_000;
+
+export interface McpOptions {
+  config: PagurusConfig;
+  home: string;
+  env: Env;
+  logger: Logger;
+  /** How long a turn waits for servers whose tools were never listed, ms. Default 10,000. */
+  waitMs?: number | undefined;
+}
+
+/** A tool of a server; `source` names the server, for the permission check. */
+export type McpTool = PluginTool & { source: string };
+
+export interface McpOffer {
+  tools: readonly McpTool[];
+  /** Rules for tools that the configuration allows without a permission prompt. */
+  allow: readonly PermissionRule[];
+  /** One sentence for each missing part. */
+  problems: readonly string[];
+}
+
+/** A server as `pagurus mcp` shows it. */
+export interface McpServerFact {
+  name: string;
+  /** What is started or called: a program with its arguments as configured, or an address without its query. */
+  target: string;
+  enabled: boolean;
+  state: McpServer["state"];
+  /** Under the names that models see; absent while the server has never listed any. */
+  tools?: ToolSpec[];
+  problems: string[];
+}
+
+export class McpServers {
+  readonly #servers: McpServer[];
+  readonly #disabled: McpServer[];
+  readonly #waitMs: number;
+
+  /** Starts no program and loads no library. */
+  constructor({ config, waitMs = TURN_WAIT_MS, ...options }: McpOptions) {
+    const all = Object.entries(config.mcp?.servers ?? {})
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, server]) => new McpServer({ ...options, name, config: server }));
+    this.#servers = all.filter((server) => server.config.enabled !== false);
+    this.#disabled = all.filter((server) => server.config.enabled === false);
+    this.#waitMs = waitMs;
+  }
+
+  /**
+   * The tools of a turn. Waits only for servers whose tools were never listed, in parallel and within the timeout; a late one
+   * continues to start in the background. Never throws: what is missing is a problem. The same servers with the same tools
+   * make the same offer.
+   */
+  async forTurn(signal: AbortSignal): Promise<McpOffer> {
+    const late = new Set(this.#servers);
+    const waiting = this.#servers.map(async (server) => {
+      await server.prepare(signal);
+      late.delete(server);
+    });
+    const ms = Math.min(this.#waitMs, LONGEST_TIMER_MS);
+    // Late servers are reported below; the turn checks its own signal.
+    await withDeadline(() => Promise.all(waiting), { ms, label: "MCP servers", signal }).catch(
+      () => undefined,
+    );
+    const offer = this.known();
+    // An aborted wait does not make a server late.
+    if (signal.aborted) return offer;
+    const lateOnes = [...late].map(
+      ({ name }) =>
+        `The MCP server "${name}" is not ready after ${ms / 1_000} s; this turn continues without its tools while it starts.`,
+    );
+    return { ...offer, problems: [...offer.problems, ...lateOnes] };
+  }
+
+  /** What would be offered now, without starting anything. */
+  known(): McpOffer {
+    const tools = new Map<string, McpTool>();
+    const problems = this.#servers.flatMap((server) => server.problems);
+    for (const server of this.#servers) {
+      for (const spec of server.tools ?? []) {
+        const tool = hostTool(server, spec);
+        const taken = tools.get(tool.name);
+        if (taken)
+          problems.push(
+            `A tool of ${tool.source} is left out, since ${taken.source} also has a tool with the name ${tool.name}.`,
+          );
+        else tools.set(tool.name, tool);
+      }
+    }
+    const allowed = new Set(
+      this.#servers.filter(({ config }) => config.permission === "allow").map(sourceOf),
+    );
+    const offered = [...tools.values()];
+    return {
+      tools: offered,
+      allow: offered.filter(({ source }) => allowed.has(source)).map(({ name }) => ({ tool: name })),
+      problems,
+    };
+  }
+
+  list(): McpServerFact[] {
+    return [...this.#servers, ...this.#disabled].map(factOf).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** Starts a server, or reuses the open connection, and lists its tools. Throws `mcp_failed`, `usage_invalid`. */
+  async test(name: string, signal: AbortSignal): Promise<McpServerFact> {
+    const server = this.require(name);
+    try {
+      await server.test(signal);
+      return factOf(server);
+    } catch (error) {
+      throw new PagurusError("mcp_failed", (error as Error).message, {
+        cause: error,
+        details: { server: name },
+      });
+    }
+  }
+
+  /** Throws `usage_invalid` for one that is not configured. */
+  require(name: string): McpServer {
+    const server = [...this.#servers, ...this.#disabled].find((each) => each.name === name);
+    if (server) return server;
+    const names = this.list().map((each) => each.name);
+    const known = names.length === 0 ? "none is configured" : `those configured are ${names.join(", ")}`;
+    throw new PagurusError("usage_invalid", `There is no MCP server "${name}": ${known}.`);
+  }
+
+  /** Ends all of them. Never throws. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#servers, ...this.#disabled].map((server) => server.close()));
+  }
+}
+
+function sourceOf({ name }: McpServer): string {
+  return `the MCP server "${name}"`;
+}
+
+function hostTool(server: McpServer, tool: CatalogTool): McpTool {
+  return {
+    name: toolName(server.name, tool.name),
+    description: tool.description,
+    parameters: tool.parameters,
+    source: sourceOf(server),
+    ...(tool.onlyReads ? { sideBySide: true } : {}),
+    execute: (params, { signal }) => server.call(tool.name, params, signal),
+  };
+}
+
+function targetOf({ command, args = [], url }: McpServer["config"]): string {
+  if (url === undefined) return [command, ...args].join(" ");
+  const parsed = URL.parse(url);
+  return parsed ? `${parsed.origin}${parsed.pathname}` : url;
+}
+
+function factOf(server: McpServer): McpServerFact {
+  const { tools } = server;
+  return {
+    name: server.name,
+    target: targetOf(server.config),
+    enabled: server.config.enabled !== false,
+    state: server.state,
+    ...(tools && {
+      tools: tools.map((tool) => ({ ...tool, name: toolName(server.name, tool.name) })),
+    }),
+    problems: server.problems,
+  };
+}

@@ -1,0 +1,31 @@
+/** Cleans text of a server or the system for use in our sentences: one line, bounded, without secrets. */
+import { stripVTControlCharacters } from "node:util";
+import { maskKeyShapes, maskSecrets, secretForms } from "../../data/secret-mask.ts";
+
+/** Shorter values would blank out half of a sentence. */
+const SHORTEST_SECRET = 6;
+// oxlint-disable-next-line no-control-regex -- what moves a cursor, and what hides or turns around characters
+const UNSEEN = /[\s\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+/g;
+
+function inOneLine(text: string): string {
+  return stripVTControlCharacters(text).toWellFormed().replaceAll(UNSEEN, " ").trim();
+}
+
+/** All strings that reveal the values: each value, its lines, a token without its scheme, and their escaped forms. */
+export function serverSecrets(values: Iterable<string>): string[] {
+  const plain = [...values].flatMap((value) => {
+    const lines = value.split(/[\r\n]+/).flatMap((line) => [line, line.replace(/^\s*[A-Za-z][\w-]*\s+/, "")]);
+    return [value, inOneLine(value), ...lines].map((text) => text.trim());
+  });
+  return secretForms(plain).filter((secret) => secret.length >= SHORTEST_SECRET);
+}
+
+export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return maskKeyShapes(maskSecrets(text, secrets));
+}
+
+/** Call it before a text is cut: half a secret is not found any more. */
+export function cleanLine(text: string, secrets: readonly string[]): string {
+  // A secret may span several lines.
+  return withoutSecrets(inOneLine(withoutSecrets(text, secrets)), secrets);
+}

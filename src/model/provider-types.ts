@@ -1,0 +1,71 @@
+/** Interface of the model layer: a resolved model, one request to it, the parts of its answer. */
+import type { AgentMessage, AssistantMessage } from "../contract/message.ts";
+import type { ModelInfo } from "../contract/model.ts";
+import type { ToolSpec } from "../contract/harness/tool.ts";
+import type { Secret } from "./secret.ts";
+
+/** A model with everything that a call needs. Safe to print: the secrets print as `[secret]`. */
+export interface ResolvedModel {
+  info: ModelInfo;
+  /** Without a slash at its end; empty for the offline model. */
+  baseUrl: string;
+  headers: Secret<Readonly<Record<string, string>>>;
+  /** Absent where the endpoint needs no key. */
+  apiKey?: Secret<string>;
+  /** Ids known at the provider, for the error about an unknown one. */
+  knownIds?: readonly string[];
+  /** Origin of the key (`OPENAI_API_KEY`, `models.providers.x.apiKey`), for messages about it. */
+  keySource?: string;
+}
+
+export interface RetryOptions {
+  /** Total calls, including the first. Default 5, unlimited where `maxElapsedMs` is set. */
+  attempts?: number;
+  /** Pause before the second call; doubles from there. Default 500 ms. */
+  baseMs?: number;
+  /** Maximum own backoff; a server's `retry-after` may ask for more. Default 60,000 ms. */
+  maxMs?: number;
+  /** Time limit of failed calls and pauses together, including a server's `retry-after`. Default 300,000 ms. */
+  maxElapsedMs?: number;
+}
+
+/** Limits of one answer. */
+export interface AnswerLimits {
+  /** Maximum decoded bytes of one answer, including events. Default 128 MiB. */
+  bytes: number;
+  /** Maximum decoded bytes of one stream event. Default 16 MiB. */
+  eventBytes: number;
+  /** Timeout without a byte, ms; 2.5 times as long before the first one. Default 120,000. */
+  silenceMs: number;
+  /** Timeout without new content, ms, whatever bytes arrive meanwhile. Default 600,000. */
+  idleMs: number;
+}
+
+export type ThinkingLevel = "off" | "low" | "medium" | "high";
+
+export interface ModelRequest {
+  /** Empty: no system message. */
+  system: string;
+  messages: readonly AgentMessage[];
+  tools: readonly ToolSpec[];
+  /** Default: the provider's own; where the protocol requires one (Anthropic), the model's, at most 32,000. */
+  maxOutputTokens?: number;
+  /** Absent: the provider's default. Ignored for models that do not reason. */
+  thinking?: ThinkingLevel;
+  /** The session id: OpenAI routes requests with the same key to the same prompt cache. */
+  cacheKey?: string;
+  /** Number of leading messages shared with later requests; Anthropic's history mark goes there. */
+  stableCount?: number;
+  signal: AbortSignal;
+  retry?: RetryOptions;
+  /** Limits of one answer; absent ones have their default. */
+  limits?: Partial<AnswerLimits>;
+}
+
+export type ModelPart =
+  | { type: "text"; delta: string }
+  | { type: "thinking"; delta: string }
+  /** Call number `attempt` failed; the next one follows in `delayMs`. Earlier parts are void: start over. */
+  | { type: "retry"; attempt: number; delayMs: number; reason: string }
+  /** The last part of every answer. */
+  | { type: "finish"; message: AssistantMessage };

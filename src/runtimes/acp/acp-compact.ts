@@ -1,0 +1,136 @@
+/** An agent's own compaction of a session between turns, started by the agent's command for it. */
+import { PagurusError } from "../../contract/errors.ts";
+import type {
+  HarnessBinding,
+  NativeCompaction,
+  NativeCompactionRequest,
+} from "../../contract/harness/harness.ts";
+import { type Fields, stringOf } from "../../data/record-fields.ts";
+import { orAborted } from "../../platform/deadline.ts";
+import { RequestRefused, type AgentProcess, type SessionListener } from "./agent-process.ts";
+import { agentFor } from "./agents.ts";
+import { refusal } from "./acp-failure.ts";
+import type { AcpOptions } from "./acp-agent-options.ts";
+import { accessOf } from "./access.ts";
+import type { Agents } from "./agent-pool.ts";
+import { resumeSession, leave, rest, type Place } from "./acp-native-sessions.ts";
+import { readState, type State } from "./binding.ts";
+
+const COMMAND = "compact";
+/** How long an agent may take to list the commands of a resumed session, ms. */
+const COMMANDS_MS = 3_000;
+const POLL_MS = 50;
+/** Timeout for a compaction to end after its cancel, ms. */
+const CANCEL_MS = 3_000;
+
+class Watch implements SessionListener {
+  compacted = false;
+  failure: string | undefined;
+  tokens: number | undefined;
+  /** Text of the agent, some of which report the outcome there. */
+  words = "";
+
+  update(update: Fields): void {
+    const { sessionUpdate, status, used, error, content } = update;
+    if (sessionUpdate === "usage_update" && typeof used === "number") this.tokens = used;
+    if (sessionUpdate === "agent_message_chunk") this.words += stringOf((content as Fields | null)?.["text"]);
+    if (sessionUpdate !== "compaction_update") return;
+    if (status === "completed") this.compacted = true;
+    if (status === "failed" || status === "cancelled")
+      this.failure = stringOf(error) || `its compaction was ${String(status)}`;
+  }
+
+  permission(): Promise<string | undefined> {
+    return Promise.resolve(undefined);
+  }
+}
+
+/** Throws the agent's refusal, `runtime_failed`, `turn_aborted`. */
+export async function compactSession(
+  binding: HarnessBinding,
+  request: NativeCompactionRequest,
+  around: { options: AcpOptions; agents: Agents },
+): Promise<NativeCompaction> {
+  const { governs, model, signal } = request;
+  if (governs)
+    return { compacted: false, reason: "the next turn begins a new session from the engine's context" };
+  const state = readState(binding);
+  if (!state || state.openTurn !== undefined)
+    return {
+      compacted: false,
+      reason: "the content of the session is not known; the next turn begins a new one",
+    };
+  const agent = agentFor(around.options, state.agentId, model);
+  const place = await around.agents.get(agent, accessOf(agent, model, around.options), signal);
+  try {
+    return await compactAt(place, binding.nativeId, state, signal);
+  } catch (error) {
+    throw error instanceof RequestRefused ? refusal(error, place.process) : error;
+  } finally {
+    around.agents.release(place);
+  }
+}
+
+async function compactAt(
+  place: Place,
+  nativeId: string,
+  state: State,
+  signal: AbortSignal,
+): Promise<NativeCompaction> {
+  const { process, sessions } = place;
+  const { label } = process.agent;
+  const wasOpen = sessions.has(nativeId);
+  // Resumed without the host's tools, so it is not the session that a turn continues.
+  const back = { cwd: state.cwd, tools: undefined, instructions: "", title: "", signal };
+  const session = await resumeSession(place, nativeId, back, undefined);
+  if (!session)
+    return {
+      compacted: false,
+      reason: "the agent cannot resume the session; the next turn begins a new one",
+    };
+  const watch = new Watch();
+  const unlisten = process.listen(nativeId, watch);
+  try {
+    if (!(await takesCommand(process, nativeId, signal)))
+      return { compacted: false, reason: `${label} has no command /${COMMAND}` };
+    const tokensBefore = session.tokens;
+    await prompted(process, nativeId, signal);
+    if (!watch.compacted)
+      return { compacted: false, reason: watch.failure ?? (watch.words.trim() || "the agent made none") };
+    session.tokens = watch.tokens;
+    const { held: _, ...known } = state;
+    return {
+      compacted: true,
+      ...(tokensBefore === undefined ? {} : { tokensBefore }),
+      ...(watch.tokens === undefined ? {} : { tokensAfter: watch.tokens }),
+      binding: { nativeId, state: { ...known, isCompacted: true } },
+    };
+  } finally {
+    unlisten();
+    if (wasOpen) rest(place, session);
+    else leave(place, session);
+  }
+}
+
+async function takesCommand(process: AgentProcess, id: string, signal: AbortSignal): Promise<boolean> {
+  const until = performance.now() + COMMANDS_MS;
+  while (process.commandsOf(id) === undefined && performance.now() < until && !signal.aborted)
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  return process.commandsOf(id)?.includes(COMMAND) ?? false;
+}
+
+/** Throws `turn_aborted` once the agent has ended it, or after the timeout. */
+async function prompted(process: AgentProcess, sessionId: string, signal: AbortSignal): Promise<void> {
+  const prompt = [{ type: "text", text: `/${COMMAND}` }];
+  const answer = process.ask("session/prompt", { sessionId, prompt });
+  answer.catch(() => undefined);
+  try {
+    await orAborted(answer, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    process.notify("session/cancel", { sessionId });
+    const late = new Promise((resolve) => setTimeout(resolve, CANCEL_MS).unref());
+    await Promise.race([answer, late]).catch(() => undefined);
+    throw new PagurusError("turn_aborted", "The compaction was aborted.", { cause: error });
+  }
+}

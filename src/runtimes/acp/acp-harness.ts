@@ -1,0 +1,98 @@
+/** The `acp` runtime: turns run by an agent that speaks the Agent Client Protocol, under the host's engine. */
+import type { AgentHarness } from "../../contract/harness/harness.ts";
+import type { SupportResult } from "../../contract/harness/runtimes.ts";
+import { HARNESS_CONTRACT } from "../../contract/version.ts";
+import { lazyRun } from "../../native/lazy-run.ts";
+import { allAgents, findProgram } from "./agents.ts";
+import type { AcpOptions } from "./acp-agent-options.ts";
+import type { AcpRun } from "./run-acp-turn.ts";
+import type { Agents } from "./agent-pool.ts";
+import { ACP_SURFACES } from "./acp-surfaces.ts";
+
+/** Tools of the host that agents have themselves. */
+const NATIVE_TOOLS = ["read", "write", "edit", "glob", "search", "shell"];
+/** How long the result of a look for installed agents is cached, ms. */
+const LOOK_HOLDS_MS = 10_000;
+
+interface Loaded {
+  agents: Agents;
+  Run: typeof AcpRun;
+}
+
+/** Called at the first turn: a host that runs no agent loads no module of it. */
+async function load(options: AcpOptions): Promise<Loaded> {
+  const [{ Agents: All }, { AcpRun: Run }] = await Promise.all([
+    import("./agent-pool.ts"),
+    import("./run-acp-turn.ts"),
+  ]);
+  const agents = new All({ ...options, clientVersion: HARNESS_CONTRACT });
+  return { agents, Run };
+}
+
+/** Whether any configured or known agent is installed; the one of a turn is checked when it starts. */
+function lookFor(options: AcpOptions): () => SupportResult {
+  let last: { at: number; answer: SupportResult } | undefined;
+  const look = (): SupportResult => {
+    const agents = allAgents(options);
+    if (agents.some((agent) => "command" in findProgram(agent, options.env)))
+      return { supported: true, login: "own" };
+    const names = agents.map(({ id }) => id).join(", ");
+    const reason = `No ACP agent is installed (looked for: ${names}); install one, or set plugins.entries.acp.config.agents.`;
+    return { supported: false, reason };
+  };
+  return () => {
+    const now = performance.now();
+    if (!last || now - last.at > LOOK_HOLDS_MS) last = { at: now, answer: look() };
+    return last.answer;
+  };
+}
+
+/** Seam of the configured agents, when it is the same for all of them. */
+function seamOf({ agents }: AcpOptions): AgentHarness["seam"] {
+  const entries = Object.values(agents);
+  return entries.length > 0 && entries.every(({ context }) => context === "wire") ? "wire" : "projection";
+}
+
+export function createAcpHarness(options: AcpOptions): AgentHarness {
+  let loaded: Promise<Loaded> | undefined;
+  const supports = lookFor(options);
+  return {
+    id: "acp",
+    label: "ACP agents",
+    contract: HARNESS_CONTRACT,
+    // Chosen by its id alone: an agent is used only when a user selects it.
+    family: "cli",
+    execution: { kind: "child-process", detail: "an agent of the Agent Client Protocol" },
+    seam: seamOf(options),
+    capabilities: [
+      "bootstrap",
+      "assemble-before-prompt",
+      "after-turn",
+      "maintain",
+      "compact",
+      "runtime-llm-complete",
+      "thread-bootstrap-projection",
+    ],
+    nativeTools: NATIVE_TOOLS,
+    surfaces: ACP_SURFACES,
+    supports,
+    start: (turn) =>
+      lazyRun(async () => {
+        loaded ??= load(options);
+        const { agents, Run } = await loaded;
+        return new Run(turn, options, agents);
+      }),
+    keepsContext: true,
+    compact: async (binding, request) => {
+      loaded ??= load(options);
+      const [{ agents }, { compactSession }] = await Promise.all([loaded, import("./acp-compact.ts")]);
+      return compactSession(binding, request, { options, agents });
+    },
+    reset: async ({ nativeId }) => {
+      (await loaded)?.agents.leave(nativeId);
+    },
+    dispose: async () => {
+      await (await loaded)?.agents.dispose();
+    },
+  };
+}

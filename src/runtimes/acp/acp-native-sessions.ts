@@ -1,0 +1,334 @@
+/** Native sessions of an agent: begin, resume, adjust and close. */
+import type { McpServerStdio } from "@agentclientprotocol/sdk/unstable";
+import { isPagurusError, PagurusError } from "../../contract/errors.ts";
+import type { ToolOutcome, ToolSet } from "../../contract/harness/tool.ts";
+import type { WireRoute } from "../../contract/harness/wire.ts";
+import { type Fields, listOf, recordOf, stringOf } from "../../data/record-fields.ts";
+import { sleep } from "../../platform/deadline.ts";
+import type { ServedCall, ServedTools } from "../../mcp/serve/serve-tools.ts";
+import {
+  RequestRefused,
+  startSecondsOf,
+  type AgentProcess,
+  type AskOptions,
+  type SessionListener,
+} from "./agent-process.ts";
+
+/** Name of the host's MCP server in the agent, which prefixes its tools with it. */
+export const SERVER_NAME = "pagurus";
+/** Limit of idle open sessions: some agents keep a process of 200 MB for each. */
+const MOST_IDLE = 3;
+/** A loaded session's history counts as replayed after this pause, ms. */
+const QUIET_MS = 200;
+const MOST_REPLAY_MS = 10_000;
+/** Timeout of requests for settings, which succeed at once or not at all, ms. */
+export const SETTING_MS = 15_000;
+
+/** What a turn provides to a native session while it runs. */
+export interface SessionUser extends SessionListener {
+  tools: ToolSet;
+  /** Called for a call of a host tool, before it runs; resolves with the id of the agent's own call. */
+  called(call: ServedCall): Promise<string | undefined>;
+  outcome(call: ServedCall, outcome: ToolOutcome): void;
+}
+
+interface ModelSetting {
+  method: string;
+  /** Parameters in addition to the session id. */
+  params(model: string): object;
+}
+
+/** A native session that a process has open. */
+export interface OpenSession {
+  id: string;
+  /** The running turn. */
+  user: SessionUser | undefined;
+  served: ServedTools | undefined;
+  mode: string | undefined;
+  /** Ids of its modes. */
+  modes: readonly string[];
+  model: string | undefined;
+  /** How to set its model; undefined when that is not possible. */
+  modelSetting: ModelSetting | undefined;
+  /** Tokens of its context, as the agent last counted them; undefined before. */
+  tokens: number | undefined;
+  /** Ids of calls of earlier prompts: later updates of these are not part of the current one. */
+  readonly past: Set<string>;
+}
+
+export interface SessionRequest {
+  cwd: string;
+  /** Tools of the host; undefined serves none. */
+  tools: ToolSet | undefined;
+  /** System prompt, for an agent that accepts one. */
+  instructions: string;
+  /** Title of a new one in the agent's own lists. */
+  title: string;
+  signal: AbortSignal;
+}
+
+/** One process of an agent, for one endpoint. */
+export interface Place {
+  process: AgentProcess;
+  sessions: Map<string, OpenSession>;
+  /** Its model is called through the host's gateway, which sends it the context. */
+  route: WireRoute | undefined;
+  /** Turns that use it, or are about to. */
+  turns: number;
+}
+
+async function serveFor(
+  session: Pick<OpenSession, "user">,
+  { tools }: SessionRequest,
+): Promise<ServedTools | undefined> {
+  if (tools === undefined || tools.specs.length === 0) return undefined;
+  const { serveTools } = await import("../../mcp/serve/serve-tools.ts");
+  return serveTools({
+    name: SERVER_NAME,
+    tools: () => session.user?.tools,
+    onCall: (call) => session.user?.called(call),
+    onOutcome: (call, outcome) => session.user?.outcome(call, outcome),
+  });
+}
+
+function mcpServer({ server }: ServedTools): McpServerStdio {
+  const env = Object.entries(server.env).map(([name, value]) => ({ name, value }));
+  return { name: SERVER_NAME, command: server.command, args: server.args, env };
+}
+
+function emptySession(user: SessionUser | undefined): OpenSession {
+  return {
+    id: "",
+    user,
+    served: undefined,
+    mode: undefined,
+    modes: [],
+    model: undefined,
+    modelSetting: undefined,
+    tokens: undefined,
+    past: new Set(),
+  };
+}
+
+/** Turns timeouts, refusals and missing logins into sentences; a process that does not answer is ended. */
+async function asked(
+  { process }: Place,
+  method: string,
+  params: object,
+  { signal, late }: AskOptions,
+): Promise<Fields> {
+  const seconds = startSecondsOf(process.agent);
+  const started = performance.now();
+  try {
+    return await process.ask(method, params, { deadlineMs: seconds * 1_000, signal, late });
+  } catch (error) {
+    const isLate = isPagurusError(error) && error.code === "runtime_failed" && process.isAlive;
+    if (!isLate || performance.now() - started < seconds * 1_000 - 50) throw error;
+    const failure = new PagurusError(
+      "runtime_failed",
+      `${process.agent.label} did not answer ${method} within ${seconds} s and was ended; try again, or run it by hand to see what it waits for.`,
+      { cause: error },
+    );
+    await process.end(failure, true);
+    throw failure;
+  }
+}
+
+function sessionParams({ process }: Place, request: SessionRequest, served: ServedTools | undefined): object {
+  const { cwd, instructions } = request;
+  const system =
+    process.traits.takesSystemPrompt && instructions !== ""
+      ? { systemPrompt: { mode: "append", content: [{ type: "text", text: instructions }] } }
+      : {};
+  return { cwd, mcpServers: served ? [mcpServer(served)] : [], ...system };
+}
+
+/** Throws `RequestRefused`, `runtime_failed`, `turn_aborted`. */
+export async function beginSession(
+  place: Place,
+  request: SessionRequest,
+  user: SessionUser,
+): Promise<OpenSession> {
+  const session = emptySession(user);
+  const { signal } = request;
+  session.served = await serveFor(session, request);
+  const params = sessionParams(place, request, session.served);
+  // Closes a session that arrives after its caller gave up; agents keep a process of 200 MB for each.
+  const late = (answer: Fields): void => closeNative(place, stringOf(answer["sessionId"]));
+  try {
+    const answer = await asked(place, "session/new", params, { signal, late });
+    session.id = stringOf(answer["sessionId"]);
+    if (session.id === "")
+      throw new PagurusError(
+        "runtime_failed",
+        `${place.process.agent.label} answered session/new without a session id, which violates the Agent Client Protocol.`,
+      );
+    if (place.process.traits.canTitle)
+      await accepted(
+        place.process,
+        "session/set_title",
+        { sessionId: session.id, title: request.title },
+        signal,
+      );
+    return opened(place, session, answer);
+  } catch (error) {
+    leave(place, session);
+    throw error;
+  }
+}
+
+/** The session as the process has it open, or resumed; undefined when the agent cannot. */
+export async function resumeSession(
+  place: Place,
+  id: string,
+  request: SessionRequest,
+  user: SessionUser | undefined,
+): Promise<OpenSession | undefined> {
+  const { process, sessions } = place;
+  const known = sessions.get(id);
+  if (known) {
+    // Two sessions of the host may be bound to one, such as a fork and its origin.
+    if (known.user) return undefined;
+    known.user = user;
+    return known;
+  }
+  const { canResume, canLoad } = process.traits;
+  if (!canResume && !canLoad) return undefined;
+  const session = emptySession(user);
+  session.id = id;
+  session.served = await serveFor(session, request);
+  const params = { sessionId: id, ...sessionParams(place, request, session.served) };
+  const { signal } = request;
+  const replay = new Replay();
+  const unlisten = process.listen(id, replay);
+  try {
+    const answer = await asked(place, canResume ? "session/resume" : "session/load", params, { signal });
+    if (!canResume) await replay.isOver(signal);
+    return opened(place, session, answer);
+  } catch (error) {
+    await session.served?.close();
+    if (error instanceof RequestRefused && !error.needsLogin) return undefined;
+    throw error;
+  } finally {
+    unlisten();
+  }
+}
+
+/** Listener for the history that an agent replays after a load, in some agents even after the response. */
+class Replay implements SessionListener {
+  #lastMs = performance.now();
+
+  update(): void {
+    this.#lastMs = performance.now();
+  }
+
+  permission(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  /** Throws `turn_aborted`. */
+  async isOver(signal: AbortSignal): Promise<void> {
+    const begun = (this.#lastMs = performance.now());
+    for (;;) {
+      const quiet = performance.now() - this.#lastMs;
+      if (quiet >= QUIET_MS || performance.now() - begun > MOST_REPLAY_MS) return;
+      await sleep(QUIET_MS - quiet, signal);
+    }
+  }
+}
+
+function opened({ sessions }: Place, session: OpenSession, answer: Fields): OpenSession {
+  const modes = recordOf(answer["modes"]);
+  session.modes = listOf(modes["availableModes"]).map((mode) => stringOf(recordOf(mode)["id"]));
+  session.mode = stringOf(modes["currentModeId"]) || undefined;
+  noteModel(session, answer);
+  sessions.set(session.id, session);
+  return session;
+}
+
+/** The model is set by a config option or, in Gemini CLI, by a method of its own. */
+function noteModel(session: OpenSession, answer: Fields): void {
+  const option = listOf(answer["configOptions"])
+    .map(recordOf)
+    .find(({ category, type }) => category === "model" && type === "select");
+  const models = recordOf(answer["models"]);
+  if (option) {
+    const configId = stringOf(option["id"]);
+    session.modelSetting = {
+      method: "session/set_config_option",
+      params: (value) => ({ configId, value }),
+    };
+    session.model = stringOf(option["currentValue"]) || undefined;
+  } else if (listOf(models["availableModels"]).length > 0) {
+    session.modelSetting = { method: "session/set_model", params: (modelId) => ({ modelId }) };
+    session.model = stringOf(models["currentModelId"]) || undefined;
+  }
+}
+
+/** Sets mode and model for the turn. Returns a sentence for each that the agent rejected. Throws `turn_aborted`. */
+export async function adjust(
+  { process }: Place,
+  session: OpenSession,
+  wanted: { mode: string | undefined; model: string },
+  signal: AbortSignal,
+): Promise<string[]> {
+  const refused: string[] = [];
+  const { mode, model } = wanted;
+  const { label } = process.agent;
+  if (mode !== undefined && mode !== session.mode) {
+    const params = { sessionId: session.id, modeId: mode };
+    if (session.modes.includes(mode) && (await accepted(process, "session/set_mode", params, signal)))
+      session.mode = mode;
+    else refused.push(`${label} has no mode "${mode}" and stays in ${session.mode ?? "its own"}.`);
+  }
+  if (model === session.model) return refused;
+  const { modelSetting: setting } = session;
+  const params = { sessionId: session.id, ...setting?.params(model) };
+  if (setting && (await accepted(process, setting.method, params, signal))) session.model = model;
+  else
+    refused.push(
+      `${label} cannot be set to the model ${model} and continues with its own${ofModel(session)}.`,
+    );
+  return refused;
+}
+
+function ofModel({ model }: OpenSession): string {
+  return model === undefined ? "" : `, ${model}`;
+}
+
+async function accepted(
+  process: AgentProcess,
+  method: string,
+  params: object,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await process.ask(method, params, { deadlineMs: SETTING_MS, signal });
+    return true;
+  } catch (error) {
+    if (error instanceof RequestRefused) return false;
+    throw error;
+  }
+}
+
+/** Releases the session after a turn; of the idle ones, the most recently used stay open. */
+export function rest(place: Place, session: OpenSession): void {
+  session.user = undefined;
+  const { sessions } = place;
+  if (sessions.delete(session.id)) sessions.set(session.id, session);
+  const idle = [...sessions.values()].filter(({ user }) => !user);
+  for (const each of idle.slice(0, Math.max(0, idle.length - MOST_IDLE))) leave(place, each);
+}
+
+/** Closes it in this process; an agent that can resume it still can. */
+export function leave(place: Place, session: OpenSession): void {
+  place.sessions.delete(session.id);
+  place.process.forget(session.id);
+  void session.served?.close();
+  closeNative(place, session.id);
+}
+
+function closeNative({ process }: Place, sessionId: string): void {
+  if (sessionId === "" || !process.isAlive || !process.traits.canClose) return;
+  process.ask("session/close", { sessionId }, { deadlineMs: SETTING_MS }).catch(() => undefined);
+}

@@ -1,0 +1,59 @@
+/**
+ * Builds the text of a prompt from a context: everything that a native session lacks, once. Byte-stable: the same messages
+ * give the same text.
+ */
+import type { ContentBlock } from "@agentclientprotocol/sdk/unstable";
+import type { AgentMessage, ImagePart, TextPart, UserMessage } from "../../contract/message.ts";
+import { fencedContext, fragmentWords, REQUEST_LINE } from "../../native/native-words.ts";
+
+export interface Projection {
+  /** System prompt, for agents without a parameter for it. */
+  instructions: string | undefined;
+  /** Earlier messages that the native session lacks, in order. */
+  context: readonly AgentMessage[];
+  /** The native session already has the conversation before them. */
+  continues: boolean;
+  /** Fragments of additional context that are shown again. */
+  shownAgain: readonly string[];
+  /** The current user messages, fragments of additional context among them. */
+  inputs: readonly UserMessage[];
+  takesImages: boolean;
+}
+
+const BEGINS = "Pagurus assembled context for this turn:";
+const CONTINUES = "Said in this conversation since your last answer, in another place:";
+
+function contextText(messages: readonly AgentMessage[], continues: boolean): string | undefined {
+  const context = fencedContext(messages);
+  return context && `${continues ? CONTINUES : BEGINS}\n\n${context}`;
+}
+
+function partBlock(part: TextPart | ImagePart, takesImages: boolean): ContentBlock {
+  if (part.type === "text") return { type: "text", text: part.text };
+  if (!takesImages) return { type: "text", text: "[An image, which this agent does not take.]" };
+  return { type: "image", data: part.data, mimeType: part.mimeType };
+}
+
+function blocksOf({ content }: UserMessage, takesImages: boolean): ContentBlock[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  return content.map((part) => partBlock(part, takesImages));
+}
+
+/** The blocks of a prompt. The last ones are the user's own text. Never throws for messages of the contract. */
+export function promptBlocks(projection: Projection): ContentBlock[] {
+  const { instructions, context, continues, shownAgain, inputs, takesImages } = projection;
+  const blocks: ContentBlock[] = [];
+  const say = (text: string): void => void blocks.push({ type: "text", text });
+  if (instructions !== undefined && instructions !== "")
+    say(`<instructions>\n${instructions}\n</instructions>`);
+  const earlier = contextText(context, continues);
+  if (earlier !== undefined) say(earlier);
+  for (const fragment of shownAgain) say(fragmentWords(fragment));
+  const fragments = inputs.filter(({ fragment }) => fragment !== undefined);
+  for (const fragment of fragments)
+    for (const block of blocksOf(fragment, takesImages))
+      blocks.push(block.type === "text" ? { ...block, text: fragmentWords(block.text) } : block);
+  if (blocks.length > 0) say(REQUEST_LINE);
+  for (const input of inputs) if (!input.fragment) blocks.push(...blocksOf(input, takesImages));
+  return blocks;
+}

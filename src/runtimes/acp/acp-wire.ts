@@ -1,0 +1,106 @@
+/**
+ * Turns on agents that reach their model through the host's gateway: it sends the model the conversation, and a native
+ * session gets only the user's text. A route belongs to one session and is set for the whole agent, so each session has a
+ * process of its own.
+ */
+import { PagurusError, toPagurusError } from "../../contract/errors.ts";
+import type { HarnessTurn } from "../../contract/harness/harness.ts";
+import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import { wireTurnOf } from "../../native/served-turn.ts";
+import type { WireApi, WireRoute } from "../../contract/harness/wire.ts";
+import type { Access } from "./access.ts";
+import type { Agent } from "./agents.ts";
+import { settledIn, type Opening, type TurnPlace } from "./opening.ts";
+import type { AcpOptions } from "./acp-agent-options.ts";
+import { beginSession, resumeSession, leave, type SessionUser } from "./acp-native-sessions.ts";
+import { identityOf, checkWired } from "./binding.ts";
+
+/** The agent cannot be set to the gateway; nothing was done yet. */
+export class NotRouted extends PagurusError {
+  constructor(message: string) {
+    super("gateway_failed", message);
+  }
+}
+
+/** Protocol of the gateway for agents that accept the model's protocol by name. */
+const APIS: Readonly<Record<string, WireApi>> = {
+  "anthropic-messages": "anthropic-messages",
+  "openai-responses": "openai-responses",
+  "openai-completions": "openai-responses",
+};
+
+/** Access through the gateway; undefined when the turn does not use it, which is a degradation if it was configured to. */
+export function wiredAccess(
+  turn: HarnessTurn,
+  agent: Agent,
+  access: Access,
+  { gateway }: AcpOptions,
+): Access | undefined {
+  if (agent.entry.context !== "wire" || !turn.engine.governs) return undefined;
+  const api = APIS[turn.model.api];
+  const refuse = (reason: string): undefined => notWired(turn, reason);
+  if (!gateway) return refuse("this host has no model gateway");
+  if (!access.endpoint)
+    return refuse(`${agent.label} uses its own login, and the model gateway serves API keys only`);
+  if (!api) return refuse(`the model gateway does not speak ${turn.model.api} with an agent`);
+  const open = async (): Promise<WireRoute> => {
+    try {
+      const made = await gateway();
+      const { sessionKey } = turn;
+      const route = await made.open({ api, sessionKey, runtime: "acp", saysAddition: true });
+      // An agent lists the models before it accepts an endpoint.
+      route.serve(wireTurnOf(turn, {}));
+      return route;
+    } catch (error) {
+      throw new NotRouted(toPagurusError(error, "gateway_failed").message);
+    }
+  };
+  const key = `wire ${turn.sessionKey}\n${access.key}`;
+  return { ...access, api, key, wire: { modelId: turn.model.id, open } };
+}
+
+export function notWired(turn: HarnessTurn, reason: string): undefined {
+  turn.io.degrade(
+    "projection",
+    `The context of this turn is sent in the prompt and not through the model gateway: ${reason.replace(/\.$/, "")}.`,
+  );
+}
+
+/** Input of the native session: the user's newest text, and what the turn has produced before it. */
+export function wiredInputs(messages: readonly AgentMessage[]): {
+  before: readonly AgentMessage[];
+  inputs: UserMessage[];
+} {
+  const from = messages.findLastIndex(({ role }) => role !== "user") + 1;
+  const inputs = messages.slice(from).filter((message): message is UserMessage => message.role === "user");
+  return { before: messages.slice(0, from), inputs };
+}
+
+/** The bound session, or a new one. Throws `RequestRefused`, `runtime_failed`, `turn_aborted`. */
+export async function openWired(turn: HarnessTurn, at: TurnPlace, user: SessionUser): Promise<Opening> {
+  const { agent, access, place, options } = at;
+  const endpoint = access.endpoint?.baseUrl ?? "";
+  const { cwd, tools, instructions, signal, sessionKey } = turn;
+  const identity = {
+    ...identityOf(turn, { system: instructions }, { agentId: agent.id, endpoint }),
+    isWired: true,
+  };
+  const begins = { identity, held: undefined, shownAgain: [] };
+  const request = { cwd, tools, instructions, title: `Pagurus: ${sessionKey}`, signal };
+  const binding = turn.thread.binding();
+  const check = checkWired(binding, identity);
+  const found = "nativeId" in check ? await resumeSession(place, check.nativeId, request, user) : undefined;
+  if (found) return settledIn(turn, at, { ...begins, session: found, isNew: false, lacks: [] });
+  options.log.debug("acp session started", {
+    sessionId: turn.sessionId,
+    turnId: turn.turnId,
+    agentId: agent.id,
+    seam: "wire",
+    reason: "reason" in check ? check.reason : "the agent cannot resume it",
+  });
+  const before = binding && place.sessions.get(binding.nativeId);
+  if (before && !before.user) leave(place, before);
+  const session = await beginSession(place, request, user);
+  const lacks = wiredInputs(turn.context.messages()).before;
+  return settledIn(turn, at, { ...begins, session, isNew: true, lacks });
+}

@@ -1,0 +1,97 @@
+/** The `claude-cli` runtime: turns run by the real Claude Code, under the host's context engine. */
+import { PagurusError } from "../../contract/errors.ts";
+import type { AgentHarness } from "../../contract/harness/harness.ts";
+import { HARNESS_CONTRACT } from "../../contract/version.ts";
+import { lazyRun } from "../../native/lazy-run.ts";
+import { claudeSupports } from "./claude-claims.ts";
+import type { ClaudeOptions } from "./claude-options.ts";
+import type { TurnSurroundings } from "./claude-place.ts";
+import { CLAUDE_SURFACES } from "./claude-surfaces.ts";
+import type { ClaudeRun } from "./run-claude-turn.ts";
+
+/** `plugins.entries.claude-cli.config`. Throws `config_invalid` for an unknown value. */
+export function readClaudeSettings(config: unknown): Pick<ClaudeOptions, "command" | "login" | "context"> {
+  const { command, login, context } = (config ?? {}) as Readonly<Record<string, unknown>>;
+  if (command !== undefined && (typeof command !== "string" || command === ""))
+    throw unknownSetting("command", command, "a path or a name");
+  if (login !== undefined && login !== "own") throw unknownSetting("login", login, '"own"');
+  if (context !== undefined && context !== "wire") throw unknownSetting("context", context, '"wire"');
+  return {
+    ...(command === undefined ? {} : { command }),
+    ...(login === undefined ? {} : { login }),
+    ...(context === undefined ? {} : { context }),
+  };
+}
+
+function unknownSetting(key: string, value: unknown, known: string): PagurusError {
+  const shown = typeof value === "string" ? `"${value}"` : `of type ${typeof value}`;
+  return new PagurusError(
+    "config_invalid",
+    `plugins.entries.claude-cli.config.${key} is ${shown}; give ${known}.`,
+  );
+}
+
+/** Tools of the host that Claude Code has itself. */
+const NATIVE_TOOLS = ["read", "write", "edit", "glob", "search", "shell"];
+
+interface Loaded {
+  around: TurnSurroundings;
+  Run: typeof ClaudeRun;
+}
+
+/** Called at the first turn: a host that never runs Claude Code loads no module of it. */
+async function load(options: ClaudeOptions): Promise<Loaded> {
+  const [{ ClaudeRun: Run }, { Sessions }] = await Promise.all([
+    import("./run-claude-turn.ts"),
+    import("./claude-sessions.ts"),
+  ]);
+  const around = { ...options, sessions: new Sessions(options) };
+  return { around, Run };
+}
+
+export function createClaudeHarness(options: ClaudeOptions): AgentHarness {
+  let loaded: Promise<Loaded> | undefined;
+  return {
+    id: "claude-cli",
+    label: "Claude Code CLI",
+    family: "cli",
+    contract: HARNESS_CONTRACT,
+    execution: { kind: "child-process", detail: "claude -p" },
+    seam: options.context ?? "thread",
+    capabilities: [
+      "bootstrap",
+      "assemble-before-prompt",
+      "after-turn",
+      "maintain",
+      "compact",
+      "runtime-llm-complete",
+      "thread-bootstrap-projection",
+    ],
+    nativeTools: NATIVE_TOOLS,
+    surfaces: CLAUDE_SURFACES,
+    supports: claudeSupports(options),
+    start: (turn) =>
+      lazyRun(async () => {
+        loaded ??= load(options);
+        const { around, Run } = await loaded;
+        return new Run(turn, around);
+      }),
+    keepsContext: true,
+    program: async (signal) => {
+      const { describeProgram } = await import("./claude-program.ts");
+      return describeProgram(options, signal);
+    },
+    compact: async (binding, request) => {
+      loaded ??= load(options);
+      const [{ around }, { compactSession }] = await Promise.all([loaded, import("./claude-compact.ts")]);
+      return compactSession(binding, request, around);
+    },
+    reset: async (binding) => {
+      loaded ??= load(options);
+      await (await loaded).around.sessions.leave(binding.nativeId);
+    },
+    dispose: async () => {
+      await (await loaded)?.around.sessions.dispose();
+    },
+  };
+}

@@ -1,0 +1,46 @@
+/**
+ * The engine's context as text around the prompt, for threads whose history is Codex's own. Byte-stable: the same messages
+ * give the same text. Source: harness port, "2. Add a Codex context projection helper" and 5.
+ */
+import type { AgentMessage } from "../../contract/message.ts";
+import { fencedContext, REQUEST_LINE } from "../../native/native-words.ts";
+import { wordsOf } from "./app-server/codex-input.ts";
+
+export interface CodexContextProjection {
+  developerInstructionAddition?: string;
+  promptText: string;
+  assembledMessages: AgentMessage[];
+  prePromptMessageCount: number;
+}
+
+export interface ProjectionInput {
+  assembledMessages: AgentMessage[];
+  originalHistoryMessages: AgentMessage[];
+  prompt: string;
+  systemPromptAddition?: string;
+}
+
+const INTRO = "Pagurus assembled context for this turn:";
+
+/** Drops the prompt at the tail, which is the request itself; repeated it would be run twice. */
+function withoutPrompt(messages: readonly AgentMessage[], prompt: string): AgentMessage[] {
+  const last = messages.at(-1);
+  const isPrompt = last?.role === "user" && wordsOf(last).trim() === prompt.trim();
+  return isPrompt ? messages.slice(0, -1) : [...messages];
+}
+
+/** Never throws for messages of the contract. */
+export function projectContextEngineAssemblyForCodex(input: ProjectionInput): CodexContextProjection {
+  const { assembledMessages, originalHistoryMessages, prompt, systemPromptAddition } = input;
+  const before = withoutPrompt(assembledMessages, prompt);
+  const context = fencedContext(before);
+  const promptText = context === undefined ? prompt : `${INTRO}\n\n${context}\n\n${REQUEST_LINE}\n${prompt}`;
+  return {
+    ...(systemPromptAddition === undefined || systemPromptAddition === ""
+      ? {}
+      : { developerInstructionAddition: systemPromptAddition }),
+    promptText,
+    assembledMessages: before,
+    prePromptMessageCount: originalHistoryMessages.length,
+  };
+}

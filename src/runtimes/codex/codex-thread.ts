@@ -1,0 +1,350 @@
+/**
+ * Native threads: the parameters of a new one, and what a thread holds. Within an epoch a thread only grows: each turn adds
+ * what the last one left out. Source: the design, "Codex", seam `thread`.
+ */
+import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness/harness.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+import type { ToolSpec } from "../../contract/harness/tool.ts";
+import { NO_COMPACTION } from "./codex-catalog.ts";
+import { textAround } from "../../native/around.ts";
+import { extended, hashOf, type Held, NOTHING_HELD } from "../../native/held.ts";
+import type {
+  DynamicToolSpec,
+  JsonValue,
+  SandboxPolicy,
+  ThreadResumeParams,
+  ThreadStartParams,
+} from "./protocol.ts";
+
+/** What must be equal for a thread to continue. */
+export interface ThreadIdentity {
+  epoch: string | undefined;
+  fingerprint: string | undefined;
+  /** Hashes: of the tool catalog alone, never of engine output; of the developer instructions; of model and endpoint. */
+  tools: string;
+  instructions: string;
+  model: string;
+  /** Hash of the text around the base instructions when the thread began; another text there does not start a new thread. */
+  added?: string;
+  /** That text has changed since, and Codex gets the current one with each turn. */
+  isChanged?: boolean;
+}
+
+/** What is known of a thread between turns. */
+export interface ThreadContent {
+  /** Later messages of a context are new to the thread. Absent when Codex manages the context. */
+  held?: Held | undefined;
+  /** Transcript entry of the newest message that reached the thread. */
+  anchor?: string | undefined;
+  /** Codex has compacted the thread since, which removed the fragments. */
+  isCompacted?: boolean;
+  /** The user's own thread, which was adopted: never archived. */
+  isTheirs?: boolean;
+  /** Tokens of a whole request, as Codex counts them. */
+  tokens?: number | undefined;
+}
+
+/** The binding's state, as it is stored with the session. */
+export interface ThreadState extends ThreadIdentity, ThreadContent {
+  /** Set while a turn runs; found set later, it means that the thread's content is unknown. */
+  openTurn?: string;
+}
+
+export function identityOf(
+  turn: HarnessTurn,
+  context: Pick<AssembledContext, "system" | "projection">,
+  endpoint: string,
+  isWired = false,
+): ThreadIdentity {
+  return {
+    epoch: context.projection?.epoch,
+    fingerprint: context.projection?.fingerprint,
+    tools: turn.tools.fingerprint,
+    instructions: hashOf(isWired ? context.system : turn.instructions),
+    model: hashOf(`${turn.model.ref}\n${endpoint}`),
+    ...(isWired ? {} : { added: hashOf(textAround(context.system, turn.instructions)) }),
+  };
+}
+
+/** For a thread that an earlier version has bound, which had its instructions alone. */
+const NOTHING_ADDED = hashOf("");
+
+/** The identity of a continued thread: as it began, and whether the text added to its instructions has changed. */
+function continuedIdentity(state: ThreadState, identity: ThreadIdentity): ThreadIdentity {
+  const { added = NOTHING_ADDED } = state;
+  const isChanged = state.isChanged === true || added !== identity.added;
+  return { ...identity, added, ...(isChanged ? { isChanged } : {}) };
+}
+
+const REPLACED =
+  "What follows takes the place of all that was added to your instructions before, at the beginning of this conversation and since.";
+const NOTHING_NOW =
+  "Nothing of what was added to your instructions before holds any more, at the beginning of this conversation and since.";
+
+/** Developer instructions of a turn on a thread that began with other text around its base instructions. */
+export function changedInstructions(system: string, instructions: string): string {
+  const added = textAround(system, instructions);
+  return added === "" ? NOTHING_NOW : `${REPLACED}\n\n${added}`;
+}
+
+export function readState({ state }: HarnessBinding): ThreadState | undefined {
+  const { count, hash } = (state["held"] ?? NOTHING_HELD) as Partial<Held>;
+  if (typeof count !== "number" || typeof hash !== "string") return undefined;
+  if (typeof state["tools"] !== "string" || typeof state["model"] !== "string") return undefined;
+  return state as unknown as ThreadState;
+}
+
+export type BindingCheck =
+  /** The bound thread continues; `delta` is what it lacks of the history. */
+  | {
+      bound: true;
+      nativeId: string;
+      identity: ThreadIdentity;
+      held: Held | undefined;
+      delta: AgentMessage[];
+      isCompacted: boolean;
+      isTheirs: boolean;
+      tokens?: number | undefined;
+    }
+  /** Why a new thread is needed. */
+  | { bound: false; reason: string };
+
+const DIFFERENCES: readonly (readonly [keyof ThreadIdentity, string])[] = [
+  ["model", "another model or endpoint"],
+  ["tools", "another tool catalog"],
+  ["epoch", "another epoch"],
+  ["fingerprint", "another fingerprint of the context"],
+  ["instructions", "other developer instructions"],
+];
+
+/**
+ * Compares the binding with a context whose history is `history`. `keeps`: Codex manages the context, and the thread lacks
+ * only later messages.
+ */
+export function checkBinding(
+  binding: HarnessBinding | undefined,
+  identity: ThreadIdentity,
+  history: readonly AgentMessage[],
+  keeps = false,
+): BindingCheck {
+  if (!binding) return { bound: false, reason: "no thread is bound" };
+  const state = readState(binding);
+  if (!state) return { bound: false, reason: "the binding cannot be read" };
+  if (state.openTurn !== undefined)
+    return { bound: false, reason: "a turn on the thread did not end cleanly" };
+  for (const [field, reason] of DIFFERENCES)
+    if (state[field] !== identity[field]) return { bound: false, reason };
+  const lacking = keeps ? afterAnchor(state, history) : afterHeld(state, history);
+  if (!lacking) return { bound: false, reason: "the history is not what the thread holds" };
+  const { isCompacted = false, isTheirs = false, tokens } = state;
+  const now = continuedIdentity(state, identity);
+  return {
+    bound: true,
+    nativeId: binding.nativeId,
+    identity: now,
+    isCompacted,
+    isTheirs,
+    tokens,
+    ...lacking,
+  };
+}
+
+interface Lacking {
+  held: Held | undefined;
+  delta: AgentMessage[];
+}
+
+function afterHeld({ held }: ThreadState, history: readonly AgentMessage[]): Lacking | undefined {
+  if (!held || history.length < held.count) return undefined;
+  if (extended(NOTHING_HELD, history.slice(0, held.count)).hash !== held.hash) return undefined;
+  const delta = history.slice(held.count);
+  return { held: extended(held, delta), delta };
+}
+
+function afterAnchor({ anchor }: ThreadState, history: readonly AgentMessage[]): Lacking | undefined {
+  if (anchor === undefined) return undefined;
+  const at = history.findLastIndex(({ entryId }) => entryId === anchor);
+  return at === -1 ? undefined : { held: undefined, delta: history.slice(at + 1) };
+}
+
+/** The same after a failed `assemble`: the thread continues as it is, whatever the plain history contains. */
+export function checkUnassembled(
+  binding: HarnessBinding | undefined,
+  identity: ThreadIdentity,
+): BindingCheck {
+  const state = binding && readState(binding);
+  if (!binding || !state || state.openTurn !== undefined)
+    return { bound: false, reason: "no thread is bound" };
+  if (state.model !== identity.model || state.tools !== identity.tools)
+    return { bound: false, reason: "another model or tool catalog" };
+  const {
+    held,
+    epoch,
+    fingerprint,
+    tools,
+    instructions,
+    model,
+    added,
+    isChanged,
+    isCompacted = false,
+    isTheirs = false,
+    tokens,
+  } = state;
+  const change = { ...(added === undefined ? {} : { added }), ...(isChanged ? { isChanged } : {}) };
+  return {
+    bound: true,
+    nativeId: binding.nativeId,
+    identity: { epoch, fingerprint, tools, instructions, model, ...change },
+    tokens,
+    held,
+    delta: [],
+    isCompacted,
+    isTheirs,
+  };
+}
+
+/**
+ * The same on the wire, where neither the thread's content nor an epoch matters. `isPlain`: `assemble` failed, so the
+ * addition to the instructions is unknown.
+ */
+export function checkWired(
+  binding: HarnessBinding | undefined,
+  identity: ThreadIdentity,
+  isPlain: boolean,
+): BindingCheck {
+  const state = binding && readState(binding);
+  if (!binding || !state) return { bound: false, reason: "no thread is bound" };
+  const { instructions, isTheirs = false } = state;
+  const now = isPlain ? { ...identity, instructions } : identity;
+  for (const [field, reason] of DIFFERENCES) if (state[field] !== now[field]) return { bound: false, reason };
+  const { nativeId } = binding;
+  return { bound: true, nativeId, identity: now, held: undefined, delta: [], isCompacted: false, isTheirs };
+}
+
+/** Binding while a turn runs on the thread. */
+export function openBinding(
+  nativeId: string,
+  identity: ThreadIdentity,
+  turnId: string,
+  isTheirs = false,
+): HarnessBinding {
+  return { nativeId, state: { ...identity, openTurn: turnId, ...(isTheirs ? { isTheirs } : {}) } };
+}
+
+/** The user's own, adopted thread: the host never archives or deletes it. */
+export function isTheirs({ state }: HarnessBinding): boolean {
+  return state["adopted"] === true || state["isTheirs"] === true;
+}
+
+/** Binding after a turn that left the thread holding exactly this. */
+export function closedBinding(
+  nativeId: string,
+  identity: ThreadIdentity,
+  content: ThreadContent,
+): HarnessBinding {
+  return { nativeId, state: { ...identity, ...content } };
+}
+
+/** Address of a turn's model, as a provider of Codex. */
+export interface Endpoint {
+  baseUrl: string;
+  headers: Record<string, string>;
+}
+
+const PROVIDER_ID = "pagurus";
+/** As many calls in total as our own loop makes; Codex's defaults keep a user waiting for half a minute. */
+const MOST_RETRIES = 4;
+/** For answers that were cut: the gateway itself retries until an answer has begun. */
+const MOST_RETRIES_WIRED = 2;
+
+export interface ThreadSettings {
+  endpoint: Endpoint | undefined;
+  /** File of a model catalog that disables Codex's own compaction; absent when that stays enabled. */
+  catalogFile: string | undefined;
+  /** The endpoint is a route through the model gateway. */
+  isWired?: boolean;
+  developerInstructions: string;
+  sandbox: "read-only" | "workspace-write" | "danger-full-access";
+  ephemeral: boolean;
+}
+
+function dynamicTools(specs: readonly ToolSpec[]): DynamicToolSpec[] {
+  return specs.map(({ name, description, parameters }) => ({
+    type: "function",
+    name,
+    description,
+    inputSchema: parameters as JsonValue,
+  }));
+}
+
+function threadConfig({
+  endpoint,
+  catalogFile,
+  isWired,
+}: Pick<ThreadSettings, "endpoint" | "catalogFile" | "isWired">): {
+  [key: string]: JsonValue;
+} {
+  const provider: JsonValue | undefined = endpoint && {
+    name: PROVIDER_ID,
+    base_url: endpoint.baseUrl,
+    wire_api: "responses",
+    http_headers: endpoint.headers,
+    // Codex does not report these retries, and multiplies both.
+    request_max_retries: 0,
+    stream_max_retries: isWired === true ? MOST_RETRIES_WIRED : MOST_RETRIES,
+  };
+  return {
+    // The host's instructions contain the project's own files already.
+    project_doc_max_bytes: 0,
+    // A released thread leaves the child's memory at once.
+    thread_unload_delay_secs: 0,
+    ...(provider ? { model_providers: { [PROVIDER_ID]: provider } } : {}),
+    ...(catalogFile === undefined ? {} : { model_catalog_json: catalogFile, ...NO_COMPACTION }),
+  };
+}
+
+type Sandbox = ThreadSettings["sandbox"];
+
+/** The policy that Codex derives from the mode's name. */
+export function sandboxPolicy(sandbox: Sandbox, cwd: string): SandboxPolicy {
+  if (sandbox === "danger-full-access") return { type: "dangerFullAccess" };
+  if (sandbox === "read-only") return { type: "readOnly", networkAccess: false };
+  const none = { networkAccess: false, excludeTmpdirEnvVar: false, excludeSlashTmp: false };
+  return { type: "workspaceWrite", writableRoots: [cwd], ...none };
+}
+
+/** Parameters of a resumed thread; it keeps its tools and instructions. */
+export function resumeParams(
+  threadId: string,
+  model: string,
+  cwd: string,
+  settings: Omit<ThreadSettings, "developerInstructions" | "ephemeral">,
+): ThreadResumeParams {
+  return {
+    threadId,
+    excludeTurns: true,
+    model,
+    ...(settings.endpoint ? { modelProvider: PROVIDER_ID } : {}),
+    cwd,
+    approvalPolicy: "untrusted",
+    sandbox: settings.sandbox,
+    config: threadConfig(settings),
+  };
+}
+
+/** Approval policy `untrusted`: Codex requests permission for whatever is not known to be harmless, and the host decides. */
+export function startParams(turn: HarnessTurn, settings: ThreadSettings): ThreadStartParams {
+  const { endpoint, sandbox, developerInstructions, ephemeral } = settings;
+  return {
+    model: turn.model.id,
+    ...(endpoint ? { modelProvider: PROVIDER_ID } : {}),
+    cwd: turn.cwd,
+    approvalPolicy: "untrusted",
+    sandbox,
+    config: threadConfig(settings),
+    developerInstructions,
+    ephemeral,
+    experimentalRawEvents: true,
+    dynamicTools: dynamicTools(turn.tools.specs),
+  };
+}

@@ -1,0 +1,46 @@
+/** The loop: assemble, stream, run the tool calls, until the model is done, the turn is aborted or out of steps. */
+import { toPagurusError } from "../../contract/errors.ts";
+import type { HarnessTurn, HarnessTurnResult } from "../../contract/harness/harness.ts";
+import type { Usage } from "../../contract/message.ts";
+import { streamAnswer, type CallModel, type StreamedAnswer } from "./embedded-stream.ts";
+import { runToolCalls, toolCalls } from "./embedded-tools.ts";
+
+export async function runLoop(turn: HarnessTurn, callModel: CallModel): Promise<HarnessTurnResult> {
+  let usage: Usage = { input: 0, output: 0, totalTokens: 0 };
+  for (let step = 0; step < turn.maxSteps; step++) {
+    await turn.io.takeInputs();
+    if (turn.signal.aborted) return { stopReason: "aborted", usage };
+    const { message, aborted } = await answer(turn, callModel);
+    if (message.usage) {
+      usage = message.usage;
+      turn.context.receipt({ usage: message.usage });
+      await turn.io.emit({ type: "usage", usage: message.usage });
+    }
+    if (message.content.length > 0) await turn.io.emit({ type: "message", message });
+    if (aborted) return { stopReason: "aborted", usage };
+    const calls = toolCalls(message);
+    if (calls.length > 0) {
+      await runToolCalls(turn, calls, message.stopReason === "length");
+      continue;
+    }
+    if ((await turn.io.takeInputs()).length > 0) continue;
+    return { stopReason: message.stopReason === "length" ? "length" : "stop", usage };
+  }
+  return { stopReason: "max_steps", usage };
+}
+
+/** One model call; repeated once after a compaction when the provider finds the context too long. */
+async function answer(turn: HarnessTurn, callModel: CallModel): Promise<StreamedAnswer> {
+  let overflow: { message: string } | undefined;
+  for (;;) {
+    const context = await turn.context.assemble(overflow ? { overflow } : undefined);
+    turn.context.receipt({});
+    try {
+      return await streamAnswer(turn, context, callModel);
+    } catch (error) {
+      const failure = toPagurusError(error, "model_bad_response");
+      if (failure.code !== "context_overflow") throw error;
+      overflow = { message: failure.message };
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import type { AssembledContext, HarnessTurn } from "../../contract/harness/harness.ts";
+import type { AssistantMessage } from "../../contract/message.ts";
+import type { ModelPart, ModelRequest } from "../../model/provider-types.ts";
+import type { ModelInfo } from "../../contract/model.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
+
+export type CallModel = (model: ModelInfo, request: ModelRequest) => AsyncIterable<ModelPart>;
+
+/** Minimum of tokens reserved for an answer. */
+const MIN_OUTPUT_TOKENS = 1_024;
+
+function outputLimit(turn: HarnessTurn, context: AssembledContext): number {
+  const fixed = estimateTokens(context.system) + estimateTokens(JSON.stringify(turn.tools.specs));
+  const free = turn.model.contextWindow - Math.ceil((context.estimatedTokens + fixed) * 1.1);
+  const paid = context.maxOutputTokens ?? Infinity;
+  return Math.min(turn.model.maxTokens, Math.max(MIN_OUTPUT_TOKENS, free), paid);
+}
+
+export interface StreamedAnswer {
+  message: AssistantMessage;
+  /** The turn was aborted while the answer streamed; `message` holds what had arrived. */
+  aborted: boolean;
+}
+
+/**
+ * One model call: its parts become events, its last part the message. Throws the model layer's errors, but an abort returns
+ * the text that had arrived.
+ */
+export async function streamAnswer(
+  turn: HarnessTurn,
+  context: AssembledContext,
+  callModel: CallModel,
+): Promise<StreamedAnswer> {
+  let text = "";
+  try {
+    const parts = callModel(turn.model, {
+      system: context.system,
+      messages: context.messages,
+      tools: turn.tools.specs,
+      maxOutputTokens: outputLimit(turn, context),
+      ...(turn.thinking === undefined ? {} : { thinking: turn.thinking }),
+      ...(turn.retry === undefined ? {} : { retry: turn.retry }),
+      cacheKey: turn.sessionId,
+      stableCount: context.historyCount,
+      signal: turn.signal,
+    });
+    for await (const part of parts) {
+      switch (part.type) {
+        case "text":
+          text += part.delta;
+          await turn.io.emit({ type: "text.delta", delta: part.delta });
+          break;
+        case "thinking":
+          await turn.io.emit({ type: "thinking.delta", delta: part.delta });
+          break;
+        case "retry":
+          text = "";
+          await turn.io.emit({
+            type: "model.retry",
+            attempt: part.attempt,
+            delayMs: part.delayMs,
+            reason: part.reason,
+          });
+          break;
+        case "finish":
+          return { message: part.message, aborted: false };
+      }
+    }
+  } catch (error) {
+    if (!turn.signal.aborted) throw error;
+  }
+  const message: AssistantMessage = {
+    role: "assistant",
+    content: text === "" ? [] : [{ type: "text", text }],
+    provider: turn.model.provider,
+    model: turn.model.id,
+    stopReason: "aborted",
+    timestamp: Date.now(),
+  };
+  return { message, aborted: true };
+}

@@ -1,0 +1,186 @@
+/**
+ * A sandbox for shell commands, where the platform has one: they write in the workspace and in a private temporary folder, see
+ * no keys of the home and no other processes, reach no sockets of other programs, and use the network as configured.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { attempt } from "../../data/attempt.ts";
+import { showsOpenFiles } from "../../platform/open-in-place.ts";
+import { bwrapArguments, neededInside, type Mounts } from "./bwrap.ts";
+import type { ClosedPlaces } from "../places/closed-places.ts";
+import { findProgram } from "./find-program.ts";
+import { DEEPEST_REPOSITORY, gitMounts } from "./git-mounts.ts";
+import { seatbeltProfile } from "./seatbelt.ts";
+import { undoing } from "./undo-after.ts";
+import { socketFilter } from "./socket-filter.ts";
+import { foldersBetween, isInside } from "../places/workspace-boundary.ts";
+
+export interface SandboxReport {
+  kind: "bwrap" | "sandbox-exec" | "none";
+  /** Sentences for a person: what is enforced, and what is open. */
+  detail: string;
+}
+
+export interface Confined {
+  /** Command line to start instead. */
+  command: string[];
+  /** Extra environment variables. */
+  env: Record<string, string>;
+  /** Bytes that it reads from descriptor `FILTER_DESCRIPTOR`. */
+  filter?: Uint8Array | undefined;
+  /** Call it when the command has ended: removes files that git would run and reports them, a sentence each. Never throws. */
+  after(): string[];
+}
+
+export interface Sandbox {
+  readonly report: SandboxReport;
+  /** Wraps the command in the sandbox, with the current folders. */
+  wrap(command: readonly string[]): Confined;
+}
+
+export interface SandboxOptions {
+  setting: "auto" | "off" | "require";
+  network: "on" | "off";
+  /** Absolute, without symbolic links. */
+  root: string;
+  places: Pick<ClosedPlaces, "closed" | "folders" | "secret" | "readable">;
+  env: Record<string, string | undefined>;
+}
+
+/** File descriptor of the filter for the program around a command. */
+const FILTER_DESCRIPTOR = 4;
+
+const PROBE_TIMEOUT_MS = 5_000;
+const CONFINED = "Shell commands can write only in the workspace and in a temporary folder";
+const HIDDEN = "keys in the home are hidden";
+const OPEN_GIT = `git repositories that a command makes, or more than ${DEEPEST_REPOSITORY} folders below the workspace, have their hooks in the command's hands`;
+
+/** Limits of the file tools; part of the sandbox report, which is where a person looks. */
+function fileWall(): string {
+  return showsOpenFiles()
+    ? ""
+    : " Open: this system does not show where an open file lies, so a program that swaps folders while a tool works can mislead it.";
+}
+
+function none(reason: string): Sandbox {
+  return {
+    report: { kind: "none", detail: `Shell commands run without a sandbox: ${reason}.${fileWall()}` },
+    wrap: (command) => ({ command: [...command], env: {}, after: () => [] }),
+  };
+}
+
+function networkText(network: "on" | "off"): string {
+  return network === "on" ? "the network is on" : "there is no network";
+}
+
+function works(command: readonly string[], filter: Uint8Array | undefined): boolean {
+  const [program = "", ...rest] = command;
+  const stdio = ["ignore", "ignore", "ignore", "ignore"] as const;
+  if (!filter) return spawnSync(program, rest, { stdio: [...stdio], timeout: PROBE_TIMEOUT_MS }).status === 0;
+  const options = { input: filter, stdio: ["pipe", "ignore", "ignore"] as ["pipe", "ignore", "ignore"] };
+  return spawnSync(program, rest, { ...options, timeout: PROBE_TIMEOUT_MS }).status === 0;
+}
+
+/** Creates missing closed folders of the workspace: only an existing folder can be hidden, and a command could create it. */
+function makeClosed(root: string, folders: readonly string[]): void {
+  for (const folder of folders) {
+    if (folder === root || !isInside(root, folder) || existsSync(folder)) continue;
+    // If this process cannot create it, its commands cannot either.
+    attempt(() => mkdirSync(folder, { recursive: true, mode: 0o700 }));
+  }
+}
+
+function mountsOf({ root, places, env }: SandboxOptions): Mounts {
+  makeClosed(root, places.folders);
+  const hidden = [...places.closed, ...places.secret];
+  const within = hidden.filter((place) => place !== root && isInside(root, place));
+  const held = within
+    .flatMap((place) => foldersBetween(root, place))
+    .filter((folder) => existsSync(folder) && !within.some((place) => isInside(place, folder)));
+  return {
+    root,
+    hidden,
+    shown: [...neededInside(env), ...places.readable],
+    held: [...new Set(held)],
+    git: gitMounts(root, within),
+  };
+}
+
+/** Missing closed files of the workspace: a command could create them, and they are removed after it. */
+function missingFiles({ root, places }: SandboxOptions): string[] {
+  return places.closed.filter((path) => isInside(root, path) && !existsSync(path));
+}
+
+function linuxSandbox(options: SandboxOptions): Sandbox {
+  const program = findProgram("bwrap", options.env["PATH"]);
+  if (program === undefined) return none("bubblewrap (bwrap) is not installed");
+  const { network } = options;
+  // In a container a process namespace or a fresh /proc may be forbidden while the rest works.
+  for (const proc of ["own", "none"] as const) {
+    for (const filter of [socketFilter(), undefined]) {
+      const around = (mounts: Mounts, descriptor: number): string[] => [
+        program,
+        ...bwrapArguments(mounts, { proc, network, filterDescriptor: filter && descriptor }),
+      ];
+      if (!works([...around(mountsOf(options), 0), "true"], filter)) continue;
+      const sockets = filter ? "; no unix sockets can be made" : "";
+      const open = [
+        OPEN_GIT,
+        ...(filter ? [] : ["unix sockets of other programs can be reached"]),
+        ...(proc === "own" ? [] : ["there is no /proc, so that programs that need it fail"]),
+      ];
+      const detail = `${CONFINED} that is empty for each; ${HIDDEN}${sockets}; ${networkText(network)} (bubblewrap).`;
+      return {
+        report: {
+          kind: "bwrap",
+          detail: `${detail} Open: ${open.join("; ")}.${fileWall()}`,
+        },
+        wrap(command) {
+          const mounts = mountsOf(options);
+          const after = undoing(mounts, missingFiles(options));
+          return { command: [...around(mounts, FILTER_DESCRIPTOR), ...command], env: {}, filter, after };
+        },
+      };
+    }
+  }
+  return none("bubblewrap is installed, but the system does not let it make namespaces");
+}
+
+/** A folder for temporary files of commands, removed with the process. */
+function scratchFolder(): string {
+  const folder = realpathSync.native(mkdtempSync(join(tmpdir(), "pagurus-sandbox-")));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function macSandbox(options: SandboxOptions): Sandbox {
+  const program = "/usr/bin/sandbox-exec";
+  let scratch: string | undefined;
+  const around = (mounts: Mounts): string[] => {
+    scratch ??= scratchFolder();
+    return [program, "-p", seatbeltProfile({ ...mounts, scratch, network: options.network })];
+  };
+  if (!works([...around(mountsOf(options)), "/usr/bin/true"], undefined))
+    return none("sandbox-exec does not work on this system");
+  const open = `Open: services of the system that programs ask without a socket; ${OPEN_GIT}`;
+  const detail = `${CONFINED} of their own; ${HIDDEN}; sockets of other programs are out of reach; ${networkText(options.network)} (sandbox-exec). ${open}.`;
+  return {
+    report: { kind: "sandbox-exec", detail: detail + fileWall() },
+    wrap(command) {
+      const mounts = mountsOf(options);
+      const after = undoing(mounts, missingFiles(options));
+      return { command: [...around(mounts), ...command], env: { TMPDIR: scratch ?? "/tmp" }, after };
+    },
+  };
+}
+
+/** Finds and tests a sandbox, which starts a process. Never throws. */
+export function createSandbox(options: SandboxOptions): Sandbox {
+  if (options.setting === "off") return none("the configuration turns it off");
+  if (options.root === "/") return none("the workspace is the whole file system");
+  if (process.platform === "linux") return linuxSandbox(options);
+  if (process.platform === "darwin") return macSandbox(options);
+  return none(`there is none for ${process.platform}`);
+}

@@ -1,0 +1,144 @@
+/** Runs one command in its own process group, which has always ended when it returns. */
+import type { ChildProcess } from "node:child_process";
+import { Writable } from "node:stream";
+import { groupIsAlive, killGroup, spawnGroup } from "../../platform/process-group.ts";
+import { HeadTail } from "./head-tail.ts";
+
+export interface ShellRun {
+  command: readonly string[];
+  cwd: string;
+  env: Record<string, string>;
+  /** Bytes for the program at descriptor 4. */
+  filter?: Uint8Array | undefined;
+  timeoutMs: number;
+  signal: AbortSignal;
+  /** Maximum characters of output kept. */
+  mostCharacters: number;
+  output(chunk: string): void;
+  /** Called with the child, so that the host can end it when the host itself ends; returns the undo function. */
+  track(child: ChildProcess): () => void;
+}
+
+export interface ShellResult {
+  text: string;
+  cut: boolean;
+  /** Total bytes of the command's output. */
+  bytes: number;
+  end:
+    | { kind: "exit"; code: number }
+    | { kind: "signal"; signal: string }
+    | { kind: "timeout" }
+    | { kind: "aborted" };
+}
+
+/** Time between SIGTERM and SIGKILL, ms. */
+const KILL_GRACE_MS = 2_000;
+/** Time for output left in the pipes after the command's end, ms. */
+const DRAIN_MS = 300;
+/** Maximum characters shown while the command runs; more are only counted. */
+const MOST_SHOWN = 256 * 1024;
+
+/**
+ * Ends the group when the host has ended, in any way: a watcher in the group reads from a pipe that only the host holds, and
+ * exits at its end of file. It is not a child of the command, which may wait for all of its children, and the command does not
+ * see the pipe.
+ */
+const WATCHED = '( { read -r _ <&3; kill -s KILL 0; } >/dev/null 2>&1 4<&- & ); exec 3<&- "$@"';
+
+function watched(command: readonly string[]): readonly string[] {
+  return process.platform === "win32" ? command : ["/bin/sh", "-c", WATCHED, "sh", ...command];
+}
+
+/** Ends the group with SIGTERM, then SIGKILL. Resolves when no process of it is left, or none can be ended. */
+async function endGroup(child: ChildProcess): Promise<void> {
+  const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+  if (!groupIsAlive(child)) return;
+  killGroup(child, "SIGTERM");
+  // Most groups contain only the watcher, which ends at once.
+  for (let waited = 0, step = 1; waited < KILL_GRACE_MS; waited += step, step = Math.min(20, step * 2)) {
+    await pause(step);
+    if (!groupIsAlive(child)) return;
+  }
+  killGroup(child, "SIGKILL");
+  for (let waited = 0; waited < KILL_GRACE_MS && groupIsAlive(child); waited += 20) await pause(20);
+}
+
+function collectOutput(
+  child: ChildProcess,
+  run: ShellRun,
+): { result(): { text: string; cut: boolean; bytes: number } } {
+  const kept = new HeadTail(run.mostCharacters);
+  let bytes = 0;
+  let shown = 0;
+  for (const stream of [child.stdout, child.stderr]) {
+    const decoder = new TextDecoder("utf-8");
+    const take = (text: string): void => {
+      if (text === "") return;
+      kept.push(text);
+      if (shown < MOST_SHOWN) run.output(text);
+      shown += text.length;
+    };
+    stream?.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      take(decoder.decode(chunk, { stream: true }));
+    });
+    stream?.once("end", () => take(decoder.decode()));
+    // A broken pipe ends the output; the exit event reports the result.
+    stream?.once("error", () => undefined);
+  }
+  return { result: () => ({ ...kept.text(), bytes }) };
+}
+
+function giveFilter(child: ChildProcess, filter: Uint8Array | undefined): void {
+  const pipe = child.stdio[4];
+  if (!filter || !(pipe instanceof Writable)) return;
+  // A program that failed to start has not read it; its exit reports that.
+  pipe.once("error", () => undefined);
+  pipe.end(filter);
+}
+
+/** Throws the system's error when the command cannot be started. */
+export async function runInGroup(run: ShellRun): Promise<ShellResult> {
+  const [program = "", ...rest] = watched(run.command);
+  const stdio: ("ignore" | "pipe")[] = [
+    "ignore",
+    "pipe",
+    "pipe",
+    "pipe",
+    ...(run.filter ? ["pipe" as const] : []),
+  ];
+  const child = spawnGroup(program, rest, { cwd: run.cwd, env: run.env, stdio });
+  giveFilter(child, run.filter);
+  const untrack = run.track(child);
+  const output = collectOutput(child, run);
+  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const exited = new Promise<ShellResult["end"]>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) =>
+      resolve(code === null ? { kind: "signal", signal: signal ?? "unknown" } : { kind: "exit", code }),
+    );
+  });
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort: (() => void) | undefined;
+  const stopped = new Promise<ShellResult["end"]>((resolve) => {
+    timer = setTimeout(() => resolve({ kind: "timeout" }), run.timeoutMs);
+    onAbort = () => resolve({ kind: "aborted" });
+    if (run.signal.aborted) onAbort();
+    else run.signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    const end = await Promise.race([exited, stopped]);
+    // Also after a normal exit: background children must not outlive the call.
+    await endGroup(child);
+    child.stdio[3]?.destroy();
+    await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, DRAIN_MS).unref())]);
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    return { ...output.result(), end };
+  } finally {
+    clearTimeout(timer);
+    child.stdio[3]?.destroy();
+    if (onAbort) run.signal.removeEventListener("abort", onAbort);
+    untrack();
+  }
+}

@@ -1,0 +1,151 @@
+import type { ChildProcess } from "node:child_process";
+import { childEnvironment } from "../../platform/child-environment.ts";
+import { statSync } from "node:fs";
+import type { ToolOutcome } from "../../contract/harness/tool.ts";
+import { killGroup } from "../../platform/process-group.ts";
+import { numberArgument, stringArgument } from "../arguments.ts";
+import { findProgram } from "./find-program.ts";
+import { failedOutcome, textOutcome, type HostTool } from "../host-tool.ts";
+import type { Sandbox } from "./sandbox.ts";
+import { runInGroup, type ShellResult } from "./shell-run.ts";
+import { systemCode, ToolError } from "../tool-error.ts";
+
+const DEFAULT_SECONDS = 120;
+const MOST_SECONDS = 600;
+const MOST_CHARACTERS = 30_000;
+
+export interface ShellOptions {
+  env: Record<string, string | undefined>;
+  shellEnv: readonly string[];
+  /** Created at the first command, since testing it starts a process. */
+  sandbox(): Sandbox;
+  /** Why commands need a sandbox; undefined where they do not. */
+  sandboxRequired: string | undefined;
+}
+
+/** Ends running commands when the host process exits. */
+function createTracker(): (child: ChildProcess) => () => void {
+  const running = new Set<ChildProcess>();
+  const endAll = (): void => {
+    for (const child of running) killGroup(child, "SIGKILL");
+  };
+  return (child) => {
+    if (running.size === 0) process.on("exit", endAll);
+    running.add(child);
+    return () => {
+      running.delete(child);
+      if (running.size === 0) process.off("exit", endAll);
+    };
+  };
+}
+
+function endText(end: ShellResult["end"], seconds: number): string {
+  if (end.kind === "exit") return `[exit code ${end.code}]`;
+  if (end.kind === "signal") return `[ended by ${end.signal}]`;
+  if (end.kind === "aborted") return "[aborted]";
+  return `[ended after ${seconds} s: timeout; set "timeout" (at most ${MOST_SECONDS}) for more]`;
+}
+
+/** Error texts of programs that the sandbox blocks. */
+const CONFINED = /Read-only file system|EROFS|Operation not permitted|EPERM|Device or resource busy|EBUSY/;
+/** Signs that a command searched for a file of an earlier one, or for something that the sandbox hides. */
+const LOOKED_FOR =
+  /No such file or directory|ENOENT|Could not resolve|Network is unreachable|ENETUNREACH|EAI_AGAIN/;
+
+interface Ended {
+  result: ShellResult;
+  seconds: number;
+  command: string;
+  sandbox: Sandbox;
+  /** Reports of what the sandbox undid after the command. */
+  undone: readonly string[];
+}
+
+function outcomeOf({ result, seconds, command, sandbox, undone }: Ended): ToolOutcome {
+  const { end, bytes, cut } = result;
+  const succeeded = end.kind === "exit" && end.code === 0;
+  const missed = LOOKED_FOR.test(result.text) && /\/tmp|\/run|\/proc|[a-z]:\/\/|npm|git|curl/.test(command);
+  const confined = !succeeded && sandbox.report.kind !== "none" && (CONFINED.test(result.text) || missed);
+  const notes = [
+    ...(result.text === "" ? ["(no output)"] : [result.text.replace(/\n$/, "")]),
+    ...(cut ? [`[output cut: ${bytes} bytes in all]`] : []),
+    ...(succeeded ? [] : [endText(end, seconds)]),
+    ...undone.map((sentence) => `[${sentence}]`),
+    ...(confined ? [`[sandbox: ${sandbox.report.detail}]`] : []),
+  ];
+  const details = { end: end.kind, ...(end.kind === "exit" && { exitCode: end.code }), bytes, cut };
+  const text = notes.join("\n");
+  return succeeded ? textOutcome(text, details) : failedOutcome(text, details);
+}
+
+export function createShellTool(options: ShellOptions): HostTool {
+  const track = createTracker();
+  return {
+    onlyReads: false,
+    name: "shell",
+    description:
+      "Run a bash command in the workspace. Each call starts afresh (no cd, no background process survives); no input.",
+    parameters: {
+      type: "object",
+      properties: {
+        command: { type: "string" },
+        cwd: { type: "string", description: "Folder in the workspace" },
+        timeout: {
+          type: "number",
+          minimum: 1,
+          maximum: MOST_SECONDS,
+          description: `Seconds, default ${DEFAULT_SECONDS}`,
+        },
+      },
+      required: ["command"],
+      additionalProperties: false,
+    },
+    plan(params, workspace) {
+      const command = stringArgument(params, "command") ?? "";
+      const folder = workspace.locate(stringArgument(params, "cwd") ?? ".");
+      const seconds = numberArgument(params, "timeout") ?? DEFAULT_SECONDS;
+      if (command.trim() === "") throw new ToolError(`"command" is empty.`);
+      if (command.includes("\0")) throw new ToolError(`"command" must not hold a NUL character.`);
+      if (!folder.inside)
+        throw new ToolError(`"cwd" must be inside the workspace; "${folder.shown}" is not.`);
+      if (!statSync(folder.path, { throwIfNoEntry: false })?.isDirectory()) {
+        throw new ToolError(`"cwd" names no folder: "${folder.shown}".`);
+      }
+      return {
+        access: { kind: "shell", command, folder },
+        preview: () => command,
+        async run({ signal, output }) {
+          const sandbox = options.sandbox();
+          if (options.sandboxRequired !== undefined && sandbox.report.kind === "none") {
+            throw new ToolError(`The configuration ${options.sandboxRequired}. ${sandbox.report.detail}`);
+          }
+          const env = childEnvironment(options.env, options.shellEnv);
+          const shell = findProgram("bash", env["PATH"]) ?? findProgram("bash", "/bin:/usr/bin") ?? "/bin/sh";
+          let after = (): string[] => [];
+          let result: ShellResult;
+          let undone: string[];
+          try {
+            const confined = sandbox.wrap([shell, "-c", command]);
+            ({ after } = confined);
+            result = await runInGroup({
+              command: confined.command,
+              cwd: folder.path,
+              env: { ...env, ...confined.env },
+              filter: confined.filter,
+              timeoutMs: seconds * 1_000,
+              signal,
+              mostCharacters: MOST_CHARACTERS,
+              output,
+              track,
+            });
+          } catch (error) {
+            throw new ToolError(`The shell could not be started: ${systemCode(error) ?? String(error)}.`);
+          } finally {
+            undone = after();
+          }
+          return outcomeOf({ result, seconds, command, sandbox, undone });
+        },
+      };
+    },
+  };
+}

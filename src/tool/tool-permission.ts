@@ -1,0 +1,360 @@
+/**
+ * Permission checks of tool calls. Closed places stay closed; deny rules override everything else; reading inside the workspace
+ * is allowed except for keys; then the mode decides. A shell rule is matched against text: it is a guard rail, the sandbox is
+ * the wall.
+ */
+import { homedir } from "node:os";
+import { isAbsolute } from "node:path";
+import type { AskPermission, PermissionAnswer } from "../contract/host/run.ts";
+import type { PermissionConfig, PermissionMode, PermissionRule } from "../config/config-types.ts";
+import { escapeGlob, globMatcher } from "./files/glob-pattern.ts";
+import type { Access, ToolPlan } from "./host-tool.ts";
+import { ToolError } from "./tool-error.ts";
+import type { ClosedPlaces } from "./places/closed-places.ts";
+import { shellPattern } from "./shell/shell-pattern.ts";
+import { isOpen, shellMatches } from "./shell/shell-rule.ts";
+import { isInside, type WorkspacePath } from "./places/workspace-boundary.ts";
+
+export interface PermissionOptions {
+  permission: PermissionConfig & { mode: PermissionMode };
+  /** Absolute, without symbolic links. */
+  root: string;
+  /** Places that are closed regardless of rules; created at the first decision. Absent: none. */
+  places?: (() => Pick<ClosedPlaces, "refusal" | "isSecret">) | undefined;
+  /** Folders outside of it that may be read without a permission prompt; absolute, without symbolic links. */
+  readable?: readonly string[] | undefined;
+  ask?: AskPermission | undefined;
+  remember?: ((rule: PermissionRule) => Promise<void>) | undefined;
+  /** Rules of earlier answers, read and extended; the caller may share one list between tool sets. */
+  remembered?: PermissionRule[] | undefined;
+}
+
+export interface Permissions {
+  /** Why the call must not run, or undefined when it may. Never throws. */
+  refusal(
+    toolName: string,
+    plan: Pick<ToolPlan, "access" | "preview">,
+    signal: AbortSignal,
+    toolCallId?: string,
+  ): Promise<string | undefined>;
+  /** True for closed places, key places, and paths that a deny rule for `read` or for this tool covers; absolute path. */
+  hidden(toolName: string, path: string): boolean;
+}
+
+type Verdict = { verdict: "allow" } | { verdict: "ask" } | { verdict: "deny"; reason: string };
+
+function urlMatches(match: string, url: URL): boolean {
+  if (url.href === match || url.origin === match) return true;
+  return match.endsWith("/") ? url.href.startsWith(match) : url.href.startsWith(`${match}/`);
+}
+
+/** A relative pattern starts at the workspace; without a slash it matches at any depth. */
+function pathMatcher(match: string, root: string): PathTest {
+  if (isAbsolute(match)) return globMatcher(match);
+  if (match.startsWith("~/")) return globMatcher(`${escapeGlob(homedir())}${match.slice(1)}`);
+  const pattern = match.includes("/") ? match.replace(/^\.\//, "") : `**/${match}`;
+  return globMatcher(`${escapeGlob(root)}/${pattern}`);
+}
+
+type PathTest = (path: string) => boolean;
+
+// Cached, since a rule is checked for each file of a search.
+const matchers = new WeakMap<PermissionRule, { root: string; test: PathTest }>();
+
+function pathMatches(rule: PermissionRule, match: string, root: string, path: string): boolean {
+  let known = matchers.get(rule);
+  if (known?.root !== root) {
+    known = { root, test: pathMatcher(match, root) };
+    matchers.set(rule, known);
+  }
+  return known.test(path);
+}
+
+/** The next git command may run a file there; only a rule that names the path opens it. */
+function inGitFolder(at: WorkspacePath): boolean {
+  return at.path.split("/").includes(".git");
+}
+
+function placeOf(access: Access, root: string): string {
+  return access.kind === "shell" ? access.folder.path : root;
+}
+
+/** `*` matches any characters, so that one rule can cover all tools of a server. */
+function nameMatches(pattern: string, name: string): boolean {
+  const parts = pattern.split("*");
+  const [first = "", ...rest] = parts;
+  const last = rest.pop();
+  if (last === undefined) return pattern === name;
+  if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
+    return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = name.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return at <= name.length - last.length;
+}
+
+function ruleMatches(
+  rule: PermissionRule,
+  effect: "allow" | "deny",
+  call: { toolName: string; access: Access; root: string },
+): boolean {
+  const { access, root } = call;
+  if (!nameMatches(rule.tool, call.toolName)) return false;
+  if (rule.cwd !== undefined) {
+    const place = placeOf(access, root);
+    // A remembered command was allowed in one folder; elsewhere the same text does something else.
+    const exact =
+      effect === "allow" && access.kind === "shell" && rule.match !== undefined && !isOpen(rule.match);
+    if (exact ? place !== rule.cwd : !isInside(rule.cwd, place)) return false;
+  }
+  if (rule.match === undefined) {
+    if (effect === "deny") return true;
+    if (access.kind === "write" && inGitFolder(access.path)) return false;
+    if (access.kind === "read" || access.kind === "write") return access.path.inside;
+    return access.kind !== "fetch" || !access.local;
+  }
+  if (access.kind === "shell") return shellMatches(rule.match, access.command, effect);
+  if (access.kind === "fetch") return urlMatches(rule.match, access.url);
+  // Nothing of a plugin's call can be matched, so a deny rule for a part of a tool denies all of it.
+  if (access.kind === "plugin") return effect === "deny" && rule.tool !== "*";
+  return pathMatches(rule, rule.match, root, access.path.path);
+}
+
+const HOW_TO_ALLOW =
+  "The user can allow it with `--permission auto`, or with a rule in `permission.allow` of the configuration.";
+
+interface Decided {
+  toolName: string;
+  access: Access;
+  root: string;
+  readable?: readonly string[] | undefined;
+  places?: PermissionOptions["places"];
+}
+
+/** Why no rule, mode or answer allows the call, or undefined. */
+function closedReason({ access, places }: Decided): string | undefined {
+  if (access.kind === "shell") return places?.().refusal("read", access.folder.path);
+  if (access.kind !== "read" && access.kind !== "write") return undefined;
+  return places?.().refusal(access.kind, access.path.path);
+}
+
+function decide(
+  permission: PermissionConfig & { mode: PermissionMode },
+  remembered: readonly PermissionRule[],
+  call: Decided,
+): Verdict {
+  const { access } = call;
+  const { mode } = permission;
+  const closed = closedReason(call);
+  if (closed !== undefined) return { verdict: "deny", reason: closed };
+  if ((permission.deny ?? []).some((rule) => ruleMatches(rule, "deny", call))) {
+    return {
+      verdict: "deny",
+      reason: "a deny rule of the configuration forbids it. Do not try another way.",
+    };
+  }
+  const secret = access.kind === "read" && call.places?.().isSecret(access.path.path) === true;
+  if (access.kind === "read" && access.path.inside && !secret) return { verdict: "allow" };
+  if (access.kind === "read" && call.readable?.some((folder) => isInside(folder, access.path.path)))
+    return { verdict: "allow" };
+  if (access.kind === "plugin" && access.readOnly) return { verdict: "allow" };
+  if (mode === "read-only" && access.kind !== "read") {
+    return { verdict: "deny", reason: `the permission mode is read-only. ${HOW_TO_ALLOW}` };
+  }
+  const allowed = [...(permission.allow ?? []), ...remembered].filter(
+    (rule) => !secret || rule.match !== undefined,
+  );
+  if (allowed.some((rule) => ruleMatches(rule, "allow", call))) return { verdict: "allow" };
+  if (mode === "ask") return { verdict: "ask" };
+  if (mode === "auto") return inAuto(access, secret);
+  return { verdict: "deny", reason: `the permission mode is ${mode}. ${HOW_TO_ALLOW}` };
+}
+
+function inAuto(access: Access, secret: boolean): Verdict {
+  if (secret) {
+    return {
+      verdict: "deny",
+      reason:
+        "programs keep keys there, so reading it needs a rule in `permission.allow` that names it also in mode auto.",
+    };
+  }
+  if (access.kind !== "write" || access.path.inside) return { verdict: "allow" };
+  return {
+    verdict: "deny",
+    reason:
+      "it would write outside the workspace, which needs a rule in `permission.allow` also in mode auto.",
+  };
+}
+
+/** Control and direction characters could disguise the command that runs. */
+function visible(text: string): string {
+  return text.replaceAll(
+    /[\0-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+function summaryOf(toolName: string, access: Access): string {
+  if (access.kind === "shell") return access.command;
+  if (access.kind === "fetch") return `GET ${access.url.href}`;
+  if (access.kind === "plugin") return `run a tool of ${access.source ?? "a plugin"}`;
+  const place = access.path.inside ? "" : " (outside the workspace)";
+  const verb = access.kind === "write" && toolName === "edit" ? "edit" : access.kind;
+  return `${verb} ${access.path.shown}${place}`;
+}
+
+/** Text of a rule of `ruleFor`. */
+function ruleText(rule: PermissionRule | undefined, access: Access): string {
+  if (rule === undefined)
+    return "only this once, as a rule that ends in ` *` would allow more than this command";
+  const { tool, match, cwd } = rule;
+  const where = `in ${cwd ?? "every folder"}`;
+  if (access.kind === "shell") return `${tool}: exactly this command ${where}`;
+  if (access.kind === "fetch") return `${tool} from ${match ?? "everywhere"} ${where}`;
+  if (access.kind === "plugin") return `${tool} with any arguments ${where}`;
+  return match === undefined
+    ? `${tool} anywhere ${where}`
+    : `${tool}: only ${access.path.path}, from ${cwd ?? "everywhere"}`;
+}
+
+/** A failing preview leaves the question without one. */
+async function previewOf(plan: Pick<ToolPlan, "preview">): Promise<string | undefined> {
+  try {
+    const preview = await plan.preview?.();
+    return preview === undefined ? undefined : visible(preview);
+  } catch {
+    // The call itself reports the file's problem.
+    return undefined;
+  }
+}
+
+/** The narrowest rule that avoids the same question; undefined where none is as narrow as the call. */
+function ruleFor(
+  toolName: string,
+  access: Access,
+  root: string,
+  secret: boolean,
+): PermissionRule | undefined {
+  const rule: PermissionRule = { tool: toolName, cwd: placeOf(access, root) };
+  if (access.kind === "shell") {
+    const match = access.command.trim();
+    return isOpen(match) ? undefined : { ...rule, match };
+  }
+  if (access.kind === "fetch") return { ...rule, match: access.url.origin };
+  if (access.kind === "plugin") return rule;
+  if (access.path.inside && !secret && !(access.kind === "write" && inGitFolder(access.path))) return rule;
+  return { ...rule, match: escapeGlob(access.path.path) };
+}
+
+/** The rule for all calls like this one, and its text for a person. */
+function similarTo(toolName: string, access: Access): { rule: PermissionRule; text: string } | undefined {
+  const pattern = access.kind === "shell" ? shellPattern(access.command) : undefined;
+  if (access.kind !== "shell" || pattern === undefined) return undefined;
+  const cwd = access.folder.path;
+  return {
+    rule: { tool: toolName, cwd, match: `${pattern} *` },
+    text: visible(`any \`${pattern} …\` in ${cwd}`),
+  };
+}
+
+/** The rule that an answer saves, none for `once`; a denial as the sentence for the model. */
+function outcomeOf(
+  answer: PermissionAnswer,
+  rules: { exact: PermissionRule | undefined; similar: PermissionRule | undefined },
+): { rule?: PermissionRule | undefined } | string {
+  if (answer === "once") return {};
+  if (answer === "always") return { rule: rules.exact };
+  if (answer === "similar" && rules.similar) return { rule: rules.similar };
+  if (typeof answer === "object" && answer.deny.trim() !== "")
+    return `Permission denied: the user said no, with these words: ${answer.deny.trim()}`;
+  return "Permission denied: the user said no. Ask what to do instead.";
+}
+
+/** Rejects when the turn is aborted, even where the prompt ignores the signal. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(new ToolError("aborted"));
+    signal.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+/** Permissions of one tool set; an answer `always` is added to `remembered` at once and passed to `remember`. */
+export function createPermissions(options: PermissionOptions): Permissions {
+  const { permission, root, readable, places, ask, remember } = options;
+  const remembered = options.remembered ?? [];
+  // One question at a time: an "always" may answer the queued ones.
+  let questions: Promise<unknown> = Promise.resolve();
+
+  async function question(
+    toolName: string,
+    plan: Pick<ToolPlan, "access" | "preview">,
+    signal: AbortSignal,
+    toolCallId: string | undefined,
+  ): Promise<string | undefined> {
+    const { access } = plan;
+    if (decide(permission, remembered, { toolName, access, root, readable, places }).verdict === "allow")
+      return undefined;
+    if (!ask) return `Permission denied: nobody can be asked here. ${HOW_TO_ALLOW}`;
+    if (signal.aborted) return "Permission denied: the turn was aborted before the user answered.";
+    let answer: PermissionAnswer;
+    const secret = access.kind === "read" && places?.().isSecret(access.path.path) === true;
+    const saved = ruleFor(toolName, access, root, secret);
+    const summary = visible(summaryOf(toolName, access));
+    const rule = visible(ruleText(saved, access));
+    const similar = similarTo(toolName, access);
+    const preview = await previewOf(plan);
+    try {
+      const cwd = placeOf(access, root);
+      const asked = ask({
+        toolName,
+        summary,
+        rule,
+        cwd,
+        signal,
+        ...(similar ? { similar: similar.text } : {}),
+        ...(preview === undefined ? {} : { preview }),
+        ...(toolCallId === undefined ? {} : { toolCallId }),
+      });
+      answer = await untilAborted(asked, signal);
+    } catch {
+      return "Permission denied: the question to the user was not answered.";
+    }
+    const outcome = outcomeOf(answer, { exact: saved, similar: similar?.rule });
+    if (typeof outcome === "string") return outcome;
+    if (!outcome.rule) return undefined;
+    remembered.push(outcome.rule);
+    try {
+      await remember?.(outcome.rule);
+    } catch {
+      // A read-only configuration repeats the question next time, but allows this call.
+      return undefined;
+    }
+    return undefined;
+  }
+
+  return {
+    async refusal(toolName, plan, signal, toolCallId) {
+      const { access } = plan;
+      const decision = decide(permission, remembered, { toolName, access, root, readable, places });
+      if (decision.verdict === "allow") return undefined;
+      if (decision.verdict === "deny") return `Permission denied for ${toolName}: ${decision.reason}`;
+      const answer = questions.then(() => question(toolName, plan, signal, toolCallId));
+      questions = answer;
+      return await answer;
+    },
+    hidden(toolName, path) {
+      const access: Access = { kind: "read", path: { path, shown: path, inside: isInside(root, path) } };
+      const { refusal, isSecret } = places?.() ?? {};
+      if (refusal?.("read", path) !== undefined || isSecret?.(path)) return true;
+      return (permission.deny ?? []).some(
+        (rule) =>
+          rule.match !== undefined &&
+          [toolName, "read"].some((name) => ruleMatches(rule, "deny", { toolName: name, access, root })),
+      );
+    },
+  };
+}

@@ -1,0 +1,197 @@
+/**
+ * Admit stage: checks everything a turn needs before anything starts. A run that cannot be served is refused here, with one sentence, and
+ * leaves no trace in the session.
+ */
+import { statSync } from "node:fs";
+import type { ContextEngine } from "../../contract/engine/engine.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import { isBundledId } from "../../config/bundled.ts";
+import { formatKeyPath } from "../../config/key-path.ts";
+import type { HookContext } from "../../contract/host/hooks.ts";
+import type { RunRequest } from "../../contract/host/run.ts";
+import { orAborted } from "../../platform/deadline.ts";
+import { checkHostRequirements } from "./host-requirements.ts";
+import { takeBlockedContext } from "../context/fragments/blocked.ts";
+import { contextEntries } from "../context/fragments/merge.ts";
+import { inputBlocked } from "./input-gate.ts";
+import { runtimeCompacts } from "../compaction/in-attempt-gauge.ts";
+import { CostGate, costLimits } from "../run/cost-limits.ts";
+import { Guard } from "../context/guard.ts";
+import { runHooks, type HookOptions } from "../turn-hooks.ts";
+import { LiveSession } from "../run/live-session.ts";
+import { safeSink } from "../receipts/safe-sink.ts";
+import { Recorder } from "../record/record-turn.ts";
+import type { TurnChannel } from "../run/steering-channel.ts";
+import type { Admitted, AgentHost } from "../turn-scope.ts";
+import type { OpenNotice, SessionWriter } from "../../contract/session/writer.ts";
+import { checkRequestKeys } from "./request-keys.ts";
+import { reasonOf, selectRuntime } from "./select-runtime.ts";
+import { sessionKeyOf } from "./session-key.ts";
+
+/** Longest wait for another writer of the session, ms. */
+const LOCK_WAIT_MS = 1_000;
+
+/** Throws what `errors.ts` lists under usage, model, runtime, engine, session; the writer is open afterwards. */
+export async function admit(
+  host: AgentHost,
+  request: RunRequest,
+  port: Pick<Admitted, "channel" | "signal" | "deadline">,
+): Promise<Admitted> {
+  const { channel, signal, deadline } = port;
+  const sessionKey = sessionKeyOf(host, request);
+  const cwd = request.cwd ?? host.settings.workspace ?? process.cwd();
+  checkInput(request, cwd);
+  const ref = request.model ?? (await usableDefault(host));
+  const model = host.modelInfo(ref);
+  const choice = selectRuntime({ ...host, model, requested: request.runtime });
+  const engine = await orAborted(host.slot.get(), signal);
+  checkHostRequirements(engine, choice.harness, "agent-run", { harnesses: host.harnesses, model });
+  checkCompactionOwner(host, engine);
+  checkPlugins(host);
+  const limits = costLimits(request.maxCost, host.config.agents?.defaults?.maxCost);
+
+  const turnId = host.newTurnId();
+  const guard = new Guard({
+    engineId: engine.info.id,
+    turnId,
+    logger: host.logger,
+    report: (degradation) => channel.emit({ type: "context.degraded", ...degradation }),
+    deadlines: host.config.agents?.defaults?.engineDeadlines,
+  });
+  const hooks = {
+    signal,
+    logger: host.logger,
+    onFailure: (reason: string) => guard.degrade("hook", reason),
+  };
+  reportPlugins(host, guard);
+  // Runs before the session is touched: a blocked input leaves no trace in it.
+  const ids = { sessionKey, sessionId: undefined, turnId };
+  const blocked = await inputBlocked(host, request.prompt, ids, hooks);
+  if (blocked !== undefined) {
+    takeBlockedContext(host, request, { sessionKey, cwd, model, guard });
+    throw new PagurusError("prompt_blocked", `The input was blocked: ${blocked}`);
+  }
+  if (signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted before it started.");
+  const writer = host.store.openWriter(sessionKey, { cwd, create: true, deadlineMs: LOCK_WAIT_MS });
+  try {
+    const existed = writer.leafId !== null;
+    showNotices(writer, channel);
+    const { sessionId } = writer.record;
+    const context = { sessionKey, sessionId, agentId: host.agentId, turnId };
+    await announceInput(host, request, { context, existed, hooks });
+    const session = new LiveSession(writer);
+    const stop = (error: PagurusError): void => deadline.abort(error);
+    return {
+      ...port,
+      host,
+      request,
+      sessionKey,
+      turnId,
+      cwd,
+      engine,
+      model,
+      session,
+      recorder: new Recorder({ writer: () => session.writer, turnId, guard, stop }),
+      receipts: safeSink({ host, guard, turnId, session }),
+      cost: new CostGate({
+        limits,
+        model,
+        turnId,
+        ledger: host.spend,
+        sessionId: () => session.writer.record.sessionId,
+        parent: host.subagents.costOf(sessionKey),
+      }),
+      existed,
+      guard,
+      harness: choice.harness,
+      runtimeReason: reasonOf(choice),
+    };
+  } catch (error) {
+    writer.close();
+    throw error;
+  }
+}
+
+/** Emits what opening the session found, and what a later read finds. */
+function showNotices(writer: SessionWriter, channel: TurnChannel): void {
+  const show = ({ kind, detail }: OpenNotice): void => channel.emit({ type: "notice", kind, detail });
+  writer.notices.forEach(show);
+  writer.listen(show);
+}
+
+/** `session_start` for the first turn of a session in this process, then `message_received`. */
+async function announceInput(
+  host: AgentHost,
+  { heartbeat, prompt }: RunRequest,
+  { context, existed, hooks }: { context: HookContext; existed: boolean; hooks: HookOptions },
+): Promise<void> {
+  const { sessionId, sessionKey } = context;
+  if (!host.started.has(sessionId)) {
+    host.started.set(sessionId, sessionKey);
+    await runHooks(host.hooks, "session_start", { resumed: existed }, context, hooks);
+  }
+  if (heartbeat === true) return;
+  const received = { content: prompt, timestamp: Date.now() };
+  await runHooks(host.hooks, "message_received", received, context, hooks);
+}
+
+/** Model ref of a run that names none. Throws `model_unknown`. */
+export async function usableDefault(host: AgentHost): Promise<string> {
+  const { ref, problem } = await host.defaultModel();
+  if (problem) throw problem;
+  return ref;
+}
+
+function checkInput(request: RunRequest, cwd: string): void {
+  checkRequestKeys(request);
+  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new PagurusError(
+      "usage_invalid",
+      `The working folder ${cwd} does not exist; name an existing one with --cwd.`,
+    );
+  }
+  contextEntries(request.additionalContext);
+  if (request.prompt.trim() === "" && (request.parts ?? []).length === 0) {
+    throw new PagurusError(
+      "usage_invalid",
+      "The prompt is empty; give a text, or - to read it from standard input.",
+    );
+  }
+}
+
+/** Refuses a configuration that leaves compaction to the runtime while the engine owns it. Throws `host_requirement`. */
+export function checkCompactionOwner(host: AgentHost, { info }: ContextEngine): void {
+  if (!runtimeCompacts(host) || info.ownsCompaction !== true) return;
+  throw new PagurusError(
+    "host_requirement",
+    `agents.defaults.compaction.owner is "native", but the engine "${info.id}" owns its compaction; set it to "engine", or choose another engine in plugins.slots.contextEngine.`,
+    { details: { engine: info.id } },
+  );
+}
+
+/** Refuses runs while a failed plugin is a gate, or its absence is unsafe. Throws `plugin_failed`. */
+export function checkPlugins(host: AgentHost): void {
+  const [first, ...more] = host.pluginFailures.filter(({ needed }) => needed !== undefined);
+  if (first === undefined) return;
+  const others = more.length === 0 ? "" : ` (and ${more.length} more)`;
+  throw new PagurusError(
+    "plugin_failed",
+    `The plugin ${first.pluginId} failed: ${first.reason.replace(/\.$/, "")}${others}. No run starts without it, since it ${first.needed}. ${remedyOf(first)}.`,
+    { details: { plugin: first.pluginId } },
+  );
+}
+
+function remedyOf({ pluginId, path }: AgentHost["pluginFailures"][number]): string {
+  // A plugin that a caller passed, or the list itself, has no config key.
+  if (path === undefined) return "Repair it";
+  // The entry of this id belongs to a bundled part.
+  if (isBundledId(pluginId)) return `Remove it with pagurus plugins uninstall ${path}`;
+  return `Repair it, or set ${formatKeyPath(["plugins", "entries", pluginId, "enabled"])} to false`;
+}
+
+/** Reports each failed plugin that runs can do without, in every run. */
+function reportPlugins(host: AgentHost, guard: Guard): void {
+  for (const { pluginId, reason, needed } of host.pluginFailures)
+    if (needed === undefined) guard.degrade("plugin", `The plugin ${pluginId} is not loaded: ${reason}`);
+  for (const error of host.plugins.takeErrors()) guard.degrade("plugin", error);
+}

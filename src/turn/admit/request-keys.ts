@@ -1,0 +1,52 @@
+/** Keys of the library's requests and options; unknown keys are refused, since they would have no effect. */
+import { PagurusError } from "../../contract/errors.ts";
+import type { PagurusOptions } from "../../contract/host/host.ts";
+import type { RunRequest } from "../../contract/host/run.ts";
+import { nearest } from "../../platform/nearest.ts";
+
+/** The compiler checks these against the types. */
+const REQUEST_KEYS: Readonly<Record<keyof RunRequest, true>> = {
+  prompt: true,
+  parts: true,
+  sessionKey: true,
+  agentId: true,
+  model: true,
+  runtime: true,
+  cwd: true,
+  permission: true,
+  thinking: true,
+  tools: true,
+  heartbeat: true,
+  additionalContext: true,
+  maxCost: true,
+  oneShot: true,
+  signal: true,
+};
+const OPTION_KEYS: Readonly<Record<keyof PagurusOptions, true>> = {
+  home: true,
+  config: true,
+  engines: true,
+  harnesses: true,
+  plugins: true,
+  env: true,
+  askPermission: true,
+  onlyLook: true,
+};
+
+/** Throws `usage_invalid`. */
+export function checkRequestKeys(request: RunRequest): void {
+  checkKeys("A run's request", request, Object.keys(REQUEST_KEYS));
+}
+
+/** Throws `usage_invalid`. */
+export function checkOptionKeys(options: PagurusOptions): void {
+  checkKeys("createPagurus()", options, Object.keys(OPTION_KEYS));
+}
+
+function checkKeys(what: string, request: object, known: readonly string[]): void {
+  const key = Object.keys(request).find((each) => !known.includes(each));
+  if (key === undefined) return;
+  const [near] = nearest(key, known);
+  const hint = near === undefined ? `it knows ${known.join(", ")}` : `did you mean "${near}"?`;
+  throw new PagurusError("usage_invalid", `${what} has no key "${key}"; ${hint}`, { details: { key } });
+}

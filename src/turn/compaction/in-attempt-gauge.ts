@@ -1,0 +1,42 @@
+import { compactionSettings } from "../../compaction/compaction-settings.ts";
+import { inAttemptEnabled } from "../../compaction/policy.ts";
+import type { ContextEngine } from "../../contract/engine/engine.ts";
+import type { ContextGauge } from "../../contract/host/events.ts";
+import type { ModelInfo } from "../../contract/model.ts";
+import type { AgentHost } from "../turn-scope.ts";
+
+/** Whether the run's own threshold check compacts inside a turn, with this engine, model and configuration. */
+export function compactsInAttempt(
+  host: AgentHost,
+  engine: ContextEngine,
+  model: Pick<ModelInfo, "truncatesSilently">,
+): boolean {
+  const { mode } = compactionSettings(host.config);
+  return inAttemptEnabled(engine.info, mode, model.truncatesSilently);
+}
+
+/** `compaction.owner` is the runtime: its built-in compaction replaces the engine's. */
+export function runtimeCompacts({ config }: Pick<AgentHost, "config">): boolean {
+  return config.agents?.defaults?.compaction?.owner === "native";
+}
+
+/** Summarizer used when no handler supplies a summary. */
+export function summarizerName({ config }: Pick<AgentHost, "config">): "safeguard" | "built-in" {
+  return compactionSettings(config).mode === "safeguard" ? "safeguard" : "built-in";
+}
+
+/** How full the context is, and who compacts it: between turns, and inside one. */
+export function contextGauge(
+  host: AgentHost,
+  engine: ContextEngine | undefined,
+  model: Pick<ModelInfo, "truncatesSilently"> | undefined,
+  fill: { tokens: number; budget: number },
+): ContextGauge {
+  if (!engine || !model || fill.budget <= 0) return fill;
+  const queued = runtimeCompacts(host) ? "built-in" : engine.info.id;
+  const gauge: ContextGauge = { ...fill, next: { lane: "queued", handler: queued } };
+  if (!compactsInAttempt(host, engine, model))
+    return { ...gauge, inTurn: { lane: "queued", handler: queued } };
+  const handler = engine.info.interceptsCompaction === true ? engine.info.id : summarizerName(host);
+  return { ...gauge, inTurn: { lane: "in-attempt", handler } };
+}

@@ -1,0 +1,301 @@
+/** Runtime context that every engine call receives. Unknown values are left out, never invented. */
+import type { ContextEngine } from "../../contract/engine/engine.ts";
+import type { AgentHarness } from "../../contract/harness/harness.ts";
+import type { AgentMessage, Usage } from "../../contract/message.ts";
+import type { LlmComplete, LlmCompleteRequest, LlmCompleteResult, ModelInfo } from "../../contract/model.ts";
+import type {
+  PromptCacheInfo,
+  RuntimeContext,
+  RuntimeSettings,
+  SessionTarget,
+} from "../../contract/engine/runtime-context.ts";
+import type { SessionRecord } from "../../contract/session/writer.ts";
+import type { TranscriptCursor } from "../../contract/session/transcript.ts";
+import type { PagurusConfig } from "../../config/config-types.ts";
+import type { Logger } from "../../platform/log.ts";
+import type { Calibration } from "../../tokens/calibration.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
+import { messagesTokens, messageTokens } from "../../tokens/message-tokens.ts";
+import type { SpendLedger } from "../../session/spend.ts";
+import { CostGate, costLimits } from "../run/cost-limits.ts";
+import { completionReceipt, lastUsageOf, type ReceiptSink } from "../receipts/receipt-sink.ts";
+import type { Guard } from "./guard.ts";
+import { engineSessionFile } from "../open/engine-files.ts";
+
+/** How long a provider caches a prefix that the host has marked, from its last use. */
+const MARKED_CACHE_MS = 5 * 60_000;
+/** Smallest output of a completion, tokens. */
+const SMALLEST_ANSWER = 16;
+
+/** The agent as far as its engine needs it. */
+export interface EngineHome {
+  agentId: string;
+  agentDir: string;
+  config: PagurusConfig;
+  logger: Logger;
+  slot: { id: string; source: string; bundled: boolean };
+  complete(defaultRef: string): LlmComplete;
+  calibration(sessionId: string, modelRef: string): Calibration;
+  /** Throws `model_unknown`, `credential_missing`. */
+  modelInfo(ref: string): ModelInfo;
+}
+
+/** The work that the engine is called for: a turn, a compaction or maintenance between turns, a view. */
+export interface EngineScope {
+  readonly host: EngineHome;
+  readonly engine: ContextEngine;
+  readonly model: ModelInfo;
+  readonly harness: AgentHarness;
+  readonly cwd: string;
+  /** Read at each call: a measurement of the harness changes it. */
+  readonly tokenBudget: number;
+}
+
+/** Cost and receipts of the completions that an engine requests. */
+export interface Completions {
+  /** Turn id of their receipts. */
+  turnId: string;
+  cost: CostGate;
+  /** Read for each receipt: a compaction may rotate the session. */
+  receipts(): ReceiptSink;
+  onUsage?(usage: Usage): void;
+}
+
+export interface EngineSource {
+  /** The running turn; its degradations are shown to the engine. */
+  turnId?: string | undefined;
+  /** The current session; undefined members for one that does not exist yet. */
+  session(): { record: SessionRecord | undefined; sessionKey: string; cursor: TranscriptCursor };
+  /** Absent for a view, whose completions are not counted. */
+  completions?: Completions | undefined;
+  /**
+   * Gets what could not be written (a copy of the transcript for the engine, a line of the ledger) and problems that the engine reports.
+   * Absent for a view.
+   */
+  guard?: Guard | undefined;
+}
+
+/** The parameters of an engine call that name the session and the host. */
+export interface EngineCallBase {
+  sessionId: string;
+  sessionKey: string;
+  runtimeContext: RuntimeContext;
+  runtimeSettings: RuntimeSettings;
+}
+
+export class EngineContext {
+  readonly scope: EngineScope;
+  readonly #source: EngineSource;
+  #last: { usage: Usage; at: number } | undefined;
+
+  constructor(scope: EngineScope, source: EngineSource) {
+    this.scope = scope;
+    this.#source = source;
+    this.#last = source.completions && lastUsageOf(source.completions.receipts(), scope.model);
+  }
+
+  /** The same for work that outlives the turn. */
+  detached(source: Pick<EngineSource, "session" | "guard">): EngineContext {
+    const context = new EngineContext(this.scope, { ...this.#source, ...source });
+    context.#last = this.#last;
+    return context;
+  }
+
+  /** Sets the usage of the newest model call and its time, ms since the epoch; undefined after a compaction. */
+  noteUsage(last: { usage: Usage; at: number } | undefined): void {
+    this.#last = last;
+  }
+
+  /** Tokens of the last call as the provider reported them; undefined when unknown. */
+  get currentTokenCount(): number | undefined {
+    return this.#last?.usage.totalTokens;
+  }
+
+  base(extra: Partial<RuntimeContext> = {}): EngineCallBase {
+    const { record, sessionKey } = this.#source.session();
+    return {
+      sessionId: record?.sessionId ?? "",
+      sessionKey,
+      runtimeContext: { ...this.runtime(), ...extra },
+      runtimeSettings: this.settings(),
+    };
+  }
+
+  /** `base` with the transcript file and its target. */
+  fileBase(extra: Partial<RuntimeContext> = {}): EngineCallBase & {
+    sessionFile: string;
+    sessionTarget: SessionTarget;
+  } {
+    return { ...this.base(extra), sessionFile: this.sessionFile() ?? "", sessionTarget: this.target() };
+  }
+
+  /** Our file for a bundled engine, a copy for any other; the copy may be stale when it could not be written. */
+  sessionFile(): string | undefined {
+    return this.#file().file;
+  }
+
+  /** Same as `sessionFile`, but undefined when the copy could not be brought up to date. */
+  freshSessionFile(): string | undefined {
+    const { file, fresh } = this.#file();
+    return fresh ? file : undefined;
+  }
+
+  #file(): { file: string | undefined; fresh: boolean } {
+    const { record } = this.#source.session();
+    if (!record) return { file: undefined, fresh: false };
+    let fresh = true;
+    const failed = (reason: string): void => {
+      fresh = false;
+      this.#failed(reason);
+    };
+    const file = engineSessionFile(this.scope.host.slot, record.file, failed, this.#failed);
+    return { file, fresh };
+  }
+
+  target(): SessionTarget {
+    const { host } = this.scope;
+    const { record, sessionKey } = this.#source.session();
+    return {
+      agentId: host.agentId,
+      sessionId: record?.sessionId ?? "",
+      sessionKey,
+      storePath: host.agentDir,
+    };
+  }
+
+  runtime(): RuntimeContext {
+    const { host, model, harness, cwd, tokenBudget } = this.scope;
+    const { turnId, guard, session } = this.#source;
+    const { record, cursor } = session();
+    const calibration = host.calibration(record?.sessionId ?? "", model.ref);
+    const promptCache = this.#promptCache();
+    return {
+      config: host.config,
+      provider: model.provider,
+      model: model.ref,
+      modelId: model.id,
+      agentId: host.agentId,
+      agentHarnessId: harness.id,
+      cwd,
+      ...(turnId === undefined ? {} : { turnId }),
+      contextWindow: model.contextWindow,
+      tokenBudget,
+      ...(this.#last ? { usage: this.#last.usage, currentTokenCount: this.#last.usage.totalTokens } : {}),
+      ...(promptCache ? { promptCache } : {}),
+      tokens: (value) => Math.ceil(calibration.apply(countTokens(value))),
+      llm: { complete: this.#complete() },
+      allowDeferredCompactionExecution: false,
+      transcript: cursor,
+      ...(record ? { sessionTarget: this.target() } : {}),
+      ...(guard ? { degraded: this.#failed } : {}),
+    };
+  }
+
+  settings(): RuntimeSettings {
+    const { host, model, harness, tokenBudget } = this.scope;
+    const { turnId, guard } = this.#source;
+    const degraded = turnId === undefined ? [] : (guard?.degraded ?? []);
+    const reasons = degraded.map(({ stage, reason }) => `${stage}: ${reason}`);
+    return {
+      schemaVersion: 1,
+      runtime: {
+        host: "pagurus",
+        mode: reasons.length > 0 ? "degraded" : "normal",
+        harnessId: harness.id,
+        runtimeId: harness.id,
+      },
+      model: { requested: model.ref, resolved: model.ref, provider: model.provider },
+      contextEngineSelection: { selectedId: host.slot.id, source: host.slot.source },
+      executionHost: { id: harness.id, label: harness.label },
+      limits: { promptTokenBudget: tokenBudget, maxOutputTokens: model.maxTokens },
+      ...(reasons.length > 0 ? { diagnostics: { degradedReason: reasons.join("; ") } } : {}),
+    };
+  }
+
+  #promptCache(): PromptCacheInfo | undefined {
+    const last = this.#last;
+    const { cacheRead, cacheWrite } = last?.usage ?? {};
+    if (!last || (cacheRead === undefined && cacheWrite === undefined)) return undefined;
+    const marked = this.scope.model.promptCache === "marks";
+    return {
+      lastCallUsage: {
+        input: last.usage.input,
+        output: last.usage.output,
+        ...(cacheRead === undefined ? {} : { cacheRead }),
+        ...(cacheWrite === undefined ? {} : { cacheWrite }),
+        total: last.usage.totalTokens,
+      },
+      lastCacheTouchAt: last.at,
+      ...(marked ? { retention: "short" as const, expiresAt: last.at + MARKED_CACHE_MS } : {}),
+    };
+  }
+
+  /** Completions pass the same cost gate as any other request before they are sent. */
+  #complete(): LlmComplete {
+    const { host, model } = this.scope;
+    const cost = this.#source.completions?.cost;
+    const summaryRef = host.config.agents?.defaults?.compaction?.model ?? model.ref;
+    const complete = host.complete(summaryRef);
+    return async (request) => {
+      const ref = request.model ?? summaryRef;
+      const asked = ref === model.ref ? model : host.modelInfo(ref);
+      const inputTokens = estimateTokens(
+        [request.systemPrompt ?? "", ...request.messages.map(({ content }) => content)].join("\n"),
+      );
+      const allowed = cost?.before({
+        inputTokens,
+        minOutputTokens: SMALLEST_ANSWER,
+        wantedOutputTokens: request.maxTokens ?? asked.maxTokens,
+        model: asked,
+      });
+      try {
+        const maxTokens = Math.min(request.maxTokens ?? Infinity, allowed?.maxOutputTokens ?? Infinity);
+        const result = await complete({ ...request, ...(maxTokens === Infinity ? {} : { maxTokens }) });
+        const unwritten = result.usage && cost?.spent(result.usage, request.purpose ?? "completion", asked);
+        if (unwritten !== undefined) this.#failed(unwritten);
+        this.#completed(request, result);
+        return result;
+      } finally {
+        allowed?.done();
+      }
+    };
+  }
+
+  #completed(asked: LlmCompleteRequest, result: LlmCompleteResult): void {
+    const { completions } = this.#source;
+    if (!completions) return;
+    const { turnId, receipts, onUsage } = completions;
+    const { harness, engine, tokenBudget } = this.scope;
+    if (result.usage) onUsage?.(result.usage);
+    const turn = { turnId, runtime: harness.id, engine: engine.info.id, tokenBudget };
+    const sink = receipts();
+    sink.append(completionReceipt(sink, asked, result, turn));
+  }
+
+  readonly #failed = (reason: string): void => this.#source.guard?.degrade("transcript", reason);
+}
+
+/** Context of a compaction or of maintenance between turns: completions are costs and receipts of the session, under a turn id of their own. */
+export function contextBetweenTurns(
+  scope: EngineScope & { host: { spend: SpendLedger; receipts(record: SessionRecord): ReceiptSink } },
+  source: Required<Pick<EngineSource, "session" | "guard">>,
+  { turnId, record }: { turnId: string; record(): SessionRecord },
+): EngineContext {
+  const { host, model } = scope;
+  const cost = new CostGate({
+    limits: costLimits(undefined, host.config.agents?.defaults?.maxCost),
+    model,
+    turnId,
+    ledger: host.spend,
+    sessionId: () => record().sessionId,
+  });
+  const receipts = (): ReceiptSink => host.receipts(record());
+  return new EngineContext(scope, { ...source, completions: { turnId, cost, receipts } });
+}
+
+function countTokens(value: string | AgentMessage | readonly AgentMessage[]): number {
+  if (typeof value === "string") return estimateTokens(value);
+  return Array.isArray(value)
+    ? messagesTokens(value as readonly AgentMessage[])
+    : messageTokens(value as AgentMessage);
+}

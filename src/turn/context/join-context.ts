@@ -1,0 +1,115 @@
+/** Builds the context that is sent from an engine's answer and the live turn: valid, trimmed, fragments in their place. */
+import type { AgentMessage, ToolResultMessage, UserMessage } from "../../contract/message.ts";
+import { ENTRY_TOOL } from "../../contract/harness/tool.ts";
+import type { ContextSlice } from "../../contract/session/writer.ts";
+import { isValidSequence, repairPairs } from "../../compaction/tool-pairing.ts";
+import { trimToolResult } from "../../compaction/trim.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
+import { messagesTokens } from "../../tokens/message-tokens.ts";
+import type { Answer } from "./ask-engine.ts";
+import type { ContextScope } from "./context-scope.ts";
+import { fragmentsOf, placeFragments } from "./fragments/fragment-place.ts";
+import { joinLive, splitLive } from "./live-messages.ts";
+
+/** Prepended to a context that does not begin with a user message: several providers refuse such a context. */
+const OPENER: UserMessage = {
+  role: "user",
+  content: "[Earlier messages of this conversation are not shown.]",
+};
+
+export interface Joined extends Answer {
+  /** Valid, trimmed, fragments in their place, live turn last. */
+  sent: AgentMessage[];
+  /** Messages of `sent` before the live turn. */
+  historyCount: number;
+  trims: Map<AgentMessage, { fromBytes: number; toBytes: number }>;
+  /** Host's count of `sent` and the addition. */
+  tokens: number;
+  /** Host's count of the engine's messages as it returned them. */
+  answerTokens: number;
+  /** Tokens that thresholds and the gauge use: the larger of the engine's estimate and the host's. */
+  contextTokens: number;
+}
+
+/** A tool result as it is sent, and the limit that it was trimmed to. */
+type Trimmed = ReturnType<typeof trimToolResult> & { limit: number };
+
+export class ContextJoiner {
+  readonly #scope: ContextScope;
+  readonly #trimmed = new WeakMap<ToolResultMessage, Trimmed>();
+  readonly #reported = new Set<string>();
+
+  constructor(scope: ContextScope) {
+    this.#scope = scope;
+  }
+
+  join(answer: Answer, live: readonly AgentMessage[], slice: ContextSlice, known?: Joined["trims"]): Joined {
+    const calibration = this.#scope.calibration();
+    const trims: Joined["trims"] = new Map(known);
+    const { messages, repaired } = this.#repaired(answer, live, slice);
+    const trimmed = messages.map((message) => {
+      if (message.role !== "toolResult") return message;
+      const { message: short, trimmed } = this.#trim(message);
+      if (trimmed) trims.set(short, trimmed);
+      return short;
+    });
+    const sent = placeFragments(trimmed, fragmentsOf(slice));
+    const addition = answer.result?.systemPromptAddition;
+    const raw = messagesTokens(sent) + (addition ? estimateTokens(addition) : 0);
+    const tokens = Math.ceil(calibration.apply(raw));
+    const answerTokens = Math.ceil(calibration.apply(messagesTokens(answer.messages)));
+    // The engine's estimate lacks what the host adds to the answer and trims from it.
+    const estimated = answer.result?.estimatedTokens;
+    const own = typeof estimated === "number" ? Math.ceil(estimated) + tokens - answerTokens : 0;
+    const historyCount = splitLive(sent, this.#scope.inputEntryId).history.length;
+    const contextTokens = Math.max(tokens, own);
+    const degraded = answer.degraded ?? repaired;
+    return { ...answer, degraded, sent, historyCount, trims, tokens, answerTokens, contextTokens };
+  }
+
+  /** A sequence that every provider accepts, beginning with a user message. Problems of the answer are reported. */
+  #repaired(
+    answer: Answer,
+    live: readonly AgentMessage[],
+    slice: ContextSlice,
+  ): { messages: AgentMessage[]; repaired: string | undefined } {
+    const joined = joinLive(answer.messages, live, answer.prompt);
+    const paired = repairPairs(joined);
+    const reasons: string[] = [];
+    if (paired !== joined) {
+      const problem = this.#problemOf(joined.slice(0, joined.length - live.length), slice);
+      if (problem !== undefined) reasons.push(`what no provider takes was repaired: ${problem}`);
+    }
+    const opens = paired[0] === undefined || paired[0].role === "user";
+    if (!opens) reasons.push("the context began with no user message, and a line of the host opens it now");
+    for (const reason of reasons) this.#report(reason, answer);
+    return { messages: opens ? paired : [OPENER, ...paired], repaired: reasons[0] };
+  }
+
+  /** The problem of the engine's part of a context; undefined when the transcript itself has the same problem. */
+  #problemOf(answered: readonly AgentMessage[], slice: ContextSlice): string | undefined {
+    const { history } = splitLive(slice.messages, this.#scope.inputEntryId);
+    const problem = isValidSequence(answered);
+    return problem !== undefined && isValidSequence(history) === undefined ? problem : undefined;
+  }
+
+  /** Reported once per turn and reason. */
+  #report(reason: string, { result }: Answer): void {
+    const { guard, engine } = this.#scope;
+    const who = result ? `the answer of the engine ${engine.info.id}` : "the plain history";
+    if (this.#reported.has(reason)) return;
+    this.#reported.add(reason);
+    guard.degrade("assemble", `In ${who} ${reason}`);
+  }
+
+  /** The same object for the same result at every call, so that values cached for it stay valid. */
+  #trim(message: ToolResultMessage): Trimmed {
+    const { tools, toolResultMaxChars } = this.#scope;
+    const known = this.#trimmed.get(message);
+    if (known?.limit === toolResultMaxChars) return known;
+    const tool = tools.specs.some(({ name }) => name === ENTRY_TOOL) ? ENTRY_TOOL : undefined;
+    const made = { ...trimToolResult(message, toolResultMaxChars, tool), limit: toolResultMaxChars };
+    this.#trimmed.set(message, made);
+    return made;
+  }
+}

@@ -1,0 +1,72 @@
+/** What a harness adds to its requests itself (prompt, tools), so that the host neither sends nor counts it. */
+import type { AgentHarness } from "../../contract/harness/harness.ts";
+import type { PartSource, Receipt } from "../../contract/session/receipt.ts";
+import { createToolSet, type ToolSetOptions } from "../../tool/toolset.ts";
+import type { SystemPiece } from "../receipts/receipt-parts.ts";
+import { inputTokens } from "../run/add-usage.ts";
+
+type Harness = Pick<AgentHarness, "ownsInstructions" | "takesTools" | "nativeTools">;
+
+/** Measured tokens of system prompt and tools: by the harness itself, or from the session's newest receipt (`last`). */
+export function measuredFixed(
+  harness: Pick<AgentHarness, "id" | "fixedTokens"> | undefined,
+  sessionKey: string,
+  last: Receipt | undefined,
+  window: number,
+): number | undefined {
+  return harness?.fixedTokens?.(sessionKey) ?? measuredIn(last, harness, window);
+}
+
+const FIXED: ReadonlySet<PartSource> = new Set(["system", "addition", "instructions", "memory", "tools"]);
+/** Longest conversation, tokens, in a request used for the measurement: in a longer one the error of its estimate weighs too much. */
+const MOST_CONVERSATION_TOKENS = 4_000;
+
+/**
+ * Tokens that the harness adds to its requests itself: from the receipt, or from the provider's count of a request with hardly any
+ * conversation. Undefined when neither has them.
+ */
+export function measuredIn(
+  last: Receipt | undefined,
+  harness: Pick<AgentHarness, "id"> | undefined,
+  window: number,
+): number | undefined {
+  if (!last || last.runtime !== harness?.id) return undefined;
+  return last.fixedTokens ?? countedIn(last, window);
+}
+
+function countedIn({ seam, request, parts, usage, purpose }: Receipt, window: number): number | undefined {
+  // Later content of a thread is unknown, and text projections are counted with all calls of their prompt.
+  if (seam !== "thread" || request !== 0 || purpose !== undefined || !usage) return undefined;
+  let [fixed, conversation] = [0, 0];
+  for (const { source, tokens } of parts)
+    if (FIXED.has(source)) fixed += tokens;
+    else conversation += tokens;
+  const counted = inputTokens(usage) - conversation;
+  // Less than the host itself has sent, or more than fits the window: the provider counts differently.
+  return conversation <= MOST_CONVERSATION_TOKENS && counted >= fixed && counted < window
+    ? counted
+    : undefined;
+}
+
+/** Pieces of the host's system prompt; none when the harness has one of its own. */
+export function ownPieces(harness: Harness | undefined, pieces: () => SystemPiece[]): SystemPiece[] {
+  return harness?.ownsInstructions === true ? [] : pieces();
+}
+
+/** False when its model is offered no tool of the host. */
+export function takesTools(harness: Harness): boolean {
+  return harness.ownsInstructions !== true || (harness.takesTools?.length ?? 0) > 0;
+}
+
+/** The tools offered to its model; `engineTools`: names of those of the engine. Throws as `createToolSet`. */
+export function toolSetFor(
+  harness: Harness | undefined,
+  options: ToolSetOptions,
+  engineTools: readonly string[],
+): ReturnType<typeof createToolSet> {
+  if (harness?.ownsInstructions !== true) return createToolSet(options);
+  const { takesTools: takes } = harness;
+  const taken = new Set(takes === "engine" ? engineTools : takes);
+  const withheld = createToolSet(options).specs.flatMap(({ name }) => (taken.has(name) ? [] : [name]));
+  return createToolSet({ ...options, native: [...(options.native ?? []), ...withheld] });
+}

@@ -1,0 +1,127 @@
+/** Receipts of a turn's requests, as they are sent and answered. */
+import type { Usage } from "../../contract/message.ts";
+import type { Receipt } from "../../contract/session/receipt.ts";
+import { quirksOf } from "../../model/quirks/quirk-table.ts";
+import { costOf } from "../../model/model-usage.ts";
+import type { Assembly } from "../context/assemble-context.ts";
+import { measuredIn } from "../prepare/own-parts.ts";
+import { receiptParts, sharedPrefix } from "./receipt-parts.ts";
+import type { ContextScope } from "../context/context-scope.ts";
+import type { TurnState } from "../turn-state.ts";
+import { isSilentCut, isTrusted, isWhole, type Counted } from "../run/silent-cut.ts";
+import { inputTokens } from "../run/add-usage.ts";
+
+/** Records the receipt of each request: its parts when it is sent, its usage when that is known. */
+export class ReceiptBook {
+  readonly #turn: TurnState;
+  #assembly: Assembly | undefined;
+  /** Messages of the turn in the assembly, and whether a receipt of it was made. */
+  #recorded = 0;
+  #isRecorded = false;
+  #previous: Receipt | undefined;
+  #sent: Receipt | undefined;
+  /** Tokens of the previous request, when known. */
+  #counted: Counted | undefined;
+
+  constructor(turn: TurnState) {
+    this.#turn = turn;
+    this.#previous = turn.receipts.last();
+    const { model, usage, tokens } = this.#previous ?? {};
+    if (usage && tokens !== undefined && model === turn.model.ref) {
+      this.#counted = { estimated: tokens, reported: inputTokens(usage) };
+    }
+  }
+
+  /** Calibrated estimate of the whole request, tokens. */
+  requestTokens({ parts }: Assembly): number {
+    const plain = parts.reduce((sum, part) => sum + part.tokens, 0);
+    return Math.ceil(this.#turn.calibration().apply(plain));
+  }
+
+  assembled(assembly: Assembly): void {
+    this.#assembly = assembly;
+    this.#recorded = this.#turn.recorder.messages.length;
+    this.#isRecorded = false;
+  }
+
+  /** Records a request: the first after an assembly has the assembly's parts, a later one also the messages added since. */
+  sent(): void {
+    const last = this.#assembly;
+    if (!last) return;
+    const assembly = this.#isRecorded ? this.#continued(last) : last;
+    this.#isRecorded = true;
+    const { turnId, receipts, seam, isMeasured, fixedTokens } = this.#turn;
+    const receipt = makeReceipt(this.#turn, assembly, {
+      request: receipts.next(turnId),
+      previous: this.#previous,
+    });
+    receipt.seam = seam;
+    if (isMeasured) receipt.fixedTokens = fixedTokens;
+    this.#previous = receipt;
+    this.#sent = receipt;
+    receipts.append(receipt);
+    const { request, tokens, sharedTokens } = receipt;
+    this.#turn.emit({ type: "model.request", request, tokens, sharedTokens });
+  }
+
+  /** The last assembly plus the messages that a runtime's thread has added itself. */
+  #continued(last: Assembly): Assembly {
+    const { parts } = receiptParts({
+      system: [],
+      tools: [],
+      messages: this.#turn.recorder.messages.slice(this.#recorded),
+      historyCount: 0,
+      trims: new Map(),
+      developerRole: quirksOf(this.#turn.model).developerMessages,
+    });
+    return { ...last, parts: [...last.parts, ...parts] };
+  }
+
+  usage(usage: Usage): void {
+    const receipt = this.#sent;
+    if (!receipt) return;
+    const { model, harness } = this.#turn;
+    const reported = inputTokens(usage);
+    const now: Counted = { estimated: receipt.tokens, reported };
+    const cut = isSilentCut(model, now, this.#counted);
+    this.#counted = now;
+    if (cut) {
+      const reason = `${model.ref} reported ${reported} input tokens of about ${receipt.tokens} that were sent: its server cuts what exceeds its window; set the contextWindow of the model to the window that is served`;
+      this.#turn.guard.degrade("trim", reason);
+    } else if (isWhole(receipt) && isTrusted(model, now)) {
+      this.#turn.calibration().observe(receipt.tokens, reported);
+    }
+    // A runtime's report has counts; prices are the host's.
+    const { cost = model.cost && costOf(usage, model.cost) } = usage;
+    const priced = cost === undefined ? usage : { ...usage, cost };
+    this.#turn.receipts.setUsage(receipt.turnId, receipt.request, priced);
+    const counted = measuredIn({ ...receipt, usage }, harness, model.contextWindow);
+    if (counted !== undefined && !this.#turn.isMeasured) this.#turn.noteFixed(counted);
+  }
+}
+
+export function makeReceipt(
+  turn: Pick<ContextScope, "turnId" | "harness" | "engine" | "model" | "tokenBudget">,
+  assembly: Assembly,
+  { request, previous }: { request: number; previous: Receipt | undefined },
+): Receipt {
+  const { parts, liveFrom, degraded, projection } = assembly;
+  return {
+    turnId: turn.turnId,
+    request,
+    timestamp: new Date().toISOString(),
+    seam: turn.harness.seam,
+    runtime: turn.harness.id,
+    engine: turn.engine.info.id,
+    model: turn.model.ref,
+    ...(projection?.epoch === undefined ? {} : { epoch: projection.epoch }),
+    ...(projection?.fingerprint === undefined ? {} : { fingerprint: projection.fingerprint }),
+    parts,
+    liveFrom,
+    ...sharedPrefix(parts, previous?.parts),
+    tokens: parts.reduce((sum, part) => sum + part.tokens, 0),
+    tokenBudget: turn.tokenBudget,
+    contextTokens: assembly.contextTokens,
+    ...(degraded === undefined ? {} : { degraded }),
+  };
+}

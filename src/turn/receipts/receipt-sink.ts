@@ -1,0 +1,59 @@
+import type { LlmCompleteRequest, LlmCompleteResult, ModelInfo } from "../../contract/model.ts";
+import type { Usage } from "../../contract/message.ts";
+import type { Receipt, ReceiptPart } from "../../contract/session/receipt.ts";
+import { textMeasure } from "./receipt-parts.ts";
+
+/** Destination of receipts: the session's receipt log. */
+export interface ReceiptSink {
+  append(receipt: Receipt): void;
+  setUsage(turnId: string, request: number, usage: Usage): void;
+  last(): Receipt | undefined;
+  /** Number of a turn's next request. */
+  next(turnId: string): number;
+}
+
+/** Usage and time of the session's last request to this model that was a turn's own. */
+export function lastUsageOf(
+  receipts: Pick<ReceiptSink, "last">,
+  model: ModelInfo,
+): { usage: Usage; at: number } | undefined {
+  const last = receipts.last();
+  if (!last?.usage || last.purpose !== undefined || last.model !== model.ref) return undefined;
+  return { usage: last.usage, at: Date.parse(last.timestamp) };
+}
+
+/** The receipt of a completion that an engine requested; its parts have no transcript entries. */
+export function completionReceipt(
+  sink: ReceiptSink,
+  asked: LlmCompleteRequest,
+  result: LlmCompleteResult,
+  turn: { turnId: string; runtime: string; engine: string; tokenBudget: number },
+): Receipt {
+  const parts: ReceiptPart[] = [
+    ...(asked.systemPrompt === undefined
+      ? []
+      : [{ source: "system" as const, role: "system" as const, ...textMeasure(asked.systemPrompt) }]),
+    ...asked.messages.map(({ role, content }) => ({
+      source: "history" as const,
+      role,
+      ...textMeasure(content),
+    })),
+  ];
+  const { runtime, fixedTokens } = sink.last() ?? {};
+  return {
+    ...turn,
+    request: sink.next(turn.turnId),
+    timestamp: new Date().toISOString(),
+    purpose: asked.purpose ?? "completion",
+    seam: "embedded",
+    model: `${result.provider}/${result.model}`,
+    parts,
+    liveFrom: parts.length,
+    sharedParts: 0,
+    sharedTokens: 0,
+    tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
+    // For the session's own requests: a later turn reads it from the newest receipt.
+    ...(runtime === turn.runtime && fixedTokens !== undefined ? { fixedTokens } : {}),
+    ...(result.usage ? { usage: result.usage } : {}),
+  };
+}

@@ -1,0 +1,19 @@
+import type { Receipt } from "../../contract/session/receipt.ts";
+import { openReceiptLog, receiptFile } from "../../session/receipt-log.ts";
+import type { AgentHost } from "../turn-scope.ts";
+import { sessionKeyOf } from "../admit/session-key.ts";
+
+/** Receipts of a turn (default: the newest), oldest request first. Throws `session_not_found`. */
+export function receiptsOf(
+  host: AgentHost,
+  request: { sessionKey?: string | undefined; cwd?: string | undefined; turnId?: string },
+): Receipt[] {
+  const reader = host.store.openReader(sessionKeyOf(host, request));
+  try {
+    const log = openReceiptLog({ file: receiptFile(reader.record) });
+    const turnId = request.turnId ?? log.last()?.turnId;
+    return turnId === undefined ? [] : log.read(turnId);
+  } finally {
+    reader.close();
+  }
+}

@@ -1,0 +1,25 @@
+import { toPagurusError } from "../../contract/errors.ts";
+import type { Admitted } from "../turn-scope.ts";
+import type { ReceiptSink } from "./receipt-sink.ts";
+
+/** A receipt sink that never throws: a receipt that cannot be read or written costs the receipt, not the turn. */
+export function safeSink(turn: Pick<Admitted, "host" | "guard" | "turnId" | "session">): ReceiptSink {
+  const { host, guard, turnId, session } = turn;
+  // Read for each receipt: a compaction may rotate the session.
+  const log = (): ReceiptSink => host.receipts(session.writer.record);
+  const safe = <T>(work: () => T): T | undefined => {
+    try {
+      return work();
+    } catch (error) {
+      host.logger.warn("receipt failed", { turnId });
+      guard.degrade("transcript", `a receipt failed: ${toPagurusError(error).message}`);
+      return undefined;
+    }
+  };
+  return {
+    append: (receipt) => safe(() => log().append(receipt)),
+    setUsage: (id, request, usage) => safe(() => log().setUsage(id, request, usage)),
+    last: () => safe(() => log().last()),
+    next: (id) => safe(() => log().next(id)) ?? 0,
+  };
+}

@@ -1,0 +1,278 @@
+/** Run stage: the harness runs the turn through the `HarnessTurn` that is built here. */
+import type { TurnEvent } from "../../contract/host/events.ts";
+import { PagurusError, toPagurusError } from "../../contract/errors.ts";
+import { boundedArguments } from "../../platform/call-arguments.ts";
+import { orAborted } from "../../platform/deadline.ts";
+import type {
+  HarnessRun,
+  HarnessTurn,
+  HarnessTurnResult,
+  SteeringMessage,
+  TurnContext,
+  TurnThread,
+} from "../../contract/harness/harness.ts";
+import type { UserMessage } from "../../contract/message.ts";
+import type { Fragment } from "../../contract/fragment.ts";
+import { readBinding, writeBinding } from "../../session/bindings.ts";
+import { answerInTurn } from "../compaction/outer-compaction.ts";
+import { Assembler } from "../context/assemble-context.ts";
+import { EngineEpochs } from "../context/engine-epochs.ts";
+import type { Steering } from "./steering-channel.ts";
+import type { Allowance } from "./cost-limits.ts";
+import { inputBlocked } from "../admit/input-gate.ts";
+import { retryOptions } from "../../config/defaults.ts";
+import type { TurnState } from "../turn-state.ts";
+import { showPlan } from "./turn-plan.ts";
+import { NATIVE_COMPACTION_ENTRY, nativeCompactionData } from "../record/native-compactions.ts";
+import { governs } from "../context/native-context.ts";
+import { resultsFolder, withBoundedResults } from "../prepare/large-results.ts";
+import { withRepeatLimit } from "./repeated-calls.ts";
+import { ReceiptBook } from "../receipts/receipt-book.ts";
+import { durationText } from "../../platform/duration.ts";
+
+/** With a cost limit: output tokens below which a request is not worth its input. */
+const SMALLEST_ANSWER_TOKENS = 256;
+/** Longest wait for a runtime to end its turn after an abort, ms. */
+const ABANDON_AFTER_MS = 10_000;
+
+/** Throws what the runtime throws; `runtime_failed` when it does not end after an abort. */
+export async function runHarness(run: TurnState): Promise<HarnessTurnResult> {
+  const { harness, signal, guard } = run;
+  const end = { reached: false };
+  let started: HarnessRun | undefined;
+  try {
+    started = harness.start(harnessTurn(run, end));
+    let result = await orAbandoned(started.run(), signal, harness.id);
+    for (;;) {
+      const continues = result.stopReason === "stop" || result.stopReason === "length";
+      if (signal.aborted || !continues) return result;
+      const inputs = await moreInput(run, signal);
+      if (!inputs) return signal.aborted ? { ...result, stopReason: "aborted" } : result;
+      result = await orAbandoned(started.continueWith(inputs), signal, harness.id);
+    }
+  } finally {
+    try {
+      started?.end?.();
+    } catch (error) {
+      guard.degrade("settle", toPagurusError(error).message);
+    }
+    end.reached = true;
+    // Accepted input is recorded, also when no answer follows.
+    for (const steering of run.channel.takeSteering()) {
+      takeContext(run, steering);
+      recordSteering(run, steering.text);
+    }
+    run.channel.closeInputs();
+  }
+}
+
+/**
+ * Input that arrived while the harness was finishing still belongs to this turn, and so do its subagents' results. Undefined when
+ * there is none and no more can join.
+ */
+async function moreInput(run: TurnState, signal: AbortSignal): Promise<SteeringMessage[] | undefined> {
+  for (;;) {
+    if (run.channel.hasSteering() || (await run.results.waiting())) {
+      const inputs = await takeInputs(run);
+      if (inputs.length > 0) return inputs;
+    }
+    const child = run.results.nextEnd();
+    if (!child && run.channel.closeInputs()) return undefined;
+    if (!child || run.channel.hasSteering()) continue;
+    await Promise.race([orAborted(child, signal), run.channel.steeringArrives()]).catch(() => undefined);
+    if (signal.aborted) return undefined;
+  }
+}
+
+function orAbandoned<T>(work: Promise<T>, signal: AbortSignal, runtime: string): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const onAbort = (): void => {
+      const message = `The runtime ${runtime} did not end its turn within ${durationText(ABANDON_AFTER_MS)} of an abort.`;
+      timer = setTimeout(() => reject(new PagurusError("runtime_failed", message)), ABANDON_AFTER_MS);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    };
+    work.then(
+      (value) => {
+        done();
+        resolve(value);
+      },
+      (error: unknown) => {
+        done();
+        reject(error instanceof Error ? error : new Error(String(error)));
+      },
+    );
+  });
+}
+
+/** `end.reached`: the turn is over; later events of the harness are dropped. */
+function harnessTurn(run: TurnState, end: { readonly reached: boolean }): HarnessTurn {
+  const { host, sessionKey, turnId, cwd, model, signal, request } = run;
+  const thinking = request.thinking ?? host.settings.models[model.ref]?.thinking ?? host.settings.thinking;
+  return {
+    sessionKey,
+    get sessionId() {
+      return run.sessionId;
+    },
+    turnId,
+    cwd,
+    model,
+    hostAgentId: host.agentId,
+    ...(run.runtimeReason.agentId === undefined ? {} : { agentId: run.runtimeReason.agentId }),
+    input: run.input,
+    instructions: run.system.map((piece) => piece.text).join("\n\n"),
+    get tokenBudget() {
+      return run.tokenBudget;
+    },
+    maxSteps: host.settings.maxSteps,
+    ...(thinking === undefined ? {} : { thinking }),
+    retry: retryOptions(host.config.agents?.defaults?.retry, request.oneShot === true),
+    permissionMode: request.permission ?? host.settings.permission.mode ?? "ask",
+    engine: engineFacts(run),
+    signal,
+    tools: withRepeatLimit(
+      withBoundedResults(run.tools, () => resultsFolder(run.writer.record.file)),
+      (error) => run.deadline.abort(error),
+    ),
+    context: turnContext(run, end),
+    thread: turnThread(run, end),
+    io: {
+      takeInputs: () => takeInputs(run),
+      inputArrives: () => run.channel.steeringArrives(),
+      emit: (event) => {
+        if (!end.reached) forward(run, event);
+        return Promise.resolve();
+      },
+      degrade: (stage, reason) => run.guard.degrade(stage, reason),
+    },
+  };
+}
+
+function turnContext(run: TurnState, end: { readonly reached: boolean }): TurnContext {
+  const { recorder } = run;
+  const assembler = new Assembler(run);
+  const book = new ReceiptBook(run);
+  const epochs = new EngineEpochs(run);
+  let allowance: Allowance = { done: () => undefined };
+  return {
+    assemble: async (request) => {
+      if (request?.fixedTokens !== undefined) run.noteFixed(request.fixedTokens);
+      const assembly = await assembler.assemble(request);
+      allowance.done();
+      allowance = run.cost.before({
+        inputTokens: book.requestTokens(assembly),
+        minOutputTokens: SMALLEST_ANSWER_TOKENS,
+        wantedOutputTokens: run.model.maxTokens,
+      });
+      const { maxOutputTokens } = allowance;
+      book.assembled(assembly);
+      run.noteSent(assembly.contextTokens);
+      await epochs.assembled(assembly);
+      return { ...assembly, ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) };
+    },
+    receipt: (request) => {
+      if (request.seam) run.seam = request.seam;
+      if (request.usage) book.usage(request.usage);
+      else book.sent();
+    },
+    answerCompaction: (question) =>
+      end.reached ? Promise.resolve(undefined) : answerInTurn(run, assembler, question),
+    get fragments() {
+      return run.fragments.injected;
+    },
+    additionalContext: run.request.additionalContext ?? null,
+    fragmentsLost: () => lostFragments(run),
+    messages: () => recorder.messages,
+    newestEntryId: () => recorder.messages.at(-1)?.entryId,
+  };
+}
+
+function engineFacts({ engine }: TurnState): HarnessTurn["engine"] {
+  const { id, ownsCompaction = false } = engine.info;
+  return { id, governs: governs(engine), ownsCompaction };
+}
+
+function lostFragments(run: TurnState): Fragment[] {
+  const before = run.fragments.injected.length;
+  run.changeFragments((fragments) => fragments.settle([]));
+  return run.fragments.injected.slice(before);
+}
+
+/** Access to the session's binding. A turn that has ended must not change the next one's. */
+function turnThread(run: TurnState, end: { readonly reached: boolean }): TurnThread {
+  const { harness, guard } = run;
+  return {
+    binding: () => {
+      try {
+        return readBinding(run.writer.record, harness.id);
+      } catch (error) {
+        guard.degrade("transcript", toPagurusError(error).message);
+        return undefined;
+      }
+    },
+    bind: (binding) => {
+      if (end.reached) return;
+      try {
+        writeBinding(run.writer.record, harness.id, binding);
+      } catch (error) {
+        guard.degrade("transcript", toPagurusError(error).message);
+      }
+    },
+  };
+}
+
+/** Steering passes the same hooks as a prompt. */
+async function takeInputs(run: TurnState): Promise<SteeringMessage[]> {
+  const { host, sessionKey, sessionId, turnId, writer, guard, signal, emit } = run;
+  const taken: SteeringMessage[] = await run.results.take(writer.leafId ?? undefined);
+  for (const steering of run.channel.takeSteering()) {
+    const { text, additionalContext } = steering;
+    takeContext(run, steering);
+    const ids = { sessionKey, sessionId, turnId };
+    const onFailure = (reason: string): void => guard.degrade("hook", reason);
+    const blocked = await inputBlocked(host, text, ids, { signal, logger: host.logger, onFailure });
+    if (blocked === undefined) taken.push({ ...recordSteering(run, text), additionalContext });
+    else
+      emit({
+        type: "notice",
+        kind: "input_blocked",
+        detail: `Input to the running turn was blocked: ${blocked}`,
+      });
+  }
+  return taken;
+}
+
+/** No hook runs on it, and a hook that blocks the text does not block it: as Codex does. */
+function takeContext(run: TurnState, { additionalContext }: Steering): void {
+  run.changeFragments((fragments) => fragments.merge(additionalContext, "steering"));
+}
+
+function recordSteering(run: TurnState, text: string): UserMessage {
+  const message: UserMessage = { role: "user", content: [{ type: "text", text }], timestamp: Date.now() };
+  const recorded = run.recorder.message(message);
+  if (recorded.entryId !== undefined) run.emit({ type: "steered", entryId: recorded.entryId });
+  return message;
+}
+
+function forward(run: TurnState, event: TurnEvent): void {
+  if (event.type === "message") {
+    if (event.message.role === "assistant") run.results.answered();
+    run.emit({ type: "message", message: run.recorder.message(event.message) });
+    return;
+  }
+  if (event.type === "plan.updated") {
+    showPlan(run, event);
+    return;
+  }
+  const compacted = nativeCompactionData(event);
+  if (compacted) run.recorder.note(NATIVE_COMPACTION_ENTRY, compacted);
+  if (event.type === "usage") run.noteUsage(event.usage);
+  // Readers print an event as JSON, which fails on deeply nested arguments.
+  if (event.type === "tool.started") run.emit({ ...event, arguments: boundedArguments(event.arguments) });
+  else run.emit(event);
+}

@@ -1,0 +1,180 @@
+/**
+ * Maintenance of an engine: after a successful turn, and after a bootstrap. In the foreground the turn waits for it and its rewrites go
+ * through the turn's writer; in the background it runs after the turn, one at a time per session, and a rewrite takes the session's lock
+ * itself. Source: context-engine page; `turnMaintenanceMode`.
+ */
+import type { ContextEngine } from "../../contract/engine/engine.ts";
+import { isPagurusError, toPagurusError } from "../../contract/errors.ts";
+import type { RewriteRequest, TranscriptRewriteResult } from "../../contract/engine/runtime-context.ts";
+import type { SessionStore } from "../../contract/session/store.ts";
+import type { SessionWriter } from "../../contract/session/writer.ts";
+import { LONGEST_TIMER_MS } from "../../platform/deadline.ts";
+import type { EngineContext } from "../context/engine-context.ts";
+import type { Guard } from "../context/guard.ts";
+import type { LiveSession } from "../run/live-session.ts";
+
+export interface MaintenanceInput {
+  engine: ContextEngine;
+  guard: Guard;
+  context: EngineContext;
+}
+
+/** Result of a rewrite after the call's deadline: later turns do not expect the conversation to change. */
+const TOO_LATE: TranscriptRewriteResult = {
+  changed: false,
+  bytesFreed: 0,
+  rewrittenEntries: 0,
+  reason: "the maintenance is over; ask again at the next one",
+};
+
+function checkMaintain(result: TranscriptRewriteResult): string | undefined {
+  return typeof result?.changed === "boolean"
+    ? undefined
+    : "maintain() does not say whether it changed anything";
+}
+
+async function callMaintain(
+  input: MaintenanceInput,
+  stage: "maintain" | "bootstrap-maintain",
+  rewrite: (replacements: readonly RewriteRequest[]) => TranscriptRewriteResult,
+  how: { background: boolean; signal: AbortSignal; deadlineMs?: number },
+): Promise<TranscriptRewriteResult | undefined> {
+  const { engine, guard, context } = input;
+  let over = false;
+  const base = context.fileBase({
+    allowDeferredCompactionExecution: how.background,
+    rewriteTranscriptEntries: (replacements) =>
+      Promise.resolve().then(() => (over ? TOO_LATE : rewrite(replacements))),
+  });
+  const outcome = await guard.call<TranscriptRewriteResult>(
+    stage,
+    (abortSignal) =>
+      engine.maintain?.({ ...base, abortSignal }) ?? { changed: false, bytesFreed: 0, rewrittenEntries: 0 },
+    { signal: how.signal, check: checkMaintain, deadlineMs: how.deadlineMs },
+  );
+  over = true;
+  if (!outcome.ok) return undefined;
+  const { changed, bytesFreed, rewrittenEntries, reason } = outcome.value;
+  const { sessionId } = base;
+  const { background } = how;
+  context.scope.host.logger.debug("context engine maintained", {
+    engineId: engine.info.id,
+    sessionId,
+    stage,
+    background,
+    changed,
+    bytesFreed,
+    rewrittenEntries,
+    gaveReason: reason !== undefined,
+  });
+  return outcome.value;
+}
+
+/** Runs within the turn. A failure is only a degradation. */
+export async function maintain(
+  input: MaintenanceInput,
+  stage: "maintain" | "bootstrap-maintain",
+  session: LiveSession,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!input.engine.maintain) return;
+  await callMaintain(input, stage, (replacements) => session.writer.rewrite(replacements), {
+    background: false,
+    signal,
+  });
+}
+
+/** Runs one background job of the host until it is done; its signal fires when the host closes. */
+export type TrackBackground = (kind: string, work: (signal: AbortSignal) => Promise<void>) => void;
+
+interface Due {
+  cwd: string;
+  input: MaintenanceInput;
+}
+
+export class BackgroundMaintenance {
+  readonly #store: SessionStore;
+  readonly #track: TrackBackground;
+  readonly #last = new Map<string, Promise<void>>();
+  /** Queued work by session: only the newest turn's is kept. */
+  readonly #waiting = new Map<string, Due>();
+
+  constructor(store: SessionStore, track: TrackBackground) {
+    this.#store = store;
+    this.#track = track;
+  }
+
+  /**
+   * Queues the work after the session's running maintenance, in place of what is queued already, and returns at once. `input.context` must
+   * not use the turn's writer: its session is read again.
+   */
+  start(sessionKey: string, cwd: string, input: MaintenanceInput): void {
+    const isWaiting = this.#waiting.has(sessionKey);
+    this.#waiting.set(sessionKey, { cwd, input });
+    if (isWaiting) return;
+    const begin = (): Due => {
+      const due = this.#waiting.get(sessionKey) ?? { cwd, input };
+      this.#waiting.delete(sessionKey);
+      return due;
+    };
+    this.#track("maintenance", async (signal) => {
+      await this.#queue(sessionKey, begin, { signal });
+    });
+  }
+
+  /** Same as `start`, for a caller who waits and can stop it; undefined when it failed, which `input.guard` has recorded. */
+  now(
+    sessionKey: string,
+    cwd: string,
+    input: MaintenanceInput,
+    signal: AbortSignal,
+  ): Promise<TranscriptRewriteResult | undefined> {
+    return this.#queue(sessionKey, () => ({ cwd, input }), { signal, deadlineMs: LONGEST_TIMER_MS });
+  }
+
+  #queue(
+    sessionKey: string,
+    begin: () => Due,
+    until: { signal: AbortSignal; deadlineMs?: number },
+  ): Promise<TranscriptRewriteResult | undefined> {
+    const before = this.#last.get(sessionKey) ?? Promise.resolve();
+    const mine = before.then(() => {
+      const { cwd, input } = begin();
+      return callMaintain(input, "maintain", (replacements) => this.#rewrite(sessionKey, cwd, replacements), {
+        background: true,
+        ...until,
+      });
+    });
+    const settled = mine
+      .then(
+        () => undefined,
+        () => undefined,
+      )
+      .finally(() => {
+        if (this.#last.get(sessionKey) === settled) this.#last.delete(sessionKey);
+      });
+    this.#last.set(sessionKey, settled);
+    return mine;
+  }
+
+  #rewrite(
+    sessionKey: string,
+    cwd: string,
+    replacements: readonly RewriteRequest[],
+  ): TranscriptRewriteResult {
+    let writer: SessionWriter;
+    try {
+      // Does not wait: waiting for the lock blocks the whole process, and a turn in it may be the owner.
+      writer = this.#store.openWriter(sessionKey, { cwd, create: false, deadlineMs: 0 });
+    } catch (error) {
+      if (!isPagurusError(error) || error.code !== "session_locked") throw toPagurusError(error);
+      const reason = "a turn of the session is running; ask again at the next maintenance";
+      return { changed: false, bytesFreed: 0, rewrittenEntries: 0, reason };
+    }
+    try {
+      return writer.rewrite(replacements);
+    } finally {
+      writer.close();
+    }
+  }
+}

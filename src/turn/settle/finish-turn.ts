@@ -1,0 +1,123 @@
+/** The end of a turn: commit, settle with the engine, maintenance, and the last event. */
+import type { PagurusError } from "../../contract/errors.ts";
+import type { HarnessTurnResult } from "../../contract/harness/harness.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+import { turnEnded, type TurnOutcome } from "./end-hooks.ts";
+import { contextGauge } from "../compaction/in-attempt-gauge.ts";
+import { detachedCursor, lookGuard } from "../inspect-session.ts";
+import { maintain } from "./engine-maintenance.ts";
+import { settle } from "./settle-turn.ts";
+import type { TurnState } from "../turn-state.ts";
+
+export interface BeforeTurn {
+  history: AgentMessage[];
+}
+
+/** Commit, settle, maintain, and the turn's last event. Throws what ended the turn. */
+export async function finishTurn(state: TurnState, outcome: TurnOutcome, before: BeforeTurn): Promise<void> {
+  const { recorder, guard, turnId, host, sessionKey } = state;
+  const facts = { turnId, engineId: state.engine.info.id, runtime: state.harness.id };
+  if (state.signal.aborted || "error" in outcome) await host.subagents.endChildren(sessionKey, "released");
+  if ("error" in outcome && recorder.takeBack()) {
+    takenBack(state, outcome.error);
+    await turnEnded(state, outcome);
+    host.logger.debug("context engine maintenance skipped", { ...facts, reason: outcome.error.code });
+    throw outcome.error;
+  }
+  // From here on degradations follow the commit and belong to the finalization, not to the turn's entries.
+  recordDegradations(state, 0);
+  const recorded = guard.degraded.length;
+  const error = "error" in outcome ? outcome.error : undefined;
+  const aborted = "result" in outcome && outcome.result.stopReason === "aborted";
+  const committed = recorder.commit(error ? "failed" : aborted ? "aborted" : "completed", {
+    code: error?.code,
+    heartbeat: state.request.heartbeat === true,
+  });
+  if (committed) state.results.delivered();
+  const unpaid = state.cost.close();
+  if (unpaid !== undefined) guard.degrade("transcript", unpaid);
+
+  const input = state.settleInput({
+    turnId,
+    turn: [...recorder.messages],
+    history: before.history,
+    heartbeat: state.request.heartbeat === true,
+  });
+  if (!state.caughtUp) {
+    guard.degrade("settle", "an earlier turn is not taken yet; this one is offered after it");
+  }
+  const settled = state.caughtUp && (await settle(input));
+  host.logger.debug(`context engine finalize ${settled ? "completed" : "failed"}`, facts);
+  if (settled && committed) state.writer.markFinalized(turnId);
+  if (settled && !committed) host.slot.takenUncommitted.add(turnId);
+  const completed = "result" in outcome && !aborted && outcome.result.stopReason !== "yielded";
+  if (settled && committed && completed) await maintainAfter(state);
+  else {
+    const reason = error?.code ?? (aborted ? "aborted" : "not settled");
+    host.logger.debug("context engine maintenance skipped", { ...facts, reason });
+  }
+  await turnEnded(state, outcome);
+  recordDegradations(state, recorded);
+  const failure = error ?? recorder.failure;
+  if (failure) throw failure;
+  if ("result" in outcome) emitCompleted(state, outcome.result);
+}
+
+function recordDegradations({ guard, recorder }: TurnState, from: number): void {
+  for (const degradation of guard.degraded.slice(from)) {
+    recorder.degradation({ type: "context.degraded", ...degradation });
+  }
+}
+
+/** In the foreground the turn waits; in the background the turn ends first. */
+async function maintainAfter(state: TurnState): Promise<void> {
+  const { context, engine, session, signal, host, sessionKey, cwd, turnId } = state;
+  if (engine.info.turnMaintenanceMode !== "background") {
+    await maintain(state, "maintain", session, signal);
+    return;
+  }
+  if (!engine.maintain) return;
+  const { record } = session.writer;
+  // The turn and its writer are gone by then: degradations go to the log, and the session is read again.
+  const later = lookGuard(host, engine.info.id, turnId);
+  // The built-in compaction writes through a turn, and this one is over.
+  later.frame = () => ({ memorySections: state.memorySections });
+  const cursor = detachedCursor(host, sessionKey);
+  const detached = context.detached({
+    session: () => ({ record: host.store.find(sessionKey) ?? record, sessionKey, cursor }),
+    guard: later,
+  });
+  host.maintenance.start(sessionKey, cwd, { engine, guard: later, context: detached });
+}
+
+/** Takes back the input of a turn that failed before any answer: it is not part of the conversation. */
+function takenBack(state: TurnState, error: PagurusError): void {
+  recordDegradations(state, 0);
+  state.recorder.commit("failed", { code: error.code, settled: true });
+  const detail =
+    "your message was not answered. It is saved, but not part of the conversation; send it again";
+  state.emit({ type: "notice", kind: "input_taken_back", detail });
+}
+
+function emitCompleted(state: TurnState, result: HarnessTurnResult): void {
+  const { usage, sessionKey, sessionId, turnId, harness, model, engine, guard, host, cost } = state;
+  state.emit({
+    type: "turn.completed",
+    sessionKey,
+    sessionId,
+    turnId,
+    runtime: harness.id,
+    runtimeReason: state.runtimeReason,
+    seam: state.seam,
+    model: model.ref,
+    engine: engine.info.id,
+    stopReason: result.stopReason === "yielded" ? "stop" : result.stopReason,
+    usage,
+    degraded: [...guard.degraded],
+    context: contextGauge(host, state.isKept ? undefined : engine, model, {
+      tokens: state.contextTokens(),
+      budget: state.tokenBudget,
+    }),
+    cost: cost.soFar(),
+  });
+}

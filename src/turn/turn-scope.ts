@@ -1,0 +1,114 @@
+/** State shared by the stages of a turn: the agent's long-lived parts, and the running turn. */
+import type { ContextEngine } from "../contract/engine/engine.ts";
+import type { AdditionalContext } from "../contract/fragment.ts";
+import type { AgentHarness } from "../contract/harness/harness.ts";
+import type { AskPermission, RunRequest } from "../contract/host/run.ts";
+import type { LlmComplete, ModelInfo } from "../contract/model.ts";
+import type { RuntimeReason } from "../contract/harness/runtimes.ts";
+import type { PluginFact, PluginTool } from "../contract/host/plugin.ts";
+import type { SessionStore } from "../contract/session/store.ts";
+import type { SessionRecord } from "../contract/session/writer.ts";
+import type { AgentSettings } from "../config/agent-settings.ts";
+import type { PagurusConfig, PermissionRule } from "../config/config-types.ts";
+import type { DefaultModel } from "../model/default-model.ts";
+import type { Logger } from "../platform/log.ts";
+import type { SpendLedger } from "../session/spend.ts";
+import type { Calibration } from "../tokens/calibration.ts";
+import type { CostGate } from "./run/cost-limits.ts";
+import type { EngineSlot } from "./admit/engine-slot.ts";
+import type { Guard } from "./context/guard.ts";
+import type { HookSource } from "./turn-hooks.ts";
+import type { LiveSession } from "./run/live-session.ts";
+import type { TurnInput } from "./run/turn-mailbox.ts";
+import type { BackgroundMaintenance } from "./settle/engine-maintenance.ts";
+import type { MemorySlot } from "./prepare/turn-memory.ts";
+import type { PluginFailure } from "../plugin/registry.ts";
+import type { OuterTools } from "./prepare/outer-port.ts";
+import type { Recorder } from "./record/record-turn.ts";
+import type { TurnChannel } from "./run/steering-channel.ts";
+import type { ReceiptSink } from "./receipts/receipt-sink.ts";
+import type { SubagentPort } from "./subagents/subagent-port.ts";
+
+/** Parts of the user's plugins that turns and reports read, besides the registrations. */
+export interface PluginSide {
+  readonly facts: readonly PluginFact[];
+  /** A sentence per unhandled error of plugin code since the last call. */
+  takeErrors(): string[];
+  readonly systemEvents: { take(agentId: string, sessionKey: string): AdditionalContext };
+}
+
+/** One agent of the host, for the life of the process. Created by `app.ts`. */
+export interface AgentHost {
+  readonly agentId: string;
+  readonly agentDir: string;
+  /** `~/.pagurus`; absolute. */
+  readonly home: string;
+  readonly config: PagurusConfig;
+  readonly settings: AgentSettings;
+  readonly env: Record<string, string | undefined>;
+  readonly logger: Logger;
+  readonly store: SessionStore;
+  readonly slot: EngineSlot;
+  readonly memory: MemorySlot;
+  readonly subagents: SubagentPort;
+  readonly spend: SpendLedger;
+  readonly maintenance: BackgroundMaintenance;
+  readonly hooks: HookSource;
+  readonly harnesses: readonly AgentHarness[];
+  readonly pluginTools: readonly PluginTool[];
+  /** Names of the tools of the engine in the slot. */
+  readonly engineTools: readonly string[];
+  /** Tools of the user's MCP servers. */
+  readonly outerTools: OuterTools;
+  /** Plugins that should be loaded and are not. */
+  readonly pluginFailures: readonly PluginFailure[];
+  readonly plugins: PluginSide;
+  /** Permission rules that the user has added in this process. */
+  readonly remembered: PermissionRule[];
+  readonly askPermission?: AskPermission | undefined;
+  rememberPermission(rule: PermissionRule): Promise<void>;
+  /** Default model ref of a run, and its source. */
+  defaultModel(): Promise<DefaultModel>;
+  /** Throws `model_unknown`, `config_invalid`. */
+  modelInfo(ref: string): ModelInfo;
+  /** Whether the host could call the model. Throws `credential_missing`, `config_invalid`. */
+  checkAccess(ref: string): void;
+  /** A completion call bound to a model ref. */
+  complete(defaultRef: string): LlmComplete;
+  /** Receipt log of a session. */
+  receipts(record: SessionRecord): ReceiptSink;
+  /** Token calibration of a session and model. */
+  calibration(sessionId: string, modelRef: string): Calibration;
+  /** Sessions opened in this process: id to key. */
+  readonly started: Map<string, string>;
+  /** Turns that run in this process, by session key. */
+  readonly live: Map<string, TurnInput>;
+  newTurnId(): string;
+}
+
+/** A turn that has passed the admit stage: everything is checked, the session is locked. */
+export interface Admitted {
+  readonly host: AgentHost;
+  readonly request: RunRequest;
+  readonly sessionKey: string;
+  readonly turnId: string;
+  readonly cwd: string;
+  readonly engine: ContextEngine;
+  readonly harness: AgentHarness;
+  readonly runtimeReason: RuntimeReason;
+  readonly model: ModelInfo;
+  readonly session: LiveSession;
+  readonly cost: CostGate;
+  /** The session had entries before this turn. */
+  readonly existed: boolean;
+  readonly guard: Guard;
+  readonly recorder: Recorder;
+  /** Never throws. */
+  readonly receipts: ReceiptSink;
+  /** The caller: events out, steering in. */
+  readonly channel: TurnChannel;
+  /** Fires at the caller's abort, and at the turn's deadline. */
+  readonly signal: AbortSignal;
+  /** Ends the turn with an error of its own, such as its deadline. */
+  readonly deadline: AbortController;
+}

@@ -1,0 +1,149 @@
+/** Compactions of a harness by its provider, through a route. */
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { PagurusError } from "../../src/contract/errors.ts";
+import type { WireRequest } from "../../src/gateway/dialect/wire-dialect.ts";
+import type { AgentMessage } from "../../src/contract/message.ts";
+import type { Governed, Governor } from "../../src/gateway/governor/governor.ts";
+import { recorded as recordedClaude } from "./dialect/messages-recorded.ts";
+import { recorded as recordedCodex } from "./dialect/responses-recorded.ts";
+import { Bench, until, user, type Answer, type Seen } from "./exchange-bench.ts";
+import { MESSAGES, RESPONSES, type Speech } from "./openings.ts";
+
+interface Asked {
+  speech: Speech;
+  recorded: { headers: Record<string, unknown>; body: Buffer };
+  list: "input" | "messages";
+}
+
+const CASES: Asked[] = [
+  { speech: RESPONSES, recorded: recordedCodex("compact-3"), list: "input" },
+  { speech: MESSAGES, recorded: recordedClaude("compact-focus"), list: "messages" },
+];
+
+function governed(...messages: AgentMessage[]): Governed {
+  return { context: { messages, historyCount: messages.length }, isOriginal: () => false };
+}
+
+const SUMMARY = "All that was, in a few words.";
+
+describe("a compaction that the engine does not answer", () => {
+  let bench: Bench;
+  afterEach(() => bench.end());
+
+  for (const { speech, recorded, list } of CASES) {
+    const { api, path, begins, says, ends, tooLong } = speech;
+    const body = recorded.body.toString("utf8");
+    const whole = [...begins, ...says, ...ends].join("");
+    const done: Answer = (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(whole);
+    };
+    const ask = (): Promise<Response> => {
+      const own = Object.entries(recorded.headers).filter(([name]) => name.startsWith("x-c"));
+      return bench.ask(body, { path, headers: Object.fromEntries(own) as Record<string, string> });
+    };
+    const listOf = (text: string): unknown[] => (JSON.parse(text) as Record<string, unknown[]>)[list] ?? [];
+    const compacted: Governor["compacted"] = (_request, answer) =>
+      void bench.calls.push(`compacted ${answer.isComplete}`);
+
+    it(`goes upstream with the engine's context and the compaction prompt: ${api}`, async () => {
+      bench = new Bench(api);
+      const kinds: string[] = [];
+      const main: Governor["main"] = async ({ kind, items, liveFrom }) => {
+        kinds.push(kind);
+        assert.equal(liveFrom, items.length, "nothing of it is new");
+        return governed(user(SUMMARY));
+      };
+      await bench.open({ main, compacted }, done);
+      assert.equal(await (await ask()).text(), whole);
+      const sent = bench.seen[0]?.body ?? "";
+      assert.ok(sent.includes(SUMMARY) && sent.length < body.length);
+      assert.deepEqual(listOf(sent).at(-1), listOf(body).at(-1));
+      const end = body.slice(body.indexOf(`"${list}":`), body.length);
+      assert.ok(end.includes(JSON.stringify(listOf(sent).at(-1))), "byte for byte");
+      await until(() => bench.calls.length === 1);
+      assert.deepEqual(bench.calls, ["compacted true"], "it is no request of the conversation");
+      assert.deepEqual(kinds, ["compaction"]);
+      assert.deepEqual(bench.facts, [
+        { request: 0, kind: "compaction", answeredBy: "upstream", isReplaced: true },
+      ]);
+    });
+
+    it(`is made smaller by the engine if the provider refuses it: ${api}`, async () => {
+      bench = new Bench(api);
+      const asked: (string | undefined)[] = [];
+      const main: Governor["main"] = async (_request, { overflow }) => {
+        asked.push(overflow?.message);
+        return governed(user(overflow ? "SHORT" : SUMMARY));
+      };
+      const refused: Answer = (response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        response.end([...begins, tooLong].join(""));
+      };
+      await bench.open({ main, compacted }, refused, done);
+      assert.equal(await (await ask()).text(), whole);
+      assert.deepEqual(
+        bench.seen.map(({ body: sent }) => [sent.includes(SUMMARY), sent.includes("SHORT")]),
+        [
+          [true, false],
+          [false, true],
+        ],
+      );
+      assert.equal(asked.length, 2);
+      assert.ok(asked[1]);
+      await until(() => bench.calls.length === 1);
+      assert.deepEqual(bench.calls, ["compacted true"], "of both answers one is a compaction");
+    });
+
+    const whyNot: [string, Governor["main"]][] = [
+      ["governs nothing", async () => undefined],
+      ["says nothing", async () => governed()],
+      ["fails", () => Promise.reject(new PagurusError("context_overflow", "It is too long; send less."))],
+    ];
+    for (const [what, main] of whyNot)
+      it(`passes unchanged if the engine ${what}: ${api}`, async () => {
+        bench = new Bench(api);
+        await bench.open({ main, compacted }, done);
+        assert.equal(await (await ask()).text(), whole);
+        assert.deepEqual(
+          bench.seen.map(({ body: sent }: Seen) => sent),
+          [body],
+        );
+        await until(() => bench.calls.length === 1);
+      });
+
+    it(`needs no context if the engine answers it, or all requests pass: ${api}`, async () => {
+      bench = new Bench(api);
+      const main = (): never => assert.fail("asked");
+      await bench.open({ main, compaction: async () => ({ summary: "What was." }) }, done);
+      assert.match(await (await ask()).text(), /What was\./);
+      assert.equal(bench.seen.length, 0);
+      await bench.end();
+      bench = new Bench(api);
+      await bench.open({ main, compaction: main, passes: true }, done);
+      assert.equal(await (await ask()).text(), whole);
+      assert.equal(bench.seen[0]?.body, body);
+    });
+  }
+
+  it("sends nothing for a harness that disconnected while the engine was asked", async () => {
+    bench = new Bench("anthropic-messages");
+    const leave = new AbortController();
+    const seen: WireRequest[] = [];
+    await bench.open({
+      main: async (request) => {
+        seen.push(request);
+        leave.abort();
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        throw new PagurusError("turn_aborted", "The turn was stopped; ask again.");
+      },
+    });
+    const { headers: _headers, body } = recordedClaude("compact-focus");
+    const asked = bench.ask(body.toString("utf8"), { path: "/messages", signal: leave.signal });
+    await assert.rejects(asked);
+    await until(() => bench.facts.length === 1);
+    assert.equal(seen.length, 1);
+    assert.equal(bench.seen.length, 0);
+  });
+});

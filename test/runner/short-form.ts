@@ -1,0 +1,14 @@
+/** The lengths of properties, kills and floods: short in `npm test`, full with `PAGURUS_PROVE=1`. */
+
+export const FULL = process.env["PAGURUS_PROVE"] === "1";
+
+/** All values in the full form; in the short form one, the next for each `index`. */
+export function turnAbout<T>(values: readonly T[], index: number): readonly T[] {
+  const at = index % values.length;
+  return FULL ? values : values.slice(at, at + 1);
+}
+
+/** Runs of a property: an eighth of the full number, at least 40, in the short form. */
+export function runs(full: number): number {
+  return FULL ? full : Math.min(full, Math.max(40, Math.round(full / 8)));
+}

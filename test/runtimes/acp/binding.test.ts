@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import {
+  closedBinding,
+  openBinding,
+  checkBinding,
+  checkUnassembled,
+  type Identity,
+} from "../../../src/runtimes/acp/binding.ts";
+import { extended, NOTHING_HELD } from "../../../src/native/held.ts";
+
+const IDENTITY: Identity = { place: "p", epoch: "e", fingerprint: "f", tools: "t", instructions: "i" };
+const AT = { nativeId: "n", agentId: "a", cwd: "/w", identity: IDENTITY };
+const message = (content: string, entryId?: string): AgentMessage => ({
+  role: "user",
+  content,
+  ...(entryId === undefined ? {} : { entryId }),
+});
+
+describe("a bound native session", () => {
+  const history = [message("one", "1"), message("two", "2")];
+  const held = extended(NOTHING_HELD, history);
+  const binding = closedBinding(AT, { held, anchor: "2" });
+
+  it("continues with what it holds, and lacks the later messages", () => {
+    const check = checkBinding(binding, IDENTITY, [...history, message("three")], false);
+    assert.deepEqual(check.bound && check.delta, [message("three")]);
+    const same = checkBinding(binding, IDENTITY, history, false);
+    assert.deepEqual(same.bound && same.delta, []);
+  });
+
+  it("is replaced when any part of its identity differs", () => {
+    for (const field of Object.keys(IDENTITY))
+      assert.equal(
+        checkBinding(binding, { ...IDENTITY, [field]: "other" }, history, false).bound,
+        false,
+        field,
+      );
+  });
+
+  it("is replaced for a different, shorter or reordered history", () => {
+    assert.equal(checkBinding(binding, IDENTITY, [message("one"), message("2")], false).bound, false);
+    assert.equal(checkBinding(binding, IDENTITY, [message("one")], false).bound, false);
+    assert.equal(checkBinding(binding, IDENTITY, [message("two"), message("one")], false).bound, false);
+  });
+
+  it("is replaced when a turn on it did not end, nothing is bound or the binding is from another program", () => {
+    assert.equal(checkBinding(openBinding(AT, "turn"), IDENTITY, history, false).bound, false);
+    assert.equal(checkBinding(undefined, IDENTITY, history, false).bound, false);
+    assert.equal(checkBinding({ nativeId: "n", state: { held: 1 } }, IDENTITY, history, false).bound, false);
+    assert.equal(
+      checkBinding({ nativeId: "n", state: { adopted: true } }, IDENTITY, history, false).bound,
+      false,
+    );
+  });
+
+  it("lacks the messages since its newest entry, when the agent manages the context", () => {
+    const check = checkBinding(closedBinding(AT, { anchor: "1" }), IDENTITY, history, true);
+    assert.deepEqual(check.bound && check.delta, [history[1]]);
+    assert.equal(checkBinding(closedBinding(AT, { anchor: "9" }), IDENTITY, history, true).bound, false);
+  });
+
+  it("continues as it is when the engine could not be called", () => {
+    const check = checkUnassembled(binding, { ...IDENTITY, epoch: undefined, instructions: "plain" });
+    assert.deepEqual(check.bound && [check.delta, check.identity], [[], IDENTITY]);
+    assert.equal(checkUnassembled(binding, { ...IDENTITY, tools: "other" }).bound, false);
+  });
+});

@@ -1,0 +1,78 @@
+/** A real terminal (tmux) with a shell in it. */
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+/** Checks that tmux is available, before anything else is started. Throws one sentence otherwise. */
+export function needTerminal(): void {
+  try {
+    execFileSync("tmux", ["-V"], { stdio: "ignore" });
+  } catch {
+    throw new Error(
+      "A real terminal needs tmux: install the package of that name, as with `apt-get install tmux`.",
+    );
+  }
+}
+
+const PATIENCE_MS = 30_000;
+
+export class Terminal {
+  readonly #socket: string;
+
+  constructor(root: string, cwd: string, env: NodeJS.ProcessEnv) {
+    this.#socket = join(root, "tmux");
+    const setup = join(root, "shell.sh");
+    const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+    const variables = Object.entries({ ...env, TERM: "xterm-256color", PS1: "ready> " });
+    const lines = variables.map(([name, value]) => `export ${name}=${quoted(value)}`);
+    writeFileSync(setup, [`cd ${quoted(cwd)}`, ...lines, "exec bash --norc -i", ""].join("\n"), {
+      mode: 0o700,
+    });
+    this.#tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", `bash ${quoted(setup)}`);
+  }
+
+  #tmux(...args: string[]): string {
+    return execFileSync("tmux", ["-S", this.#socket, ...args], { encoding: "utf8" });
+  }
+
+  screen(): string {
+    return this.#tmux("capture-pane", "-p");
+  }
+
+  /** The screen with the escape sequences of its colours and styles. */
+  styled(): string {
+    return this.#tmux("capture-pane", "-p", "-e");
+  }
+
+  resize(columns: number, rows: number): void {
+    this.#tmux("resize-window", "-x", String(columns), "-y", String(rows));
+  }
+
+  /** Waits for text on the screen. */
+  async sees(what: RegExp): Promise<void> {
+    for (let waited = 0; waited < PATIENCE_MS; waited += 100) {
+      if (what.test(this.screen())) return;
+      await pause(100);
+    }
+    throw new Error(`${String(what)} is not on the screen:\n${this.screen()}`);
+  }
+
+  /** Pauses between keys: programs treat keys that arrive at once as a paste. */
+  async press(...keys: string[]): Promise<void> {
+    for (const key of keys) {
+      this.#tmux("send-keys", key);
+      await pause(400);
+    }
+  }
+
+  async types(line: string): Promise<void> {
+    this.#tmux("send-keys", "-l", line);
+    await pause(600);
+    await this.press("Enter");
+  }
+
+  end(): void {
+    this.#tmux("kill-server");
+  }
+}
