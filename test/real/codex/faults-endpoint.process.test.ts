@@ -6,7 +6,7 @@ import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { conversation } from "./codex-bench.ts";
-import { failedWith, FaultBench, type Expected } from "./fault-bench.ts";
+import { failedWith, FaultBench, until, type Expected } from "./fault-bench.ts";
 
 interface Case {
   what: string;
@@ -205,14 +205,15 @@ describe("an endpoint that answers", () => {
     let last: TurnEvent | undefined;
     // Codex may close its connection before the turn has ended.
     let closed: Promise<unknown> | undefined;
+    // The host knows of the request before Codex sends it: an abort until then leaves nothing to close.
+    const asked = until(() => bench.server.requests.length === 2, "the model was asked");
     for await (const event of run) {
       last = event;
       if (event.type !== "model.request") continue;
-      setTimeout(() => {
-        at = performance.now();
-        closed = bench.server.clientClosed();
-        run.abort();
-      }, 100);
+      await asked;
+      at = performance.now();
+      closed = bench.server.clientClosed();
+      run.abort();
     }
     assert.ok(last?.type === "turn.completed" && last.stopReason === "aborted", JSON.stringify(last));
     assert.ok(performance.now() - at < 2_000, "at once");
