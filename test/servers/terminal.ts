@@ -55,7 +55,7 @@ export class Terminal {
       if (what.test(this.screen())) return;
       await pause(100);
     }
-    throw new Error(`${String(what)} is not on the screen:\n${this.screen()}`);
+    throw new Error(`${String(what)} is not on the screen:\n${this.screen().trimEnd()}`);
   }
 
   /** Pauses between keys: programs treat keys that arrive at once as a paste. */
