@@ -7,14 +7,14 @@ import type {
 } from "../../contract/harness/harness.ts";
 import { type Fields, stringOf } from "../../data/record-fields.ts";
 import { orAborted } from "../../platform/deadline.ts";
-import { RequestRefused, type AgentProcess, type SessionListener } from "./agent-process.ts";
+import { RequestRefused, type AgentProcess, type SessionListener } from "./acp-process.ts";
 import { agentFor } from "./agents.ts";
 import { refusal } from "./acp-failure.ts";
-import type { AcpOptions } from "./acp-agent-options.ts";
-import { accessOf } from "./access.ts";
+import type { AcpOptions } from "./acp-options.ts";
+import { accessOf } from "./acp-access.ts";
 import type { Agents } from "./agent-pool.ts";
-import { resumeSession, leave, rest, type Place } from "./acp-native-sessions.ts";
-import { readState, type State } from "./binding.ts";
+import { resumeSession, leave, rest, type Place } from "./acp-sessions.ts";
+import { readState, type State } from "./acp-thread.ts";
 
 const COMMAND = "compact";
 /** How long an agent may take to list the commands of a resumed session, ms. */

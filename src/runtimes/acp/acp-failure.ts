@@ -1,6 +1,6 @@
 /** Maps an agent's error responses to our errors. */
 import { PagurusError, type ErrorCode } from "../../contract/errors.ts";
-import type { AgentProcess, RequestRefused } from "./agent-process.ts";
+import type { AgentProcess, RequestRefused } from "./acp-process.ts";
 import { recordOf, stringOf } from "../../data/record-fields.ts";
 
 const MOST_REASON_CHARACTERS = 300;

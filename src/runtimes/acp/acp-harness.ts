@@ -4,7 +4,7 @@ import type { SupportResult } from "../../contract/harness/runtimes.ts";
 import { HARNESS_CONTRACT } from "../../contract/version.ts";
 import { lazyRun } from "../../native/lazy-run.ts";
 import { allAgents, findProgram } from "./agents.ts";
-import type { AcpOptions } from "./acp-agent-options.ts";
+import type { AcpOptions } from "./acp-options.ts";
 import type { AcpRun } from "./run-acp-turn.ts";
 import type { Agents } from "./agent-pool.ts";
 import { ACP_SURFACES } from "./acp-surfaces.ts";

@@ -1,6 +1,6 @@
 /** Reads `plugins.entries.acp.config`. */
 import { PagurusError } from "../../contract/errors.ts";
-import type { AcpSettings, AgentEntry } from "./acp-agent-options.ts";
+import type { AcpSettings, AgentEntry } from "./acp-options.ts";
 import { isRecord, recordOf } from "../../data/record-fields.ts";
 
 const PLACE = "plugins.entries.acp.config";

@@ -1,7 +1,7 @@
 /** Tool calls of an agent, collected from one or more updates. */
 import type { ImagePart, TextPart, ToolCallPart } from "../../contract/message.ts";
 import type { ToolOutcome } from "../../contract/harness/tool.ts";
-import { SERVER_NAME } from "./acp-native-sessions.ts";
+import { SERVER_NAME } from "./acp-sessions.ts";
 import { type Fields, listOf, recordOf, stringOf } from "../../data/record-fields.ts";
 
 /** Names of the host's tools in an agent's calls: `mcp__pagurus__note`, `mcp.pagurus.note`, `pagurus_note`, … */

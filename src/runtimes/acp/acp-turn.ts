@@ -16,13 +16,13 @@ import { type Fields, stringOf } from "../../data/record-fields.ts";
 import { extended } from "../../native/held.ts";
 import { ServedTurn } from "../../native/served-turn.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
-import { RequestRefused } from "./agent-process.ts";
+import { RequestRefused } from "./acp-process.ts";
 import { reasonOf } from "./acp-failure.ts";
-import { boundTo, openSession, splitContext, type Opening, type TurnPlace } from "./opening.ts";
+import { boundTo, openSession, splitContext, type Opening, type TurnPlace } from "./acp-place.ts";
 import { promptBlocks } from "./acp-projection.ts";
-import { PromptRun, usageOf } from "./prompt-run.ts";
-import { leave, rest, type Place } from "./acp-native-sessions.ts";
-import { closedBinding, openBinding } from "./binding.ts";
+import { NativeTurn, usageOf } from "./acp-native-turn.ts";
+import { leave, rest, type Place } from "./acp-sessions.ts";
+import { closedBinding, openBinding } from "./acp-thread.ts";
 import { openWired, wiredInputs } from "./acp-wire.ts";
 
 /** Timeout for a prompt to end after its cancel, ms. */
@@ -44,7 +44,7 @@ export class AcpTurn {
   readonly #context: AssembledContext | undefined;
   readonly #keeps: boolean;
   #open: Opening | undefined;
-  #run: PromptRun;
+  #run: NativeTurn;
   /** Answers of the model in the earlier prompts of the turn. */
   #answers = 0;
   /** No later turn continues the session. */
@@ -120,9 +120,9 @@ export class AcpTurn {
     return open;
   }
 
-  #newRun(): PromptRun {
+  #newRun(): NativeTurn {
     const { id: agentId, label } = this.#at.agent;
-    return new PromptRun(this.#turn, {
+    return new NativeTurn(this.#turn, {
       agentId,
       label,
       mostAnswers: this.#turn.maxSteps - this.#answers,

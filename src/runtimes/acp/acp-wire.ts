@@ -8,12 +8,12 @@ import type { HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import { wireTurnOf } from "../../native/served-turn.ts";
 import type { WireApi, WireRoute } from "../../contract/harness/wire.ts";
-import type { Access } from "./access.ts";
+import type { Access } from "./acp-access.ts";
 import type { Agent } from "./agents.ts";
-import { settledIn, type Opening, type TurnPlace } from "./opening.ts";
-import type { AcpOptions } from "./acp-agent-options.ts";
-import { beginSession, resumeSession, leave, type SessionUser } from "./acp-native-sessions.ts";
-import { identityOf, checkWired } from "./binding.ts";
+import { settledIn, type Opening, type TurnPlace } from "./acp-place.ts";
+import type { AcpOptions } from "./acp-options.ts";
+import { beginSession, resumeSession, leave, type SessionUser } from "./acp-sessions.ts";
+import { identityOf, checkWired } from "./acp-thread.ts";
 
 /** The agent cannot be set to the gateway; nothing was done yet. */
 export class NotRouted extends PagurusError {

@@ -3,11 +3,11 @@ import { PagurusError } from "../../contract/errors.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import { listOf, recordOf } from "../../data/record-fields.ts";
 import { orAborted } from "../../platform/deadline.ts";
-import { environmentOf, routedAccess, type Access } from "./access.ts";
-import { AgentProcess } from "./agent-process.ts";
+import { environmentOf, routedAccess, type Access } from "./acp-access.ts";
+import { AgentProcess } from "./acp-process.ts";
 import type { Agent } from "./agents.ts";
-import type { AcpOptions } from "./acp-agent-options.ts";
-import { leave, SETTING_MS, type Place } from "./acp-native-sessions.ts";
+import type { AcpOptions } from "./acp-options.ts";
+import { leave, SETTING_MS, type Place } from "./acp-sessions.ts";
 import { NotRouted } from "./acp-wire.ts";
 
 /** Limit of idle processes; each takes about 300 MB. */

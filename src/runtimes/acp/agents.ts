@@ -9,7 +9,7 @@ import {
   OPENCODE_VARIABLES,
 } from "../../native/own-variables.ts";
 import { executable, onPath } from "../../platform/executables.ts";
-import type { AcpSettings, AgentEntry, Endpoint } from "./acp-agent-options.ts";
+import type { AcpSettings, AgentEntry, Endpoint } from "./acp-options.ts";
 
 export type PermissionMode = "ask" | "deny" | "auto" | "read-only";
 

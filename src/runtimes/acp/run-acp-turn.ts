@@ -8,13 +8,13 @@ import type {
   SteeringMessage,
 } from "../../contract/harness/harness.ts";
 import { AcpTurn } from "./acp-turn.ts";
-import { RequestRefused } from "./agent-process.ts";
+import { RequestRefused } from "./acp-process.ts";
 import { agentFor, type Agent } from "./agents.ts";
 import { refusal } from "./acp-failure.ts";
-import type { AcpOptions } from "./acp-agent-options.ts";
-import { accessOf, type Access } from "./access.ts";
+import type { AcpOptions } from "./acp-options.ts";
+import { accessOf, type Access } from "./acp-access.ts";
 import type { Agents } from "./agent-pool.ts";
-import type { Place } from "./acp-native-sessions.ts";
+import type { Place } from "./acp-sessions.ts";
 import { NotRouted, notWired, wiredAccess } from "./acp-wire.ts";
 
 /** A longer start is reported to the user, ms. */

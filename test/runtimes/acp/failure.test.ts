@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ModelInfo } from "../../../src/contract/model.ts";
-import { accessOf } from "../../../src/runtimes/acp/access.ts";
-import { RequestRefused, type AgentProcess } from "../../../src/runtimes/acp/agent-process.ts";
+import { accessOf } from "../../../src/runtimes/acp/acp-access.ts";
+import { RequestRefused, type AgentProcess } from "../../../src/runtimes/acp/acp-process.ts";
 import { agentFor } from "../../../src/runtimes/acp/agents.ts";
 import { refusal } from "../../../src/runtimes/acp/acp-failure.ts";
-import { usageOf } from "../../../src/runtimes/acp/prompt-run.ts";
+import { usageOf } from "../../../src/runtimes/acp/acp-native-turn.ts";
 
 const AGENT = {
   agent: { id: "a", label: "The agent" },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { accessOf, environmentOf } from "../../../src/runtimes/acp/access.ts";
+import { accessOf, environmentOf } from "../../../src/runtimes/acp/acp-access.ts";
 import type { ModelInfo } from "../../../src/contract/model.ts";
 import { agentFor, allAgents, findProgram } from "../../../src/runtimes/acp/agents.ts";
 import { readAcpSettings } from "../../../src/runtimes/acp/acp-settings.ts";

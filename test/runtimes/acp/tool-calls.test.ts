@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { HarnessTurn } from "../../../src/contract/harness/harness.ts";
-import { decide } from "../../../src/runtimes/acp/permissions.ts";
+import { decide } from "../../../src/runtimes/acp/acp-approvals.ts";
 import { NativeCall } from "../../../src/runtimes/acp/acp-tool-calls.ts";
 
 const HOST = new Set(["note"]);

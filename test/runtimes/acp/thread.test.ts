@@ -7,7 +7,7 @@ import {
   checkBinding,
   checkUnassembled,
   type Identity,
-} from "../../../src/runtimes/acp/binding.ts";
+} from "../../../src/runtimes/acp/acp-thread.ts";
 import { extended, NOTHING_HELD } from "../../../src/native/held.ts";
 
 const IDENTITY: Identity = { place: "p", epoch: "e", fingerprint: "f", tools: "t", instructions: "i" };

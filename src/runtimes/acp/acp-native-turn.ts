@@ -7,13 +7,13 @@ import { type Fields, listOf, recordOf, stringOf } from "../../data/record-field
 import type { ServedCall } from "../../mcp/serve/serve-tools.ts";
 import { TurnMirror } from "./acp-mirror.ts";
 import { callFor, News } from "./acp-pairing.ts";
-import { decide } from "./permissions.ts";
-import type { OpenSession, SessionUser } from "./acp-native-sessions.ts";
+import { decide } from "./acp-approvals.ts";
+import type { OpenSession, SessionUser } from "./acp-sessions.ts";
 import { NativeCall } from "./acp-tool-calls.ts";
 
 const PAIRING_MS = 1_000;
 
-export interface PromptWatcher {
+export interface NativeTurnWatcher {
   agentId: string;
   label: string;
   /** Limit on the answers of the model. */
@@ -73,7 +73,7 @@ function isNested(update: Fields): boolean {
   return stringOf(recordOf(recordOf(update["_meta"])["claudeCode"])["parentToolUseId"]) !== "";
 }
 
-export class PromptRun implements SessionUser {
+export class NativeTurn implements SessionUser {
   readonly tools: ToolSet;
   /** The agent compacted its session inside this prompt. */
   compacted = false;
@@ -83,7 +83,7 @@ export class PromptRun implements SessionUser {
   session: OpenSession | undefined;
   readonly #exceeds = Promise.withResolvers<"exceeded">();
   readonly #turn: HarnessTurn;
-  readonly #watcher: PromptWatcher;
+  readonly #watcher: NativeTurnWatcher;
   readonly #mirror: TurnMirror;
   readonly #calls: NativeCall[] = [];
   /** The newest call by the agent's id, which may be reused. */
@@ -102,7 +102,7 @@ export class PromptRun implements SessionUser {
   /** Fires when the agent was cancelled or has ended: no permission prompt is shown any more. */
   readonly #stop = new AbortController();
 
-  constructor(turn: HarnessTurn, watcher: PromptWatcher) {
+  constructor(turn: HarnessTurn, watcher: NativeTurnWatcher) {
     this.#turn = turn;
     this.#watcher = watcher;
     this.tools = turn.tools;

@@ -12,7 +12,7 @@ import {
   type AgentProcess,
   type AskOptions,
   type SessionListener,
-} from "./agent-process.ts";
+} from "./acp-process.ts";
 
 /** Name of the host's MCP server in the agent, which prefixes its tools with it. */
 export const SERVER_NAME = "pagurus";

@@ -3,9 +3,9 @@ import { PagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import { extended, type Held, NOTHING_HELD } from "../../native/held.ts";
-import type { Access } from "./access.ts";
+import type { Access } from "./acp-access.ts";
 import type { Agent } from "./agents.ts";
-import type { AcpOptions } from "./acp-agent-options.ts";
+import type { AcpOptions } from "./acp-options.ts";
 import {
   adjust,
   beginSession,
@@ -15,7 +15,7 @@ import {
   type Place,
   type SessionRequest,
   type SessionUser,
-} from "./acp-native-sessions.ts";
+} from "./acp-sessions.ts";
 import {
   identityOf,
   openBinding,
@@ -23,7 +23,7 @@ import {
   checkUnassembled,
   type Bound,
   type Identity,
-} from "./binding.ts";
+} from "./acp-thread.ts";
 
 export interface TurnPlace {
   agent: Agent;

@@ -3,7 +3,7 @@ import type { ModelInfo } from "../../contract/model.ts";
 import type { WireRoute } from "../../contract/harness/wire.ts";
 import { childEnvironment } from "../../platform/child-environment.ts";
 import type { Agent } from "./agents.ts";
-import type { AcpOptions, Endpoint } from "./acp-agent-options.ts";
+import type { AcpOptions, Endpoint } from "./acp-options.ts";
 
 /** How an agent reaches the model. */
 export interface Access {
