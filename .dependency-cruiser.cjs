@@ -10,7 +10,7 @@ const only = (room, allowed) => ({
 });
 
 const LAYERS =
-  "data contract platform tokens responses native rpc config session importers compaction model tool mcp skill engines memories runtimes plugin turn doctor command gateway acp-server testkit cli plugin-sdk".split(
+  "data contract platform tokens protocols native rpc config session importers compaction model tool mcp skill engines memories runtimes plugin turn doctor command gateway acp-server testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -20,12 +20,12 @@ module.exports = {
     only("contract", []),
     only("platform", ["contract"]),
     only("tokens", ["contract"]),
-    only("responses", ["contract"]),
+    only("protocols", ["contract"]),
     only("native", ["contract"]),
     only("rpc", ["contract", "platform"]),
     only("config", ["contract", "platform"]),
     only("session", ["contract", "platform", "tokens"]),
-    only("importers", ["contract", "platform", "tokens", "responses", "config", "session"]),
+    only("importers", ["contract", "platform", "tokens", "protocols", "config", "session"]),
     only("compaction", ["contract", "platform", "tokens"]),
     only("model", ["contract", "platform", "tokens", "config", "compaction"]),
     only("tool", ["contract", "platform", "tokens", "config"]),
@@ -35,8 +35,8 @@ module.exports = {
     only("engines/lossless", ["contract", "platform", "tokens", "compaction"]),
     only("memories/files", ["contract", "platform", "tokens"]),
     only("runtimes/embedded", ["contract", "platform", "tokens", "model", "tool", "compaction"]),
-    only("runtimes/codex", ["contract", "platform", "tokens", "responses", "native", "rpc"]),
-    only("runtimes/claude", ["contract", "platform", "tokens", "native", "rpc", "mcp"]),
+    only("runtimes/codex", ["contract", "platform", "tokens", "protocols", "native", "rpc"]),
+    only("runtimes/claude", ["contract", "platform", "tokens", "protocols", "native", "rpc", "mcp"]),
     only("runtimes/acp", ["contract", "platform", "tokens", "native", "rpc", "mcp"]),
     only("plugin", ["contract", "platform", "config"]),
     only("turn", [
@@ -58,7 +58,7 @@ module.exports = {
       "platform",
       "tokens",
       "compaction",
-      "responses",
+      "protocols",
       "rpc",
       "config",
       "session",

@@ -1,13 +1,8 @@
 /** Content parts of other programs as ours: one reader for the formats of Anthropic, OpenAI, pi and OpenClaw. */
 import type { ImagePart, TextPart, ThinkingPart, ToolCallPart } from "../../contract/message.ts";
 import { asRecord, type Fields, filledString } from "../../data/record-fields.ts";
-import {
-  argumentsOf,
-  dataUrlImage,
-  itemCall,
-  itemReasoning,
-  toolName,
-} from "../../responses/responses-items.ts";
+import { argumentsOf, dataUrlImage, toolName } from "../../protocols/protocol-parts.ts";
+import { itemCall, itemReasoning } from "../../protocols/responses/responses-items.ts";
 import { parseFields } from "./foreign-fields.ts";
 
 /** A tool result inside a message's content. */

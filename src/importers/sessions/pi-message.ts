@@ -1,7 +1,7 @@
 /** Messages of pi: nearly ours, with extra roles for its screen and its extensions. */
 import type { AssistantMessage } from "../../contract/message.ts";
 import { type Fields, filledString } from "../../data/record-fields.ts";
-import { toolName } from "../../responses/responses-items.ts";
+import { toolName } from "../../protocols/protocol-parts.ts";
 import { resultContent } from "./blocks.ts";
 import { isEmptyMessage, type DraftBody } from "./draft.ts";
 import {

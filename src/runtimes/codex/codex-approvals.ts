@@ -6,6 +6,7 @@ import type { HarnessTurn } from "../../contract/harness/harness.ts";
 import type { ImagePart, TextPart } from "../../contract/message.ts";
 import type { ToolOutcome } from "../../contract/harness/tool.ts";
 import { type Fields, stringOf } from "../../data/record-fields.ts";
+import { imageDataUrl } from "../../protocols/protocol-parts.ts";
 
 /** The file changes that an item of Codex has announced, by item id. */
 export type AnnouncedChanges = ReadonlyMap<string, readonly { path: string; diff: string }[]>;
@@ -47,7 +48,7 @@ export function bareCommand(command: string): string {
 function contentItem(part: TextPart | ImagePart): object {
   return part.type === "text"
     ? { type: "inputText", text: part.text }
-    : { type: "inputImage", imageUrl: `data:${part.mimeType};base64,${part.data}` };
+    : { type: "inputImage", imageUrl: imageDataUrl(part) };
 }
 
 async function callTool(turn: HarnessTurn, params: Fields, watcher: RequestWatcher): Promise<object> {

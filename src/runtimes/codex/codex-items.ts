@@ -11,6 +11,7 @@ import type {
 } from "../../contract/message.ts";
 
 import type { Fragment } from "../../contract/fragment.ts";
+import { imageDataUrl, toolName } from "../../protocols/protocol-parts.ts";
 import type { JsonValue } from "./protocol.ts";
 
 /** Codex silently cuts a longer output of an injected tool result; characters, with space for the note. */
@@ -34,22 +35,13 @@ export interface Converted {
   shortened: string[];
 }
 
-function imageUrl({ mimeType, data }: ImagePart): string {
-  return `data:${mimeType};base64,${data}`;
-}
-
 function inputContent(content: string | readonly (TextPart | ImagePart)[]): Content[] {
   const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
   return parts.map((part) =>
     part.type === "text"
       ? { type: "input_text", text: part.text }
-      : { type: "input_image", image_url: imageUrl(part) },
+      : { type: "input_image", image_url: imageDataUrl(part) },
   );
-}
-
-/** Replaces characters of a tool name that Codex does not accept. */
-function toolName(name: string): string {
-  return name.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
 }
 
 function assistantItems({ content }: AssistantMessage): HistoryItem[] {

@@ -13,7 +13,7 @@ import type {
   Usage,
 } from "../../contract/message.ts";
 import { stringOf } from "../../data/record-fields.ts";
-import { itemCall, itemOutput, itemParts, itemReasoning } from "../../responses/responses-items.ts";
+import { itemCall, itemOutput, itemParts, itemReasoning } from "../../protocols/responses/responses-items.ts";
 
 /** An unchecked item of Codex; fields are checked where they are read. */
 export type RawItem = Readonly<Record<string, unknown>> & { type: string };

@@ -7,9 +7,9 @@ import type {
   Usage,
 } from "../../../contract/message.ts";
 import { countOf, type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
-import { argumentsOf } from "../../../responses/responses-items.ts";
+import { argumentsOf } from "../../../protocols/protocol-parts.ts";
 import type { WireAnswer } from "../wire-dialect.ts";
-import { readUsage } from "./completions-usage.ts";
+import { readUsage } from "../../../protocols/completions/completions-usage.ts";
 
 interface OpenCall {
   id: string;

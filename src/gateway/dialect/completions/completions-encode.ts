@@ -9,6 +9,7 @@ import type {
   ToolResultMessage,
   UserMessage,
 } from "../../../contract/message.ts";
+import { imageDataUrl } from "../../../protocols/protocol-parts.ts";
 import { objectMembers, parsePart } from "../../json/scan.ts";
 import type { EncodeOptions } from "../wire-dialect.ts";
 
@@ -29,8 +30,8 @@ function rulesRole({ request }: EncodeOptions): "developer" | "system" {
   return isDeveloper ? "developer" : "system";
 }
 
-function imageOf({ mimeType, data }: ImagePart): Element {
-  return { type: "image_url", image_url: { url: `data:${mimeType};base64,${data}` } };
+function imageOf(image: ImagePart): Element {
+  return { type: "image_url", image_url: { url: imageDataUrl(image) } };
 }
 
 class Encoder {

@@ -4,7 +4,7 @@ import { saysContextOverflow } from "../../../model/quirks/error-phrases.ts";
 import { AnswerBytes } from "../../request/answer-bytes.ts";
 import type { AnswerReader, WireAnswer, WireHeaders } from "../wire-dialect.ts";
 import { AnswerParts } from "./completions-answer.ts";
-import { assistantOf } from "./completions-decode.ts";
+import { assistantOf } from "../../../protocols/completions/completions-messages.ts";
 
 function parsed(text: string): Fields | undefined {
   try {

@@ -10,7 +10,7 @@ import {
   type Span,
 } from "../../json/scan.ts";
 import type { RequestKind, WireItem, WireRequest } from "../wire-dialect.ts";
-import { messagesOf } from "./completions-decode.ts";
+import { messagesOf } from "../../../protocols/completions/completions-messages.ts";
 
 const ROLES = new Set(["system", "developer", "user", "assistant", "tool"]);
 

@@ -6,7 +6,7 @@ import type { ModelPart } from "../../../model/provider-types.ts";
 import { JsonScanError, objectMembers, parsePart, wholeValue } from "../../json/scan.ts";
 import { sseBytes } from "../../request/sse.ts";
 import type { AnswerWriter, WireRequest } from "../wire-dialect.ts";
-import { writeUsage } from "./completions-usage.ts";
+import { writeUsage } from "../../../protocols/completions/completions-usage.ts";
 
 const NOTHING = Buffer.alloc(0);
 const JSON_HEADERS = { "content-type": "application/json" };

@@ -1,7 +1,7 @@
 /** Converts the content blocks of an element to our messages. */
 import type { AgentMessage, AssistantMessage, ImagePart, TextPart } from "../../../contract/message.ts";
 import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
-import { argumentsOf } from "../../../responses/responses-items.ts";
+import { argumentsOf } from "../../../protocols/protocol-parts.ts";
 import { kindOfText, withoutReminders } from "./messages-marks.ts";
 
 /** Content as blocks; a text is one block. */

@@ -8,7 +8,7 @@ import type {
   ToolCallPart,
   ToolResultMessage,
 } from "../../../contract/message.ts";
-import { toolName } from "../../../responses/responses-items.ts";
+import { toolName } from "../../../protocols/protocol-parts.ts";
 import type { EncodeOptions } from "../wire-dialect.ts";
 import { acceptsMark, toolNames } from "./messages-request.ts";
 

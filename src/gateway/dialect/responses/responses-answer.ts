@@ -1,6 +1,6 @@
 /** Answers that the gateway creates itself. */
 import type { Usage } from "../../../contract/message.ts";
-import type { ItemFields } from "../../../responses/responses-items.ts";
+import type { ItemFields } from "../../../protocols/responses/responses-items.ts";
 import type { WireFault, WireReply, WireRequest } from "../wire-dialect.ts";
 import { AnswerEvents, outputText, withUsage } from "./responses-events.ts";
 import { ResponsesItem } from "./responses-item.ts";

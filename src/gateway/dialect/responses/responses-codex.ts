@@ -3,8 +3,8 @@
  * from recorded requests of Codex 0.169.0 (`test/gateway/recorded`).
  */
 import { filledString, parseRecord, recordOf, stringOf } from "../../../data/record-fields.ts";
-import type { ItemFields } from "../../../responses/responses-items.ts";
-import { itemParts } from "../../../responses/responses-items.ts";
+import type { ItemFields } from "../../../protocols/responses/responses-items.ts";
+import { itemParts } from "../../../protocols/responses/responses-items.ts";
 import type { WireHeaders } from "../wire-dialect.ts";
 
 /** Sources of threads that are conversations; others are for a title, a memory or a review. */

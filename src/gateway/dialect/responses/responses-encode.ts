@@ -8,7 +8,7 @@ import type {
   ToolResultMessage,
   UserMessage,
 } from "../../../contract/message.ts";
-import { toolName } from "../../../responses/responses-items.ts";
+import { imageDataUrl, toolName } from "../../../protocols/protocol-parts.ts";
 import type { EncodeOptions, WireRequest } from "../wire-dialect.ts";
 import { ResponsesItem } from "./responses-item.ts";
 import { customInput, offeredTools, type OfferedTool } from "./responses-tools.ts";
@@ -85,9 +85,7 @@ function inputText(text: string): Content {
 
 function inputContent(content: readonly (TextPart | ImagePart)[]): Content[] {
   return content.map((part) =>
-    part.type === "text"
-      ? inputText(part.text)
-      : { type: "input_image", image_url: `data:${part.mimeType};base64,${part.data}` },
+    part.type === "text" ? inputText(part.text) : { type: "input_image", image_url: imageDataUrl(part) },
   );
 }
 

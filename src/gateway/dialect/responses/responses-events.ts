@@ -1,10 +1,10 @@
 /** One answer of the Responses API: its events in order with their numbers, or the whole answer at its end if no stream was requested. */
 import { createHash } from "node:crypto";
 import type { Usage } from "../../../contract/message.ts";
-import type { ItemFields } from "../../../responses/responses-items.ts";
+import type { ItemFields } from "../../../protocols/responses/responses-items.ts";
 import { sseBytes } from "../../request/sse.ts";
 import type { WireRequest } from "../wire-dialect.ts";
-import { usageFields } from "./responses-usage.ts";
+import { usageFields } from "../../../protocols/responses/responses-usage.ts";
 
 type Status = "in_progress" | "completed" | "incomplete" | "failed";
 

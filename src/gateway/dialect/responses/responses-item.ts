@@ -1,13 +1,13 @@
 /** An element of a request's `input`: its kind, and its content as our messages. */
 import type { AgentMessage, ImagePart, TextPart } from "../../../contract/message.ts";
+import { dataUrlImage } from "../../../protocols/protocol-parts.ts";
 import {
-  dataUrlImage,
   itemCall,
   itemOutput,
   itemParts,
   itemReasoning,
   type ItemFields,
-} from "../../../responses/responses-items.ts";
+} from "../../../protocols/responses/responses-items.ts";
 import { parsePart, textAt, type ObjectSpan, type Span } from "../../json/scan.ts";
 import type { WireItem } from "../wire-dialect.ts";
 import {

@@ -1,5 +1,5 @@
 /** Parses the structure of a Responses API request, and classifies the request. */
-import { itemCall } from "../../../responses/responses-items.ts";
+import { itemCall } from "../../../protocols/responses/responses-items.ts";
 import {
   arrayObjects,
   parsePart,

@@ -2,10 +2,15 @@
 import type { AssistantMessage, StopReason, Usage } from "../../../contract/message.ts";
 import { parseRecord, recordOf, stringOf } from "../../../data/record-fields.ts";
 import { saysContextOverflow } from "../../../model/quirks/error-phrases.ts";
-import { itemCall, itemParts, itemReasoning, type ItemFields } from "../../../responses/responses-items.ts";
+import {
+  itemCall,
+  itemParts,
+  itemReasoning,
+  type ItemFields,
+} from "../../../protocols/responses/responses-items.ts";
 import type { AnswerReader, WireAnswer, WireHeaders } from "../wire-dialect.ts";
 import { SseReader, type SseEvent } from "../../request/sse.ts";
-import { readUsage } from "./responses-usage.ts";
+import { readUsage } from "../../../protocols/responses/responses-usage.ts";
 
 type Part = AssistantMessage["content"][number];
 

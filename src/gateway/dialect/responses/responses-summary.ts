@@ -2,7 +2,7 @@
  * A summary as the content of a `compaction` element. Codex keeps the content and sends it with every request; no model can read it,
  * so the gateway has to recognize it and replace it with text.
  */
-import type { ItemFields } from "../../../responses/responses-items.ts";
+import type { ItemFields } from "../../../protocols/responses/responses-items.ts";
 import { SUMMARY_INTRODUCTION } from "./responses-codex.ts";
 
 const MARK = "pagurus:summary:1\n";

@@ -1,5 +1,6 @@
 /** The tools that a request offers, by the names in our messages. */
-import { itemParts, toolName, type ItemFields } from "../../../responses/responses-items.ts";
+import { toolName } from "../../../protocols/protocol-parts.ts";
+import { itemParts, type ItemFields } from "../../../protocols/responses/responses-items.ts";
 import { objectMembers, parsePart, wholeMembers } from "../../json/scan.ts";
 import type { WireRequest } from "../wire-dialect.ts";
 

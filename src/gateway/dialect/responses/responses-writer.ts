@@ -2,7 +2,7 @@
 import type { AssistantMessage, ToolCallPart } from "../../../contract/message.ts";
 import type { ModelPart } from "../../../model/provider-types.ts";
 import { saysContextOverflow } from "../../../model/quirks/error-phrases.ts";
-import type { ItemFields } from "../../../responses/responses-items.ts";
+import type { ItemFields } from "../../../protocols/responses/responses-items.ts";
 import type { AnswerWriter, WireRequest } from "../wire-dialect.ts";
 import { AnswerEvents, outputText, withUsage } from "./responses-events.ts";
 import { customInput, offeredTools, type OfferedTool } from "./responses-tools.ts";

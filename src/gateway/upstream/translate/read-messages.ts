@@ -2,7 +2,7 @@
 import type { AgentMessage, AssistantMessage, ImagePart, TextPart } from "../../../contract/message.ts";
 import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
 import type { ThinkingLevel } from "../../../model/provider-types.ts";
-import { argumentsOf } from "../../../responses/responses-items.ts";
+import { argumentsOf } from "../../../protocols/protocol-parts.ts";
 import type { WireRequest } from "../../dialect/wire-dialect.ts";
 import { limits, readElements, ruleMessage, type Asked } from "./asked.ts";
 import { levelOf, limitOf, membersOf, wordsOf } from "./translate-fields.ts";

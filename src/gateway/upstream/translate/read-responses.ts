@@ -1,7 +1,8 @@
 /** Reads a request of the Responses API, in the forms that Codex uses. */
 import type { AgentMessage, ImagePart, TextPart } from "../../../contract/message.ts";
 import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
-import { dataUrlImage, itemCall, itemOutput } from "../../../responses/responses-items.ts";
+import { dataUrlImage } from "../../../protocols/protocol-parts.ts";
+import { itemCall, itemOutput } from "../../../protocols/responses/responses-items.ts";
 import type { WireItem, WireRequest } from "../../dialect/wire-dialect.ts";
 import { summaryMessage, unsealed } from "../../dialect/responses/responses-summary.ts";
 import { limits, readElements, ruleMessage, type Asked } from "./asked.ts";

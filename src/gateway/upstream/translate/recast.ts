@@ -4,7 +4,7 @@
  */
 import type { AssistantMessage } from "../../../contract/message.ts";
 import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
-import { argumentsOf } from "../../../responses/responses-items.ts";
+import { argumentsOf } from "../../../protocols/protocol-parts.ts";
 import type { OfferedTool } from "./translate-tools.ts";
 
 const OWN_FORMS = new Set(["local_shell", "tool_search"]);

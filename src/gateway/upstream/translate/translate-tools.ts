@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { JsonSchema, ToolSpec } from "../../../contract/harness/tool.ts";
 import { type Fields, recordOf, stringOf } from "../../../data/record-fields.ts";
-import { toolName } from "../../../responses/responses-items.ts";
+import { toolName } from "../../../protocols/protocol-parts.ts";
 
 /** Form of the harness's tool: a function, free text, a shell command, or a tool search. */
 type ToolForm = "function" | "custom" | "local_shell" | "tool_search";

@@ -1,7 +1,7 @@
 /** Messages of lossless-claw, rebuilt from their parts: each part uses the host's original when it is stored, else its fields. */
 import type { AssistantMessage, ToolResultMessage } from "../../../contract/message.ts";
 import { asRecord, type Fields, filledString } from "../../../data/record-fields.ts";
-import { argumentsOf, toolName } from "../../../responses/responses-items.ts";
+import { argumentsOf, toolName } from "../../../protocols/protocol-parts.ts";
 import { readBlock, resultContent } from "../blocks.ts";
 import type { DraftBody } from "../draft.ts";
 import { parseFields, timeOf } from "../foreign-fields.ts";

@@ -1,5 +1,6 @@
 /** Converts a user message to the input of a native turn. */
 import type { AgentMessage, UserMessage } from "../../../contract/message.ts";
+import { imageDataUrl } from "../../../protocols/protocol-parts.ts";
 import type { UserInput } from "../protocol.ts";
 
 /** Limit of text in one input of Codex, characters. Source: facts of the app-server, section 3. */
@@ -13,7 +14,7 @@ export function inputOf({ content }: UserMessage, words?: string): UserInput[] {
   return [...replacement, ...texts].map((part) =>
     part.type === "text"
       ? { type: "text", text: part.text, text_elements: [] }
-      : { type: "image", url: `data:${part.mimeType};base64,${part.data}` },
+      : { type: "image", url: imageDataUrl(part) },
   );
 }
 

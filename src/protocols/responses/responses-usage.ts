@@ -1,7 +1,7 @@
 /** Converts token counts between the Responses API and our format. */
-import type { Usage } from "../../../contract/message.ts";
-import { countOf, recordOf } from "../../../data/record-fields.ts";
-import type { ItemFields } from "../../../responses/responses-items.ts";
+import type { Usage } from "../../contract/message.ts";
+import { countOf, recordOf } from "../../data/record-fields.ts";
+import type { ItemFields } from "./responses-items.ts";
 
 /** Undefined if the provider sent none. */
 export function readUsage(value: unknown): Usage | undefined {

@@ -5,9 +5,9 @@ import type {
   ImagePart,
   TextPart,
   ToolCallPart,
-} from "../../../contract/message.ts";
-import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
-import { argumentsOf, dataUrlImage } from "../../../responses/responses-items.ts";
+} from "../../contract/message.ts";
+import { type Fields, recordOf, recordsOf, stringOf } from "../../data/record-fields.ts";
+import { argumentsOf, dataUrlImage } from "../protocol-parts.ts";
 
 /** Content of a user or tool message. A type without a counterpart, such as audio, becomes a note. */
 function partsOf(content: unknown): (TextPart | ImagePart)[] {

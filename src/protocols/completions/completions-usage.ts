@@ -1,6 +1,6 @@
 /** Token counts of the Chat Completions API, where tokens read from a cache are part of the prompt's. */
-import type { Usage } from "../../../contract/message.ts";
-import { countOf, recordOf } from "../../../data/record-fields.ts";
+import type { Usage } from "../../contract/message.ts";
+import { countOf, recordOf } from "../../data/record-fields.ts";
 
 /** Undefined if the server sent none. */
 export function readUsage(value: unknown): Usage | undefined {
