@@ -7,6 +7,12 @@ import { callsOf } from "./message-text.ts";
 
 const NO_RESULT = "No result was recorded for this tool call.";
 
+/** Takes the place of a result that the conversation lacks. */
+export function missingResult({ id, name }: ToolCallPart): ToolResultMessage {
+  const content = [{ type: "text" as const, text: NO_RESULT }];
+  return { role: "toolResult", toolCallId: id, toolName: name, content, isError: true };
+}
+
 /** An assistant message that no provider accepts: no reasoning, no call, no text but white space. */
 function isEmpty(message: AssistantMessage): boolean {
   return message.content.every((part) => part.type === "text" && part.text.trim() === "");
@@ -120,8 +126,7 @@ export function repairPairs(messages: readonly AgentMessage[]): AgentMessage[] {
       if (result?.toolCallId === toolCallId) repaired.push(result);
       else if (result) repaired.push({ ...result, toolCallId });
       else {
-        const content = [{ type: "text" as const, text: NO_RESULT }];
-        repaired.push({ role: "toolResult", toolCallId, toolName: call.name, content, isError: true });
+        repaired.push({ ...missingResult(call), toolCallId });
       }
     }
   }

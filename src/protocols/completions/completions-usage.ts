@@ -23,7 +23,7 @@ export function readUsage(value: unknown): Usage | undefined {
   };
 }
 
-export function writeUsage(usage: Usage): Record<string, unknown> {
+export function usageFields(usage: Usage): Record<string, unknown> {
   const { input, output, cacheRead = 0, cacheWrite = 0, reasoning } = usage;
   const prompt = input + cacheRead + cacheWrite;
   return {

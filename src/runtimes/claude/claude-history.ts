@@ -3,16 +3,16 @@
  * Code resumes. Deterministic except for ids. Source: the design, seam `thread`; facts of other runtimes, section 1.
  */
 import { hash, randomUUID } from "node:crypto";
-import type {
-  AgentMessage,
-  AssistantMessage,
-  ImagePart,
-  TextPart,
-  ToolResultMessage,
-} from "../../contract/message.ts";
+import type { AgentMessage, AssistantMessage, ToolResultMessage } from "../../contract/message.ts";
+import {
+  type Block,
+  callBlock,
+  contentBlocks,
+  resultBlock,
+  thinkingBlock,
+} from "../../protocols/messages/messages-blocks.ts";
+import { toolName } from "../../protocols/protocol-parts.ts";
 import { CLAUDE_VERSION } from "./claude-version.ts";
-
-export type Block = Readonly<Record<string, unknown>> & { readonly type: string };
 
 export interface NativeMessage {
   role: "user" | "assistant";
@@ -70,42 +70,21 @@ function isCopy(id: string, calls: ReadonlySet<string>): boolean {
   return base !== id && (calls.has(base) || isCopy(base, calls));
 }
 
-function contentBlock(part: TextPart | ImagePart): Block[] {
-  if (part.type === "image")
-    return [{ type: "image", source: { type: "base64", media_type: part.mimeType, data: part.data } }];
-  // The API rejects an empty text.
-  return part.text.trim() === "" ? [] : [{ type: "text", text: part.text }];
-}
-
-export function contentBlocks(content: string | readonly (TextPart | ImagePart)[]): Block[] {
-  const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
-  return parts.flatMap(contentBlock);
-}
-
-function resultBlock({ toolCallId, content, isError }: ToolResultMessage, ids: CallIds): Block {
-  const blocks = content.flatMap(contentBlock);
-  return {
-    type: "tool_result",
-    tool_use_id: ids.of(toolCallId),
-    content: blocks,
-    ...(isError ? { is_error: true } : {}),
-  };
+function resultOf(message: ToolResultMessage, ids: CallIds): Block {
+  const block = resultBlock(message, ids.of(message.toolCallId));
+  return "content" in block ? block : { ...block, content: [] };
 }
 
 /** Thinking is sent only to the model that signed it. */
 function assistantBlocks(message: AssistantMessage, speaker: Speaker, ids: CallIds): Block[] {
   const own = message.provider === speaker.provider && message.model === speaker.modelId;
   const blocks = message.content.flatMap((part): Block[] => {
-    if (part.type === "text") return contentBlock(part);
+    if (part.type === "text") return contentBlocks([part]);
     if (part.type === "toolCall") {
       const name = speaker.hostTools.has(part.name) ? `${PREFIX}${part.name}` : part.name;
-      const plain = name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, 128);
-      return [{ type: "tool_use", id: ids.of(part.id), name: plain, input: part.arguments }];
+      return [callBlock(ids.of(part.id), toolName(name), part.arguments)];
     }
-    const { thinking, signature, redacted } = part;
-    if (!own || signature === undefined) return [];
-    if (redacted === true) return [{ type: "redacted_thinking", data: signature }];
-    return [{ type: "thinking", thinking, signature }];
+    return own && part.signature !== undefined ? [thinkingBlock(part)] : [];
   });
   return blocks.some(({ type }) => !type.endsWith("thinking")) ? blocks : [];
 }
@@ -128,7 +107,7 @@ export function toNative(
         ? assistantBlocks(message, speaker, ids)
         : message.role === "user"
           ? contentBlocks(message.content)
-          : [resultBlock(message, ids)];
+          : [resultOf(message, ids)];
     if (blocks.length === 0) continue;
     const last = native.at(-1);
     if (last?.role === role) last.content.push(...blocks);

@@ -5,34 +5,31 @@
 import type {
   AgentMessage,
   AssistantMessage,
-  ImagePart,
   StopReason,
-  TextPart,
   ToolResultMessage,
   Usage,
 } from "../../contract/message.ts";
-import { hostName } from "./claude-history.ts";
 import {
   countOf,
   type Fields,
-  objectOrListOf,
+  parseRecord,
   recordOf,
   recordsOf,
   stringOf,
 } from "../../data/record-fields.ts";
-
-interface Streamed {
-  type: string;
-  /** Text, thinking, or the JSON of a call's arguments. */
-  words: string;
-  signature: string;
-  /** Of `content_block_start`. */
-  start: Fields;
-}
+import {
+  answerPart,
+  blocksOf,
+  contentPart,
+  resultMessage,
+} from "../../protocols/messages/messages-blocks.ts";
+import { addDelta, streamedBlock, type StreamedBlock } from "../../protocols/messages/messages-stream.ts";
+import { readUsage } from "../../protocols/messages/messages-usage.ts";
+import { hostName } from "./claude-history.ts";
 
 interface Answer {
   id: string;
-  blocks: Streamed[];
+  blocks: StreamedBlock[];
   /** Number of complete blocks: Claude Code shows these to the model again, whatever happens to the answer. */
   whole: number;
   usage: Fields;
@@ -104,14 +101,14 @@ export class TurnMirror {
     if (this.#answer?.id === id) {
       this.#answer.whole += 1;
       const block = this.#answer.blocks[this.#answer.whole - 1];
-      if (block?.type === "tool_use") this.#call(block);
+      if (block) this.#call(block);
       return;
     }
     if (this.#streamed.has(id)) return;
     this.#begin(message);
     for (const block of recordsOf(message["content"])) this.#start(block);
     if (this.#answer) this.#answer.whole = this.#answer.blocks.length;
-    for (const block of this.#answer?.blocks ?? []) if (block.type === "tool_use") this.#call(block);
+    for (const block of this.#answer?.blocks ?? []) this.#call(block);
     this.#stop();
   }
 
@@ -139,7 +136,7 @@ export class TurnMirror {
     if (this.#answer) {
       const { blocks, whole } = this.#answer;
       this.#answer.blocks = blocks.filter(
-        ({ type, words }, at) => at < whole || (type === "text" && words !== ""),
+        ({ fields }, at) => at < whole || (fields["type"] === "text" && stringOf(fields["text"]) !== ""),
       );
       this.#flush(how, undefined);
     }
@@ -157,17 +154,14 @@ export class TurnMirror {
   }
 
   #start(block: Fields): void {
-    const type = stringOf(block["type"]);
-    const words = stringOf(block["text"]) || stringOf(block["thinking"]);
-    this.#answer?.blocks.push({ type, words, signature: stringOf(block["signature"]), start: block });
+    this.#answer?.blocks.push(streamedBlock(block));
   }
 
   #delta(delta: Fields): void {
     const block = this.#answer?.blocks.at(-1);
     if (!block) return;
+    addDelta(block, delta);
     const [words, thought] = [stringOf(delta["text"]), stringOf(delta["thinking"])];
-    block.words += words + thought + stringOf(delta["partial_json"]);
-    block.signature += stringOf(delta["signature"]);
     if (words !== "") this.#events.delta("text.delta", words);
     if (thought !== "") this.#events.delta("thinking.delta", thought);
   }
@@ -187,30 +181,27 @@ export class TurnMirror {
     this.#events.answered(usage, answer.stopReason);
   }
 
-  #call(block: Streamed): void {
-    const { id, name, arguments: args } = callOf(block);
-    this.#calls.set(id, name);
-    this.#answered.delete(id);
-    this.#events.called({ id, name, arguments: args });
+  #call(block: StreamedBlock): void {
+    for (const part of partsOf(block)) {
+      if (part.type !== "toolCall") continue;
+      this.#calls.set(part.id, part.name);
+      this.#answered.delete(part.id);
+      this.#events.called({ id: part.id, name: part.name, arguments: part.arguments });
+    }
   }
 
   #result(block: Fields): void {
-    const toolCallId = stringOf(block["tool_use_id"]);
-    const toolName = this.#calls.get(toolCallId);
-    if (toolName === undefined || this.#answered.has(toolCallId)) return;
-    const content = partsOf(block["content"]);
+    const content = blocksOf(block["content"])
+      .map(contentPart)
+      .filter((part) => part !== undefined);
+    const result = resultMessage(block, content, (id) => this.#calls.get(id));
+    const { toolCallId, isError } = result;
+    if (!this.#calls.has(toolCallId) || this.#answered.has(toolCallId)) return;
     const [first] = content;
     // Dropped, since the call may have had an effect: the end of the turn closes it.
-    if (block["is_error"] === true && first?.type === "text" && INTERRUPTED.test(first.text)) return;
+    if (isError && first?.type === "text" && INTERRUPTED.test(first.text)) return;
     this.#answered.add(toolCallId);
-    const result: ToolResultMessage = {
-      role: "toolResult",
-      toolCallId,
-      toolName,
-      content,
-      isError: block["is_error"] === true,
-      timestamp: Date.now(),
-    };
+    result.timestamp = Date.now();
     // A call may run before its answer is complete.
     if (this.#answer) this.#results.push(result);
     else this.#events.message(result);
@@ -223,7 +214,7 @@ export class TurnMirror {
   #flush(how: StopReason, usage: Usage | undefined): void {
     const blocks = this.#answer?.blocks ?? [];
     this.#answer = undefined;
-    const content = blocks.flatMap(partOf);
+    const content = blocks.flatMap(partsOf);
     if (content.length > 0) {
       const isCall = content.some(({ type }) => type === "toolCall");
       this.#events.message({
@@ -239,59 +230,16 @@ export class TurnMirror {
   }
 }
 
-function callOf({ start, words }: Streamed): {
-  id: string;
-  name: string;
-  arguments: Record<string, unknown>;
-} {
-  let args: Fields = objectOrListOf(start["input"]);
-  try {
-    if (words !== "") args = objectOrListOf(JSON.parse(words));
-  } catch {
-    // As in Claude Code: invalid JSON counts as no arguments.
-    args = {};
-  }
-  return { id: stringOf(start["id"]), name: hostName(stringOf(start["name"])), arguments: { ...args } };
-}
-
-function partOf(block: Streamed): AssistantMessage["content"] {
-  const { type, words, signature, start } = block;
-  if (type === "text") return words === "" ? [] : [{ type: "text", text: words }];
-  if (type === "tool_use") return [{ type: "toolCall", ...callOf(block) }];
-  if (type === "thinking")
-    return [{ type: "thinking", thinking: words, ...(signature === "" ? {} : { signature }) }];
-  if (type === "redacted_thinking")
-    return [{ type: "thinking", thinking: "", signature: stringOf(start["data"]), redacted: true }];
-  return [];
-}
-
-function partsOf(content: unknown): (TextPart | ImagePart)[] {
-  if (typeof content === "string") return [{ type: "text", text: content }];
-  return recordsOf(content).flatMap((block): (TextPart | ImagePart)[] => {
-    if (block["type"] === "text") return [{ type: "text", text: stringOf(block["text"]) }];
-    const { data, media_type } = recordOf(block["source"]);
-    if (block["type"] !== "image" || typeof data !== "string") return [];
-    return [{ type: "image", data, mimeType: stringOf(media_type) }];
-  });
+/** As in Claude Code: invalid JSON counts as no arguments. */
+function partsOf({ fields, json }: StreamedBlock): AssistantMessage["content"] {
+  const part = answerPart(json === "" ? fields : { ...fields, input: parseRecord(json) ?? {} });
+  if (!part || (part.type === "text" && part.text === "")) return [];
+  return [part.type === "toolCall" ? { ...part, name: hostName(part.name) } : part];
 }
 
 /** Tokens as the provider reported them; undefined when it reported none. */
-function usageOf(usage: Fields): Usage | undefined {
-  const [input, output] = [countOf(usage["input_tokens"]), countOf(usage["output_tokens"])];
-  if (input === undefined || output === undefined) return undefined;
-  const [cacheRead, cacheWrite] = [
-    countOf(usage["cache_read_input_tokens"]),
-    countOf(usage["cache_creation_input_tokens"]),
-  ];
-  const reasoning = countOf(recordOf(usage["output_tokens_details"])["thinking_tokens"]);
-  const totalTokens = input + (cacheRead ?? 0) + (cacheWrite ?? 0) + output;
-  if (totalTokens === 0) return undefined;
-  return {
-    input,
-    output,
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite }),
-    ...(reasoning === undefined ? {} : { reasoning }),
-    totalTokens,
-  };
+function usageOf(fields: Fields): Usage | undefined {
+  const isReported = ["input_tokens", "output_tokens"].every((name) => countOf(fields[name]) !== undefined);
+  const usage = isReported ? readUsage(fields) : undefined;
+  return usage && usage.totalTokens > 0 ? usage : undefined;
 }

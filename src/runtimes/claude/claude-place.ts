@@ -6,7 +6,8 @@ import type { AssembledContext, HarnessTurn } from "../../contract/harness/harne
 import type { AgentMessage } from "../../contract/message.ts";
 import { recordOf, stringOf } from "../../data/record-fields.ts";
 import { extended, type Held, NOTHING_HELD } from "../../native/held.ts";
-import { contentBlocks, parted, sessionLines, toNative, type Block, type Speaker } from "./claude-history.ts";
+import { contentBlocks, type Block } from "../../protocols/messages/messages-blocks.ts";
+import { parted, sessionLines, toNative, type Speaker } from "./claude-history.ts";
 import type { ClaudeOptions } from "./claude-options.ts";
 import type { LiveSession, Sessions } from "./claude-sessions.ts";
 import { bindingOf, identityOf, checkBinding, type BindingCheck, type ThreadState } from "./claude-thread.ts";

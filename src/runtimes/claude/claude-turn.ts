@@ -11,7 +11,7 @@ import type { Fields } from "../../data/record-fields.ts";
 import { extended } from "../../native/held.ts";
 import { ServedTurn } from "../../native/served-turn.ts";
 import { turnFailure } from "./claude-failure.ts";
-import { contentBlocks, type Block } from "./claude-history.ts";
+import { contentBlocks, type Block } from "../../protocols/messages/messages-blocks.ts";
 import { NativeTurn, type Stop } from "./claude-native-turn.ts";
 import { openPlace, type Place, type TurnSurroundings } from "./claude-place.ts";
 import { bindingOf } from "./claude-thread.ts";

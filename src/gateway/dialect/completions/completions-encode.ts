@@ -1,5 +1,6 @@
 /** Converts our messages to elements of `messages`. */
 import { createHash } from "node:crypto";
+import { missingResult } from "../../../compaction/tool-pairing.ts";
 import type {
   AgentMessage,
   AssistantMessage,
@@ -17,8 +18,6 @@ type Element = Record<string, unknown>;
 
 /** OpenAI rejects longer call ids. */
 const LONGEST_ID = 40;
-/** The same text as in contexts that the host repairs. */
-const NO_RESULT = "No result was recorded for this tool call.";
 
 /** The role for rules: that of the harness's own rules, as servers may not know the newer name `developer`; default `system`. */
 function rulesRole({ request }: EncodeOptions): "developer" | "system" {
@@ -92,7 +91,7 @@ class Encoder {
         const at = results.findIndex(({ toolCallId }) => toolCallId === call.id);
         const [result] = at < 0 ? [] : results.splice(at, 1);
         if (result) return [result];
-        return mayContinue ? [] : [withoutResult(call)];
+        return mayContinue ? [] : [missingResult(call)];
       });
       this.#answer(message, calls);
       this.#results(ownResults, mayContinue && ownResults.length < calls.length);
@@ -141,11 +140,6 @@ class Encoder {
 
 function callsOf({ content }: AssistantMessage): ToolCallPart[] {
   return content.filter((part) => part.type === "toolCall");
-}
-
-function withoutResult({ id, name }: ToolCallPart): ToolResultMessage {
-  const content = [{ type: "text" as const, text: NO_RESULT }];
-  return { role: "toolResult", toolCallId: id, toolName: name, content, isError: true };
 }
 
 /** Omits thinking. The results of calls follow directly after them, each once. */

@@ -6,7 +6,7 @@ import type { ModelPart } from "../../../model/provider-types.ts";
 import { JsonScanError, objectMembers, parsePart, wholeValue } from "../../json/scan.ts";
 import { sseBytes } from "../../request/sse.ts";
 import type { AnswerWriter, WireRequest } from "../wire-dialect.ts";
-import { writeUsage } from "../../../protocols/completions/completions-usage.ts";
+import { usageFields } from "../../../protocols/completions/completions-usage.ts";
 
 const NOTHING = Buffer.alloc(0);
 const JSON_HEADERS = { "content-type": "application/json" };
@@ -59,7 +59,7 @@ function wholeAnswer(request: WireRequest, message: AssistantMessage): Buffer {
     ...(calls.length > 0 ? { tool_calls: calls.map(wireCall) } : {}),
   };
   const choice = { index: 0, message: answer, logprobs: null, finish_reason: finishReason(message) };
-  const counts = message.usage ? { usage: writeUsage(message.usage) } : {};
+  const counts = message.usage ? { usage: usageFields(message.usage) } : {};
   const body = { ...headOf(request, "chat.completion"), choices: [choice], ...counts };
   return Buffer.from(JSON.stringify(body));
 }
@@ -119,7 +119,7 @@ export class CompletionsWriter implements AnswerWriter {
 
   #usage(usage: Usage): Buffer {
     return sseBytes({
-      data: JSON.stringify({ ...this.#chunkHead, choices: [], usage: writeUsage(usage) }),
+      data: JSON.stringify({ ...this.#chunkHead, choices: [], usage: usageFields(usage) }),
     });
   }
 }

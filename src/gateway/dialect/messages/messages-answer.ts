@@ -1,5 +1,5 @@
 /** Builds an answer from the events of a stream, or from one body. */
-import type { AssistantMessage, StopReason, Usage } from "../../../contract/message.ts";
+import type { AssistantMessage, StopReason } from "../../../contract/message.ts";
 import {
   countOf,
   type Fields,
@@ -8,8 +8,10 @@ import {
   recordsOf,
   stringOf,
 } from "../../../data/record-fields.ts";
+import { addDelta, type StreamedBlock, streamedBlock } from "../../../protocols/messages/messages-stream.ts";
+import { readUsage } from "../../../protocols/messages/messages-usage.ts";
 import type { WireAnswer } from "../wire-dialect.ts";
-import { answerPart } from "./messages-decode.ts";
+import { filledPart } from "./messages-decode.ts";
 
 const STOPS: Readonly<Record<string, StopReason>> = {
   end_turn: "stop",
@@ -22,24 +24,12 @@ const STOPS: Readonly<Record<string, StopReason>> = {
 };
 
 /** A block that may not have ended yet. */
-interface Growing {
-  fields: Record<string, unknown>;
-  json: string;
-  isWhole: boolean;
-}
-
-/** Counts that the API repeats as they grow; a later one replaces an earlier one. */
-interface Counts {
-  input?: number;
-  output?: number;
-  cacheRead?: number;
-  cacheWrite?: number;
-  reasoning?: number;
-}
+type Growing = StreamedBlock & { isWhole: boolean };
 
 export class AnswerParts {
   readonly #blocks = new Map<number, Growing>();
-  readonly #counts: Counts = {};
+  /** Counts that the API repeats as they grow; a later one replaces an earlier one. */
+  readonly #counts: Record<string, unknown> = {};
   #model = "";
   #stop: StopReason | undefined;
   #isComplete = false;
@@ -50,26 +40,18 @@ export class AnswerParts {
     this.usage(message["usage"]);
     this.stop(message["stop_reason"]);
     for (const [index, block] of recordsOf(message["content"]).entries())
-      this.#blocks.set(index, { fields: { ...block }, json: "", isWhole: true });
+      this.#blocks.set(index, { ...streamedBlock(block), isWhole: true });
   }
 
   started({ index, content_block: block }: Fields): void {
     const at = countOf(index);
     if (at === undefined) return;
-    this.#blocks.set(at, { fields: { ...recordOf(block) }, json: "", isWhole: false });
+    this.#blocks.set(at, { ...streamedBlock(recordOf(block)), isWhole: false });
   }
 
   grew({ index, delta }: Fields): void {
     const block = this.#blocks.get(countOf(index) ?? -1);
-    if (!block) return;
-    const { type, text, thinking, signature, partial_json: json } = recordOf(delta);
-    const { fields } = block;
-    if (type === "text_delta") fields["text"] = stringOf(fields["text"]) + stringOf(text);
-    else if (type === "thinking_delta")
-      fields["thinking"] = stringOf(fields["thinking"]) + stringOf(thinking);
-    else if (type === "signature_delta")
-      fields["signature"] = stringOf(fields["signature"]) + stringOf(signature);
-    else if (type === "input_json_delta") block.json += stringOf(json);
+    if (block) addDelta(block, recordOf(delta));
   }
 
   ended({ index }: Fields): void {
@@ -78,16 +60,8 @@ export class AnswerParts {
   }
 
   usage(value: unknown): void {
-    const usage = recordOf(value);
-    const set = (name: keyof Counts, reported: unknown): void => {
-      const count = countOf(reported);
-      if (count !== undefined) this.#counts[name] = count;
-    };
-    set("input", usage["input_tokens"]);
-    set("output", usage["output_tokens"]);
-    set("cacheRead", usage["cache_read_input_tokens"]);
-    set("cacheWrite", usage["cache_creation_input_tokens"]);
-    set("reasoning", recordOf(usage["output_tokens_details"])["thinking_tokens"]);
+    for (const [name, count] of Object.entries(recordOf(value)))
+      if (count !== null) this.#counts[name] = count;
   }
 
   stop(reason: unknown): void {
@@ -99,7 +73,7 @@ export class AnswerParts {
   }
 
   end(error: WireAnswer["error"]): WireAnswer {
-    const usage = this.#usage();
+    const usage = readUsage(this.#counts);
     const message: AssistantMessage = {
       role: "assistant",
       content: this.#content(),
@@ -123,22 +97,8 @@ export class AnswerParts {
       const isCall = fields["type"] === "tool_use";
       if (isCall && !isWhole) return [];
       const input = isCall && json.trim() !== "" ? { input: parseRecord(json) ?? json } : {};
-      const part = answerPart({ ...fields, ...input });
+      const part = filledPart({ ...fields, ...input });
       return part ? [part] : [];
     });
-  }
-
-  #usage(): Usage | undefined {
-    const { input, output, cacheRead, cacheWrite, reasoning } = this.#counts;
-    if (input === undefined && output === undefined) return undefined;
-    const all = (input ?? 0) + (cacheRead ?? 0) + (cacheWrite ?? 0) + (output ?? 0);
-    return {
-      input: input ?? 0,
-      output: output ?? 0,
-      ...(cacheRead === undefined ? {} : { cacheRead }),
-      ...(cacheWrite === undefined ? {} : { cacheWrite }),
-      ...(reasoning === undefined ? {} : { reasoning }),
-      totalTokens: all,
-    };
   }
 }

@@ -1,26 +1,27 @@
 /** Converts our messages to elements of `messages`. */
 import { createHash } from "node:crypto";
+import { missingResult } from "../../../compaction/tool-pairing.ts";
 import type {
   AgentMessage,
   AssistantMessage,
-  ImagePart,
-  TextPart,
   ToolCallPart,
   ToolResultMessage,
 } from "../../../contract/message.ts";
+import {
+  type Block,
+  callBlock,
+  contentBlocks,
+  resultBlock,
+} from "../../../protocols/messages/messages-blocks.ts";
 import { toolName } from "../../../protocols/protocol-parts.ts";
 import type { EncodeOptions } from "../wire-dialect.ts";
 import { acceptsMark, toolNames } from "./messages-request.ts";
-
-type Block = Record<string, unknown>;
 
 interface Element {
   role: "user" | "assistant";
   content: Block[];
 }
 
-/** The same text as in contexts that the host repairs. */
-const NO_RESULT = "No result was recorded for this tool call.";
 /** First user message of a context that would begin with an answer, which the API rejects. */
 const BEGINNING = "(The conversation goes on from here.)";
 
@@ -28,26 +29,6 @@ const BEGINNING = "(The conversation goes on from here.)";
 export function plainId(id: string): string {
   if (/^[a-zA-Z0-9_-]+$/.test(id)) return id;
   return `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`;
-}
-
-function contentBlocks(content: string | readonly (TextPart | ImagePart)[]): Block[] {
-  const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
-  return parts.flatMap((part): Block[] => {
-    if (part.type === "image")
-      return [{ type: "image", source: { type: "base64", media_type: part.mimeType, data: part.data } }];
-    // The API rejects an empty text.
-    return part.text.trim() === "" ? [] : [{ type: "text", text: part.text }];
-  });
-}
-
-function resultBlock({ toolCallId, content, isError }: ToolResultMessage, id = plainId(toolCallId)): Block {
-  const blocks = contentBlocks(content);
-  return {
-    type: "tool_result",
-    tool_use_id: id,
-    ...(blocks.length > 0 ? { content: blocks } : {}),
-    ...(isError ? { is_error: true } : {}),
-  };
 }
 
 class Encoder {
@@ -103,7 +84,7 @@ class Encoder {
       const found = this.#resultOf(part.id, index);
       if (found) results.push({ ...found, id });
       else open.push({ call: part, id });
-      return [{ type: "tool_use", id, name: this.#nameOf(part.name), input: part.arguments }];
+      return [callBlock(id, this.#nameOf(part.name), part.arguments)];
     });
     this.#push("assistant", blocks);
     const inOrder = results.toSorted((one, other) => one.index - other.index);
@@ -111,7 +92,7 @@ class Encoder {
     // The harness's own elements that follow may contain the results of the last answer.
     const isEnd = this.#isEnd(index);
     if (!isEnd || content.length > 0)
-      content.push(...open.map(({ call, id }) => resultBlock(withoutResult(call), id)));
+      content.push(...open.map(({ call, id }) => resultBlock(missingResult(call), id)));
     this.#push("user", content);
   }
 
@@ -141,8 +122,8 @@ class Encoder {
     const last = this.#elements.at(-1);
     const isNext = last === undefined || (last.role === "user" && last.content.every(isResult));
     const isAfterOwn = this.#options.isContinued === true && this.#callIds.size === 0 && isNext;
-    if (isAfterOwn && last) last.content.push(resultBlock(message));
-    else if (isAfterOwn) this.#push("user", [resultBlock(message)]);
+    if (isAfterOwn && last) last.content.push(resultBlock(message, plainId(message.toolCallId)));
+    else if (isAfterOwn) this.#push("user", [resultBlock(message, plainId(message.toolCallId))]);
     else {
       const text = `[Result of the tool ${message.toolName}]`;
       this.#push("user", [{ type: "text", text }, ...contentBlocks(message.content)]);
@@ -172,11 +153,6 @@ class Encoder {
 
 function isResult({ type }: Block): boolean {
   return type === "tool_result";
-}
-
-function withoutResult({ id, name }: ToolCallPart): ToolResultMessage {
-  const content = [{ type: "text" as const, text: NO_RESULT }];
-  return { role: "toolResult", toolCallId: id, toolName: name, content, isError: true };
 }
 
 /** Omits thinking. The results of calls follow directly after them, each once. */

@@ -1,5 +1,6 @@
 /** Events of the Messages API, as bytes. */
 import type { StopReason, Usage } from "../../../contract/message.ts";
+import { usageFields } from "../../../protocols/messages/messages-usage.ts";
 import { sseBytes } from "../../request/sse.ts";
 
 export type ErrorType =
@@ -22,15 +23,6 @@ export function eventBytes(type: string, fields: object = {}): Buffer {
 
 export function errorBody(type: ErrorType, message: string): object {
   return { type: "error", error: { type, message } };
-}
-
-function usageFields({ input, output, cacheRead, cacheWrite }: Usage): Record<string, number> {
-  return {
-    input_tokens: input,
-    cache_creation_input_tokens: cacheWrite ?? 0,
-    cache_read_input_tokens: cacheRead ?? 0,
-    output_tokens: output,
-  };
 }
 
 export function stopReason(reason: StopReason | undefined): string {

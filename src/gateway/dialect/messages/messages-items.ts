@@ -1,9 +1,10 @@
 /** Elements of `messages`: their places, and their content, parsed on demand. */
 import type { AgentMessage } from "../../../contract/message.ts";
 import { type Fields, recordOf, stringOf } from "../../../data/record-fields.ts";
+import { blocksOf } from "../../../protocols/messages/messages-blocks.ts";
 import { arrayElements, type Span } from "../../json/scan.ts";
 import type { WireItem } from "../wire-dialect.ts";
-import { assistantMessages, blocksOf, blockText, userMessages } from "./messages-decode.ts";
+import { assistantMessages, blockText, userMessages } from "./messages-decode.ts";
 import { readable, roleOf } from "./messages-fields.ts";
 import { isContinuation, kindOfText, describesSurroundings } from "./messages-marks.ts";
 

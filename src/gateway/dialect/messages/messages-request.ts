@@ -8,9 +8,10 @@ import {
   recordsOf,
   stringOf,
 } from "../../../data/record-fields.ts";
+import { blocksOf } from "../../../protocols/messages/messages-blocks.ts";
 import { JsonScanError, objectMembers, wholeValue, type Span } from "../../json/scan.ts";
 import type { RequestKind, WireHeaders, WireRequest } from "../wire-dialect.ts";
-import { blocksOf, blockText } from "./messages-decode.ts";
+import { blockText } from "./messages-decode.ts";
 import { memberOf, readable } from "./messages-fields.ts";
 import { itemsOf, type MessagesItem } from "./messages-items.ts";
 import { asksForSuggestion, asksForTitle, compactionAsked } from "./messages-marks.ts";

@@ -1,6 +1,7 @@
 /** Writes a model's answer as the Messages API does, while it comes. */
 import type { AssistantMessage, ThinkingPart, ToolCallPart, Usage } from "../../../contract/message.ts";
 import type { ModelPart } from "../../../model/provider-types.ts";
+import { type Block, callBlock, thinkingBlock } from "../../../protocols/messages/messages-blocks.ts";
 import type { AnswerWriter, WireRequest } from "../wire-dialect.ts";
 import { plainId } from "./messages-encode.ts";
 import {
@@ -32,8 +33,8 @@ function isSigned(part: AssistantMessage["content"][number]): part is ThinkingPa
   return part.type === "thinking" && part.redacted !== true && part.signature !== undefined;
 }
 
-function callFields({ id, name, arguments: input }: ToolCallPart): object {
-  return { type: "tool_use", id: plainId(id), name, input };
+function callOf({ id, name, arguments: input }: ToolCallPart): Block {
+  return callBlock(plainId(id), name, input);
 }
 
 export class StreamWriter implements AnswerWriter {
@@ -115,7 +116,7 @@ export class StreamWriter implements AnswerWriter {
     for (const part of message.content)
       if (part.type === "toolCall") {
         const delta = { type: "input_json_delta", partial_json: JSON.stringify(part.arguments) };
-        events.push(...this.#whole({ ...callFields(part), input: {} }, [delta]));
+        events.push(...this.#whole({ ...callOf(part), input: {} }, [delta]));
       }
     events.push(...this.#close(), ...endEvents(stopOf(message), message.usage ?? NO_USAGE));
     this.#isOver = true;
@@ -153,10 +154,8 @@ export class WholeWriter implements AnswerWriter {
     this.#isOver = true;
     const content = message.content.flatMap((block): object[] => {
       if (block.type === "text") return block.text === "" ? [] : [{ type: "text", text: block.text }];
-      if (block.type === "toolCall") return [callFields(block)];
-      return isSigned(block)
-        ? [{ type: "thinking", thinking: block.thinking, signature: block.signature }]
-        : [];
+      if (block.type === "toolCall") return [callOf(block)];
+      return isSigned(block) ? [thinkingBlock(block)] : [];
     });
     const { model } = this.#request;
     const envelope = { id: messageId(this.#request), model, usage: message.usage ?? NO_USAGE };

@@ -2,7 +2,12 @@
 import type { AgentMessage, AssistantMessage, ImagePart, TextPart } from "../../../contract/message.ts";
 import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
 import type { ThinkingLevel } from "../../../model/provider-types.ts";
-import { argumentsOf } from "../../../protocols/protocol-parts.ts";
+import {
+  answerPart,
+  blocksOf,
+  contentPart,
+  resultMessage,
+} from "../../../protocols/messages/messages-blocks.ts";
 import type { WireRequest } from "../../dialect/wire-dialect.ts";
 import { limits, readElements, ruleMessage, type Asked } from "./asked.ts";
 import { levelOf, limitOf, membersOf, wordsOf } from "./translate-fields.ts";
@@ -22,10 +27,9 @@ function systemOf(system: unknown): string {
 
 /** Part of a user or tool message; a type without a counterpart, such as a document, becomes a note. */
 function partOf(block: Fields): TextPart | ImagePart {
-  if (block["type"] === "text") return { type: "text", text: stringOf(block["text"]) };
+  const part = contentPart(block);
+  if (part) return part;
   const source = recordOf(block["source"]);
-  if (block["type"] === "image" && source["type"] === "base64")
-    return { type: "image", data: stringOf(source["data"]), mimeType: stringOf(source["media_type"]) };
   if (source["type"] === "text") return { type: "text", text: stringOf(source["data"]) };
   if (block["type"] === "tool_reference")
     return { type: "text", text: `[tool ${stringOf(block["tool_name"])}]` };
@@ -33,47 +37,27 @@ function partOf(block: Fields): TextPart | ImagePart {
 }
 
 function partsOf(content: unknown): (TextPart | ImagePart)[] {
-  if (typeof content === "string") return [{ type: "text", text: content }];
-  return recordsOf(content).map(partOf);
+  return blocksOf(content).map(partOf);
 }
 
 /** Results come before the user's text of the same message. */
-function userMessages(content: unknown, nameOf: (id: string) => string): AgentMessage[] {
+function userMessages(content: unknown, nameOf: (id: string) => string | undefined): AgentMessage[] {
   const blocks = recordsOf(content);
   const results = blocks.filter(({ type }) => type === "tool_result");
   const own = typeof content === "string" ? content : blocks.filter(({ type }) => type !== "tool_result");
   const inputMessages: AgentMessage[] =
     own.length > 0 ? [{ role: "user", content: typeof own === "string" ? own : partsOf(own) }] : [];
-  const resultMessages = results.map((block): AgentMessage => {
-    const toolCallId = stringOf(block["tool_use_id"]);
-    return {
-      role: "toolResult",
-      toolCallId,
-      toolName: nameOf(toolCallId),
-      content: partsOf(block["content"]),
-      isError: block["is_error"] === true,
-    };
-  });
+  const resultMessages = results.map((block) => resultMessage(block, partsOf(block["content"]), nameOf));
   return [...resultMessages, ...inputMessages];
 }
 
 /** Omits thinking and the provider's own tool calls, which only that provider can read. */
 function assistantMessage(content: unknown): AssistantMessage {
-  if (typeof content === "string") return { role: "assistant", content: [{ type: "text", text: content }] };
-  const parts = recordsOf(content).flatMap((block): AssistantMessage["content"] => {
-    if (block["type"] === "text") return [{ type: "text", text: stringOf(block["text"]) }];
-    if (block["type"] !== "tool_use") return [];
-    const { id, name, input } = block;
-    return [
-      {
-        type: "toolCall",
-        id: stringOf(id),
-        name: stringOf(name) || "unknown",
-        arguments: argumentsOf(input),
-      },
-    ];
-  });
-  return { role: "assistant", content: parts };
+  const parts = blocksOf(content).map(answerPart);
+  return {
+    role: "assistant",
+    content: parts.filter((part) => part !== undefined && part.type !== "thinking"),
+  };
 }
 
 function thinkingOf(thinking: Fields, effort: unknown): ThinkingLevel | undefined {
@@ -92,7 +76,7 @@ export function readMessages(request: WireRequest): Asked {
     rule: ({ role, content }) => (role === "system" ? wordsOf(content) : undefined),
     messages: ({ role, content }) => {
       if (role === "system") return [ruleMessage(wordsOf(content))];
-      if (role !== "assistant") return userMessages(content, (id) => names.get(id) ?? "unknown");
+      if (role !== "assistant") return userMessages(content, (id) => names.get(id));
       const message = assistantMessage(content);
       for (const part of message.content) if (part.type === "toolCall") names.set(part.id, part.name);
       return [message];

@@ -1,0 +1,31 @@
+/** Token counts of the Messages API, where the input excludes tokens of the cache. */
+import type { Usage } from "../../contract/message.ts";
+import { countOf, recordOf } from "../../data/record-fields.ts";
+
+/** Undefined if the provider sent none. */
+export function readUsage(value: unknown): Usage | undefined {
+  const counts = recordOf(value);
+  const input = countOf(counts["input_tokens"]);
+  const output = countOf(counts["output_tokens"]);
+  if (input === undefined && output === undefined) return undefined;
+  const cacheRead = countOf(counts["cache_read_input_tokens"]);
+  const cacheWrite = countOf(counts["cache_creation_input_tokens"]);
+  const reasoning = countOf(recordOf(counts["output_tokens_details"])["thinking_tokens"]);
+  return {
+    input: input ?? 0,
+    output: output ?? 0,
+    ...(cacheRead === undefined ? {} : { cacheRead }),
+    ...(cacheWrite === undefined ? {} : { cacheWrite }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    totalTokens: (input ?? 0) + (cacheRead ?? 0) + (cacheWrite ?? 0) + (output ?? 0),
+  };
+}
+
+export function usageFields({ input, output, cacheRead, cacheWrite }: Usage): Record<string, number> {
+  return {
+    input_tokens: input,
+    cache_creation_input_tokens: cacheWrite ?? 0,
+    cache_read_input_tokens: cacheRead ?? 0,
+    output_tokens: output,
+  };
+}
