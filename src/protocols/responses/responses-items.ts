@@ -1,10 +1,10 @@
 /**
- * Items of OpenAI's Responses API as parts of our messages: one reader for the items of a running Codex and those of a rollout. Validates
- * every field.
+ * Items of OpenAI's Responses API as our messages, and back: those of requests and answers, of a running Codex, and of a rollout. Every
+ * field is validated. A new kind of item or part is added here.
  */
-import type { ImagePart, TextPart, ToolCallPart } from "../../contract/message.ts";
+import type { AssistantMessage, ImagePart, TextPart, ToolCallPart } from "../../contract/message.ts";
 import { isRecord, stringOf } from "../../data/record-fields.ts";
-import { argumentsOf, dataUrlImage, toolName } from "../protocol-parts.ts";
+import { argumentsOf, dataUrlImage, imageDataUrl, toolName } from "../protocol-parts.ts";
 
 /** An item, or a part of one. */
 export type ItemFields = Readonly<Record<string, unknown>>;
@@ -45,10 +45,66 @@ export function itemReasoning(item: ItemFields): string {
   return (content.length > 0 ? content : texts(item["summary"])).join("\n\n");
 }
 
-/** The `output` of a call: a text, or parts of text and images. */
-export function itemOutput(output: unknown): (TextPart | ImagePart)[] {
-  if (typeof output === "string") return [{ type: "text", text: output }];
-  return itemParts(output).map(
-    (part) => dataUrlImage(stringOf(part["image_url"])) ?? { type: "text", text: stringOf(part["text"]) },
+/**
+ * The content of a message, or the output of a call: a text, or parts of text and images. `noteOf` describes a part without a
+ * counterpart.
+ */
+export function itemContent(
+  content: unknown,
+  noteOf: (part: ItemFields) => string = () => "",
+): (TextPart | ImagePart)[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  return itemParts(content).map((part) => {
+    const image = dataUrlImage(stringOf(part["image_url"]));
+    if (image) return image;
+    const text = part["text"] ?? part["refusal"];
+    return { type: "text", text: typeof text === "string" ? text : noteOf(part) };
+  });
+}
+
+/** The text of an answer's message. */
+export function itemText({ content }: ItemFields): string {
+  return itemContent(content)
+    .map((part) => (part.type === "text" ? part.text : ""))
+    .join("");
+}
+
+export type ContentItem =
+  | { type: "input_text" | "output_text"; text: string }
+  | { type: "input_image"; image_url: string };
+
+// An interface would be no JSON value for the compiler.
+export type MessageItem = {
+  type: "message";
+  role: "user" | "assistant" | "developer";
+  content: ContentItem[];
+};
+
+export function messageItem(
+  role: MessageItem["role"],
+  content: string | readonly (TextPart | ImagePart)[],
+): MessageItem {
+  const type = role === "assistant" ? "output_text" : "input_text";
+  return { type: "message", role, content: contentItems(content, type) };
+}
+
+export function contentItems(
+  content: string | readonly (TextPart | ImagePart)[],
+  type: "input_text" | "output_text" = "input_text",
+): ContentItem[] {
+  const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
+  return parts.map((part) =>
+    part.type === "text" ? { type, text: part.text } : { type: "input_image", image_url: imageDataUrl(part) },
   );
+}
+
+/** Omits thinking, which only its own provider can read, and empty texts. */
+export function answerItems<Call>(
+  { content }: AssistantMessage,
+  callItem: (call: ToolCallPart) => Call,
+): (MessageItem | Call)[] {
+  return content.flatMap((part): (MessageItem | Call)[] => {
+    if (part.type === "toolCall") return [callItem(part)];
+    return part.type === "text" && part.text !== "" ? [messageItem("assistant", part.text)] : [];
+  });
 }

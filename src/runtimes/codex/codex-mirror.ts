@@ -13,7 +13,7 @@ import type {
   Usage,
 } from "../../contract/message.ts";
 import { stringOf } from "../../data/record-fields.ts";
-import { itemCall, itemOutput, itemParts, itemReasoning } from "../../protocols/responses/responses-items.ts";
+import { itemCall, itemContent, itemReasoning, itemText } from "../../protocols/responses/responses-items.ts";
 
 /** An unchecked item of Codex; fields are checked where they are read. */
 export type RawItem = Readonly<Record<string, unknown>> & { type: string };
@@ -120,9 +120,7 @@ export class TurnMirror {
     const id = stringOf(item["id"]);
     this.#whole.add(id);
     this.#streamed.delete(id);
-    const whole = itemParts(item["content"])
-      .map((part) => stringOf(part["text"]))
-      .join("");
+    const whole = itemText(item);
     const before = this.#emittedParts.get(id) ?? "";
     const rest = whole.startsWith(before) ? whole.slice(before.length) : whole;
     if (rest !== "") this.#content.push({ type: "text", text: rest });
@@ -139,7 +137,7 @@ export class TurnMirror {
     // An output without a call is a fragment in that form, or belongs to another program.
     if (toolName === undefined || this.#answered.has(toolCallId)) return;
     this.#flush(undefined, "toolUse");
-    const shown = itemOutput(item.type === "tool_search_output" ? "done" : item["output"]);
+    const shown = itemContent(item.type === "tool_search_output" ? "done" : item["output"]);
     const content = this.#withToolImages(toolCallId, shown);
     this.#result({ toolCallId, toolName, content, isError: this.#failed.has(toolCallId) });
   }

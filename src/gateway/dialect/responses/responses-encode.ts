@@ -1,31 +1,30 @@
 /** Converts our messages to elements of `input`, without ids: the same messages give the same bytes. */
 import type {
   AgentMessage,
-  AssistantMessage,
-  ImagePart,
-  TextPart,
   ToolCallPart,
   ToolResultMessage,
   UserMessage,
 } from "../../../contract/message.ts";
-import { imageDataUrl, toolName } from "../../../protocols/protocol-parts.ts";
+import { toolName } from "../../../protocols/protocol-parts.ts";
+import {
+  answerItems,
+  type ContentItem,
+  contentItems,
+  type MessageItem,
+  messageItem,
+} from "../../../protocols/responses/responses-items.ts";
 import type { EncodeOptions, WireRequest } from "../wire-dialect.ts";
 import { ResponsesItem } from "./responses-item.ts";
 import { customInput, offeredTools, type OfferedTool } from "./responses-tools.ts";
 
-type Content =
-  | { type: "input_text"; text: string }
-  | { type: "output_text"; text: string }
-  | { type: "input_image"; image_url: string };
-
 type Item =
-  | { type: "message"; role: "user" | "assistant" | "developer"; content: Content[] }
+  | MessageItem
   | { type: "function_call"; name: string; namespace?: string; arguments: string; call_id: string }
   | { type: "custom_tool_call"; name: string; namespace?: string; input: string; call_id: string }
   | {
       type: "function_call_output" | "custom_tool_call_output";
       call_id: string;
-      output: string | Content[];
+      output: string | ContentItem[];
     };
 
 /** Lookups that run only when a call needs them. */
@@ -45,8 +44,7 @@ export function encodeMessages(
     tools: () => (offered ??= offeredTools(request)),
     custom: () => customCalls(request),
   };
-  const rules: Item[] =
-    addition === undefined || addition === "" ? [] : [{ ...messageItem("developer", [inputText(addition)]) }];
+  const rules: Item[] = addition === undefined || addition === "" ? [] : [messageItem("developer", addition)];
   const items = [...rules, ...messages.flatMap((message) => itemsOf(message, known))];
   return Buffer.from(items.map((item) => JSON.stringify(item)).join(","));
 }
@@ -69,38 +67,15 @@ function customCallsIn({ items }: WireRequest): Set<string> {
 
 function itemsOf(message: AgentMessage, known: Known): Item[] {
   if (message.role === "user") return userItems(message);
-  if (message.role === "assistant") return assistantItems(message, known);
+  if (message.role === "assistant") return answerItems(message, (call) => callItem(call, known));
   const { toolCallId: call_id } = message;
   const type = known.custom().has(call_id) ? "custom_tool_call_output" : "function_call_output";
   return [{ type, call_id, output: outputOf(message) }];
 }
 
-function messageItem(role: "user" | "assistant" | "developer", content: Content[]): Item {
-  return { type: "message", role, content };
-}
-
-function inputText(text: string): Content {
-  return { type: "input_text", text };
-}
-
-function inputContent(content: readonly (TextPart | ImagePart)[]): Content[] {
-  return content.map((part) =>
-    part.type === "text" ? inputText(part.text) : { type: "input_image", image_url: imageDataUrl(part) },
-  );
-}
-
 function userItems({ content, fragment }: UserMessage): Item[] {
-  const parts = inputContent(typeof content === "string" ? [{ type: "text", text: content }] : content);
-  if (parts.length === 0) return [];
-  return [messageItem(fragment?.kind === "application" ? "developer" : "user", parts)];
-}
-
-function assistantItems({ content }: AssistantMessage, known: Known): Item[] {
-  return content.flatMap((part): Item[] => {
-    if (part.type === "toolCall") return [callItem(part, known)];
-    if (part.type !== "text" || part.text === "") return [];
-    return [messageItem("assistant", [{ type: "output_text", text: part.text }])];
-  });
+  if (content.length === 0 && typeof content !== "string") return [];
+  return [messageItem(fragment?.kind === "application" ? "developer" : "user", content)];
 }
 
 /** Call and result must be of the same kind, and the other half may be in the request as the harness wrote it. */
@@ -114,7 +89,7 @@ function callItem({ id, name: flat, arguments: args }: ToolCallPart, known: Know
     : { type: "function_call", name, ...space, arguments: JSON.stringify(args), call_id: id };
 }
 
-function outputOf({ content }: ToolResultMessage): string | Content[] {
-  if (content.some((part) => part.type === "image")) return inputContent(content);
+function outputOf({ content }: ToolResultMessage): string | ContentItem[] {
+  if (content.some((part) => part.type === "image")) return contentItems(content);
   return content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
 }

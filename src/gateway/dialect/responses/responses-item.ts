@@ -1,10 +1,8 @@
 /** An element of a request's `input`: its kind, and its content as our messages. */
-import type { AgentMessage, ImagePart, TextPart } from "../../../contract/message.ts";
-import { dataUrlImage } from "../../../protocols/protocol-parts.ts";
+import type { AgentMessage } from "../../../contract/message.ts";
 import {
   itemCall,
-  itemOutput,
-  itemParts,
+  itemContent,
   itemReasoning,
   type ItemFields,
 } from "../../../protocols/responses/responses-items.ts";
@@ -128,28 +126,19 @@ export class ResponsesItem implements WireItem {
   #result(fields: ItemFields): AgentMessage {
     const toolCallId = typeof fields["call_id"] === "string" ? fields["call_id"] : "";
     const toolName = this.#nameOfCall(toolCallId) ?? "unknown";
-    const content = itemOutput(fields["output"]);
+    const content = itemContent(fields["output"]);
     return { role: "toolResult", toolCallId, toolName, content, isError: false };
   }
 }
 
 function decodedMessage(fields: ItemFields, role: string): AgentMessage[] {
-  const { content } = fields as { content?: unknown };
-  const parts =
-    typeof content === "string"
-      ? [{ type: "text" as const, text: content }]
-      : itemParts(content).map(decodedPart);
+  const parts = itemContent(fields["content"], noteOf);
   if (parts.length === 0) return [];
   if (role !== "assistant") return [{ role: "user", content: parts }];
   return [{ role: "assistant", content: parts.filter((part) => part.type === "text") }];
 }
 
-function decodedPart(part: ItemFields): TextPart | ImagePart {
-  const { text, refusal, image_url: url, type } = part as Record<string, unknown>;
-  const image = typeof url === "string" ? dataUrlImage(url) : undefined;
-  if (image) return image;
-  if (typeof text === "string") return { type: "text", text };
-  if (typeof refusal === "string") return { type: "text", text: refusal };
+function noteOf({ type, image_url: url }: ItemFields): string {
   const where = typeof url === "string" ? ` at ${url}` : "";
-  return { type: "text", text: `[${typeof type === "string" ? type : "unknown"}${where}]` };
+  return `[${typeof type === "string" ? type : "unknown"}${where}]`;
 }

@@ -4,6 +4,7 @@ import { parseRecord, recordOf, stringOf } from "../../../data/record-fields.ts"
 import { saysContextOverflow } from "../../../model/quirks/error-phrases.ts";
 import {
   itemCall,
+  itemContent,
   itemParts,
   itemReasoning,
   type ItemFields,
@@ -181,8 +182,5 @@ function partsOf(item: ItemFields): Part[] {
     return thinking === "" ? [] : [{ type: "thinking", thinking }];
   }
   if (item["type"] !== "message") return [];
-  return itemParts(item["content"]).flatMap((part): Part[] => {
-    const text = stringOf(part["text"]) || stringOf(part["refusal"]);
-    return text === "" ? [] : [{ type: "text", text }];
-  });
+  return itemContent(item["content"]).filter((part) => part.type === "text" && part.text !== "") as Part[];
 }

@@ -2,7 +2,7 @@
  * A summary as the content of a `compaction` element. Codex keeps the content and sends it with every request; no model can read it,
  * so the gateway has to recognize it and replace it with text.
  */
-import type { ItemFields } from "../../../protocols/responses/responses-items.ts";
+import { type MessageItem, messageItem } from "../../../protocols/responses/responses-items.ts";
 import { SUMMARY_INTRODUCTION } from "./responses-codex.ts";
 
 const MARK = "pagurus:summary:1\n";
@@ -17,7 +17,6 @@ export function unsealed(content: unknown): string | undefined {
 }
 
 /** The summary as text, as Codex's own compaction would have left it. */
-export function summaryMessage(summary: string): ItemFields {
-  const text = `${SUMMARY_INTRODUCTION}\n${summary}`;
-  return { type: "message", role: "user", content: [{ type: "input_text", text }] };
+export function summaryMessage(summary: string): MessageItem {
+  return messageItem("user", `${SUMMARY_INTRODUCTION}\n${summary}`);
 }

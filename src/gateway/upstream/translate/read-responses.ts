@@ -1,8 +1,7 @@
 /** Reads a request of the Responses API, in the forms that Codex uses. */
-import type { AgentMessage, ImagePart, TextPart } from "../../../contract/message.ts";
+import type { AgentMessage } from "../../../contract/message.ts";
 import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
-import { dataUrlImage } from "../../../protocols/protocol-parts.ts";
-import { itemCall, itemOutput } from "../../../protocols/responses/responses-items.ts";
+import { itemCall, itemContent, itemText } from "../../../protocols/responses/responses-items.ts";
 import type { WireItem, WireRequest } from "../../dialect/wire-dialect.ts";
 import { summaryMessage, unsealed } from "../../dialect/responses/responses-summary.ts";
 import { limits, readElements, ruleMessage, type Asked } from "./asked.ts";
@@ -61,24 +60,18 @@ function toolsOf(tool: Fields, namespace?: string): (OfferedTool | undefined)[] 
   }
 }
 
-function partsOf(content: unknown): (TextPart | ImagePart)[] {
-  if (typeof content === "string") return [{ type: "text", text: content }];
-  return recordsOf(content).map((part) => {
-    if (typeof part["text"] === "string") return { type: "text", text: part["text"] };
-    const image = dataUrlImage(stringOf(part["image_url"]));
-    return image ?? { type: "text", text: `[${stringOf(part["type"]) || "part"} left out]` };
-  });
+function noteOf(part: Fields): string {
+  return `[${stringOf(part["type"]) || "part"} left out]`;
 }
 
 function isRule({ type, role }: Fields): boolean {
   return (type === undefined || type === "message") && (role === "developer" || role === "system");
 }
 
-function spoken({ role, content }: Fields): AgentMessage {
-  if (role !== "assistant") return { role: "user", content: partsOf(content) };
-  const words = recordsOf(content).map((part) => stringOf(part["text"]) || stringOf(part["refusal"]));
-  const text = typeof content === "string" ? content : words.join("");
-  return { role: "assistant", content: [{ type: "text", text }] };
+function spoken(element: Fields): AgentMessage {
+  return element["role"] === "assistant"
+    ? { role: "assistant", content: [{ type: "text", text: itemText(element) }] }
+    : { role: "user", content: itemContent(element["content"], noteOf) };
 }
 
 /** Reads the elements of `input` in order: a result is identified by the call before it, and a tool search adds tools. */
@@ -104,8 +97,7 @@ class InputReader {
     }
     if (type === "tool_search_output" || type.endsWith("_call_output")) return [this.#output(element)];
     const summary = unsealed(element["encrypted_content"]);
-    if (summary !== undefined)
-      return [{ role: "user", content: wordsOf(summaryMessage(summary)["content"]) }];
+    if (summary !== undefined) return [{ role: "user", content: wordsOf(summaryMessage(summary).content) }];
     return item.messages;
   }
 
@@ -120,7 +112,7 @@ class InputReader {
     const content =
       element["type"] === "tool_search_output"
         ? [{ type: "text" as const, text: `Tools that are there now: ${names.join(", ") || "none"}` }]
-        : itemOutput(element["output"]);
+        : itemContent(element["output"]);
     const toolName = this.#names.get(toolCallId) ?? (stringOf(element["name"]) || "unknown");
     if (toolCallId !== "") return { role: "toolResult", toolCallId, toolName, content, isError: false };
     // An output without a call is the harness's description of its surroundings.
