@@ -7,11 +7,14 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { checkApiSnapshot } from "./api-snapshot.ts";
 import { checkHouse } from "./check-house.ts";
+import { checkCommandPlaces } from "./command-places.ts";
 import { checkFigures } from "./house.ts";
 import { checkLogs } from "./check-logs.ts";
 import { ROOT, runCommand } from "./command.ts";
 import { checkConfigurationPage } from "./configuration-page.ts";
+import { checkLayerPlaces } from "./layer-places.ts";
 import { checkWords } from "./plain-words.ts";
+import { checkQuirkPlaces } from "./quirk-places.ts";
 import { checkRuntimesTable } from "./runtimes-table.ts";
 
 interface StepResult {
@@ -75,6 +78,8 @@ const STEPS: Record<string, Step> = {
   logs: (root) => listed(checkLogs(root).map(({ file, line, what }) => `${file}:${line}: ${what}`)),
   house: (root) => listed(checkHouse(root)),
   figures: async (root) => listed(await checkFigures(root)),
+  places: async (root) =>
+    listed([...checkLayerPlaces(root), ...(await checkCommandPlaces(root)), ...checkQuirkPlaces(root)]),
   words: (root) => listed(checkWords(root)),
   api: checkApiSnapshot,
   runtimes: (root) => checkRuntimesTable(root),

@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { HostCapability } from "../src/contract/engine/engine.ts";
 import type { AgentHarness } from "../src/contract/harness/harness.ts";
-import { createAcpHarness } from "../src/runtimes/acp/acp-harness.ts";
-import { createClaudeHarness } from "../src/runtimes/claude/claude-harness.ts";
-import { createCodexHarness } from "../src/runtimes/codex/codex-harness.ts";
-import { createEmbeddedHarness } from "../src/runtimes/embedded/embedded-harness.ts";
+import { registerBundled } from "../src/bundled.ts";
+import { configFromValue } from "../src/config/load-config.ts";
+import { silentLogger } from "../src/platform/log.ts";
+import { PluginRegistry } from "../src/plugin/registry.ts";
 import { ROOT } from "./command.ts";
 
 const FILE = "docs/runtimes.md";
@@ -28,19 +28,13 @@ const CAPABILITIES = Object.keys({
   "thread-bootstrap-projection": 0,
 } satisfies Record<HostCapability, 0>) as HostCapability[];
 
-/** The bundled runtimes, not started. */
-function harnesses(): AgentHarness[] {
-  const unused = (): never => {
-    throw new Error("A table runs no turn.");
-  };
-  const log = { debug: unused, warn: unused };
-  const host = { env: {}, home: "", endpoint: unused, log };
-  return [
-    createEmbeddedHarness(unused),
-    createCodexHarness(host),
-    createClaudeHarness(host),
-    createAcpHarness({ ...host, agents: {} }),
-  ];
+/** The bundled runtimes, as the host registers them; none is started. */
+async function bundledHarnesses(): Promise<readonly AgentHarness[]> {
+  const llmComplete = (): Promise<never> => Promise.reject(new Error("A table calls no model."));
+  const loaded = configFromValue({}, "");
+  const registry = new PluginRegistry({ config: {}, logger: silentLogger, baseDir: "", llmComplete });
+  await registerBundled(registry, { loaded, home: "", env: {}, logger: silentLogger });
+  return registry.harnesses;
 }
 
 function lifecycle({ capabilities }: AgentHarness): string {
@@ -78,8 +72,8 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
 }
 
-function generated(): string {
-  const all = harnesses();
+async function generated(): Promise<string> {
+  const all = await bundledHarnesses();
   const ids = all.map(({ id }) => `\`${id}\``);
   const contract = table(
     ["", ...ids],
@@ -95,17 +89,17 @@ function generated(): string {
   return `${contract}\n\nThe capabilities that an engine can require:\n\n${capabilities}`;
 }
 
-function wanted(text: string): string {
+async function wanted(text: string): Promise<string> {
   const begin = text.indexOf(BEGIN);
   const end = text.indexOf(END);
   if (begin < 0 || end < begin) throw new Error(`${FILE} has no ${BEGIN} and ${END}.`);
-  return `${text.slice(0, begin + BEGIN.length)}\n\n${generated()}\n\n${text.slice(end)}`;
+  return `${text.slice(0, begin + BEGIN.length)}\n\n${await generated()}\n\n${text.slice(end)}`;
 }
 
 /** Compares the document with the runtimes. */
-export function checkRuntimesTable(root: string): { ok: boolean; report: string } {
+export async function checkRuntimesTable(root: string): Promise<{ ok: boolean; report: string }> {
   const text = readFileSync(join(root, FILE), "utf8");
-  if (text === wanted(text)) return { ok: true, report: "" };
+  if (text === (await wanted(text))) return { ok: true, report: "" };
   const report = `${FILE} differs from what the runtimes declare: run \`node scripts/runtimes-table.ts --write\`.`;
   return { ok: false, report };
 }
@@ -113,8 +107,8 @@ export function checkRuntimesTable(root: string): { ok: boolean; report: string 
 if (import.meta.main) {
   const { values } = parseArgs({ options: { check: { type: "boolean" }, write: { type: "boolean" } } });
   const file = join(ROOT, FILE);
-  if (values.write) writeFileSync(file, wanted(readFileSync(file, "utf8")));
-  const { ok, report } = checkRuntimesTable(ROOT);
+  if (values.write) writeFileSync(file, await wanted(readFileSync(file, "utf8")));
+  const { ok, report } = await checkRuntimesTable(ROOT);
   console.log(ok ? `${FILE} is up to date` : report);
   process.exitCode = ok ? 0 : 1;
 }

@@ -64,7 +64,7 @@ test("a model id may hold slashes and colons", () => {
   assert.equal(info.api, "openai-completions");
 });
 
-test("ollama needs no key and counts as truncating silently, unless overridden", () => {
+test("Ollama needs no key and counts as truncating silently, unless overridden", () => {
   const { info, apiKey, baseUrl } = resolveModel("ollama/qwen3:8b", {}, {});
   assert.equal(baseUrl, "http://127.0.0.1:11434/v1");
   assert.equal(apiKey, undefined);

@@ -43,14 +43,14 @@ async function bodyOf(
 
 const DROP = { prefix_mismatch_behavior: "drop_block" };
 
-test("anthropic-messages: adaptive models are asked to show summaries of their thinking", async () => {
+test("Claude with adaptive thinking is asked to show summaries of it", async () => {
   const { thinking } = await bodyOf("claude-opus-4-7", { thinking: "high" });
   assert.deepEqual(thinking, { type: "adaptive", display: "summarized" });
   assert.equal((await bodyOf("claude-opus-4-7", {})).thinking, undefined);
   assert.deepEqual((await bodyOf("claude-opus-4-7", { thinking: "off" })).thinking, { type: "disabled" });
 });
 
-test("anthropic-messages: bound thinking that a compaction has invalidated is dropped by the server", async () => {
+test("Claude with bound thinking: what a compaction has invalidated is dropped by the server", async () => {
   for (const thinking of [undefined, "medium"] as const) {
     const id = "claude-sonnet-5-5";
     const sent = await bodyOf(id, { messages: conversation(id, "S"), ...(thinking ? { thinking } : {}) });
@@ -60,7 +60,7 @@ test("anthropic-messages: bound thinking that a compaction has invalidated is dr
   }
 });
 
-test("anthropic-messages: with thinking off, bound thinking is not sent at all", async () => {
+test("Claude with bound thinking: with thinking off, it is not sent at all", async () => {
   const id = "claude-sonnet-5-5";
   const sent = await bodyOf(id, { messages: conversation(id, "S"), thinking: "off" });
   assert.deepEqual(sent.thinking, { type: "between_tools" });

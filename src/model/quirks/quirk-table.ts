@@ -1,6 +1,6 @@
 /**
  * The quirks of every protocol, provider and model. The rest of `src/model` asks for them here and compares no id of a protocol
- * or provider itself (checked by `test/model/quirks.test.ts`).
+ * or provider itself (checked by `npm run lint -- --only places`).
  */
 import { PagurusError } from "../../contract/errors.ts";
 import { ANTHROPIC_QUIRKS } from "./anthropic-quirks.ts";
