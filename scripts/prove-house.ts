@@ -10,6 +10,10 @@ export const HOUSE: Record<string, Proof> = {
     claim: "Start-up, turns, lossless and wire are no slower than at commit 35dd06b, measured in pairs.",
     steps: [{ title: "pairs", args: ["scripts/bench-pairs.ts"] }],
   },
+  "house.3": {
+    claim: "Homes, transcripts, receipts, databases and plugins made by commit 35dd06b open and work.",
+    steps: [{ title: "old homes", args: ["scripts/prove-old-homes.ts"] }],
+  },
   "house.5": {
     claim: "One page walks a prompt from `pagurus run` to the fsync, with file names that exist.",
     steps: [tests("the way of a prompt", "test/docs/way.test.ts")],
