@@ -1,4 +1,4 @@
-/** Converts elements of `messages` to our messages. */
+/** Elements of `messages` in the Chat Completions API as our messages, and parts of ours as theirs. A new kind of part is added here. */
 import type {
   AgentMessage,
   AssistantMessage,
@@ -7,7 +7,7 @@ import type {
   ToolCallPart,
 } from "../../contract/message.ts";
 import { type Fields, recordOf, recordsOf, stringOf } from "../../data/record-fields.ts";
-import { argumentsOf, dataUrlImage } from "../protocol-parts.ts";
+import { argumentsOf, dataUrlImage, imageDataUrl } from "../protocol-parts.ts";
 
 /** Content of a user or tool message. A type without a counterpart, such as audio, becomes a note. */
 function partsOf(content: unknown): (TextPart | ImagePart)[] {
@@ -41,10 +41,15 @@ function callOf(call: Fields): ToolCallPart {
   };
 }
 
+/** Of an assistant's element, or of a piece of one. */
+export function thinkingOf(message: Fields): string {
+  return stringOf(message["reasoning_content"]) || stringOf(message["reasoning"]);
+}
+
 /** Converts an assistant's element, or the message of a whole answer. */
 export function assistantOf(message: Fields): AssistantMessage {
   const content: AssistantMessage["content"] = [];
-  const thinking = stringOf(message["reasoning_content"]) || stringOf(message["reasoning"]);
+  const thinking = thinkingOf(message);
   if (thinking !== "") content.push({ type: "thinking", thinking });
   const words = wordsOf(message["content"]) || stringOf(message["refusal"]);
   if (words !== "") content.push({ type: "text", text: words });
@@ -73,4 +78,12 @@ export function messagesOf(element: Fields, nameOf: (callId: string) => string |
     default:
       return [];
   }
+}
+
+export function imageFields(image: ImagePart): Record<string, unknown> {
+  return { type: "image_url", image_url: { url: imageDataUrl(image) } };
+}
+
+export function callFields({ id, name, arguments: args }: ToolCallPart): Record<string, unknown> {
+  return { id, type: "function", function: { name, arguments: JSON.stringify(args) } };
 }

@@ -17,6 +17,11 @@ export function blocksOf(content: unknown): readonly Fields[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : recordsOf(content);
 }
 
+/** True for the result of a call. */
+export function isResult({ type }: Fields): boolean {
+  return type === "tool_result";
+}
+
 /** A block of a user message or of a result; undefined for a type without a counterpart, such as a document. */
 export function contentPart(block: Fields): TextPart | ImagePart | undefined {
   if (block["type"] === "text") return { type: "text", text: stringOf(block["text"]) };

@@ -80,6 +80,17 @@ export type MessageItem = {
   content: ContentItem[];
 };
 
+/** An element that we write into `input`. */
+export type InputItem =
+  | MessageItem
+  | { type: "function_call"; name: string; namespace?: string; arguments: string; call_id: string }
+  | { type: "custom_tool_call"; name: string; namespace?: string; input: string; call_id: string }
+  | {
+      type: "function_call_output" | "custom_tool_call_output";
+      call_id: string;
+      output: string | ContentItem[];
+    };
+
 export function messageItem(
   role: MessageItem["role"],
   content: string | readonly (TextPart | ImagePart)[],

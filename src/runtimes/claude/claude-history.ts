@@ -8,6 +8,7 @@ import {
   type Block,
   callBlock,
   contentBlocks,
+  isResult,
   resultBlock,
   thinkingBlock,
 } from "../../protocols/messages/messages-blocks.ts";
@@ -117,10 +118,6 @@ export function toNative(
     role,
     content: content.toSorted((a, b) => Number(isResult(b)) - Number(isResult(a))),
   }));
-}
-
-function isResult({ type }: Block): boolean {
-  return type === "tool_result";
 }
 
 export interface Parted {

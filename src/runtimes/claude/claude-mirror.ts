@@ -21,6 +21,7 @@ import {
   answerPart,
   blocksOf,
   contentPart,
+  isResult,
   resultMessage,
 } from "../../protocols/messages/messages-blocks.ts";
 import { addDelta, streamedBlock, type StreamedBlock } from "../../protocols/messages/messages-stream.ts";
@@ -128,7 +129,7 @@ export class TurnMirror {
 
   /** Content of Claude Code's own user message: tool results. */
   results(content: unknown): void {
-    for (const block of recordsOf(content)) if (block["type"] === "tool_result") this.#result(block);
+    for (const block of recordsOf(content).filter(isResult)) this.#result(block);
   }
 
   /** Ends the turn: emits text that only streamed and closes calls without a result. */

@@ -10,6 +10,7 @@ import {
   answerItems,
   type ContentItem,
   contentItems,
+  type InputItem,
   type MessageItem,
   messageItem,
 } from "../../protocols/responses/responses-items.ts";
@@ -19,18 +20,13 @@ const MOST_OUTPUT_CHARS = 45_000;
 const HEAD_CHARS = 30_000;
 const TAIL_CHARS = 10_000;
 
-type HistoryItem =
-  | MessageItem
-  | { type: "function_call"; name: string; arguments: string; call_id: string }
-  | { type: "function_call_output"; call_id: string; output: string | ContentItem[] };
-
 export interface Converted {
-  items: HistoryItem[];
+  items: InputItem[];
   /** Entries of results that were too long and are reduced to head and tail. */
   shortened: string[];
 }
 
-function callItem({ id, name, arguments: args }: ToolCallPart): HistoryItem {
+function callItem({ id, name, arguments: args }: ToolCallPart): InputItem {
   return { type: "function_call", name: toolName(name), arguments: JSON.stringify(args), call_id: id };
 }
 
@@ -53,7 +49,7 @@ function outputOf(message: ToolResultMessage): { output: string | ContentItem[];
 
 export function toHistoryItems(messages: readonly AgentMessage[]): Converted {
   const short: string[] = [];
-  const items = messages.flatMap((message): HistoryItem[] => {
+  const items = messages.flatMap((message): InputItem[] => {
     if (message.role === "user") return [messageItem("user", message.content)];
     if (message.role === "assistant") return answerItems(message, callItem);
     const { output, cut } = outputOf(message);

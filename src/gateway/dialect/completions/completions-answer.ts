@@ -7,6 +7,7 @@ import type {
   Usage,
 } from "../../../contract/message.ts";
 import { countOf, type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
+import { thinkingOf } from "../../../protocols/completions/completions-messages.ts";
 import { argumentsOf } from "../../../protocols/protocol-parts.ts";
 import type { WireAnswer } from "../wire-dialect.ts";
 import { readUsage } from "../../../protocols/completions/completions-usage.ts";
@@ -47,7 +48,7 @@ export class AnswerParts {
   }
 
   delta(delta: Fields): void {
-    this.#thinking(stringOf(delta["reasoning_content"]) || stringOf(delta["reasoning"]));
+    this.#thinking(thinkingOf(delta));
     const content = delta["content"];
     // Mistral's answers have parts.
     if (typeof content === "string") this.#text(content);

@@ -10,7 +10,7 @@ import type {
   ToolResultMessage,
   UserMessage,
 } from "../../../contract/message.ts";
-import { imageDataUrl } from "../../../protocols/protocol-parts.ts";
+import { callFields, imageFields } from "../../../protocols/completions/completions-messages.ts";
 import { objectMembers, parsePart } from "../../json/scan.ts";
 import type { EncodeOptions } from "../wire-dialect.ts";
 
@@ -27,10 +27,6 @@ function rulesRole({ request }: EncodeOptions): "developer" | "system" {
     return role !== undefined && parsePart(body, role) === "developer";
   });
   return isDeveloper ? "developer" : "system";
-}
-
-function imageOf(image: ImagePart): Element {
-  return { type: "image_url", image_url: { url: imageDataUrl(image) } };
 }
 
 class Encoder {
@@ -69,7 +65,7 @@ class Encoder {
     }
     const parts = content
       .filter((part) => part.type === "image" || part.text !== "")
-      .map((part) => (part.type === "text" ? { type: "text", text: part.text } : imageOf(part)));
+      .map((part) => (part.type === "text" ? { type: "text", text: part.text } : imageFields(part)));
     if (parts.length > 0) this.#elements.push({ role, content: parts });
   }
 
@@ -102,11 +98,7 @@ class Encoder {
   #answer({ content }: AssistantMessage, calls: readonly ToolCallPart[]): void {
     const words = content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
     if (words === "" && calls.length === 0) return;
-    const toolCalls = calls.map(({ id, name, arguments: args }) => ({
-      id: this.#id(id),
-      type: "function",
-      function: { name, arguments: JSON.stringify(args) },
-    }));
+    const toolCalls = calls.map((call) => callFields({ ...call, id: this.#id(call.id) }));
     const called = toolCalls.length > 0 ? { tool_calls: toolCalls } : {};
     this.#elements.push({ role: "assistant", content: words === "" ? null : words, ...called });
   }
@@ -127,7 +119,7 @@ class Encoder {
     }
     if (images.length === 0) return;
     const text = "Images from the tool results above:";
-    this.#elements.push({ role: "user", content: [{ type: "text", text }, ...images.map(imageOf)] });
+    this.#elements.push({ role: "user", content: [{ type: "text", text }, ...images.map(imageFields)] });
   }
 
   /** Ids that the harness itself uses stay, however long: the other half of the pair may be in its own bytes. */

@@ -1,19 +1,10 @@
 /** Reads an answer of the Chat Completions API while it passes: events, one JSON body, or an error. */
-import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
+import { type Fields, parseRecord, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
 import { saysContextOverflow } from "../../../model/quirks/error-phrases.ts";
 import { AnswerBytes } from "../../request/answer-bytes.ts";
 import type { AnswerReader, WireAnswer, WireHeaders } from "../wire-dialect.ts";
 import { AnswerParts } from "./completions-answer.ts";
 import { assistantOf } from "../../../protocols/completions/completions-messages.ts";
-
-function parsed(text: string): Fields | undefined {
-  try {
-    return recordOf(JSON.parse(text));
-  } catch {
-    // Not JSON: another kind of line, or a proxy's page.
-    return undefined;
-  }
-}
 
 /** Servers send the error as an object, as a string, or at the top level (`detail`, `message`). */
 function errorOf(body: Fields): { message: string; code?: string } | undefined {
@@ -63,7 +54,7 @@ export class CompletionsReader implements AnswerReader {
   }
 
   #event(data: string): void {
-    const chunk = data.trim() === "[DONE]" ? undefined : parsed(data);
+    const chunk = data.trim() === "[DONE]" ? undefined : parseRecord(data);
     const hasFailed = chunk !== undefined && this.#failed(chunk);
     if (this.opening === "begun" && !(chunk && !hasFailed && isBeginning(chunk)))
       this.opening = hasFailed ? "failed" : "over";
@@ -76,7 +67,7 @@ export class CompletionsReader implements AnswerReader {
   }
 
   #whole(text: string): void {
-    const body = parsed(text);
+    const body = parseRecord(text);
     if (body && this.#failed(body)) return;
     if (!body || this.#status >= 400) {
       // A proxy's page is no useful message, but may mention an overflow.

@@ -1,11 +1,12 @@
 /** Writes a model's answer in the Chat Completions API: as events, or as one JSON body. */
 import { createHash } from "node:crypto";
-import type { AssistantMessage, ToolCallPart, Usage } from "../../../contract/message.ts";
+import type { AssistantMessage, Usage } from "../../../contract/message.ts";
 import { recordOf } from "../../../data/record-fields.ts";
 import type { ModelPart } from "../../../model/provider-types.ts";
 import { JsonScanError, objectMembers, parsePart, wholeValue } from "../../json/scan.ts";
 import { sseBytes } from "../../request/sse.ts";
 import type { AnswerWriter, WireRequest } from "../wire-dialect.ts";
+import { callFields } from "../../../protocols/completions/completions-messages.ts";
 import { usageFields } from "../../../protocols/completions/completions-usage.ts";
 
 const NOTHING = Buffer.alloc(0);
@@ -34,10 +35,6 @@ function finishReason({ stopReason, content }: AssistantMessage): string {
   return content.some(({ type }) => type === "toolCall") ? "tool_calls" : "stop";
 }
 
-function wireCall({ id, name, arguments: args }: ToolCallPart): Record<string, unknown> {
-  return { id, type: "function", function: { name, arguments: JSON.stringify(args) } };
-}
-
 function joinedText(message: AssistantMessage, type: "text" | "thinking"): string {
   return message.content
     .map((part) => {
@@ -56,7 +53,7 @@ function wholeAnswer(request: WireRequest, message: AssistantMessage): Buffer {
     role: "assistant",
     content: words === "" && calls.length > 0 ? null : words,
     ...(thinking === "" ? {} : { reasoning_content: thinking }),
-    ...(calls.length > 0 ? { tool_calls: calls.map(wireCall) } : {}),
+    ...(calls.length > 0 ? { tool_calls: calls.map(callFields) } : {}),
   };
   const choice = { index: 0, message: answer, logprobs: null, finish_reason: finishReason(message) };
   const counts = message.usage ? { usage: usageFields(message.usage) } : {};
@@ -103,7 +100,7 @@ export class CompletionsWriter implements AnswerWriter {
     const pieces = words === "" ? [] : [this.#delta({ content: words })];
     const calls = message.content.filter((part) => part.type === "toolCall");
     for (const [index, call] of calls.entries())
-      pieces.push(this.#delta({ tool_calls: [{ index, ...wireCall(call) }] }));
+      pieces.push(this.#delta({ tool_calls: [{ index, ...callFields(call) }] }));
     pieces.push(this.#delta({}, finishReason(message)));
     if (this.#wantsUsage && message.usage) pieces.push(this.#usage(message.usage));
     pieces.push(sseBytes({ data: "[DONE]" }));

@@ -5,6 +5,7 @@ import {
   answerPart,
   blocksOf,
   contentPart,
+  isResult,
   resultMessage,
 } from "../../../protocols/messages/messages-blocks.ts";
 import { kindOfText, withoutReminders } from "./messages-marks.ts";
@@ -29,7 +30,7 @@ function shownPart(block: Fields): TextPart | ImagePart {
  */
 function userParts(blocks: readonly Fields[]): (TextPart | ImagePart)[] {
   return blocks.flatMap((block, index): (TextPart | ImagePart)[] => {
-    if (block["type"] === "tool_result") return [];
+    if (isResult(block)) return [];
     const text = blockText(block);
     if (text === undefined) return [shownPart(block)];
     if (kindOfText(text) !== "words") return [];
@@ -53,7 +54,7 @@ export function userMessages(
   nameOf: (callId: string) => string | undefined,
 ): AgentMessage[] {
   const results: AgentMessage[] = blocks
-    .filter(({ type }) => type === "tool_result")
+    .filter(isResult)
     .map((block) => resultMessage(block, resultParts(block["content"]), nameOf));
   const content = userParts(blocks);
   return content.length > 0 ? [...results, { role: "user", content }] : results;

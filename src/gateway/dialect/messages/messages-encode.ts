@@ -11,6 +11,7 @@ import {
   type Block,
   callBlock,
   contentBlocks,
+  isResult,
   resultBlock,
 } from "../../../protocols/messages/messages-blocks.ts";
 import { toolName } from "../../../protocols/protocol-parts.ts";
@@ -149,10 +150,6 @@ class Encoder {
     const offered = this.#names.filter((known) => known.startsWith("mcp__") && known.endsWith(`__${plain}`));
     return offered.length === 1 ? (offered[0] ?? plain) : plain;
   }
-}
-
-function isResult({ type }: Block): boolean {
-  return type === "tool_result";
 }
 
 /** Omits thinking. The results of calls follow directly after them, each once. */

@@ -1,7 +1,7 @@
 /** Elements of `messages`: their places, and their content, parsed on demand. */
 import type { AgentMessage } from "../../../contract/message.ts";
 import { type Fields, recordOf, stringOf } from "../../../data/record-fields.ts";
-import { blocksOf } from "../../../protocols/messages/messages-blocks.ts";
+import { blocksOf, isResult } from "../../../protocols/messages/messages-blocks.ts";
 import { arrayElements, type Span } from "../../json/scan.ts";
 import type { WireItem } from "../wire-dialect.ts";
 import { assistantMessages, blockText, userMessages } from "./messages-decode.ts";
@@ -72,7 +72,7 @@ export class MessagesItem implements WireItem {
   }
 
   get hasResults(): boolean {
-    return this.blocks.some(({ type }) => type === "tool_result");
+    return this.blocks.some(isResult);
   }
 
   #isSetting(): boolean {

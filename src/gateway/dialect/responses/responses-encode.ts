@@ -10,22 +10,12 @@ import {
   answerItems,
   type ContentItem,
   contentItems,
-  type MessageItem,
+  type InputItem,
   messageItem,
 } from "../../../protocols/responses/responses-items.ts";
 import type { EncodeOptions, WireRequest } from "../wire-dialect.ts";
 import { ResponsesItem } from "./responses-item.ts";
 import { customInput, offeredTools, type OfferedTool } from "./responses-tools.ts";
-
-type Item =
-  | MessageItem
-  | { type: "function_call"; name: string; namespace?: string; arguments: string; call_id: string }
-  | { type: "custom_tool_call"; name: string; namespace?: string; input: string; call_id: string }
-  | {
-      type: "function_call_output" | "custom_tool_call_output";
-      call_id: string;
-      output: string | ContentItem[];
-    };
 
 /** Lookups that run only when a call needs them. */
 interface Known {
@@ -44,7 +34,8 @@ export function encodeMessages(
     tools: () => (offered ??= offeredTools(request)),
     custom: () => customCalls(request),
   };
-  const rules: Item[] = addition === undefined || addition === "" ? [] : [messageItem("developer", addition)];
+  const rules: InputItem[] =
+    addition === undefined || addition === "" ? [] : [messageItem("developer", addition)];
   const items = [...rules, ...messages.flatMap((message) => itemsOf(message, known))];
   return Buffer.from(items.map((item) => JSON.stringify(item)).join(","));
 }
@@ -65,7 +56,7 @@ function customCallsIn({ items }: WireRequest): Set<string> {
   return new Set(ids.filter((id) => typeof id === "string"));
 }
 
-function itemsOf(message: AgentMessage, known: Known): Item[] {
+function itemsOf(message: AgentMessage, known: Known): InputItem[] {
   if (message.role === "user") return userItems(message);
   if (message.role === "assistant") return answerItems(message, (call) => callItem(call, known));
   const { toolCallId: call_id } = message;
@@ -73,13 +64,13 @@ function itemsOf(message: AgentMessage, known: Known): Item[] {
   return [{ type, call_id, output: outputOf(message) }];
 }
 
-function userItems({ content, fragment }: UserMessage): Item[] {
+function userItems({ content, fragment }: UserMessage): InputItem[] {
   if (content.length === 0 && typeof content !== "string") return [];
   return [messageItem(fragment?.kind === "application" ? "developer" : "user", content)];
 }
 
 /** Call and result must be of the same kind, and the other half may be in the request as the harness wrote it. */
-function callItem({ id, name: flat, arguments: args }: ToolCallPart, known: Known): Item {
+function callItem({ id, name: flat, arguments: args }: ToolCallPart, known: Known): InputItem {
   // The model would call a tool by the name in this element, so a name in two parts is written in its parts.
   const offered = flat.includes("__") ? known.tools().get(toolName(flat)) : undefined;
   const space = offered?.namespace === undefined ? {} : { namespace: offered.namespace };

@@ -6,6 +6,7 @@ import {
   answerPart,
   blocksOf,
   contentPart,
+  isResult,
   resultMessage,
 } from "../../../protocols/messages/messages-blocks.ts";
 import type { WireRequest } from "../../dialect/wire-dialect.ts";
@@ -43,8 +44,8 @@ function partsOf(content: unknown): (TextPart | ImagePart)[] {
 /** Results come before the user's text of the same message. */
 function userMessages(content: unknown, nameOf: (id: string) => string | undefined): AgentMessage[] {
   const blocks = recordsOf(content);
-  const results = blocks.filter(({ type }) => type === "tool_result");
-  const own = typeof content === "string" ? content : blocks.filter(({ type }) => type !== "tool_result");
+  const results = blocks.filter(isResult);
+  const own = typeof content === "string" ? content : blocks.filter((block) => !isResult(block));
   const inputMessages: AgentMessage[] =
     own.length > 0 ? [{ role: "user", content: typeof own === "string" ? own : partsOf(own) }] : [];
   const resultMessages = results.map((block) => resultMessage(block, partsOf(block["content"]), nameOf));
