@@ -226,6 +226,10 @@ export const PROOFS: Record<string, Proof> = {
       ),
     ],
   },
+  "cli.1": {
+    claim: "Each command says in one sentence that its output could not be written, and ends as failed.",
+    steps: [tests("outputs that fail", "test/cli/output.process.test.ts")],
+  },
   "plugins.1": {
     claim:
       "Engines that were not written for this host run unmodified: 50 turns with tools, two compactions each. Their folders are named by PAGURUS_FOREIGN_ENGINES (separated as in PATH); the small engines of the tests import and call the same names.",

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { FULL } from "../runner/short-form.ts";
 import { Launcher, MAIN, type Ended } from "./launch.ts";
 
 const user = new Launcher();
@@ -45,11 +46,11 @@ test("a partial write to an output file is a failure, also when no write follows
   assert.match(err, /^pagurus: The standard output cannot be written \(file too large\)[^\n]*\n$/);
 });
 
-const COMMANDS = [
-  "sessions list",
+/** One for each kind of output: a text, a long text, events as they come, what commander prints. */
+const KINDS = ["sessions list", "sessions export main", "run hello --json", "--help"];
+const OTHERS = [
   "sessions show main",
   "sessions search Remember",
-  "sessions export main",
   "config get",
   "config schema",
   "context show",
@@ -57,10 +58,9 @@ const COMMANDS = [
   "status",
   "doctor",
   "run hello",
-  "run hello --json",
   "--version",
-  "--help",
 ];
+const COMMANDS = FULL ? [...KINDS, ...OTHERS] : KINDS;
 
 // A device that refuses every write; only Linux has one.
 for (const command of existsSync("/dev/full") ? COMMANDS : []) {

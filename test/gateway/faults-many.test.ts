@@ -23,6 +23,8 @@ const REQUESTS = FULL ? 1_700 : 340;
 const WARM_UP = FULL ? 500 : 170;
 const AT_ONCE = 8;
 const LIMIT_MB = 4;
+/** Each takes a tenth of a second or more. */
+const MOST_MEASUREMENTS = 100;
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -146,8 +148,11 @@ for (const api of APIS)
         empty();
         return counts.sent === counts.answered;
       });
-      const grown = (await keptMb()) - before;
       assert.ok(counts.sent > REQUESTS / 2);
+      // On a busy machine connections are still being closed; what leaks stays.
+      let grown = Infinity;
+      for (let time = 0; time < MOST_MEASUREMENTS && grown >= LIMIT_MB; time++)
+        grown = (await keptMb()) - before;
       t.diagnostic(`${grown.toFixed(2)} MB, ${counts.lines} lines of log, ${counts.sent} sent and ended`);
       assert.ok(grown < LIMIT_MB, `${grown.toFixed(1)} MB stayed behind`);
     });

@@ -1,6 +1,6 @@
 /**
  * Bit flips at rest in the home's files of a conversation, each followed by a turn: the request is that of an undamaged twin, or the turn
- * reports the damage; no turn is refused. 24 flips by default, 500 with PAGURUS_PROVE=1, from a fixed seed (PAGURUS_SEED for another one).
+ * reports the damage; no turn is refused. 12 flips by default, 500 with PAGURUS_PROVE=1, from a fixed seed (PAGURUS_SEED for another one).
  */
 import assert from "node:assert/strict";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { test } from "node:test";
 import type { TurnEvent } from "../../src/contract/host/events.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 
-const FLIPS = process.env["PAGURUS_PROVE"] === "1" ? 500 : 24;
+const FLIPS = process.env["PAGURUS_PROVE"] === "1" ? 500 : 12;
 const SEED = Number(process.env["PAGURUS_SEED"] ?? 16);
 const ENGINES = ["lossless", "legacy"] as const;
 type Engine = (typeof ENGINES)[number];

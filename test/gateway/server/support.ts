@@ -159,9 +159,10 @@ export function say(baseUrl: string, bytes: string | Buffer): Promise<string> {
   });
 }
 
-export async function until(isSo: () => boolean, ms = 5_000): Promise<void> {
+/** Polls; the limit is for a condition that never comes true, on a machine of any load. */
+export async function until(isSo: () => boolean | Promise<boolean>, ms = 60_000): Promise<void> {
   const end = Date.now() + ms;
-  while (!isSo()) {
+  while (!(await isSo())) {
     if (Date.now() > end) throw new Error("It did not come about in time.");
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

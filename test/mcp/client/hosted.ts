@@ -56,7 +56,7 @@ export function textOf(outcome: ToolOutcome): string {
   return outcome.content.map((part) => (part.type === "text" ? part.text : `(${part.mimeType})`)).join("\n");
 }
 
-export async function until(condition: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, ms = 60_000): Promise<void> {
   for (const end = Date.now() + ms; !(await condition()); await wait(20))
     assert.ok(Date.now() < end, "it took too long");
 }

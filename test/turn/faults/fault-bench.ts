@@ -33,7 +33,7 @@ export interface FaultOptions {
   engine?: ContextEngine;
   plugin?: (api: PluginApi) => void;
   mode?: Mode;
-  /** Default 10: longer than any reply here takes. */
+  /** Default 120: longer than any reply here takes on a busy machine. */
   timeoutSeconds?: number;
   /** Answer of the summarizing model; default a good summary. */
   summarizer?: () => ReplyStep | Promise<ReplyStep>;
@@ -97,7 +97,7 @@ export class FaultBench {
       asked.bodies.push(body);
       return replyTo(body, asked.bodies.length);
     });
-    const { engine, plugin, mode = "default", timeoutSeconds = 10, defaults } = options;
+    const { engine, plugin, mode = "default", timeoutSeconds = 120, defaults } = options;
     const pagurus = await bench.host({
       ...(engine ? { engine } : {}),
       plugin: (api) => {

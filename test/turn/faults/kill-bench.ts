@@ -99,15 +99,23 @@ export class KillBench {
 
   /** Starts a turn with an input of its own, followed by `words`. */
   begin(words = ""): { running: Running; input: string } {
-    const input = `Input-${++this.#turns};`;
-    return { running: start(this.setting, ["run", "--json", `${input} ${words}`]), input };
+    const { args, input } = this.#next(words);
+    return { running: start(this.setting, args), input };
   }
 
-  /** Runs a turn to its end and checks that everything committed before still exists. */
+  #next(words: string): { args: string[]; input: string } {
+    const input = `Input-${++this.#turns};`;
+    return { args: ["run", "--json", `${input} ${words}`], input };
+  }
+
+  /**
+   * Runs a turn to its end, in the short form in the test's own process, and checks that everything committed before still
+   * exists.
+   */
   async whole(words = ""): Promise<Finished & { input: string; body: WireBody }> {
     const from = this.server.requests.length;
-    const { running, input } = this.begin(words);
-    const finished = await running.finished;
+    const { args, input } = this.#next(words);
+    const finished = await finish(this.setting, args);
     assert.equal(finished.code, 0, `${finished.stdout.slice(-600)} ${finished.stderr}`);
     const bodies = this.server.requests.slice(from).map((request) => readBody("openai-completions", request));
     for (const body of bodies) assertPairs(body);

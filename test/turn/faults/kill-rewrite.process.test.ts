@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { random } from "./kill-bench.ts";
 import { killAndGoOn, withModel, WORDS } from "./kill-model.ts";
 
-const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 60 : 4;
+const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 60 : 2;
 
 describe(`kill -9 inside a rotation, ${KILLS} times`, () => {
   it("leaves the session before or after it, whole, and each turn taken once", async () => {

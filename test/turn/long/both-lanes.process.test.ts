@@ -7,8 +7,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FULL, soundRun } from "./sound.ts";
 
-const TURNS = FULL ? 2_000 : 250;
-const FEWEST = FULL ? 30 : 3;
+const TURNS = FULL ? 2_000 : 160;
+const FEWEST = FULL ? 30 : 2;
 const timeout = 400_000;
 
 test(

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FULL, soundRun } from "./sound.ts";
 
-const TURNS = FULL ? 2_000 : 130;
-const FEWEST = FULL ? 30 : 3;
+const TURNS = FULL ? 2_000 : 90;
+const FEWEST = FULL ? 30 : 2;
 
 test(
   `${TURNS} turns under an intercepting engine pass through ${FEWEST} of its compactions`,

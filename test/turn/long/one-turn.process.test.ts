@@ -1,11 +1,11 @@
 /**
- * A single turn of 600 tool rounds, three times the window in size. The scripted model checks each request: the input verbatim, the summary
+ * A single turn of 600 tool rounds, three times the window in size; in the short form of 250, larger than the window. The scripted model checks each request: the input verbatim, the summary
  * directly after it, then the newest rounds, whole and verbatim.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { longRun } from "./job.ts";
-import { assertSound, WINDOW } from "./sound.ts";
+import { assertSound, FULL, WINDOW } from "./sound.ts";
 import { LONG_ROUNDS, LONG_TURN } from "./words.ts";
 
 /** Three turns before it, two after it. */
@@ -15,16 +15,19 @@ const MOST_COMPACTIONS = 20;
 const FEWEST_ROUNDS_BETWEEN = 20;
 
 test(
-  "one turn of 600 rounds, three times the window, completes within it",
+  `one turn of ${LONG_ROUNDS} rounds, larger than the window, completes within it`,
   { timeout: 200_000 },
   async (t) => {
     const run = await longRun({ engine: "legacy", shape: "one-turn", turns: TURNS, bias: 1.15 });
     const { report, conversation } = run;
     assertSound(report, conversation, TURNS);
-    assert.ok(conversation.totalTokens >= 3 * WINDOW, `${conversation.totalTokens} tokens were said`);
+    assert.ok(
+      conversation.totalTokens >= (FULL ? 3 : 1.2) * WINDOW,
+      `${conversation.totalTokens} tokens were said`,
+    );
     assert.equal(report.toolCalls, LONG_ROUNDS + TURNS - 1);
     const cuts = conversation.cuts.filter(({ turn }) => turn === LONG_TURN);
-    assert.ok(cuts.length >= 3, `${cuts.length} compactions`);
+    assert.ok(cuts.length >= (FULL ? 3 : 2), `${cuts.length} compactions`);
     assert.ok(cuts.length <= MOST_COMPACTIONS, `${cuts.length} compactions`);
     for (const [index, cut] of cuts.entries()) {
       assert.equal(cut.split, true, "the input stands before the summary");

@@ -1,5 +1,6 @@
 /** Texts of a long run: the same for the same turn in the host's process and at the endpoint. */
 import { mulberry32 } from "../../../bench/generate.ts";
+import { FULL } from "../../runner/short-form.ts";
 import type { ReplyToolCall } from "../../servers/script.ts";
 
 const WORDS = (
@@ -57,12 +58,12 @@ export interface TurnPlan {
 
 /**
  * `between`: most text is in inputs and answers, so the context grows between turns. `rounds`: most is in the rounds of every fourth turn.
- * `mixed`: a hundred turns of the one, a hundred of the other. `one-turn`: the fourth turn has 600 rounds.
+ * `mixed`: a hundred turns of the one, a hundred of the other. `one-turn`: the fourth turn has `LONG_ROUNDS`.
  */
 export type Shape = "between" | "rounds" | "mixed" | "one-turn";
 
 export const LONG_TURN = 4;
-export const LONG_ROUNDS = 600;
+export const LONG_ROUNDS = FULL ? 600 : 250;
 
 export function planOf(shape: Shape, turn: number): TurnPlan {
   const small: TurnPlan = { rounds: 1, callsARound: 1, inputWords: 30, resultWords: 20, answerWords: 20 };

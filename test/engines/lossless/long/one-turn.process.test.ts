@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { FULL, WINDOW } from "./run.ts";
 import { soundRun } from "./sound.ts";
 
-const ROUNDS = FULL ? 600 : 120;
+const ROUNDS = FULL ? 600 : 90;
 const SPAN = FULL ? WINDOW : WINDOW / 2;
 const TURN = 4;
 

@@ -5,7 +5,7 @@ import type { Ledger } from "./ledger.ts";
 import { FULL, LOOKED_FOR, longRun, median, type LongRunOptions, type Report } from "./run.ts";
 
 /** Blocks of turns whose costs are compared. */
-const STRETCH = FULL ? 20 : 6;
+const STRETCH = FULL ? 20 : 3;
 /** Limit on the median cost of the last turns, relative to an early stretch. */
 const MOST_DEARER = 1.5;
 const MOST_GROWTH_MIB = 30;

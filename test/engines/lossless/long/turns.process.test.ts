@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { FULL } from "./run.ts";
 import { assertEvenCosts, assertFlatMemory, soundRun } from "./sound.ts";
 
-const TURNS = FULL ? 2_000 : 60;
+const TURNS = FULL ? 2_000 : 40;
 
 test(
   `${TURNS} turns under lossless: each request valid, within the window, a continuation of the one before`,
