@@ -13,6 +13,7 @@ import { ROOT } from "./command.ts";
 import { declaredContract, type Declared, type DeclaredRow } from "./contract-declared.ts";
 import { filesUnder } from "./source-files.ts";
 import { runTestJob, type TestOutcome } from "./test-job.ts";
+import { testPlaces } from "./test-places.ts";
 
 /** Timeout without any test that starts or ends, ms. */
 const STALL_MS = 5 * 60_000;
@@ -39,7 +40,7 @@ async function runTests(files: readonly string[]): Promise<TestRun> {
   const jobs = isolated
     ? files.map((file) => ({ title: file, files: [file] }))
     : [{ title: "tests of the contract", files: [...files] }];
-  const env = { ...process.env, PAGURUS_CONTRACT_RECORD: folder };
+  const env = { ...process.env, ...testPlaces(), PAGURUS_CONTRACT_RECORD: folder };
   try {
     const outcomes: TestOutcome[] = [];
     for (const job of jobs) {

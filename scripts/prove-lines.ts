@@ -1,6 +1,7 @@
 /** The claims of `npm run prove`, and the steps that prove each. */
 
 import { bench, tests, type Proof } from "./proof.ts";
+import { FULL_FORMS } from "./prove-full.ts";
 import { HOUSE } from "./prove-house.ts";
 import { STRANGERS } from "./prove-strangers.ts";
 
@@ -255,6 +256,7 @@ export const PROOFS: Record<string, Proof> = {
       tests("mutants of harnesses, one a check", "test/testkit/harness/"),
       tests("the engines", "test/testkit/engines.test.ts", "test/engines/lossless/conformance.test.ts"),
       tests("the examples, at the command line", "test/examples/"),
+      tests("the engine of the guide", "test/docs/examples.process.test.ts"),
       tests("the real Codex", "test/real/codex/conformance"),
       { title: "docs/conformance.md", args: ["scripts/conformance.ts", "--check"] },
     ],
@@ -309,4 +311,5 @@ export const PROOFS: Record<string, Proof> = {
   },
   ...STRANGERS,
   ...HOUSE,
+  ...FULL_FORMS,
 };

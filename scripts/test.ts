@@ -1,6 +1,6 @@
 /**
  * `npm test [-- FILTER… --times --test-name-pattern=…]`: the unit tests in a process or more for each folder of `test/`, the tests that
- * start processes in one for each file. A filter is a part of a test file's path. There is no limit for the whole, which a busy
+ * start processes in one for a few files, or for each file in proofs and against the real programs. A filter is a part of a test file's path. There is no limit for the whole, which a busy
  * machine would exceed: a file that makes no progress is stopped and reported. Ends with `N passed, N failed`, also when a
  * signal stops it. `--times` lists what used the most CPU.
  */
@@ -17,32 +17,44 @@ const STALL_MS = 10 * 60_000;
 const PROVE_STALL_MS = 90 * 60_000;
 const TIMES = "--times";
 const REAL = "test/real/";
-/** Folders with fewer unit test files share one process, which costs a second to start. */
-const FEWEST_FILES = 12;
-/** Folders with more are split: one process that waits for its deadlines would be all that is left at the end. */
-const MOST_FILES = 30;
+/**
+ * Files to a job, whose process costs a second to start: folders with fewer share one, folders with more are split, as one
+ * process that waits for its deadlines would be all that is left at the end.
+ */
+const UNIT_FILES = { fewest: 12, most: 30 };
+/** What a test leaves running is ended with its job, so that these are fewer. */
+const PROCESS_FILES = { fewest: 4, most: 6 };
 /** One job more than cores: some of them wait for a deadline, a process or a socket most of the time. */
 const JOBS_AT_ONCE = availableParallelism() + 1;
 
 /** One job, or several of about the same size; neighbours, which are alike, are in different ones. */
-function parts(title: string, files: readonly string[]): TestJob[] {
-  const count = Math.ceil(files.length / MOST_FILES);
+function parts(title: string, files: readonly string[], most: number): TestJob[] {
+  const count = Math.ceil(files.length / most);
   return Array.from({ length: count }, (_, part) => ({
     title: count === 1 ? title : `${title}, part ${part + 1} of ${count}`,
     files: files.filter((_file, index) => index % count === part),
   }));
 }
 
-/** The unit tests by folder of `test/`, the largest first. */
-function unitJobs(files: readonly string[]): TestJob[] {
+/** By folder of `test/`, the largest first; folders with fewer than `fewest` files go together. */
+function folderJobs(
+  kind: string,
+  files: readonly string[],
+  size: { fewest: number; most: number },
+): TestJob[] {
   const folders = Object.groupBy(files, (file) => file.split("/")[1] ?? "");
-  const large = Object.entries(folders).filter(([, each]) => (each?.length ?? 0) >= FEWEST_FILES);
+  const large = Object.entries(folders).filter(([, each]) => (each?.length ?? 0) >= size.fewest);
   const names = new Set(large.map(([name]) => name));
   const rest = files.filter((file) => !names.has(file.split("/")[1] ?? ""));
   return [
-    ...large.flatMap(([name, each]) => parts(`unit tests of test/${name}`, each ?? [])),
-    ...parts("unit tests of the other folders", rest),
+    ...large.flatMap(([name, each]) => parts(`${kind} of test/${name}`, each ?? [], size.most)),
+    ...parts(`${kind} of the other folders`, rest, size.most),
   ].toSorted((one, other) => other.files.length - one.files.length);
+}
+
+/** The proofs and the tests of real programs take long, and measure memory and processes: each file has its own process. */
+function isAlone(file: string): boolean {
+  return process.env["PAGURUS_PROVE"] === "1" || file.startsWith(REAL);
 }
 
 function plan(filters: readonly string[]): TestJob[] {
@@ -53,9 +65,16 @@ function plan(filters: readonly string[]): TestJob[] {
       (filters.length === 0 || filters.some((filter) => file.includes(filter.replace(/^\.\//, "")))),
   );
   const units = wanted.filter((file) => !file.endsWith(".process.test.ts"));
-  // From the last one on: those of `test/turn` take the longest.
-  const processes = wanted.filter((file) => file.endsWith(".process.test.ts")).toReversed();
-  return [...unitJobs(units), ...processes.map((file) => ({ title: file, files: [file] }))];
+  const processes = wanted.filter((file) => file.endsWith(".process.test.ts"));
+  return [
+    ...folderJobs("unit tests", units, UNIT_FILES),
+    ...folderJobs(
+      "process tests",
+      processes.filter((file) => !isAlone(file)),
+      PROCESS_FILES,
+    ),
+    ...processes.filter(isAlone).map((file) => ({ title: file, files: [file] })),
+  ];
 }
 
 /** One line for a job without failures, its whole output otherwise. */

@@ -6,7 +6,7 @@ import { planCompaction, type CompactionPlan } from "../../src/compaction/compac
 import type { AgentMessage } from "../../src/contract/message.ts";
 import { readSummary, renderSummary } from "../../src/contract/engine/summary.ts";
 import { assistant, damaged, histories, numbered, rounds, user } from "./histories.ts";
-import { runs } from "../runner/short-form.ts";
+import { FULL, runs } from "../runner/short-form.ts";
 
 const tokens = (): number => 10;
 const isSummary = (message: AgentMessage): boolean =>
@@ -150,7 +150,7 @@ test("a summary precedes all that it does not cover: it follows an input only wi
       assert.ok(plan.splitTurnMessages > 0, "a split that takes nothing of its turn");
       assert.ok(newest > placeOf(messages.find(({ entryId }) => entryId === plan.splitTurnInputId)));
     }),
-    { numRuns: process.env["PAGURUS_PROVE"] === "1" ? 20_000 : 500 },
+    { numRuns: FULL ? 20_000 : 500 },
   );
 });
 

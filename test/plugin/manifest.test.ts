@@ -8,6 +8,7 @@ import { PagurusError } from "../../src/contract/errors.ts";
 import { findPluginEntry } from "../../src/plugin/plugin-entry.ts";
 import { isPluginId, readPluginManifest } from "../../src/plugin/manifest.ts";
 import { unicodeText } from "../runner/unicode-text.ts";
+import { FULL } from "../runner/short-form.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-manifest-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -24,8 +25,7 @@ function manifestOf(manifest: object, files: Record<string, string> = {}) {
   return readPluginManifest(folderOf({ ...files, "pagurus.plugin.json": JSON.stringify(manifest) }));
 }
 
-const PROVE = process.env["PAGURUS_PROVE"] === "1";
-const RUNS = PROVE ? 3_000 : 150;
+const RUNS = FULL ? 3_000 : 150;
 
 describe("a plugin's manifest", () => {
   it("is read with its fields", () => {

@@ -8,6 +8,11 @@ export function turnAbout<T>(values: readonly T[], index: number): readonly T[] 
   return FULL ? values : values.slice(at, at + 1);
 }
 
+/** All values in the full form; in the short form every `step`th, from the first. */
+export function everyNth<T>(values: readonly T[], step: number): readonly T[] {
+  return FULL ? values : values.filter((_value, index) => index % step === 0);
+}
+
 /** Runs of a property: an eighth of the full number, at least 40, in the short form. */
 export function runs(full: number): number {
   return FULL ? full : Math.min(full, Math.max(40, Math.round(full / 8)));

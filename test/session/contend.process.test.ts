@@ -4,10 +4,11 @@ import { once } from "node:events";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { FULL } from "../runner/short-form.ts";
 import { entriesOf, openStore, temporaryFolder } from "./fixtures.ts";
 
 const CHILD = join(import.meta.dirname, "writer.child.ts");
-const WRITERS = 8;
+const WRITERS = FULL ? 8 : 4;
 const TURNS = 6;
 
 test("processes that contend for a session, some dying as its owner, write one after the other", async (t) => {

@@ -7,8 +7,7 @@ import fc from "fast-check";
 import { firstKeys, folderName } from "../../src/session/folder-keys.ts";
 import { isSessionKey } from "../../src/session/keys.ts";
 import { openSessionStore } from "../../src/session/session-store.ts";
-
-const FULL = process.env["PAGURUS_PROVE"] === "1";
+import { FULL } from "../runner/short-form.ts";
 
 /** Few names, so that folders share them; some are no valid key, or the numbered key of another folder. */
 const names = fc.oneof(

@@ -8,8 +8,9 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { entriesOf, openStore, sayTurn, seeded, temporaryFolder } from "./fixtures.ts";
+import { FULL } from "../runner/short-form.ts";
 
-const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 8;
+const MOMENTS = FULL ? 200 : 5;
 const CHILD = join(import.meta.dirname, "writer.child.ts");
 
 interface Report {

@@ -7,8 +7,9 @@ import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import type { SessionReader } from "../../src/contract/session/writer.ts";
 import { collect, openStore, seeded, temporaryFolder, textOf } from "./fixtures.ts";
+import { FULL } from "../runner/short-form.ts";
 
-const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 8;
+const MOMENTS = FULL ? 200 : 8;
 const CHILD = join(import.meta.dirname, "rewrite.child.ts");
 
 interface Report {

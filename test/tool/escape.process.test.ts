@@ -22,9 +22,9 @@ import { startServer, type ReplyScript } from "../servers/server.ts";
 import { makeSetting, modelConfig, run, type Finished, type Setting } from "../turn/setting.ts";
 import { fixture, textOf, type Fixture } from "./fixture.ts";
 import { swapCommand } from "./swapper.ts";
+import { FULL } from "../runner/short-form.ts";
 
-const PROVE = process.env["PAGURUS_PROVE"] === "1";
-const TRIES = PROVE ? 10_000 : 200;
+const TRIES = FULL ? 10_000 : 200;
 const NODE = JSON.stringify(process.execPath);
 /** Whether the system supports confined commands. */
 const CAN_CONFINE =
@@ -159,7 +159,7 @@ for (const path of ["with", "without"] as const) {
 
   test(`an answer that swaps folders while it writes stays in the workspace, ${path} bubblewrap (finding F1)`, async (t) => {
     const away = outside(t);
-    const answers = PROVE ? 60 : 2;
+    const answers = FULL ? 60 : 2;
     const { finished, results } = await drive(
       t,
       ({ workspace }) => {

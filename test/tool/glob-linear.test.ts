@@ -5,7 +5,7 @@ import { globMatcher } from "../../src/tool/files/glob-pattern.ts";
 import { parseGitignore } from "../../src/tool/files/gitignore.ts";
 import { createPermissions } from "../../src/tool/tool-permission.ts";
 import { fixture, textOf } from "./fixture.ts";
-import { runs } from "../runner/short-form.ts";
+import { FULL, runs } from "../runner/short-form.ts";
 
 /** Reference matcher: tries every reading of a pattern of literals, `?`, `*` and `**`; correct and slow. */
 function naive(pattern: string, path: string, atStart = true): boolean {
@@ -34,7 +34,7 @@ const word = (letters: string, most: number) =>
   fc.array(fc.constantFrom(...letters), { maxLength: most }).map((parts) => parts.join(""));
 
 test("the pattern matcher agrees with an exhaustive one (finding F7)", () => {
-  const runs = process.env["PAGURUS_PROVE"] === "1" ? 200_000 : 5_000;
+  const runs = FULL ? 200_000 : 5_000;
   fc.assert(
     fc.property(word("ab/*?", 9), word("ab/", 9), (pattern, path) => {
       assert.equal(globMatcher(pattern)(path), naive(pattern, path), `${pattern} ~ ${path}`);

@@ -5,6 +5,7 @@
 import { Readable } from "node:stream";
 import type { Cli, OutputStream } from "../../src/cli/cli.ts";
 import { execute } from "../../src/cli/cli-program.ts";
+import { FULL } from "../runner/short-form.ts";
 
 export interface InsideOptions {
   cwd: string;
@@ -31,7 +32,7 @@ class Kept implements OutputStream {
 }
 
 /** The full test mode starts the program instead. */
-export const AS_PROGRAM = process.env["PAGURUS_PROVE"] === "1";
+export const AS_PROGRAM = FULL;
 
 export async function runInside(args: readonly string[], options: InsideOptions): Promise<InsideResult> {
   const stdout = new Kept();

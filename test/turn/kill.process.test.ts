@@ -7,8 +7,9 @@ import type { TranscriptEntry } from "../../src/contract/session/transcript.ts";
 import { startServer, type ReplyStep } from "../servers/server.ts";
 import { makeSetting, modelConfig, run, start, type Setting } from "./setting.ts";
 import { readBody } from "./wire-bodies.ts";
+import { FULL } from "../runner/short-form.ts";
 
-const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? 200 : 4;
+const MOMENTS = FULL ? 200 : 4;
 
 /** Seeded: the same moments in every run. */
 function random(seed: number): () => number {
@@ -66,9 +67,9 @@ describe(`kill -9 at ${MOMENTS} moments of turns with tools`, () => {
     try {
       for (let moment = 0; moment < MOMENTS; moment++) {
         const running = start(setting, ["run", "--json", `Prompt ${moment}`]);
-        // From before the first write until after the commit; the clock starts when the turn does.
-        await Promise.race([running.seen("turn.started").catch(() => undefined), pause(5_000)]);
-        await pause(next() * 160);
+        // The first one is inside its turn, however busy the machine is; the others from before the first write until after the commit.
+        await running.seen(moment === 0 ? "tool.started" : "turn.started").catch(() => undefined);
+        if (moment > 0) await pause(next() * 160);
         running.child.kill("SIGKILL");
         const { signal } = await running.finished;
         if (signal === "SIGKILL") killed += 1;

@@ -8,10 +8,11 @@ import type { PluginTool } from "../../src/contract/host/plugin.ts";
 import { openSessionStore } from "../../src/session/session-store.ts";
 import { boundedResult } from "../../src/turn/prepare/large-results.ts";
 import { Bench } from "./in-process.ts";
+import { FULL } from "../runner/short-form.ts";
 
 const SMALL = 5_000_000;
 /** More than a reader of transcripts accepts in one line. */
-const LARGE = process.env["PAGURUS_PROVE"] === "1" ? 270_000_000 : SMALL;
+const LARGE = FULL ? 270_000_000 : SMALL;
 
 function flood(size: number): PluginTool {
   const text = `BEGIN ${"line of words\n".repeat(Math.ceil(size / 14))}NEEDLE${"x".repeat(5_000)} END`;
@@ -80,7 +81,7 @@ function tooLong(): string[] {
       throw new RangeError("Invalid string length");
     },
   } as unknown as string;
-  return process.env["PAGURUS_PROVE"] === "1" ? [beyond, "z".repeat(256 * 1024 * 1024)] : [beyond];
+  return FULL ? [beyond, "z".repeat(256 * 1024 * 1024)] : [beyond];
 }
 
 describe("an entry that no reader could read", () => {

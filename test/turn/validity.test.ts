@@ -12,6 +12,7 @@ import { startServer, type Protocol, type RecordedRequest, type ReplyStep } from
 import { ENGINES, type EngineKind } from "./test-engines.ts";
 import { modelConfig } from "./setting.ts";
 import { readBody, type WireBody } from "./wire-bodies.ts";
+import { FULL } from "../runner/short-form.ts";
 
 const PROTOCOLS: Protocol[] = ["openai-completions", "openai-responses", "anthropic-messages", "google"];
 const WORDS = "the lamp at the pier burns low and the keeper writes each ship into the long book ".repeat(12);
@@ -287,14 +288,13 @@ function ignoreNothing(error: unknown): void {
 
 describe("a request to a model", () => {
   it("is valid after any sequence of turns, aborts, crashes, forks, rewinds and compactions", async () => {
-    const full = process.env["PAGURUS_PROVE"] === "1";
     let requests = 0;
     let compactions = 0;
     await fc.assert(
       fc.asyncProperty(
         engineKind,
         fc.constantFrom(...PROTOCOLS),
-        fc.array(step, { minLength: 3, maxLength: full ? 30 : 16 }),
+        fc.array(step, { minLength: 3, maxLength: FULL ? 30 : 16 }),
         async (engine, protocol, steps) => {
           const drive = new Drive(engine, protocol);
           let failure: unknown;
@@ -327,7 +327,7 @@ describe("a request to a model", () => {
           }
         },
       ),
-      { numRuns: full ? 300 : 25, seed: 20_261_121, endOnFailure: !full },
+      { numRuns: FULL ? 300 : 25, seed: 20_261_121, endOnFailure: !FULL },
     );
     assert.ok(requests > 100, `the property saw ${requests} requests`);
     assert.ok(compactions > 10, `the property saw ${compactions} compactions inside turns`);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { assistant, user } from "../../session/fixtures.ts";
 import { Drive } from "./drive.ts";
+import { FULL } from "../../runner/short-form.ts";
 
 const PAGE = 4_096;
 
@@ -92,7 +93,7 @@ test("a database with any one damaged page is set aside and rebuilt in the turn 
   try {
     const twin = await damaged.turnWith(damaged.whole);
     let replaced = 0;
-    const step = process.env["PAGURUS_PROVE"] === "1" ? 1 : 3;
+    const step = FULL ? 1 : 3;
     for (let page = 0; page * PAGE < damaged.whole.length; page += page < 6 ? 1 : step) {
       const bytes = Buffer.from(damaged.whole);
       bytes.fill(0xa5, page * PAGE, (page + 1) * PAGE);

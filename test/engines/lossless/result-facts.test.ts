@@ -9,6 +9,7 @@ import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { LlmComplete } from "../../../src/contract/model.ts";
 import { assistant, call, numbered, result, user } from "../../compaction/histories.ts";
 import { Drive, texts } from "./drive.ts";
+import { FULL } from "../../runner/short-form.ts";
 
 /** Pseudo-random numbers below a bound, the same for the same seed. */
 function below(seed: number): (bound: number) => number {
@@ -130,7 +131,7 @@ async function legacyShare({ turns, facts }: Job): Promise<number> {
   return share(facts, texts(context));
 }
 
-const SEEDS = process.env["PAGURUS_PROVE"] === "1" ? [1, 2, 3, 4, 5, 6, 7, 8] : [1];
+const SEEDS = FULL ? [1, 2, 3, 4, 5, 6, 7, 8] : [1];
 const TURNS = 40;
 
 for (const seed of SEEDS) {

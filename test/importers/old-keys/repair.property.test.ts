@@ -13,6 +13,7 @@ import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
 import { HARNESS_CONTRACT } from "../../../src/contract/version.ts";
 import { describeModel } from "../../../src/model/resolve.ts";
 import { selectRuntime } from "../../../src/turn/admit/select-runtime.ts";
+import { FULL } from "../../runner/short-form.ts";
 
 const id = fc.constantFrom("auto", "embedded", "codex", "pi", "Auto", "PI");
 const ref = fc.constantFrom("codex/a", "openai-codex/a", "codex-cli/b", "claude-cli/c", "openai/a", "vllm/d");
@@ -128,6 +129,6 @@ it("repairs any configuration once, and no agent changes its runtime", () => {
       );
       assert.deepEqual(runtimes(repaired), runtimes(value));
     }),
-    { numRuns: process.env["PAGURUS_PROVE"] === "1" ? 1_000 : 40 },
+    { numRuns: FULL ? 1_000 : 40 },
   );
 });

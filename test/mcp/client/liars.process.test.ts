@@ -30,7 +30,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
   });
 
   test("a flood of unrequested answers ends it", async (t) => {
-    const host = hosted(t, { s: liar("unasked", "", { timeoutMs: 10_000 }) });
+    const host = hosted(t, { s: liar("unasked", "", { timeoutMs: 120_000 }) });
     await host.offer();
     assert.match(textOf(await host.call("s__echo")), /"s" wrote more than 16 MiB of unrequested messages/);
   });

@@ -10,6 +10,7 @@ import { updatePlugin, type InstallStep } from "../../../src/plugin/install/inst
 import { sweep, withPluginsLock } from "../../../src/plugin/install/staging.ts";
 import { readInstalls } from "../../../src/plugin/installs.ts";
 import { pluginFiles, PluginUser } from "./user.ts";
+import { FULL } from "../../runner/short-form.ts";
 
 const CHILD = join(import.meta.dirname, "install.child.ts");
 const STEPS: (InstallStep | "npm")[] = [
@@ -24,7 +25,6 @@ const STEPS: (InstallStep | "npm")[] = [
   "record",
   "done",
 ];
-const PROVE = process.env["PAGURUS_PROVE"] === "1";
 /** Steps that a plain test run follows to the end, which takes a second each. */
 const FOLLOWED = new Set(["npm", "record", "done"]);
 const config = { plugins: { entries: { eng: { enabled: true } } } };
@@ -59,7 +59,7 @@ describe("kill -9 during an update", () => {
       if (step === "npm")
         assert.ok(processIsAlive(Number(readFileSync(String(user.env["FAKE_NPM_PID"]), "utf8"))));
       // The next command cleans up and continues as usual.
-      if (!PROVE && !FOLLOWED.has(step)) {
+      if (!FULL && !FOLLOWED.has(step)) {
         await withPluginsLock(user.home, undefined, async () => sweep(user.home, readInstalls(user.home)));
         assert.deepEqual(user.places, [record.folder], step);
         continue;

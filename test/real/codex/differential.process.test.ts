@@ -15,8 +15,9 @@ import type { TurnRun } from "../../../src/contract/host/run.ts";
 import { AppServers, type AppServer } from "../../../src/runtimes/codex/app-server/app-server.ts";
 import { startServer, type ModelServer, type RecordedRequest } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";
+import { FULL } from "../../runner/short-form.ts";
 
-const SEQUENCES = process.env["PAGURUS_PROVE"] === "1" ? 30 : 6;
+const SEQUENCES = FULL ? 30 : 6;
 const STEPS = 7;
 const VALUES = ["one", "two", "<x> & é", "", "y".repeat(5_000) + "é".repeat(300)];
 const KEYS = ["b", "a", "é", "Z", "k y"];

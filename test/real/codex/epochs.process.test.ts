@@ -11,8 +11,8 @@ import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/code
 import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
+import { FULL } from "../../runner/short-form.ts";
 
-const FULL = process.env["PAGURUS_PROVE"] === "1";
 const TURNS = FULL ? 100 : 24;
 const LONG_TURN = 10;
 const ROUNDS = FULL ? 150 : 20;

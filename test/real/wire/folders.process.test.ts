@@ -4,9 +4,9 @@ import { after, before, describe, it, type TestContext } from "node:test";
 import { FOLDERS, FoldersBench, newestOf, SECRETS, type Folder, type Playing } from "./folders-bench.ts";
 import { FolderModel, isRefused, type Run } from "./folders-model.ts";
 import { everyPair, nameOf, Random, sample, type Round, type Step } from "./folders-walk.ts";
+import { FULL } from "../../runner/short-form.ts";
 
 /** The full form walks every ordered pair of steps in both folders, in 101 rounds. */
-const FULL = process.env["PAGURUS_PROVE"] === "1";
 /** Its sample has a copy, a refusal, and rounds with four programs at once. */
 const SEED = 18;
 

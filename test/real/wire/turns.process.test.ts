@@ -14,8 +14,8 @@ import { ClaudeBench, conversation as claudeLines } from "../claude/claude-bench
 import { CodexBench, conversation as codexLines } from "../codex/codex-bench.ts";
 import { captured, type CapturedPair } from "./captured.ts";
 import { linesOf, Spy } from "./spy.ts";
+import { FULL } from "../../runner/short-form.ts";
 
-const FULL = process.env["PAGURUS_PROVE"] === "1";
 const TURNS = FULL ? 200 : 24;
 const LONG_TURN = 10;
 const ROUNDS = FULL ? 150 : 24;

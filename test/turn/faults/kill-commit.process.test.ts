@@ -3,8 +3,9 @@ import { describe, it } from "node:test";
 import { KillBench, random, type EngineConfig } from "./kill-bench.ts";
 import type { WireBody } from "../wire-bodies.ts";
 import type { ReplyStep } from "../../servers/server.ts";
+import { FULL } from "../../runner/short-form.ts";
 
-const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 25 : 1;
+const KILLS = FULL ? 25 : 1;
 
 /** A tool round, then an answer. */
 function script(body: WireBody): ReplyStep {

@@ -3,8 +3,9 @@ import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { random } from "./kill-bench.ts";
 import { killAndGoOn, withModel, WORDS } from "./kill-model.ts";
+import { FULL } from "../../runner/short-form.ts";
 
-const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 25 : 1;
+const KILLS = FULL ? 25 : 1;
 
 describe(`kill -9 inside a compaction, ${KILLS} times each`, () => {
   for (const lane of ["queued", "in-attempt"]) {

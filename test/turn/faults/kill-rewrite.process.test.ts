@@ -3,8 +3,9 @@ import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { random } from "./kill-bench.ts";
 import { killAndGoOn, withModel, WORDS } from "./kill-model.ts";
+import { FULL } from "../../runner/short-form.ts";
 
-const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 60 : 2;
+const KILLS = FULL ? 60 : 2;
 
 describe(`kill -9 inside a rotation, ${KILLS} times`, () => {
   it("leaves the session before or after it, whole, and each turn taken once", async () => {

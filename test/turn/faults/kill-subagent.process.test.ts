@@ -4,8 +4,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { ReplyStep } from "../../servers/server.ts";
 import type { WireBody } from "../wire-bodies.ts";
 import { KillBench, random } from "./kill-bench.ts";
+import { FULL } from "../../runner/short-form.ts";
 
-const KILLS = process.env["PAGURUS_PROVE"] === "1" ? 60 : 3;
+const KILLS = FULL ? 60 : 3;
 const POINTS = ["prepare", "running", "tell", "ended", "any"] as const;
 
 /** A parent that starts one child, and children that can be delayed. */

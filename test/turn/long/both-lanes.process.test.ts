@@ -5,7 +5,8 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FULL, soundRun } from "./sound.ts";
+import { FULL } from "../../runner/short-form.ts";
+import { soundRun } from "./sound.ts";
 
 const TURNS = FULL ? 2_000 : 160;
 const FEWEST = FULL ? 30 : 2;

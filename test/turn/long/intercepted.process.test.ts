@@ -1,7 +1,8 @@
 /** An engine that intercepts, through many turns: the in-attempt lane is its own, the queued one goes to `compact()`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FULL, soundRun } from "./sound.ts";
+import { FULL } from "../../runner/short-form.ts";
+import { soundRun } from "./sound.ts";
 
 const TURNS = FULL ? 2_000 : 90;
 const FEWEST = FULL ? 30 : 2;

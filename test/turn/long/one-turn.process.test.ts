@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { longRun } from "./job.ts";
-import { assertSound, FULL, WINDOW } from "./sound.ts";
+import { FULL } from "../../runner/short-form.ts";
+import { assertSound, WINDOW } from "./sound.ts";
 import { LONG_ROUNDS, LONG_TURN } from "./words.ts";
 
 /** Three turns before it, two after it. */

@@ -3,15 +3,13 @@ import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { longRun, memoryGrowth, turnsBetween, type LongRunOptions, type Report } from "./job.ts";
 import type { Conversation } from "./conversation.ts";
+import { FULL } from "../../runner/short-form.ts";
 
 export const WINDOW = 32_000;
 /** The built-in headroom is a quarter of a window of this size; the estimate may miss by a fiftieth. */
 const MOST_TOKENS = WINDOW * 0.75 * 1.02;
 const FEWEST_TURNS_BETWEEN = 5;
 const MOST_GROWTH_MIB = 20;
-
-/** `PAGURUS_PROVE=1`: every run in full length. */
-export const FULL = process.env["PAGURUS_PROVE"] === "1";
 
 export interface Lanes {
   queued: number;

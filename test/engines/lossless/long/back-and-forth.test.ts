@@ -5,9 +5,9 @@ import type { AgentMessage } from "../../../../src/contract/message.ts";
 import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { plantedFacts, searches, turnOf, type Fact } from "../proof/facts.ts";
 import { Harbour } from "../proof/harbour.ts";
+import { FULL } from "../../../runner/short-form.ts";
 
-const FULL = process.env["PAGURUS_PROVE"] === "1";
-const ENTRIES = FULL ? 20_000 : 2_000;
+const ENTRIES = FULL ? 20_000 : 1_200;
 /** Input, call, result, answer, and the mark of the turn's end. */
 const ENTRIES_A_TURN = 5;
 const SETTINGS = { window: 16_000, lossless: { trigger: 7_000 } };

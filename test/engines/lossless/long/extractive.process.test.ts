@@ -1,8 +1,8 @@
 /** Ten thousand turns without model summaries: extracts alone. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FULL } from "./run.ts";
 import { assertEvenCosts, assertFlatMemory, soundRun } from "./sound.ts";
+import { FULL } from "../../../runner/short-form.ts";
 
 const TURNS = FULL ? 10_000 : 80;
 

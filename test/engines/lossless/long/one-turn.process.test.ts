@@ -1,8 +1,9 @@
 /** A single turn of 600 rounds, several times as large as the window. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FULL, WINDOW } from "./run.ts";
+import { WINDOW } from "./run.ts";
 import { soundRun } from "./sound.ts";
+import { FULL } from "../../../runner/short-form.ts";
 
 const ROUNDS = FULL ? 600 : 90;
 const SPAN = FULL ? WINDOW : WINDOW / 2;

@@ -5,8 +5,6 @@ import { startServer } from "../../../servers/server.ts";
 import { Ledger } from "./ledger.ts";
 import type { Shape } from "./talk.ts";
 
-/** `PAGURUS_PROVE=1`: every run in full length. */
-export const FULL = process.env["PAGURUS_PROVE"] === "1";
 export const WINDOW = 32_000;
 /** Turns whose costs are counted together. */
 export const BLOCK = 10;

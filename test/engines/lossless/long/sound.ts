@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { Ledger } from "./ledger.ts";
-import { FULL, LOOKED_FOR, longRun, median, type LongRunOptions, type Report } from "./run.ts";
+import { LOOKED_FOR, longRun, median, type LongRunOptions, type Report } from "./run.ts";
+import { FULL } from "../../../runner/short-form.ts";
 
 /** Blocks of turns whose costs are compared. */
 const STRETCH = FULL ? 20 : 3;

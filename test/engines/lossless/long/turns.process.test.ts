@@ -1,8 +1,8 @@
 /** Two thousand turns with tools in a window of 32,000 tokens; the provider counts 15 % more than the host estimates. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FULL } from "./run.ts";
 import { assertEvenCosts, assertFlatMemory, soundRun } from "./sound.ts";
+import { FULL } from "../../../runner/short-form.ts";
 
 const TURNS = FULL ? 2_000 : 40;
 

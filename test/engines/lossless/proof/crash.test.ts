@@ -15,8 +15,8 @@ import type { NewNode } from "../../../../src/engines/lossless/store/store-types
 import { verifyDatabase } from "../../../../src/engines/lossless/store/verify.ts";
 import { chain, cursorOver, messageEntry } from "../store/fixtures.ts";
 import { imagesOf } from "./images.ts";
+import { FULL } from "../../../runner/short-form.ts";
 
-const FULL = process.env["PAGURUS_PROVE"] === "1";
 /** Limit on the statements of a write at which a kill is checked in a normal run. */
 const MOST_IMAGES = FULL ? Infinity : 12;
 

@@ -14,8 +14,8 @@ import type { ReplyStep } from "../../../servers/script.ts";
 import type { WireBody } from "../../../turn/wire-bodies.ts";
 import { Harbour, goodSummary } from "./harbour.ts";
 import { assertPartition } from "./partition.ts";
+import { FULL } from "../../../runner/short-form.ts";
 
-const FULL = process.env["PAGURUS_PROVE"] === "1";
 const SETTINGS = { trigger: 7_000, headTokens: 1_400, tailTokens: 1_500 };
 /** Text of a misbehaving summarizer, which must never be stored. */
 const LIE = "the-harbour-burned-down";

@@ -14,8 +14,8 @@ import { openSessionStore } from "../../../../src/session/session-store.ts";
 import { cursorOver, messageEntry } from "../store/fixtures.ts";
 import { killedNode, killedPath, killedTurn, TURN } from "../store/killed.ts";
 import { KILLED_ENTRIES } from "./kill-plan.ts";
+import { FULL } from "../../../runner/short-form.ts";
 
-const FULL = process.env["PAGURUS_PROVE"] === "1";
 const HERE = import.meta.dirname;
 const STAYS = 20;
 const WRITTEN = 120;

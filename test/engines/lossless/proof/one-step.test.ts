@@ -4,9 +4,9 @@ import { test, type TestContext } from "node:test";
 import { answer, filler, input, round } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts, type Sent } from "../drive.ts";
 import { assertPartition } from "./partition.ts";
+import { FULL } from "../../../runner/short-form.ts";
 
 const SESSION = "session0001";
-const FULL = process.env["PAGURUS_PROVE"] === "1";
 const TURNS = FULL ? 700 : 120;
 const FEWEST_NODES = 10;
 /** Steps of the budget, tokens. */

@@ -12,11 +12,12 @@ import {
 } from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { cursorOver } from "./fixtures.ts";
 import { killedNode, killedPath, TURN } from "./killed.ts";
+import { FULL } from "../../../runner/short-form.ts";
 
 const CHILD = join(import.meta.dirname, "writer.child.ts");
 
 /** Milliseconds between the first step that the child reports and its end. */
-const MOMENTS = process.env["PAGURUS_PROVE"] === "1" ? [0, 3, 7, 11, 20, 40, 60, 90, 150, 250, 400] : [40];
+const MOMENTS = FULL ? [0, 3, 7, 11, 20, 40, 60, 90, 150, 250, 400] : [40];
 
 /** Starts the child, kills it, and returns the last step that it reported. */
 async function killed(mode: string, folder: string, delayMs: number): Promise<number> {
