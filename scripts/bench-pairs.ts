@@ -1,7 +1,8 @@
 /**
- * `node scripts/bench-pairs.ts [--only PART] [--rounds N] [--quick] [--json FILE]`: figures of the old commit and of this checkout,
- * measured in turns on the same machine, so that both see the same load. For each measure the medians and the median of the
- * ratios of the pairs. Ends with 1 when a measure is worse than before by more than its noise.
+ * `npm run prove -- house.2 [--only PART,PART] [--pairs N] [--quick] [--json FILE]`: figures of the old commit and of this checkout,
+ * one run at a time, old and new in turns on the same machine, so that both see the same load. For each measure the medians, the
+ * median difference of the pairs and its noise. Ends with 1 when a measure is worse than before by more than its noise. `--quick`
+ * runs the short form of the benchmarks.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,15 +12,15 @@ import { parseArgs } from "node:util";
 import type { BenchRow } from "../bench/report.ts";
 import { ROOT, runCommand } from "./command.ts";
 import { OLD_COMMIT, withOldCheckout } from "./old-checkout.ts";
-import { comparePairs, type Comparison, type Sample } from "./pairs.ts";
+import { betterOf, comparePairs, type Comparison, type Sample } from "./pairs.ts";
 
 interface Options {
   quick: boolean;
 }
 
 interface Part {
-  /** Pairs that are measured unless `--rounds` says otherwise. */
-  rounds: number;
+  /** Pairs that are measured unless `--pairs` says otherwise. */
+  pairs: number;
   measure(root: string, options: Options): Promise<Sample[]>;
 }
 
@@ -31,7 +32,12 @@ function benchPart(name: string, only?: string): Part["measure"] {
     const { code, stdout, stderr } = await runCommand(process.execPath, args, { cwd: root });
     if (code !== 0) throw new Error(`The benchmark ${name} of ${root} ended with code ${code}: ${stderr}`);
     const { rows } = JSON.parse(stdout) as { rows: BenchRow[] };
-    return rows.map(({ measure, value, unit }) => ({ measure, value, unit }));
+    return rows.map((row) => ({
+      measure: row.measure,
+      value: row.value,
+      unit: row.unit,
+      better: betterOf(row),
+    }));
   };
 }
 
@@ -59,9 +65,9 @@ async function commandSamples(root: string, title: string, args: readonly string
     if (code !== 0) throw new Error(`pagurus ${args.join(" ")} of ${root} ended with code ${code}.`);
     const report = JSON.parse(readFileSync(usage, "utf8")) as { userCpuS: number; peakMb: number };
     return [
-      { measure: `${title}: wall time`, value: wallMs, unit: "ms" },
-      { measure: `${title}: processor time`, value: report.userCpuS * 1000, unit: "ms" },
-      { measure: `${title}: peak memory`, value: report.peakMb, unit: "MB" },
+      { measure: `${title}: wall time`, value: wallMs, unit: "ms", better: "less" },
+      { measure: `${title}: processor time`, value: report.userCpuS * 1000, unit: "ms", better: "less" },
+      { measure: `${title}: peak memory`, value: report.peakMb, unit: "MB", better: "less" },
     ];
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -70,36 +76,54 @@ async function commandSamples(root: string, title: string, args: readonly string
 
 const PARTS: Record<string, Part> = {
   "start-up": {
-    rounds: 15,
+    pairs: 15,
     measure: async (root) => [
       ...(await commandSamples(root, "--version", ["--version"])),
       ...(await commandSamples(root, "run hello, empty home", ["run", "hello"])),
       ...(await commandSamples(root, "status, empty home", ["status"])),
     ],
   },
-  turn: { rounds: 3, measure: benchPart("turn") },
-  lossless: { rounds: 3, measure: benchPart("lossless") },
-  passthrough: { rounds: 3, measure: benchPart("wire", "passthrough") },
-  prefix: { rounds: 1, measure: benchPart("wire", "prefix") },
+  turn: { pairs: 3, measure: benchPart("turn") },
+  lossless: { pairs: 3, measure: benchPart("lossless") },
+  passthrough: { pairs: 3, measure: benchPart("wire", "passthrough") },
+  prefix: { pairs: 1, measure: benchPart("wire", "prefix") },
 };
 
-function rowOf({ measure, unit, before, after, ratio, noise, worse }: Comparison): string {
+function rowOf(row: Comparison): string {
   const figure = (value: number): string =>
-    `${value.toLocaleString("en", { maximumSignificantDigits: 4 })} ${unit}`.padStart(14);
-  const share = `${ratio.toFixed(3)} ± ${noise.toFixed(3)}`.padStart(16);
-  return `${worse ? "WORSE" : "     "} ${measure.padEnd(64)} ${figure(before)} ${figure(after)} ${share}`;
+    `${value.toLocaleString("en", { maximumSignificantDigits: 4 })} ${row.unit}`.padStart(18);
+  const share = row.before === 0 ? "" : `${(row.after / row.before).toFixed(3)}`;
+  const change = `${figure(row.difference)} ±${figure(row.noise).trim().padStart(14)}`;
+  const pairs = row.better === "neither" ? "only shown" : `${row.worsePairs} of ${row.pairs} worse`;
+  const cells = [figure(row.before), figure(row.after), share.padStart(7), change, pairs.padStart(15)];
+  return `${row.worse ? "WORSE" : "     "} ${row.measure.padEnd(64)} ${cells.join(" ")}`;
 }
 
-/** Old and new in turns; each is first in every second pair. */
-async function pairsOf(part: Part, rounds: number, old: string, options: Options): Promise<Comparison[]> {
+function headOf(name: string): string {
+  const cells = [
+    OLD_COMMIT.padStart(18),
+    "now".padStart(18),
+    "ratio".padStart(7),
+    "difference".padStart(18),
+    "  noise",
+  ];
+  return `      ${name.padEnd(64)} ${cells.join(" ")}`;
+}
+
+/** Old and new in turns, never both at once; each is first in every second pair. */
+async function pairsOf(part: Part, pairs: number, old: string, options: Options): Promise<Comparison[]> {
+  const now = resolve(ROOT);
   const before: Sample[][] = [];
   const after: Sample[][] = [];
   const measureOld = async (): Promise<number> => before.push(await part.measure(old, options));
-  const measureNew = async (): Promise<number> => after.push(await part.measure(resolve(ROOT), options));
+  const measureNew = async (): Promise<number> => after.push(await part.measure(now, options));
   // The first run of each fills caches of compiled code and of the disk.
-  if (rounds > 1) await Promise.all([part.measure(old, options), part.measure(resolve(ROOT), options)]);
-  for (let round = 0; round < rounds; round += 1) {
-    const order = round % 2 === 0 ? [measureOld, measureNew] : [measureNew, measureOld];
+  if (pairs > 1) {
+    await part.measure(old, options);
+    await part.measure(now, options);
+  }
+  for (let pair = 0; pair < pairs; pair += 1) {
+    const order = pair % 2 === 0 ? [measureOld, measureNew] : [measureNew, measureOld];
     for (const measure of order) await measure();
   }
   return comparePairs(before, after);
@@ -108,23 +132,27 @@ async function pairsOf(part: Part, rounds: number, old: string, options: Options
 const { values } = parseArgs({
   options: {
     only: { type: "string" },
-    rounds: { type: "string" },
+    pairs: { type: "string" },
     quick: { type: "boolean", default: false },
     json: { type: "string" },
   },
 });
-const names = values.only === undefined ? Object.keys(PARTS) : [values.only];
+const names = values.only?.split(",") ?? Object.keys(PARTS);
+const unknown = names.filter((name) => !Object.hasOwn(PARTS, name));
+if (unknown.length > 0)
+  throw new Error(`No part is called "${unknown.join(", ")}"; there is: ${Object.keys(PARTS).join(", ")}.`);
+const wanted = values.pairs === undefined ? undefined : Number(values.pairs);
+if (wanted !== undefined && !(Number.isInteger(wanted) && wanted > 0))
+  throw new Error(`--pairs ${values.pairs}: give a whole number of at least 1.`);
 const results: Record<string, Comparison[]> = {};
 await withOldCheckout(async (old) => {
   for (const name of names) {
     const part = PARTS[name];
-    if (!part) throw new Error(`No part is called "${name}"; there is: ${Object.keys(PARTS).join(", ")}.`);
-    const rounds = values.rounds === undefined ? part.rounds : Number(values.rounds);
-    console.error(`${name}: ${rounds} pairs`);
-    const rows = await pairsOf(part, rounds, old, { quick: values.quick });
-    console.log(
-      `      ${name.padEnd(64)} ${OLD_COMMIT.padStart(14)} ${"now".padStart(14)} ${"ratio".padStart(16)}`,
-    );
+    if (!part) continue;
+    const pairs = wanted ?? part.pairs;
+    console.error(`${name}: ${pairs} pairs`);
+    const rows = await pairsOf(part, pairs, old, { quick: values.quick });
+    console.log(headOf(name));
     for (const row of rows) console.log(rowOf(row));
     results[name] = rows;
   }

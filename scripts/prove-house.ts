@@ -14,6 +14,11 @@ export const HOUSE: Record<string, Proof> = {
     claim: "Homes, transcripts, receipts, databases and plugins made by commit 35dd06b open and work.",
     steps: [{ title: "old homes", args: ["scripts/prove-old-homes.ts"] }],
   },
+  "house.4": {
+    claim:
+      "Three changes of a stranger, made from CONTRIBUTING alone, work, and each forgotten place is found.",
+    steps: [{ title: "changes", args: ["scripts/prove-stranger-changes.ts"] }],
+  },
   "house.5": {
     claim: "One page walks a prompt from `pagurus run` to the fsync, with file names that exist.",
     steps: [tests("the way of a prompt", "test/docs/way.test.ts")],

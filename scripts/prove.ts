@@ -1,5 +1,6 @@
 /**
- * `npm run prove -- turn.4 [turn.5 …]`: shows a claim in full length (`PAGURUS_PROVE=1`). Without a name: lists them.
+ * `npm run prove -- turn.4 [turn.5 …]`: shows a claim in full length (`PAGURUS_PROVE=1`). Without a name: lists them. Options
+ * after the names are passed to each step, as in `npm run prove -- house.2 --only start-up --pairs 5`.
  */
 import { ROOT, runCommand } from "./command.ts";
 import { PROOFS } from "./prove-lines.ts";
@@ -12,7 +13,7 @@ function list(): void {
   }
 }
 
-async function prove(name: string): Promise<boolean> {
+async function prove(name: string, options: readonly string[]): Promise<boolean> {
   const proof = PROOFS[name];
   if (!proof) {
     console.error(`prove: no proof is called ${name}; there are ${Object.keys(PROOFS).join(", ")}.`);
@@ -23,7 +24,8 @@ async function prove(name: string): Promise<boolean> {
   const real = /^(codex|runtimes|wire|strangers)\.|^plugins\.3$/.test(name) ? { PAGURUS_REAL: "1" } : {};
   const env = { ...process.env, ...real, PAGURUS_PROVE: "1" };
   let ok = true;
-  for (const { title, args } of proof.steps) {
+  for (const { title, args: own } of proof.steps) {
+    const args = [...own, ...options];
     console.log(`-- ${title}: node ${args.join(" ")}`);
     const started = performance.now();
     const { code } = await runCommand(process.execPath, args, { cwd: ROOT, env, output: "inherit" });
@@ -35,11 +37,14 @@ async function prove(name: string): Promise<boolean> {
   return ok;
 }
 
-const names = process.argv.slice(2);
+const inputs = process.argv.slice(2);
+const end = inputs.findIndex((arg) => arg.startsWith("--"));
+const names = end === -1 ? inputs : inputs.slice(0, end);
+const options = end === -1 ? [] : inputs.slice(end);
 if (names.length === 0) list();
 const failed: string[] = [];
 for (const name of names) {
-  if (!(await prove(name))) failed.push(name);
+  if (!(await prove(name, options))) failed.push(name);
 }
 if (failed.length > 0) console.log(`FAIL: ${failed.join(", ")}`);
 process.exitCode = failed.length === 0 ? 0 : 1;
