@@ -36,7 +36,9 @@ export async function checkCommandPlaces(root: string): Promise<string[]> {
   const commands = await commandsOf(root);
   if (commands.length === 0) return ["pagurus --help lists no commands"];
   return commands.flatMap((name) => [
-    ...(new RegExp(`\\b${name}\\b`).test(readme) ? [] : [`README.md does not show the command ${name}`]),
+    ...(new RegExp(`\\bpagurus ${name}\\b`).test(readme)
+      ? []
+      : [`README.md does not show the command ${name}`]),
     ...(new RegExp(`\\[\\s*"${name}"`).test(tests)
       ? []
       : [`no test calls the command ${name} (["${name}", …])`]),
