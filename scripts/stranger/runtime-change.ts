@@ -60,7 +60,7 @@ it("the parrot repeats the input and calls no model", async () => {
   try {
     const pagurus = await bench.host();
     const events = await bench.ask(pagurus, "The tide turns.", { runtime: "parrot" });
-    const message = events.find((event) => event.type === "message");
+    const message = events.findLast((event) => event.type === "message");
     assert.match(JSON.stringify(message), /The tide turns\\. \\(1\\)/);
     assert.equal(bench.server.requests.length, 0);
   } finally {
@@ -69,14 +69,9 @@ it("the parrot repeats the input and calls no model", async () => {
 });
 `;
 
+/** Where a forgotten place keeps it from running, the table stays as it is, and types report the place. */
 async function writeTable(root: string): Promise<void> {
-  const { code, stdout, stderr } = await runCommand(
-    process.execPath,
-    ["scripts/runtimes-table.ts", "--write"],
-    { cwd: root },
-  );
-  // A forgotten registration leaves the table as it is.
-  if (code !== 0) throw new Error(stdout + stderr);
+  await runCommand(process.execPath, ["scripts/runtimes-table.ts", "--write"], { cwd: root });
 }
 
 export const RUNTIME_CHANGE: Change = {
