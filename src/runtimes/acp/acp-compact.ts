@@ -14,7 +14,7 @@ import type { AcpOptions } from "./acp-options.ts";
 import { accessOf } from "./acp-access.ts";
 import type { Agents } from "./agent-pool.ts";
 import { resumeSession, leave, rest, type Place } from "./acp-sessions.ts";
-import { readState, type State } from "./acp-thread.ts";
+import { readState, type AcpThreadState } from "./acp-thread.ts";
 
 const COMMAND = "compact";
 /** How long an agent may take to list the commands of a resumed session, ms. */
@@ -74,7 +74,7 @@ export async function compactSession(
 async function compactAt(
   place: Place,
   nativeId: string,
-  state: State,
+  state: AcpThreadState,
   signal: AbortSignal,
 ): Promise<NativeCompaction> {
   const { process, sessions } = place;

@@ -5,7 +5,7 @@ import { HARNESS_CONTRACT } from "../../contract/version.ts";
 import { lazyRun } from "../../native/lazy-run.ts";
 import { allAgents, findProgram } from "./agents.ts";
 import type { AcpOptions } from "./acp-options.ts";
-import type { AcpRun } from "./run-acp-turn.ts";
+import type { acpRun } from "./run-acp-turn.ts";
 import type { Agents } from "./agent-pool.ts";
 import { ACP_SURFACES } from "./acp-surfaces.ts";
 
@@ -16,17 +16,17 @@ const LOOK_HOLDS_MS = 10_000;
 
 interface Loaded {
   agents: Agents;
-  Run: typeof AcpRun;
+  run: typeof acpRun;
 }
 
 /** Called at the first turn: a host that runs no agent loads no module of it. */
 async function load(options: AcpOptions): Promise<Loaded> {
-  const [{ Agents: All }, { AcpRun: Run }] = await Promise.all([
+  const [{ Agents: All }, { acpRun: run }] = await Promise.all([
     import("./agent-pool.ts"),
     import("./run-acp-turn.ts"),
   ]);
   const agents = new All({ ...options, clientVersion: HARNESS_CONTRACT });
-  return { agents, Run };
+  return { agents, run };
 }
 
 /** Whether any configured or known agent is installed; the one of a turn is checked when it starts. */
@@ -79,8 +79,8 @@ export function createAcpHarness(options: AcpOptions): AgentHarness {
     start: (turn) =>
       lazyRun(async () => {
         loaded ??= load(options);
-        const { agents, Run } = await loaded;
-        return new Run(turn, options, agents);
+        const { agents, run } = await loaded;
+        return run(turn, options, agents);
       }),
     keepsContext: true,
     compact: async (binding, request) => {

@@ -2,7 +2,7 @@
 import { PagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
-import { extended, type Held, NOTHING_HELD } from "../../native/held.ts";
+import { extended, type Held, NOTHING_HELD } from "../thread/thread-state.ts";
 import type { Access } from "./acp-access.ts";
 import type { Agent } from "./agents.ts";
 import type { AcpOptions } from "./acp-options.ts";

@@ -4,38 +4,33 @@
  */
 import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage } from "../../contract/message.ts";
-import { extended, hashOf, type Held, NOTHING_HELD } from "../../native/held.ts";
+import {
+  contextIdentity,
+  CONTEXT_DIFFERENCES,
+  differenceOf,
+  foundThread,
+  hashOf,
+  lackingOf,
+  stateOf,
+  type ContextIdentity,
+  type Differences,
+  type Lacking,
+  type ThreadContent,
+  type ThreadState,
+} from "../thread/thread-state.ts";
 
 /** What must be equal for a native session to continue. */
-export interface Identity {
+export interface Identity extends ContextIdentity {
   /** Hash: agent, folder, model and endpoint. */
   place: string;
-  epoch: string | undefined;
-  fingerprint: string | undefined;
-  /** Hash of the tool catalog alone. */
-  tools: string;
-  /** Hash of the system prompt. */
-  instructions: string;
   /** Its context came through the gateway; turns without the gateway cannot continue it. */
   isWired?: boolean;
 }
 
-/** What is known of a native session between turns. */
-export interface Content {
-  /** Later messages of a context are new to it. Absent when the agent manages the context. */
-  held?: Held | undefined;
-  /** Transcript entry of the newest message that reached it. */
-  anchor?: string | undefined;
-  /** The agent has compacted it since, which removed the fragments. */
-  isCompacted?: boolean;
-}
-
 /** The binding's state, as it is stored with the session. */
-export interface State extends Identity, Content {
+export interface AcpThreadState extends Identity, ThreadState {
   agentId: string;
   cwd: string;
-  /** Set while a turn runs; found set later, it means that the session's content is unknown. */
-  openTurn?: string;
 }
 
 export function identityOf(
@@ -43,45 +38,29 @@ export function identityOf(
   context: Pick<AssembledContext, "system" | "projection">,
   at: { agentId: string; endpoint: string },
 ): Identity {
-  return {
-    place: hashOf(JSON.stringify([at.agentId, turn.cwd, turn.model.ref, at.endpoint])),
-    epoch: context.projection?.epoch,
-    fingerprint: context.projection?.fingerprint,
-    tools: turn.tools.fingerprint,
-    instructions: hashOf(context.system),
-  };
+  const place = hashOf(JSON.stringify([at.agentId, turn.cwd, turn.model.ref, at.endpoint]));
+  return { place, ...contextIdentity(turn, context) };
 }
 
 /** Undefined for a binding of another version or another program. */
-export function readState({ state }: HarnessBinding): State | undefined {
-  const { count, hash: known } = (state["held"] ?? NOTHING_HELD) as Partial<Held>;
-  if (typeof count !== "number" || typeof known !== "string") return undefined;
-  for (const field of ["place", "tools", "instructions", "agentId", "cwd"])
-    if (typeof state[field] !== "string") return undefined;
-  return state as unknown as State;
+export function readState(binding: HarnessBinding): AcpThreadState | undefined {
+  return stateOf<AcpThreadState>(binding, ["place", "tools", "instructions", "agentId", "cwd"]);
 }
 
 export type BindingCheck =
   /** The bound session continues; `delta` is what it lacks of the history. */
-  | {
-      bound: true;
-      nativeId: string;
-      identity: Identity;
-      held: Held | undefined;
-      delta: AgentMessage[];
-      isCompacted: boolean;
-    }
+  | (Lacking & { bound: true; nativeId: string; identity: Identity; isCompacted: boolean })
   /** Why a new one is needed. */
   | { bound: false; reason: string };
 
-const DIFFERENCES: readonly (readonly [keyof Identity, string])[] = [
+const DIFFERENCES: Differences<Identity> = [
   ["isWired", "another route of its context"],
   ["place", "another agent, folder, model or endpoint"],
-  ["tools", "another tool catalog"],
-  ["epoch", "another epoch"],
-  ["fingerprint", "another fingerprint of the context"],
-  ["instructions", "other instructions"],
+  ...CONTEXT_DIFFERENCES,
 ];
+
+/** The parts that are compared after a failed `assemble`. */
+const PLAIN_DIFFERENCES = DIFFERENCES.filter(([field]) => ["isWired", "place", "tools"].includes(field));
 
 /** Compares the binding with the turn. `keeps`: the agent manages the context, and its session lacks only later messages. */
 export function checkBinding(
@@ -90,33 +69,26 @@ export function checkBinding(
   history: readonly AgentMessage[],
   keeps: boolean,
 ): BindingCheck {
-  const found = usable(binding);
-  if ("reason" in found) return { bound: false, reason: found.reason };
-  const { state, nativeId } = found;
-  for (const [field, reason] of DIFFERENCES)
-    if (state[field] !== identity[field]) return { bound: false, reason };
-  const lacking = keeps ? afterAnchor(state, history) : afterHeld(state, history);
+  const found = foundThread(binding, readState);
+  if (!found.bound) return found;
+  const { nativeId, state } = found;
+  const reason = differenceOf(state, identity, DIFFERENCES);
+  if (reason !== undefined) return { bound: false, reason };
+  const lacking = lackingOf(state, history, keeps);
   if (!lacking) return { bound: false, reason: "the history is not what the native session holds" };
   return { bound: true, nativeId, identity, isCompacted: state.isCompacted === true, ...lacking };
 }
 
 /** The same after a failed `assemble`: the session continues as it is, whatever the plain history contains. */
 export function checkUnassembled(binding: HarnessBinding | undefined, identity: Identity): BindingCheck {
-  const found = usable(binding);
-  if ("reason" in found) return { bound: false, reason: found.reason };
-  const { state, nativeId } = found;
-  if (state.isWired === true) return { bound: false, reason: "another route of its context" };
-  if (state.place !== identity.place || state.tools !== identity.tools)
-    return { bound: false, reason: "another agent, model or tool catalog" };
+  const found = foundThread(binding, readState);
+  if (!found.bound) return found;
+  const { nativeId, state } = found;
+  const reason = differenceOf(state, identity, PLAIN_DIFFERENCES);
+  if (reason !== undefined) return { bound: false, reason };
   const { place, epoch, fingerprint, tools, instructions, held } = state;
-  return {
-    bound: true,
-    nativeId,
-    identity: { place, epoch, fingerprint, tools, instructions },
-    held,
-    delta: [],
-    isCompacted: state.isCompacted === true,
-  };
+  const known = { place, epoch, fingerprint, tools, instructions };
+  return { bound: true, nativeId, identity: known, isCompacted: state.isCompacted === true, held, delta: [] };
 }
 
 /** The same for a turn through the gateway, which sends the model whatever the session lacks. */
@@ -124,38 +96,10 @@ export function checkWired(
   binding: HarnessBinding | undefined,
   identity: Identity,
 ): { nativeId: string } | { reason: string } {
-  const found = usable(binding);
-  if ("reason" in found) return found;
-  for (const [field, reason] of DIFFERENCES) if (found.state[field] !== identity[field]) return { reason };
-  return { nativeId: found.nativeId };
-}
-
-function usable(
-  binding: HarnessBinding | undefined,
-): { state: State; nativeId: string } | { reason: string } {
-  if (!binding) return { reason: "no native session is bound" };
-  const state = readState(binding);
-  if (!state) return { reason: "the binding cannot be read" };
-  if (state.openTurn !== undefined) return { reason: "a turn on the native session did not end cleanly" };
-  return { state, nativeId: binding.nativeId };
-}
-
-interface Lacking {
-  held: Held | undefined;
-  delta: AgentMessage[];
-}
-
-function afterHeld({ held }: State, history: readonly AgentMessage[]): Lacking | undefined {
-  if (!held || history.length < held.count) return undefined;
-  if (extended(NOTHING_HELD, history.slice(0, held.count)).hash !== held.hash) return undefined;
-  const delta = history.slice(held.count);
-  return { held: extended(held, delta), delta };
-}
-
-function afterAnchor({ anchor }: State, history: readonly AgentMessage[]): Lacking | undefined {
-  if (anchor === undefined) return undefined;
-  const at = history.findLastIndex(({ entryId }) => entryId === anchor);
-  return at === -1 ? undefined : { held: undefined, delta: history.slice(at + 1) };
+  const found = foundThread(binding, readState);
+  if (!found.bound) return found;
+  const reason = differenceOf(found.state, identity, DIFFERENCES);
+  return reason === undefined ? { nativeId: found.nativeId } : { reason };
 }
 
 /** Parts of a binding. */
@@ -172,6 +116,9 @@ export function openBinding({ nativeId, agentId, cwd, identity }: Bound, turnId:
 }
 
 /** Binding after a turn that left it holding exactly this. */
-export function closedBinding({ nativeId, agentId, cwd, identity }: Bound, content: Content): HarnessBinding {
+export function closedBinding(
+  { nativeId, agentId, cwd, identity }: Bound,
+  content: ThreadContent,
+): HarnessBinding {
   return { nativeId, state: { ...identity, agentId, cwd, ...content } };
 }

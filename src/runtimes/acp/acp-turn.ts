@@ -13,23 +13,32 @@ import type {
 } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import { type Fields, stringOf } from "../../data/record-fields.ts";
-import { extended } from "../../native/held.ts";
+import { extended } from "../thread/thread-state.ts";
+import { endOf, endsWithin, type Steer } from "../thread/thread-steering.ts";
 import { ServedTurn } from "../../native/served-turn.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { RequestRefused } from "./acp-process.ts";
-import { reasonOf } from "./acp-failure.ts";
+import { reasonOf, refusal } from "./acp-failure.ts";
 import { boundTo, openSession, splitContext, type Opening, type TurnPlace } from "./acp-place.ts";
 import { promptBlocks } from "./acp-projection.ts";
 import { NativeTurn, usageOf } from "./acp-native-turn.ts";
 import { leave, rest, type Place } from "./acp-sessions.ts";
 import { closedBinding, openBinding } from "./acp-thread.ts";
 import { openWired, wiredInputs } from "./acp-wire.ts";
+import type { Agents } from "./agent-pool.ts";
 
 /** Timeout for a prompt to end after its cancel, ms. */
 const CANCEL_MS = 3_000;
 const STEER_MS = 10_000;
 /** How long a request waits for the agent's reports before it, ms. */
 const REPORT_MS = 250;
+
+/** The agent's process, which the turn holds until its release. */
+interface HeldPlace extends TurnPlace {
+  agents: Pick<Agents, "hold" | "release">;
+  /** Reports a slow start, until the session is open. */
+  slow: NodeJS.Timeout;
+}
 
 /** How a prompt ended. */
 type Ended = { answer: Fields } | { stopped: Stopped };
@@ -39,7 +48,7 @@ export class AcpTurn {
   /** The agent was sent a prompt of the turn. */
   hasStarted = false;
   readonly #turn: HarnessTurn;
-  readonly #at: TurnPlace;
+  readonly #at: HeldPlace;
   /** Undefined when the gateway assembles the context. */
   readonly #context: AssembledContext | undefined;
   readonly #keeps: boolean;
@@ -54,7 +63,7 @@ export class AcpTurn {
   /** Input that could not join the prompt; the next prompt begins with it. */
   readonly #late: SteeringMessage[] = [];
 
-  constructor(turn: HarnessTurn, context: AssembledContext | undefined, at: TurnPlace) {
+  constructor(turn: HarnessTurn, context: AssembledContext | undefined, at: HeldPlace) {
     this.#turn = turn;
     this.#at = at;
     this.#context = context;
@@ -67,18 +76,50 @@ export class AcpTurn {
     return this.#at.place;
   }
 
-  /** Finds or creates the session. Throws `RequestRefused`, `PagurusError`. */
-  async open(): Promise<void> {
-    this.#open = this.#context
-      ? await openSession(this.#turn, this.#context, this.#at, this.#run)
-      : await openWired(this.#turn, this.#at, this.#run);
-    this.#run.session = this.#open.session;
+  /** Finds or creates the session, and runs the first prompt: what the session lacks, and the input. Throws `PagurusError`. */
+  first(): Promise<HarnessTurnResult> {
+    return this.#released(async () => this.#begin(await this.#opened()));
   }
 
-  /** Runs the first prompt: what the session lacks, and the input. Throws `RequestRefused`, `PagurusError`. */
-  async first(): Promise<HarnessTurnResult> {
-    const open = this.#open;
-    if (!open) throw notOpen();
+  get canContinue(): boolean {
+    const { process, sessions } = this.#at.place;
+    return (
+      !this.#isForgotten && process.isAlive && this.#open !== undefined && sessions.has(this.#open.session.id)
+    );
+  }
+
+  /** Runs a prompt with input that arrived after the last one ended. Throws `PagurusError`. */
+  further(inputs: readonly SteeringMessage[]): Promise<HarnessTurnResult> {
+    const { agents, place } = this.#at;
+    agents.hold(place);
+    return this.#released(() => this.#more(inputs));
+  }
+
+  /** Releases the agent's process after the work. */
+  async #released(work: () => Promise<HarnessTurnResult>): Promise<HarnessTurnResult> {
+    const { agents, place, slow } = this.#at;
+    try {
+      return await work();
+    } catch (error) {
+      throw error instanceof RequestRefused ? refusal(error, place.process) : error;
+    } finally {
+      clearTimeout(slow);
+      place.route?.serve(undefined);
+      agents.release(place);
+    }
+  }
+
+  async #opened(): Promise<Opening> {
+    const open = this.#context
+      ? await openSession(this.#turn, this.#context, this.#at, this.#run)
+      : await openWired(this.#turn, this.#at, this.#run);
+    clearTimeout(this.#at.slow);
+    this.#open = open;
+    this.#run.session = open.session;
+    return open;
+  }
+
+  #begin(open: Opening): Promise<HarnessTurnResult> {
     const context = this.#context;
     const { inputs } = context ? splitContext(context) : wiredInputs(this.#turn.context.messages());
     this.#hold(inputs);
@@ -94,15 +135,8 @@ export class AcpTurn {
     return this.#prompt(open, blocks);
   }
 
-  get canContinue(): boolean {
-    const { process, sessions } = this.#at.place;
-    return (
-      !this.#isForgotten && process.isAlive && this.#open !== undefined && sessions.has(this.#open.session.id)
-    );
-  }
-
-  /** Runs a prompt with input that arrived after the last one ended, or could not join it. */
-  further(inputs: readonly SteeringMessage[]): Promise<HarnessTurnResult> {
+  /** Input that arrived late, or could not join the last prompt. */
+  #more(inputs: readonly SteeringMessage[]): Promise<HarnessTurnResult> {
     const open = this.#again();
     this.#hold(inputs);
     return this.#prompt(open, this.#blocksOf(inputs));
@@ -207,33 +241,19 @@ export class AcpTurn {
   }
 
   async #untilEnd(answer: Promise<Fields>, refused: Promise<"unserved"> | undefined): Promise<Ended> {
-    const watch = new AbortController();
-    const stops: Promise<Stopped>[] = [abortOf(this.#turn.signal, watch.signal), this.#run.exceeded];
-    if (refused) stops.push(refused);
-    const stopped = Promise.race(stops);
     const ended = answer.then((fields): Ended => ({ answer: fields }));
-    ended.catch(() => undefined);
-    try {
-      for (;;) {
-        const steer = this.#turn.io.inputArrives().then(() => "input" as const);
-        const what = await Promise.race([ended, stopped, steer]);
-        if (what === "input" && (await this.#steer())) continue;
-        const end = what === "input" ? await Promise.race([ended, stopped]) : what;
-        return typeof end === "string" ? await this.#cancel(ended, end) : end;
-      }
-    } finally {
-      watch.abort();
-    }
+    const stops = [this.#run.exceeded, ...(refused ? [refused] : [])];
+    const steer: Steer = () => this.#steer();
+    const end = await endOf<Ended, "exceeded" | "unserved">(this.#turn, { ended, stops, steer });
+    return typeof end === "string" ? this.#cancel(ended, end) : end;
   }
 
   async #cancel(ended: Promise<Ended>, stopped: Stopped): Promise<Ended> {
     const { process } = this.#at.place;
     process.notify("session/cancel", { sessionId: this.#open?.session.id });
     this.#run.stop();
-    const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), CANCEL_MS).unref());
     // Some agents answer a cancelled prompt with an error, which ends it as well.
-    const end = await Promise.race([ended, late]).catch((): Ended => ({ stopped }));
-    if (end === undefined && process.isAlive) {
+    if (!(await endsWithin(ended, CANCEL_MS)) && process.isAlive) {
       const sentence = `${process.agent.label} did not end a turn within ${CANCEL_MS / 1_000} s of its cancel and was ended, with every session that it had open; the next turn starts it again.`;
       await process.end(new PagurusError("runtime_failed", sentence), true);
     }
@@ -286,7 +306,7 @@ export class AcpTurn {
       return this.#prompt(this.#again(), [{ type: "text", text: notAllowed(refusals) }]);
     const isWhole =
       stopReason === "end_turn" || stopReason === "max_tokens" || stopReason === "max_turn_requests";
-    if (isWhole && this.#late.length > 0 && !aborted) return this.further(this.#late.splice(0));
+    if (isWhole && this.#late.length > 0 && !aborted) return this.#more(this.#late.splice(0));
     // With the gateway, other content of the session does not matter.
     const isHeld = !this.#context || (open.held && !this.#run.compacted);
     const isKnown = this.#keeps || (isWhole && isHeld);
@@ -340,11 +360,4 @@ function notAllowed(refusals: readonly string[]): string {
 
 function notOpen(): PagurusError {
   return new PagurusError("internal", "A turn without a native session cannot be continued.");
-}
-
-function abortOf(signal: AbortSignal, until: AbortSignal): Promise<"aborted"> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve("aborted");
-    signal.addEventListener("abort", () => resolve("aborted"), { once: true, signal: until });
-  });
 }

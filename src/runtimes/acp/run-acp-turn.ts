@@ -1,142 +1,84 @@
 /** Runs turns of the host on agents: selects the agent, gets its process, and retries when the first try had no effect. */
-import { toPagurusError, type PagurusError } from "../../contract/errors.ts";
-import type {
-  AssembledContext,
-  HarnessRun,
-  HarnessTurn,
-  HarnessTurnResult,
-  SteeringMessage,
-} from "../../contract/harness/harness.ts";
-import { AcpTurn } from "./acp-turn.ts";
-import { RequestRefused } from "./acp-process.ts";
-import { agentFor, type Agent } from "./agents.ts";
-import { refusal } from "./acp-failure.ts";
-import type { AcpOptions } from "./acp-options.ts";
+import { toPagurusError } from "../../contract/errors.ts";
+import type { AssembledContext, HarnessRun, HarnessTurn } from "../../contract/harness/harness.ts";
+import { ThreadRun } from "../thread/thread-run.ts";
 import { accessOf, type Access } from "./acp-access.ts";
-import type { Agents } from "./agent-pool.ts";
+import type { AcpOptions } from "./acp-options.ts";
 import type { Place } from "./acp-sessions.ts";
+import { AcpTurn } from "./acp-turn.ts";
 import { NotRouted, notWired, wiredAccess } from "./acp-wire.ts";
+import type { Agents } from "./agent-pool.ts";
+import { agentFor, type Agent } from "./agents.ts";
 
 /** A longer start is reported to the user, ms. */
 const SLOW_START_MS = 2_000;
 
-export class AcpRun implements HarnessRun {
-  readonly #turn: HarnessTurn;
-  readonly #options: AcpOptions;
-  readonly #agents: Agents;
-  #begun: AcpTurn | undefined;
+interface From {
+  access: Access;
+  place: Promise<Place>;
+  /** Undefined when the gateway assembles it. */
+  context: AssembledContext | undefined;
+  /** Reports a slow start that has begun. */
+  slow?: NodeJS.Timeout;
+}
 
-  constructor(turn: HarnessTurn, options: AcpOptions, agents: Agents) {
-    this.#turn = turn;
-    this.#options = options;
-    this.#agents = agents;
-  }
-
-  async continueWith(inputs: readonly SteeringMessage[]): Promise<HarnessTurnResult> {
-    const begun = this.#begun;
-    if (!begun?.canContinue) return this.run();
-    this.#agents.hold(begun.place);
-    try {
-      return await begun.further(inputs);
-    } catch (error) {
-      throw asFailure(error, begun.place);
-    } finally {
-      this.#agents.release(begun.place);
-    }
-  }
-
-  async run(): Promise<HarnessTurnResult> {
-    const turn = this.#turn;
-    const agent = agentFor(this.#options, turn.agentId, turn.model);
-    const access = accessOf(agent, turn.model, this.#options);
-    const wired = wiredAccess(turn, agent, access, this.#options);
-    const result = wired && (await this.#wired(turn, agent, wired));
-    if (result) return result;
-    const used: Promise<Place>[] = [];
-    const get = (): Promise<Place> => {
-      const place = this.#agents.get(agent, access, turn.signal);
-      // A failure is reported where it is awaited.
-      place.catch(() => undefined);
-      used.push(place);
-      return place;
-    };
-    try {
-      // The agent starts while the engine assembles.
-      const starting = get();
-      let context = await turn.context.assemble();
-      const first = await this.#tried(turn, context, { agent, access, get: () => starting });
-      if ("result" in first) return first.result;
-      const { failure } = first;
-      if (failure.code === "context_overflow")
-        context = await turn.context.assemble({ overflow: { message: failure.message } });
-      turn.thread.bind(undefined);
-      const second = await this.#tried(turn, context, { agent, access, get });
-      if ("result" in second) return second.result;
-      throw second.failure;
-    } finally {
-      for (const place of used)
-        void place.then(
-          (got) => this.#agents.release(got),
-          () => undefined,
-        );
-    }
-  }
-
-  /** Runs the turn through the gateway; undefined when the agent cannot use it. */
-  async #wired(turn: HarnessTurn, agent: Agent, access: Access): Promise<HarnessTurnResult | undefined> {
-    for (let again = false; ; again = true) {
-      const slow = reportSlowStart(turn, agent);
-      let place: Place | undefined;
-      let begun: AcpTurn | undefined;
-      try {
-        place = await this.#agents.get(agent, access, turn.signal);
-        begun = new AcpTurn(turn, undefined, { agent, access, place, options: this.#options });
-        this.#begun = begun;
-        await begun.open();
-        clearTimeout(slow);
-        return await begun.first();
-      } catch (error) {
-        if (error instanceof NotRouted && !begun) return notWired(turn, error.message);
-        const failure = asFailure(error, place);
-        if (again || turn.signal.aborted || !place || !begun) throw failure;
-        // Retried only if it had ended between turns unnoticed; work that was done must not be repeated.
-        if (begun.hasStarted || place.process.isAlive) throw failure;
-        turn.thread.bind(undefined);
-      } finally {
-        clearTimeout(slow);
-        place?.route?.serve(undefined);
-        if (place) this.#agents.release(place);
-      }
-    }
-  }
-
-  /** The failure of a try without effect. Throws every other one. */
-  async #tried(
-    turn: HarnessTurn,
-    context: AssembledContext,
-    { agent, access, get }: { agent: Agent; access: Access; get(): Promise<Place> },
-  ): Promise<{ result: HarnessTurnResult } | { failure: PagurusError }> {
+export function acpRun(turn: HarnessTurn, options: AcpOptions, agents: Agents): HarnessRun {
+  const agent = agentFor(options, turn.agentId, turn.model);
+  const access = accessOf(agent, turn.model, options);
+  const get = (): Promise<Place> => {
+    const place = agents.get(agent, access, turn.signal);
+    // A failure is reported where it is awaited.
+    place.catch(() => undefined);
+    return place;
+  };
+  /** Undefined when the turn does not use the gateway, or the agent cannot. */
+  const wired = async (): Promise<From | undefined> => {
+    const routed = wiredAccess(turn, agent, access, options);
+    if (!routed) return undefined;
     const slow = reportSlowStart(turn, agent);
-    let place: Place | undefined;
-    let begun: AcpTurn | undefined;
     try {
-      place = await get();
-      begun = new AcpTurn(turn, context, { agent, access, place, options: this.#options });
-      this.#begun = begun;
-      await begun.open();
-      clearTimeout(slow);
-      return { result: await begun.first() };
+      const place = await agents.get(agent, routed, turn.signal);
+      return { access: routed, place: Promise.resolve(place), context: undefined, slow };
     } catch (error) {
-      const failure = asFailure(error, place);
-      if (turn.signal.aborted || !place || !begun) throw failure;
-      if (failure.code === "context_overflow") return { failure };
-      // Retried only if it had ended between turns unnoticed; work that was done must not be repeated.
-      if (begun.hasStarted || place.process.isAlive) throw failure;
-      return { failure };
-    } finally {
       clearTimeout(slow);
+      if (error instanceof NotRouted) return notWired(turn, error.message);
+      throw error;
     }
-  }
+  };
+  const prepare = async (): Promise<From> => {
+    const routed = await wired();
+    if (routed) return routed;
+    // The agent starts while the engine assembles.
+    const place = get();
+    try {
+      return { access, place, context: await turn.context.assemble() };
+    } catch (error) {
+      void place.then((unused) => agents.release(unused)).catch(() => undefined);
+      throw error;
+    }
+  };
+  return new ThreadRun<From, AcpTurn>(turn, {
+    prepare,
+    open: async ({ access: used, place, context, slow = reportSlowStart(turn, agent) }) => {
+      try {
+        return new AcpTurn(turn, context, { agent, access: used, place: await place, options, agents, slow });
+      } catch (error) {
+        clearTimeout(slow);
+        throw error;
+      }
+    },
+    failureOf: (error) => toPagurusError(error, "runtime_failed"),
+    again: async ({ from, begun, failure }) => {
+      if (!begun) return undefined;
+      const isOverflow = failure.code === "context_overflow" && from.context !== undefined;
+      // Retried only if it had ended between turns unnoticed; work that was done must not be repeated.
+      if (!isOverflow && (begun.hasStarted || begun.place.process.isAlive)) return undefined;
+      const request = isOverflow ? { overflow: { message: failure.message } } : undefined;
+      const context = request ? await turn.context.assemble(request) : from.context;
+      turn.thread.bind(undefined);
+      return context ? { access, place: get(), context } : prepare();
+    },
+  });
 }
 
 function reportSlowStart(turn: HarnessTurn, agent: Agent): NodeJS.Timeout {
@@ -144,9 +86,4 @@ function reportSlowStart(turn: HarnessTurn, agent: Agent): NodeJS.Timeout {
     const detail = `${agent.label} is starting; some agents take half a minute for their first start.`;
     void turn.io.emit({ type: "notice", kind: "acp_start", detail });
   }, SLOW_START_MS);
-}
-
-function asFailure(error: unknown, place: Place | undefined): PagurusError {
-  if (error instanceof RequestRefused && place) return refusal(error, place.process);
-  return toPagurusError(error, "runtime_failed");
 }

@@ -7,7 +7,7 @@ import { claudeSupports } from "./claude-claims.ts";
 import type { ClaudeOptions } from "./claude-options.ts";
 import type { TurnSurroundings } from "./claude-place.ts";
 import { CLAUDE_SURFACES } from "./claude-surfaces.ts";
-import type { ClaudeRun } from "./run-claude-turn.ts";
+import type { claudeRun } from "./run-claude-turn.ts";
 
 /** `plugins.entries.claude-cli.config`. Throws `config_invalid` for an unknown value. */
 export function readClaudeSettings(config: unknown): Pick<ClaudeOptions, "command" | "login" | "context"> {
@@ -36,17 +36,17 @@ const NATIVE_TOOLS = ["read", "write", "edit", "glob", "search", "shell"];
 
 interface Loaded {
   around: TurnSurroundings;
-  Run: typeof ClaudeRun;
+  run: typeof claudeRun;
 }
 
 /** Called at the first turn: a host that never runs Claude Code loads no module of it. */
 async function load(options: ClaudeOptions): Promise<Loaded> {
-  const [{ ClaudeRun: Run }, { Sessions }] = await Promise.all([
+  const [{ claudeRun: run }, { Sessions }] = await Promise.all([
     import("./run-claude-turn.ts"),
     import("./claude-sessions.ts"),
   ]);
   const around = { ...options, sessions: new Sessions(options) };
-  return { around, Run };
+  return { around, run };
 }
 
 export function createClaudeHarness(options: ClaudeOptions): AgentHarness {
@@ -73,8 +73,8 @@ export function createClaudeHarness(options: ClaudeOptions): AgentHarness {
     start: (turn) =>
       lazyRun(async () => {
         loaded ??= load(options);
-        const { around, Run } = await loaded;
-        return new Run(turn, around);
+        const { around, run } = await loaded;
+        return run(turn, around);
       }),
     keepsContext: true,
     program: async (signal) => {

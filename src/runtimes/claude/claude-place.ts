@@ -5,12 +5,18 @@ import { PagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import { recordOf, stringOf } from "../../data/record-fields.ts";
-import { extended, type Held, NOTHING_HELD } from "../../native/held.ts";
 import { contentBlocks, type Block } from "../../protocols/messages/messages-blocks.ts";
+import { extended, type Held, NOTHING_HELD } from "../thread/thread-state.ts";
 import { parted, sessionLines, toNative, type Speaker } from "./claude-history.ts";
 import type { ClaudeOptions } from "./claude-options.ts";
 import type { LiveSession, Sessions } from "./claude-sessions.ts";
-import { bindingOf, identityOf, checkBinding, type BindingCheck, type ThreadState } from "./claude-thread.ts";
+import {
+  bindingOf,
+  identityOf,
+  checkBinding,
+  type BindingCheck,
+  type ClaudeThreadState,
+} from "./claude-thread.ts";
 
 export interface TurnSurroundings extends ClaudeOptions {
   sessions: Sessions;
@@ -21,7 +27,7 @@ export interface Place {
   /** Input of its program; empty when it continues by itself. */
   input: Block[];
   /** Without `held` and `openTurn`. */
-  state: ThreadState;
+  state: ClaudeThreadState;
   /** Includes the input; undefined when Claude Code manages the context, or the gateway sends it. */
   held: Held | undefined;
 }
@@ -143,7 +149,7 @@ class Opening {
     const { sessions } = this.#around;
     const { messages } = this.#context;
     const { head, input, continues } = parted(toNative(messages, speakerOf(this.#turn)));
-    const state: ThreadState = { ...this.#identity };
+    const state: ClaudeThreadState = { ...this.#identity };
     this.#open(id, state);
     if (head.length > 0) sessions.author(id, cwdOf(this.#turn), this.#turn.model.id, head);
     const session = await this.#start(id, continues ? wordsOf(input) : undefined, head.length > 0);
@@ -179,7 +185,7 @@ class Opening {
   #place(
     session: LiveSession,
     input: Block[],
-    before: ThreadState,
+    before: ClaudeThreadState,
     messages: readonly AgentMessage[],
     from = before.held,
   ): Place {
@@ -190,7 +196,7 @@ class Opening {
     return { session, input, state: known, held };
   }
 
-  #open(nativeId: string, state: ThreadState): void {
+  #open(nativeId: string, state: ClaudeThreadState): void {
     const { held: _held, ...known } = state;
     this.#turn.thread.bind(bindingOf(nativeId, { ...known, openTurn: this.#turn.turnId }));
   }

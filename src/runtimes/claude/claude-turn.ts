@@ -8,7 +8,8 @@ import type {
 } from "../../contract/harness/harness.ts";
 import type { AgentMessage, Usage, UserMessage } from "../../contract/message.ts";
 import type { Fields } from "../../data/record-fields.ts";
-import { extended } from "../../native/held.ts";
+import { extended } from "../thread/thread-state.ts";
+import { endOf, endsWithin, type Steer } from "../thread/thread-steering.ts";
 import { ServedTurn } from "../../native/served-turn.ts";
 import { turnFailure } from "./claude-failure.ts";
 import { contentBlocks, type Block } from "../../protocols/messages/messages-blocks.ts";
@@ -23,7 +24,7 @@ const INTERRUPT_MS = 3_000;
 const REPORT_MS = 500;
 const NO_USAGE: Usage = { input: 0, output: 0, totalTokens: 0 };
 
-type Turned = "input" | "aborted" | "unserved" | Stop | { result: Fields };
+type Turned = "aborted" | "unserved" | Stop | { result: Fields };
 
 /** The native turn as the gateway calls it for its context. */
 type Served = ServedTurn | undefined;
@@ -110,7 +111,7 @@ export class ClaudeTurn {
     const served: Served =
       session.route && new ServedTurn(this.#turn, native, { reportMs: REPORT_MS, instructions });
     session.route?.serve(served?.turn);
-    let turned: Exclude<Turned, "input">;
+    let turned: Turned;
     try {
       if (!served) this.#turn.context.receipt({ seam: "thread" });
       if (input.length > 0) this.#say(input);
@@ -136,42 +137,28 @@ export class ClaudeTurn {
     this.#place.session.process.send({ type: "user", message, text_not_typed: true, ...more });
   }
 
-  async #untilEnd(native: NativeTurn, served: Served): Promise<Exclude<Turned, "input">> {
-    const watch = new AbortController();
+  async #untilEnd(native: NativeTurn, served: Served): Promise<Turned> {
+    const steer: Steer = async ({ over }) => {
+      const isOver = await Promise.race([over.then(() => true), this.#rest(native)]);
+      // The host sends input that arrived at the end of an answer again.
+      return isOver || this.#steer(native);
+    };
+    const ended = native.ended.then((result) => ({ result }));
+    const stops = [native.stops, ...(served ? [served.refused] : [])];
     try {
-      const aborted = abortOf(this.#turn.signal, watch.signal);
-      const stops = [aborted, native.stops, ...(served ? [served.refused] : [])];
-      return await this.#watched(native, stops);
+      return await endOf<{ result: Fields }, Stop | "unserved">(this.#turn, { ended, stops, steer });
     } finally {
-      // A signal keeps its listeners permanently, and the whole turn with them.
-      watch.abort();
       this.#onRest = undefined;
     }
   }
 
-  async #watched(
-    native: NativeTurn,
-    stops: readonly Promise<"aborted" | "unserved" | Stop>[],
-  ): Promise<Exclude<Turned, "input">> {
-    const ends = Promise.race([native.ended.then((result) => ({ result })), ...stops]);
-    for (;;) {
-      const arrives = this.#turn.io.inputArrives().then(() => "input" as const);
-      const turned = await Promise.race([ends, arrives]);
-      if (turned !== "input") return turned;
-      const over = await Promise.race([ends, this.#rest(native)]);
-      // The host sends input that arrived at the end of an answer again.
-      if (over !== undefined) return over;
-      if (!(await this.#steer(native))) return ends;
-    }
-  }
-
   /** Resolves when the calls of a round have their results and the next answer has not begun. */
-  #rest(native: NativeTurn): Promise<undefined> {
+  #rest(native: NativeTurn): Promise<false> {
     return new Promise((resolve) => {
       this.#onRest = () => {
         if (!native.isAtRest) return;
         this.#onRest = undefined;
-        resolve(undefined);
+        resolve(false);
       };
     });
   }
@@ -193,21 +180,10 @@ export class ClaudeTurn {
   async #interrupt(native: NativeTurn): Promise<void> {
     const { session } = this.#place;
     void session.process.ask({ subtype: "interrupt" }, INTERRUPT_MS);
-    const late = new Promise<boolean>((resolve) => {
-      setTimeout(() => resolve(false), INTERRUPT_MS).unref();
-    });
-    const heeded = native.ended.then(
-      () => true,
-      () => true,
-    );
-    if (!(await Promise.race([heeded, late]))) void this.#around.sessions.end(session.id);
+    if (!(await endsWithin(native.ended, INTERRUPT_MS))) void this.#around.sessions.end(session.id);
   }
 
-  async #ended(
-    native: NativeTurn,
-    turned: Exclude<Turned, "input">,
-    failure: Error | undefined,
-  ): Promise<HarnessTurnResult> {
+  async #ended(native: NativeTurn, turned: Turned, failure: Error | undefined): Promise<HarnessTurnResult> {
     const { aborted } = this.#turn.signal;
     const usage = native.usage ?? NO_USAGE;
     const completed = typeof turned !== "string" && turned.result["is_error"] !== true;
@@ -247,11 +223,4 @@ export class ClaudeTurn {
     this.#turn.thread.bind(undefined);
     void this.#around.sessions.leave(session.id);
   }
-}
-
-function abortOf(signal: AbortSignal, until: AbortSignal): Promise<"aborted"> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve("aborted");
-    signal.addEventListener("abort", () => resolve("aborted"), { once: true, signal: until });
-  });
 }

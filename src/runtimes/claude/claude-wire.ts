@@ -6,23 +6,23 @@ import { randomUUID } from "node:crypto";
 import { toPagurusError } from "../../contract/errors.ts";
 import type { HarnessTurn } from "../../contract/harness/harness.ts";
 import type { WireRoute } from "../../contract/harness/wire.ts";
-import { hashOf } from "../../native/held.ts";
+import { hashOf } from "../thread/thread-state.ts";
 import { parted, toNative } from "./claude-history.ts";
 import type { ClaudeOptions } from "./claude-options.ts";
 import { cwdOf, speakerOf, wordsOf, type Place, type TurnSurroundings } from "./claude-place.ts";
 import type { LiveSession } from "./claude-sessions.ts";
-import { bindingOf, readState, startedWith, type ThreadState } from "./claude-thread.ts";
+import { bindingOf, readState, startedWith, type ClaudeThreadState } from "./claude-thread.ts";
 
 /** The running program for a turn, or the start of a new one. */
 export interface WirePlan {
-  state: ThreadState;
+  state: ClaudeThreadState;
   id: string;
   /** Why it is a new one. */
   reason: string;
   at: { session: LiveSession } | { route: WireRoute };
 }
 
-function stateOf(turn: HarnessTurn, around: ClaudeOptions): ThreadState {
+function stateOf(turn: HarnessTurn, around: ClaudeOptions): ClaudeThreadState {
   return {
     epoch: undefined,
     fingerprint: undefined,
@@ -33,7 +33,7 @@ function stateOf(turn: HarnessTurn, around: ClaudeOptions): ThreadState {
   };
 }
 
-function startedAs({ model, tools, instructions }: ThreadState): string {
+function startedAs({ model, tools, instructions }: ClaudeThreadState): string {
   return ["wire", model, tools, instructions].join(" ");
 }
 
@@ -80,7 +80,7 @@ export async function planWire(turn: HarnessTurn, around: TurnSurroundings): Pro
   }
 }
 
-function reasonOf(known: ThreadState | undefined, isRunning: boolean): string {
+function reasonOf(known: ClaudeThreadState | undefined, isRunning: boolean): string {
   if (!known) return "no session is bound";
   if (known.openTurn !== undefined) return "a turn in the session did not end cleanly";
   return isRunning ? "another model, tool catalog or instructions" : "its program is gone";

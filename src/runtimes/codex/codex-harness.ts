@@ -9,7 +9,7 @@ import type { NativeThreads } from "./codex-native-threads.ts";
 import type { CodexOptions } from "./codex-options.ts";
 import type { TurnSurroundings } from "./codex-place.ts";
 import { CODEX_SURFACES } from "./codex-surfaces.ts";
-import type { CodexRun } from "./run-codex-turn.ts";
+import type { codexRun } from "./run-codex-turn.ts";
 import { isTheirs } from "./codex-thread.ts";
 
 type CodexSettings = Pick<CodexOptions, "command" | "sandbox" | "seam" | "compaction">;
@@ -49,13 +49,13 @@ const NATIVE_TOOLS = ["read", "write", "edit", "glob", "search", "shell"];
 
 interface Loaded {
   around: TurnSurroundings;
-  Run: typeof CodexRun;
+  run: typeof codexRun;
 }
 
 /** Called at the first turn: a host that never runs Codex loads no module of it. */
 async function load(options: CodexOptions): Promise<Loaded> {
   const { env, command, log } = options;
-  const [{ AppServers: Servers }, { CatalogFiles }, { CodexRun: Run }, { Threads }, { WireRoutes }] =
+  const [{ AppServers: Servers }, { CatalogFiles }, { codexRun: run }, { Threads }, { WireRoutes }] =
     await Promise.all([
       import("./app-server/app-server.ts"),
       import("./codex-catalog.ts"),
@@ -77,7 +77,7 @@ async function load(options: CodexOptions): Promise<Loaded> {
   const routes = new WireRoutes(options.gateway);
   const threads = new Threads((id) => routes.leave(id));
   const around = { ...options, servers, catalogs, threads, routes };
-  return { around, Run };
+  return { around, run };
 }
 
 export function createCodexHarness(options: CodexOptions): AgentHarness {
@@ -110,8 +110,8 @@ export function createCodexHarness(options: CodexOptions): AgentHarness {
     start: (turn) =>
       lazyRun(async () => {
         loaded ??= load(options);
-        const { around, Run } = await loaded;
-        return new Run(turn, around);
+        const { around, run } = await loaded;
+        return run(turn, around);
       }),
     threads: async (filter, signal) => (await native()).list(filter, signal),
     adopt: async (nativeId, signal) => (await native()).adopt(nativeId, signal),

@@ -3,7 +3,7 @@ import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import type { WireRoute } from "../../contract/harness/wire.ts";
-import { extended, type Held, NOTHING_HELD } from "../../native/held.ts";
+import { extended, type Held, NOTHING_HELD } from "../thread/thread-state.ts";
 import { isAdopted, takeOver } from "./app-server/adopted.ts";
 import type { AppServer, AppServers } from "./app-server/app-server.ts";
 import type { CatalogFiles } from "./codex-catalog.ts";

@@ -7,7 +7,20 @@ import type { AgentMessage } from "../../contract/message.ts";
 import type { ToolSpec } from "../../contract/harness/tool.ts";
 import { NO_COMPACTION } from "./codex-catalog.ts";
 import { textAround } from "../../native/around.ts";
-import { extended, hashOf, type Held, NOTHING_HELD } from "../../native/held.ts";
+import {
+  contextIdentity,
+  CONTEXT_DIFFERENCES,
+  differenceOf,
+  foundThread,
+  hashOf,
+  lackingOf,
+  stateOf,
+  type ContextIdentity,
+  type Differences,
+  type Lacking,
+  type ThreadContent,
+  type ThreadState,
+} from "../thread/thread-state.ts";
 import type {
   DynamicToolSpec,
   JsonValue,
@@ -17,12 +30,8 @@ import type {
 } from "./protocol.ts";
 
 /** What must be equal for a thread to continue. */
-export interface ThreadIdentity {
-  epoch: string | undefined;
-  fingerprint: string | undefined;
-  /** Hashes: of the tool catalog alone, never of engine output; of the developer instructions; of model and endpoint. */
-  tools: string;
-  instructions: string;
+export interface ThreadIdentity extends ContextIdentity {
+  /** Hash of model and endpoint. */
   model: string;
   /** Hash of the text around the base instructions when the thread began; another text there does not start a new thread. */
   added?: string;
@@ -31,24 +40,14 @@ export interface ThreadIdentity {
 }
 
 /** What is known of a thread between turns. */
-export interface ThreadContent {
-  /** Later messages of a context are new to the thread. Absent when Codex manages the context. */
-  held?: Held | undefined;
-  /** Transcript entry of the newest message that reached the thread. */
-  anchor?: string | undefined;
-  /** Codex has compacted the thread since, which removed the fragments. */
-  isCompacted?: boolean;
+export interface CodexThreadContent extends ThreadContent {
   /** The user's own thread, which was adopted: never archived. */
   isTheirs?: boolean;
   /** Tokens of a whole request, as Codex counts them. */
   tokens?: number | undefined;
 }
 
-/** The binding's state, as it is stored with the session. */
-export interface ThreadState extends ThreadIdentity, ThreadContent {
-  /** Set while a turn runs; found set later, it means that the thread's content is unknown. */
-  openTurn?: string;
-}
+type CodexThreadState = ThreadIdentity & CodexThreadContent & ThreadState;
 
 export function identityOf(
   turn: HarnessTurn,
@@ -57,12 +56,14 @@ export function identityOf(
   isWired = false,
 ): ThreadIdentity {
   return {
-    epoch: context.projection?.epoch,
-    fingerprint: context.projection?.fingerprint,
-    tools: turn.tools.fingerprint,
-    instructions: hashOf(isWired ? context.system : turn.instructions),
+    ...contextIdentity(turn, context),
     model: hashOf(`${turn.model.ref}\n${endpoint}`),
-    ...(isWired ? {} : { added: hashOf(textAround(context.system, turn.instructions)) }),
+    ...(isWired
+      ? {}
+      : {
+          instructions: hashOf(turn.instructions),
+          added: hashOf(textAround(context.system, turn.instructions)),
+        }),
   };
 }
 
@@ -70,7 +71,7 @@ export function identityOf(
 const NOTHING_ADDED = hashOf("");
 
 /** The identity of a continued thread: as it began, and whether the text added to its instructions has changed. */
-function continuedIdentity(state: ThreadState, identity: ThreadIdentity): ThreadIdentity {
+function continuedIdentity(state: CodexThreadState, identity: ThreadIdentity): ThreadIdentity {
   const { added = NOTHING_ADDED } = state;
   const isChanged = state.isChanged === true || added !== identity.added;
   return { ...identity, added, ...(isChanged ? { isChanged } : {}) };
@@ -87,35 +88,36 @@ export function changedInstructions(system: string, instructions: string): strin
   return added === "" ? NOTHING_NOW : `${REPLACED}\n\n${added}`;
 }
 
-export function readState({ state }: HarnessBinding): ThreadState | undefined {
-  const { count, hash } = (state["held"] ?? NOTHING_HELD) as Partial<Held>;
-  if (typeof count !== "number" || typeof hash !== "string") return undefined;
-  if (typeof state["tools"] !== "string" || typeof state["model"] !== "string") return undefined;
-  return state as unknown as ThreadState;
+export function readState(binding: HarnessBinding): CodexThreadState | undefined {
+  return stateOf<CodexThreadState>(binding, ["tools", "model"]);
 }
 
 export type BindingCheck =
   /** The bound thread continues; `delta` is what it lacks of the history. */
-  | {
+  | (Lacking & {
       bound: true;
       nativeId: string;
       identity: ThreadIdentity;
-      held: Held | undefined;
-      delta: AgentMessage[];
       isCompacted: boolean;
       isTheirs: boolean;
       tokens?: number | undefined;
-    }
+    })
   /** Why a new thread is needed. */
   | { bound: false; reason: string };
 
-const DIFFERENCES: readonly (readonly [keyof ThreadIdentity, string])[] = [
-  ["model", "another model or endpoint"],
-  ["tools", "another tool catalog"],
-  ["epoch", "another epoch"],
-  ["fingerprint", "another fingerprint of the context"],
-  ["instructions", "other developer instructions"],
-];
+const MODEL_DIFFERENCE = ["model", "another model or endpoint"] as const;
+const DIFFERENCES: Differences<ThreadIdentity> = [MODEL_DIFFERENCE, ...CONTEXT_DIFFERENCES];
+/** The parts that are compared after a failed `assemble`. */
+const PLAIN_DIFFERENCES: Differences<ThreadIdentity> = [MODEL_DIFFERENCE, ["tools", "another tool catalog"]];
+
+function continued(
+  { nativeId, state }: { nativeId: string; state: CodexThreadState },
+  identity: ThreadIdentity,
+  lacking: Lacking,
+): BindingCheck {
+  const { isCompacted = false, isTheirs = false, tokens } = state;
+  return { bound: true, nativeId, identity, isCompacted, isTheirs, tokens, ...lacking };
+}
 
 /**
  * Compares the binding with a context whose history is `history`. `keeps`: Codex manages the context, and the thread lacks
@@ -127,44 +129,13 @@ export function checkBinding(
   history: readonly AgentMessage[],
   keeps = false,
 ): BindingCheck {
-  if (!binding) return { bound: false, reason: "no thread is bound" };
-  const state = readState(binding);
-  if (!state) return { bound: false, reason: "the binding cannot be read" };
-  if (state.openTurn !== undefined)
-    return { bound: false, reason: "a turn on the thread did not end cleanly" };
-  for (const [field, reason] of DIFFERENCES)
-    if (state[field] !== identity[field]) return { bound: false, reason };
-  const lacking = keeps ? afterAnchor(state, history) : afterHeld(state, history);
+  const found = foundThread(binding, readState);
+  if (!found.bound) return found;
+  const reason = differenceOf(found.state, identity, DIFFERENCES);
+  if (reason !== undefined) return { bound: false, reason };
+  const lacking = lackingOf(found.state, history, keeps);
   if (!lacking) return { bound: false, reason: "the history is not what the thread holds" };
-  const { isCompacted = false, isTheirs = false, tokens } = state;
-  const now = continuedIdentity(state, identity);
-  return {
-    bound: true,
-    nativeId: binding.nativeId,
-    identity: now,
-    isCompacted,
-    isTheirs,
-    tokens,
-    ...lacking,
-  };
-}
-
-interface Lacking {
-  held: Held | undefined;
-  delta: AgentMessage[];
-}
-
-function afterHeld({ held }: ThreadState, history: readonly AgentMessage[]): Lacking | undefined {
-  if (!held || history.length < held.count) return undefined;
-  if (extended(NOTHING_HELD, history.slice(0, held.count)).hash !== held.hash) return undefined;
-  const delta = history.slice(held.count);
-  return { held: extended(held, delta), delta };
-}
-
-function afterAnchor({ anchor }: ThreadState, history: readonly AgentMessage[]): Lacking | undefined {
-  if (anchor === undefined) return undefined;
-  const at = history.findLastIndex(({ entryId }) => entryId === anchor);
-  return at === -1 ? undefined : { held: undefined, delta: history.slice(at + 1) };
+  return continued(found, continuedIdentity(found.state, identity), lacking);
 }
 
 /** The same after a failed `assemble`: the thread continues as it is, whatever the plain history contains. */
@@ -172,35 +143,19 @@ export function checkUnassembled(
   binding: HarnessBinding | undefined,
   identity: ThreadIdentity,
 ): BindingCheck {
-  const state = binding && readState(binding);
-  if (!binding || !state || state.openTurn !== undefined)
-    return { bound: false, reason: "no thread is bound" };
-  if (state.model !== identity.model || state.tools !== identity.tools)
-    return { bound: false, reason: "another model or tool catalog" };
+  const found = foundThread(binding, readState);
+  if (!found.bound) return found;
+  const reason = differenceOf(found.state, identity, PLAIN_DIFFERENCES);
+  if (reason !== undefined) return { bound: false, reason };
   const {
     held,
-    epoch,
-    fingerprint,
-    tools,
-    instructions,
-    model,
-    added,
-    isChanged,
-    isCompacted = false,
-    isTheirs = false,
-    tokens,
-  } = state;
-  const change = { ...(added === undefined ? {} : { added }), ...(isChanged ? { isChanged } : {}) };
-  return {
-    bound: true,
-    nativeId: binding.nativeId,
-    identity: { epoch, fingerprint, tools, instructions, model, ...change },
-    tokens,
-    held,
-    delta: [],
-    isCompacted,
-    isTheirs,
-  };
+    anchor: _anchor,
+    isCompacted: _compacted,
+    isTheirs: _theirs,
+    tokens: _tokens,
+    ...known
+  } = found.state;
+  return continued(found, known, { held, delta: [] });
 }
 
 /**
@@ -216,7 +171,8 @@ export function checkWired(
   if (!binding || !state) return { bound: false, reason: "no thread is bound" };
   const { instructions, isTheirs = false } = state;
   const now = isPlain ? { ...identity, instructions } : identity;
-  for (const [field, reason] of DIFFERENCES) if (state[field] !== now[field]) return { bound: false, reason };
+  const reason = differenceOf(state, now, DIFFERENCES);
+  if (reason !== undefined) return { bound: false, reason };
   const { nativeId } = binding;
   return { bound: true, nativeId, identity: now, held: undefined, delta: [], isCompacted: false, isTheirs };
 }
@@ -240,7 +196,7 @@ export function isTheirs({ state }: HarnessBinding): boolean {
 export function closedBinding(
   nativeId: string,
   identity: ThreadIdentity,
-  content: ThreadContent,
+  content: CodexThreadContent,
 ): HarnessBinding {
   return { nativeId, state: { ...identity, ...content } };
 }

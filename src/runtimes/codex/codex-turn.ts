@@ -13,7 +13,8 @@ import type {
 import { PagurusError } from "../../contract/errors.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import { RpcError } from "../../rpc/peer.ts";
-import { extended } from "../../native/held.ts";
+import { extended } from "../thread/thread-state.ts";
+import { endOf, type Steer } from "../thread/thread-steering.ts";
 import { turnFailure } from "./codex-failure.ts";
 import { inputOf, inputsOf, MOST_INPUT_CHARS } from "./app-server/codex-input.ts";
 import { interrupted } from "./app-server/interrupt.ts";
@@ -40,8 +41,6 @@ export interface TurnBegin {
   fragmentCount: number;
 }
 
-type Turned = "input" | "aborted" | "exceeded" | NativeEnd;
-
 export class CodexTurn {
   /** Codex has accepted a native turn of it. */
   hasStarted = false;
@@ -56,7 +55,7 @@ export class CodexTurn {
   /** Input that could not join the native turn any more; the next one begins with it. */
   readonly #late: SteeringMessage[] = [];
   /** Input that is being sent to Codex. */
-  #sending: Promise<unknown> | undefined;
+  #sending: Promise<boolean> | undefined;
   /** Codex has accepted input in the native turn. */
   #isSteered = false;
   /** Set when requests go through the gateway. */
@@ -241,29 +240,12 @@ export class CodexTurn {
   }
 
   async #untilEnd(native: NativeTurn): Promise<NativeEnd> {
-    const watch = new AbortController();
-    try {
-      return await this.#watched(native, abortOf(this.#turn.signal, watch.signal));
-    } finally {
-      // A signal keeps its listeners permanently, and the whole turn with them.
-      watch.abort();
-    }
-  }
-
-  async #watched(native: NativeTurn, aborted: Promise<"aborted">): Promise<NativeEnd> {
-    for (;;) {
-      const arrives = this.#turn.io.inputArrives().then(() => "input" as const);
-      const what: Turned = await Promise.race([native.ended, aborted, native.exceeded, arrives]);
-      if (what === "aborted" || what === "exceeded") return this.#interrupt(native);
-      if (what !== "input") return what;
-      const sending = this.#steer(native);
-      this.#sending = sending;
-      const steered = await Promise.race([sending, aborted]);
-      if (steered === "aborted") return this.#interrupt(native);
-      if (!steered) break;
-    }
-    const stopped = Promise.race([aborted, native.exceeded]);
-    return Promise.race([native.ended, stopped.then(() => this.#interrupt(native))]);
+    const steer: Steer = ({ aborted }) => {
+      this.#sending = this.#steer(native);
+      return Promise.race([this.#sending, aborted.then(() => true)]);
+    };
+    const end = await endOf(this.#turn, { ended: native.ended, stops: [native.exceeded], steer });
+    return typeof end === "string" ? this.#interrupt(native) : end;
   }
 
   /** Resolves when input that arrived before the call was sent. */
@@ -388,11 +370,4 @@ export function setOf(messages: readonly SteeringMessage[]): AdditionalContext |
 
 function isCompacting(error: unknown): boolean {
   return error instanceof RpcError && /not ?steerable|compact/i.test(error.message);
-}
-
-function abortOf(signal: AbortSignal, until: AbortSignal): Promise<"aborted"> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve("aborted");
-    signal.addEventListener("abort", () => resolve("aborted"), { once: true, signal: until });
-  });
 }

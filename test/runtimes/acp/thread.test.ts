@@ -8,7 +8,7 @@ import {
   checkUnassembled,
   type Identity,
 } from "../../../src/runtimes/acp/acp-thread.ts";
-import { extended, NOTHING_HELD } from "../../../src/native/held.ts";
+import { extended, NOTHING_HELD } from "../../../src/runtimes/thread/thread-state.ts";
 
 const IDENTITY: Identity = { place: "p", epoch: "e", fingerprint: "f", tools: "t", instructions: "i" };
 const AT = { nativeId: "n", agentId: "a", cwd: "/w", identity: IDENTITY };

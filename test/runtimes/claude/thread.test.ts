@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AssembledContext } from "../../../src/contract/harness/harness.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { bindingOf, checkBinding, type ThreadState } from "../../../src/runtimes/claude/claude-thread.ts";
-import { extended, NOTHING_HELD } from "../../../src/native/held.ts";
+import { bindingOf, checkBinding, type ClaudeThreadState } from "../../../src/runtimes/claude/claude-thread.ts";
+import { extended, NOTHING_HELD } from "../../../src/runtimes/thread/thread-state.ts";
 
 const user = (words: string, entryId?: string): AgentMessage => ({
   role: "user",
@@ -22,7 +22,7 @@ function context(messages: AgentMessage[], more: Partial<AssembledContext> = {})
   return { system: "", messages, historyCount: messages.length - 1, estimatedTokens: 0, ...more };
 }
 
-function bound(state: Partial<ThreadState> = {}) {
+function bound(state: Partial<ClaudeThreadState> = {}) {
   return bindingOf("native", { ...IDENTITY, held: extended(NOTHING_HELD, HISTORY), ...state });
 }
 

@@ -8,7 +8,7 @@ import {
   checkUnassembled,
   type ThreadIdentity,
 } from "../../../src/runtimes/codex/codex-thread.ts";
-import { extended, NOTHING_HELD } from "../../../src/native/held.ts";
+import { extended, NOTHING_HELD } from "../../../src/runtimes/thread/thread-state.ts";
 
 const IDENTITY: ThreadIdentity = {
   epoch: "e1",

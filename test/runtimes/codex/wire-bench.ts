@@ -15,7 +15,7 @@ import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { WireRoute, WireRouteRequest, WireTurn } from "../../../src/contract/harness/wire.ts";
 import type { AppServer, ThreadListener } from "../../../src/runtimes/codex/app-server/app-server.ts";
 import type { TurnSurroundings } from "../../../src/runtimes/codex/codex-place.ts";
-import { CodexRun } from "../../../src/runtimes/codex/run-codex-turn.ts";
+import { codexRun } from "../../../src/runtimes/codex/run-codex-turn.ts";
 import { Threads } from "../../../src/runtimes/codex/codex-threads.ts";
 import { WireRoutes } from "../../../src/runtimes/codex/wire/codex-wire.ts";
 import { RpcError } from "../../../src/rpc/peer.ts";
@@ -254,7 +254,7 @@ export class WireBench {
   /** Runs a turn to its end. */
   async run(options: TurnOptions = {}): Promise<PlayedTurn> {
     const played = this.turn(options);
-    await new CodexRun(played.turn, this.around).run();
+    await codexRun(played.turn, this.around).run();
     return played;
   }
 
