@@ -7,6 +7,7 @@ import type {
 } from "../../contract/harness/harness.ts";
 import { type Fields, stringOf } from "../../data/record-fields.ts";
 import { orAborted } from "../../platform/deadline.ts";
+import { compactable, compacted } from "../thread/thread-compaction.ts";
 import { RequestRefused, type AgentProcess, type SessionListener } from "./acp-process.ts";
 import { agentFor } from "./agents.ts";
 import { refusal } from "./acp-failure.ts";
@@ -51,15 +52,10 @@ export async function compactSession(
   request: NativeCompactionRequest,
   around: { options: AcpOptions; agents: Agents },
 ): Promise<NativeCompaction> {
-  const { governs, model, signal } = request;
-  if (governs)
-    return { compacted: false, reason: "the next turn begins a new session from the engine's context" };
-  const state = readState(binding);
-  if (!state || state.openTurn !== undefined)
-    return {
-      compacted: false,
-      reason: "the content of the session is not known; the next turn begins a new one",
-    };
+  const found = compactable(request, readState(binding), "session");
+  if ("reason" in found) return { compacted: false, ...found };
+  const { state } = found;
+  const { model, signal } = request;
   const agent = agentFor(around.options, state.agentId, model);
   const place = await around.agents.get(agent, accessOf(agent, model, around.options), signal);
   try {
@@ -99,12 +95,8 @@ async function compactAt(
       return { compacted: false, reason: watch.failure ?? (watch.words.trim() || "the agent made none") };
     session.tokens = watch.tokens;
     const { held: _, ...known } = state;
-    return {
-      compacted: true,
-      ...(tokensBefore === undefined ? {} : { tokensBefore }),
-      ...(watch.tokens === undefined ? {} : { tokensAfter: watch.tokens }),
-      binding: { nativeId, state: { ...known, isCompacted: true } },
-    };
+    const kept = { nativeId, state: { ...known, isCompacted: true } };
+    return compacted(kept, { before: tokensBefore, after: watch.tokens });
   } finally {
     unlisten();
     if (wasOpen) rest(place, session);

@@ -2,7 +2,7 @@
 import type { AgentHarness } from "../../contract/harness/harness.ts";
 import type { SupportResult } from "../../contract/harness/runtimes.ts";
 import { HARNESS_CONTRACT } from "../../contract/version.ts";
-import { lazyRun } from "../../native/lazy-run.ts";
+import { lazyRun, THREAD_CAPABILITIES } from "../thread/thread-harness.ts";
 import { allAgents, findProgram } from "./agents.ts";
 import type { AcpOptions } from "./acp-options.ts";
 import type { acpRun } from "./run-acp-turn.ts";
@@ -64,15 +64,7 @@ export function createAcpHarness(options: AcpOptions): AgentHarness {
     family: "cli",
     execution: { kind: "child-process", detail: "an agent of the Agent Client Protocol" },
     seam: seamOf(options),
-    capabilities: [
-      "bootstrap",
-      "assemble-before-prompt",
-      "after-turn",
-      "maintain",
-      "compact",
-      "runtime-llm-complete",
-      "thread-bootstrap-projection",
-    ],
+    capabilities: THREAD_CAPABILITIES,
     nativeTools: NATIVE_TOOLS,
     surfaces: ACP_SURFACES,
     supports,

@@ -5,6 +5,7 @@ import type { AgentMessage, Usage } from "../../contract/message.ts";
 import type { ToolOutcome, ToolSet } from "../../contract/harness/tool.ts";
 import { type Fields, listOf, recordOf, stringOf } from "../../data/record-fields.ts";
 import type { ServedCall } from "../../mcp/serve/serve-tools.ts";
+import { reportedUsage } from "../thread/reported-usage.ts";
 import { TurnMirror } from "./acp-mirror.ts";
 import { callFor, News } from "./acp-pairing.ts";
 import { decide } from "./acp-approvals.ts";
@@ -26,32 +27,10 @@ export interface NativeTurnWatcher {
   onCompacted(): void;
 }
 
-/** Tokens as the agent reports them for the turn; missing counts stay missing. */
+/** Tokens as the agent reports them for the turn. */
 export function usageOf(value: unknown): Usage | undefined {
-  const usage = recordOf(value);
-  const count = (name: string): number | undefined => {
-    const tokens = usage[name];
-    return typeof tokens === "number" && tokens >= 0 ? tokens : undefined;
-  };
-  const [input, output] = [count("inputTokens"), count("outputTokens")];
-  if (input === undefined || output === undefined) return undefined;
-  const [cacheRead, cacheWrite, reasoning] = [
-    count("cachedReadTokens"),
-    count("cachedWriteTokens"),
-    count("thoughtTokens"),
-  ];
-  const total = count("totalTokens") ?? input + output;
-  // Some agents include cached tokens in the input, others count them separately; the total decides.
-  const cached = (cacheRead ?? 0) + (cacheWrite ?? 0);
-  const isBeside = total >= input + output + cached;
-  return {
-    input: isBeside ? input : Math.max(0, input - cached),
-    output,
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite }),
-    ...(reasoning === undefined ? {} : { reasoning }),
-    totalTokens: total,
-  };
+  const caches = { cacheRead: "cachedReadTokens", cacheWrite: "cachedWriteTokens" };
+  return reportedUsage(value, { ...caches, reasoning: "thoughtTokens", total: "totalTokens" });
 }
 
 function planSteps(entries: unknown): PlanStep[] {

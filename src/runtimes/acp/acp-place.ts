@@ -2,6 +2,7 @@
 import { PagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import { fragmentsFrom, splitInput } from "../thread/thread-input.ts";
 import { extended, type Held, NOTHING_HELD } from "../thread/thread-state.ts";
 import type { Access } from "./acp-access.ts";
 import type { Agent } from "./agents.ts";
@@ -21,6 +22,8 @@ import {
   openBinding,
   checkBinding,
   checkUnassembled,
+  checkWired,
+  type BindingCheck,
   type Bound,
   type Identity,
 } from "./acp-thread.ts";
@@ -52,93 +55,114 @@ export function splitContext({ messages, historyCount }: AssembledContext): {
 } {
   if (messages.length <= historyCount)
     throw new PagurusError("internal", "The assembled context has no live turn.");
-  const live = messages.slice(historyCount);
-  const done = live.findLastIndex(({ role }) => role !== "user") + 1;
-  let from = historyCount + done;
+  const done = splitInput(messages.slice(historyCount)).before.length;
   // The input's fragments come before it, at the end of the history.
-  while (done === 0 && from > 0 && isFragment(messages[from - 1])) from -= 1;
-  return {
-    history: messages.slice(0, from),
-    inputs: messages.slice(from).filter((message): message is UserMessage => message.role === "user"),
-  };
-}
-
-function isFragment(message: AgentMessage | undefined): boolean {
-  return message?.role === "user" && message.fragment !== undefined;
+  const from = done > 0 ? historyCount + done : fragmentsFrom(messages, historyCount);
+  return { history: messages.slice(0, from), inputs: splitInput(messages.slice(from)).inputs };
 }
 
 export function boundTo(turn: HarnessTurn, { agent }: TurnPlace, open: Opening): Bound {
   return { nativeId: open.session.id, agentId: agent.id, cwd: turn.cwd, identity: open.identity };
 }
 
-/** Throws `RequestRefused`, `runtime_failed`, `turn_aborted`. */
+/**
+ * The session of a turn, set to its mode and model. `context`: undefined for a turn through the gateway, which sends the model
+ * whatever the session lacks. Throws `RequestRefused`, `runtime_failed`, `turn_aborted`.
+ */
 export async function openSession(
   turn: HarnessTurn,
-  context: AssembledContext,
+  context: AssembledContext | undefined,
   at: TurnPlace,
   user: SessionUser,
 ): Promise<Opening> {
-  const { history } = splitContext(context);
-  const open = await found(turn, context, { at, user, history });
-  open.session.tokens ??= context.estimatedTokens;
-  return settledIn(turn, at, open);
-}
-
-/** The bound session, set to the turn's mode and model. Throws `RequestRefused`, `runtime_failed`, `turn_aborted`. */
-export async function settledIn(turn: HarnessTurn, at: TurnPlace, open: Opening): Promise<Opening> {
-  const { session } = open;
-  const { agent, place } = at;
+  const wanted = context ? assembledSession(turn, context, at) : wiredSession(turn, at);
+  const open = await found(turn, wanted, at, user);
+  if (context) open.session.tokens ??= context.estimatedTokens;
   turn.thread.bind(openBinding(boundTo(turn, at, open), turn.turnId));
+  const { agent, place } = at;
   const mode = agent.entry.mode ?? agent.known?.modes?.[turn.permissionMode];
-  const wanted = { mode, model: agent.entry.model ?? turn.model.id };
+  const model = agent.entry.model ?? turn.model.id;
   try {
-    const refused = await adjust(place, session, wanted, turn.signal);
+    const refused = await adjust(place, open.session, { mode, model }, turn.signal);
     if (open.isNew)
       for (const detail of refused) await turn.io.emit({ type: "notice", kind: "acp_agent", detail });
   } catch (error) {
-    leave(place, session);
+    leave(place, open.session);
     throw error;
   }
   return open;
 }
 
-async function found(
-  turn: HarnessTurn,
-  context: AssembledContext,
-  { at, user, history }: { at: TurnPlace; user: SessionUser; history: readonly AgentMessage[] },
-): Promise<Opening> {
-  const { agent, access, place, options } = at;
+/** What the turn needs of its session, and whether the bound one has it. */
+interface WantedSession {
+  identity: Identity;
+  system: string;
+  check: BindingCheck;
+  /** Messages that a new session lacks, and what it holds of the assembled context once it has them. */
+  lacks: readonly AgentMessage[];
+  held: Held | undefined;
+}
+
+function assembledSession(turn: HarnessTurn, context: AssembledContext, at: TurnPlace): WantedSession {
+  const { system } = context;
+  const { history: lacks } = splitContext(context);
   const keeps = !turn.engine.governs;
-  const endpoint = access.endpoint?.baseUrl ?? "";
-  const identity = identityOf(turn, context, { agentId: agent.id, endpoint });
+  const identity = identityOf(turn, context, endpointOf(at));
   const binding = turn.thread.binding();
   const check =
     context.degraded === undefined || keeps
-      ? checkBinding(binding, identity, history, keeps)
+      ? checkBinding(binding, identity, lacks, keeps)
       : checkUnassembled(binding, identity);
+  return { identity, system, check, lacks, held: keeps ? undefined : extended(NOTHING_HELD, lacks) };
+}
+
+function wiredSession(turn: HarnessTurn, at: TurnPlace): WantedSession {
+  const { instructions: system } = turn;
+  const identity = { ...identityOf(turn, { system }, endpointOf(at)), isWired: true };
+  const check = checkWired(turn.thread.binding(), identity);
+  return { identity, system, check, lacks: splitInput(turn.context.messages()).before, held: undefined };
+}
+
+function endpointOf({ agent, access }: TurnPlace): { agentId: string; endpoint: string } {
+  return { agentId: agent.id, endpoint: access.endpoint?.baseUrl ?? "" };
+}
+
+async function found(
+  turn: HarnessTurn,
+  { identity, system, check, lacks, held }: WantedSession,
+  { agent, place, options }: TurnPlace,
+  user: SessionUser,
+): Promise<Opening> {
   const { cwd, tools, signal, sessionKey } = turn;
   const title = `Pagurus: ${sessionKey}`;
-  const request: SessionRequest = { cwd, tools, instructions: context.system, title, signal };
+  const request: SessionRequest = { cwd, tools, instructions: system, title, signal };
   const session = check.bound ? await resumeSession(place, check.nativeId, request, user) : undefined;
   if (check.bound && session) {
-    const { held, delta, isCompacted } = check;
-    const shownAgain = isCompacted ? turn.context.fragmentsLost().map(({ text }) => text) : [];
-    return { session, isNew: false, identity: check.identity, held, lacks: delta, shownAgain };
+    const shownAgain = check.isCompacted ? turn.context.fragmentsLost().map(({ text }) => text) : [];
+    return {
+      session,
+      isNew: false,
+      identity: check.identity,
+      held: check.held,
+      lacks: check.delta,
+      shownAgain,
+    };
   }
-  if (check.bound) {
+  if (check.bound && identity.isWired !== true) {
     const detail = `${agent.label} cannot continue the native session of this session; the turn continues in a new one, with the conversation as the host has it.`;
     await turn.io.emit({ type: "notice", kind: "acp_session", detail });
   }
+  const binding = turn.thread.binding();
   options.log.debug("acp session started", {
     sessionId: turn.sessionId,
     turnId: turn.turnId,
     agentId: agent.id,
     before: binding?.nativeId,
+    seam: identity.isWired === true ? "wire" : "projection",
     reason: check.bound ? "the agent cannot resume it" : check.reason,
   });
   const before = binding && place.sessions.get(binding.nativeId);
   if (before && !before.user) leave(place, before);
   const begun = await beginSession(place, request, user);
-  const held = keeps ? undefined : extended(NOTHING_HELD, history);
-  return { session: begun, isNew: true, identity, held, lacks: history, shownAgain: [] };
+  return { session: begun, isNew: true, identity, held, lacks, shownAgain: [] };
 }

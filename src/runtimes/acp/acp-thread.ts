@@ -91,15 +91,14 @@ export function checkUnassembled(binding: HarnessBinding | undefined, identity: 
   return { bound: true, nativeId, identity: known, isCompacted: state.isCompacted === true, held, delta: [] };
 }
 
-/** The same for a turn through the gateway, which sends the model whatever the session lacks. */
-export function checkWired(
-  binding: HarnessBinding | undefined,
-  identity: Identity,
-): { nativeId: string } | { reason: string } {
+/** The same for a turn through the gateway, where the session's content does not matter. */
+export function checkWired(binding: HarnessBinding | undefined, identity: Identity): BindingCheck {
   const found = foundThread(binding, readState);
   if (!found.bound) return found;
   const reason = differenceOf(found.state, identity, DIFFERENCES);
-  return reason === undefined ? { nativeId: found.nativeId } : { reason };
+  if (reason !== undefined) return { bound: false, reason };
+  const { nativeId } = found;
+  return { bound: true, nativeId, identity, isCompacted: false, held: undefined, delta: [] };
 }
 
 /** Parts of a binding. */

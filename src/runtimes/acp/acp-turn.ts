@@ -13,6 +13,7 @@ import type {
 } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import { type Fields, stringOf } from "../../data/record-fields.ts";
+import { splitInput } from "../thread/thread-input.ts";
 import { extended } from "../thread/thread-state.ts";
 import { endOf, endsWithin, type Steer } from "../thread/thread-steering.ts";
 import { ServedTurn } from "../../native/served-turn.ts";
@@ -24,7 +25,6 @@ import { promptBlocks } from "./acp-projection.ts";
 import { NativeTurn, usageOf } from "./acp-native-turn.ts";
 import { leave, rest, type Place } from "./acp-sessions.ts";
 import { closedBinding, openBinding } from "./acp-thread.ts";
-import { openWired, wiredInputs } from "./acp-wire.ts";
 import type { Agents } from "./agent-pool.ts";
 
 /** Timeout for a prompt to end after its cancel, ms. */
@@ -110,9 +110,7 @@ export class AcpTurn {
   }
 
   async #opened(): Promise<Opening> {
-    const open = this.#context
-      ? await openSession(this.#turn, this.#context, this.#at, this.#run)
-      : await openWired(this.#turn, this.#at, this.#run);
+    const open = await openSession(this.#turn, this.#context, this.#at, this.#run);
     clearTimeout(this.#at.slow);
     this.#open = open;
     this.#run.session = open.session;
@@ -121,7 +119,7 @@ export class AcpTurn {
 
   #begin(open: Opening): Promise<HarnessTurnResult> {
     const context = this.#context;
-    const { inputs } = context ? splitContext(context) : wiredInputs(this.#turn.context.messages());
+    const { inputs } = context ? splitContext(context) : splitInput(this.#turn.context.messages());
     this.#hold(inputs);
     const { traits } = this.#at.place.process;
     const blocks = promptBlocks({

@@ -5,15 +5,11 @@
  */
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { HarnessTurn } from "../../contract/harness/harness.ts";
-import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import { wireTurnOf } from "../../native/served-turn.ts";
 import type { WireApi, WireRoute } from "../../contract/harness/wire.ts";
 import type { Access } from "./acp-access.ts";
 import type { Agent } from "./agents.ts";
-import { settledIn, type Opening, type TurnPlace } from "./acp-place.ts";
 import type { AcpOptions } from "./acp-options.ts";
-import { beginSession, resumeSession, leave, type SessionUser } from "./acp-sessions.ts";
-import { identityOf, checkWired } from "./acp-thread.ts";
 
 /** The agent cannot be set to the gateway; nothing was done yet. */
 export class NotRouted extends PagurusError {
@@ -64,43 +60,4 @@ export function notWired(turn: HarnessTurn, reason: string): undefined {
     "projection",
     `The context of this turn is sent in the prompt and not through the model gateway: ${reason.replace(/\.$/, "")}.`,
   );
-}
-
-/** Input of the native session: the user's newest text, and what the turn has produced before it. */
-export function wiredInputs(messages: readonly AgentMessage[]): {
-  before: readonly AgentMessage[];
-  inputs: UserMessage[];
-} {
-  const from = messages.findLastIndex(({ role }) => role !== "user") + 1;
-  const inputs = messages.slice(from).filter((message): message is UserMessage => message.role === "user");
-  return { before: messages.slice(0, from), inputs };
-}
-
-/** The bound session, or a new one. Throws `RequestRefused`, `runtime_failed`, `turn_aborted`. */
-export async function openWired(turn: HarnessTurn, at: TurnPlace, user: SessionUser): Promise<Opening> {
-  const { agent, access, place, options } = at;
-  const endpoint = access.endpoint?.baseUrl ?? "";
-  const { cwd, tools, instructions, signal, sessionKey } = turn;
-  const identity = {
-    ...identityOf(turn, { system: instructions }, { agentId: agent.id, endpoint }),
-    isWired: true,
-  };
-  const begins = { identity, held: undefined, shownAgain: [] };
-  const request = { cwd, tools, instructions, title: `Pagurus: ${sessionKey}`, signal };
-  const binding = turn.thread.binding();
-  const check = checkWired(binding, identity);
-  const found = "nativeId" in check ? await resumeSession(place, check.nativeId, request, user) : undefined;
-  if (found) return settledIn(turn, at, { ...begins, session: found, isNew: false, lacks: [] });
-  options.log.debug("acp session started", {
-    sessionId: turn.sessionId,
-    turnId: turn.turnId,
-    agentId: agent.id,
-    seam: "wire",
-    reason: "reason" in check ? check.reason : "the agent cannot resume it",
-  });
-  const before = binding && place.sessions.get(binding.nativeId);
-  if (before && !before.user) leave(place, before);
-  const session = await beginSession(place, request, user);
-  const lacks = wiredInputs(turn.context.messages()).before;
-  return settledIn(turn, at, { ...begins, session, isNew: true, lacks });
 }

@@ -6,6 +6,7 @@ import type { PagurusError } from "../../contract/errors.ts";
 import type { NativeCompaction, NativeCompactionRequest } from "../../contract/harness/native.ts";
 import { countOf, type Fields, recordOf, stringOf } from "../../data/record-fields.ts";
 import { orAborted } from "../../platform/deadline.ts";
+import { compactable, compacted } from "../thread/thread-compaction.ts";
 import { turnFailure } from "./claude-failure.ts";
 import type { TurnSurroundings } from "./claude-place.ts";
 import type { Listener } from "./claude-process.ts";
@@ -47,14 +48,8 @@ export async function compactSession(
   request: NativeCompactionRequest,
   around: TurnSurroundings,
 ): Promise<NativeCompaction> {
-  if (request.governs)
-    return { compacted: false, reason: "the next turn begins a new session from the engine's context" };
-  const state = readState(binding);
-  if (!state || state.openTurn !== undefined)
-    return {
-      compacted: false,
-      reason: "the content of the session is not known; the next turn begins a new one",
-    };
+  const found = compactable(request, readState(binding), "session");
+  if ("reason" in found) return { compacted: false, ...found };
   const session = await openSession(binding.nativeId, request, around);
   if (!session)
     return { compacted: false, reason: "the session's file is gone; the next turn begins a new one" };
@@ -70,15 +65,10 @@ export async function compactSession(
         reason: `Claude Code compacted nothing (${stringOf(result["result"]) || "no reason"})`,
       };
     }
-    const { before, after } = watch.tokens;
-    session.tokens = after;
+    session.tokens = watch.tokens.after;
     session.last = randomUUID();
-    return {
-      compacted: true,
-      ...(before === undefined ? {} : { tokensBefore: before }),
-      ...(after === undefined ? {} : { tokensAfter: after }),
-      binding: bindingOf(binding.nativeId, { ...state, isCompacted: true, last: session.last }),
-    };
+    const state = { ...found.state, isCompacted: true, last: session.last };
+    return compacted(bindingOf(binding.nativeId, state), watch.tokens);
   } catch (error) {
     void around.sessions.end(session.id);
     throw error;

@@ -2,7 +2,7 @@
 import { PagurusError } from "../../contract/errors.ts";
 import type { AgentHarness } from "../../contract/harness/harness.ts";
 import { HARNESS_CONTRACT } from "../../contract/version.ts";
-import { lazyRun } from "../../native/lazy-run.ts";
+import { lazyRun, THREAD_CAPABILITIES } from "../thread/thread-harness.ts";
 import { claudeSupports } from "./claude-claims.ts";
 import type { ClaudeOptions } from "./claude-options.ts";
 import type { TurnSurroundings } from "./claude-place.ts";
@@ -58,15 +58,7 @@ export function createClaudeHarness(options: ClaudeOptions): AgentHarness {
     contract: HARNESS_CONTRACT,
     execution: { kind: "child-process", detail: "claude -p" },
     seam: options.context ?? "thread",
-    capabilities: [
-      "bootstrap",
-      "assemble-before-prompt",
-      "after-turn",
-      "maintain",
-      "compact",
-      "runtime-llm-complete",
-      "thread-bootstrap-projection",
-    ],
+    capabilities: THREAD_CAPABILITIES,
     nativeTools: NATIVE_TOOLS,
     surfaces: CLAUDE_SURFACES,
     supports: claudeSupports(options),

@@ -4,6 +4,7 @@
  */
 import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage } from "../../contract/message.ts";
+import { fragmentsFrom } from "../thread/thread-input.ts";
 import {
   contextIdentity,
   CONTEXT_DIFFERENCES,
@@ -101,11 +102,7 @@ export function checkBinding(
 
 /** The live turn with the fragments right before it. */
 function liveTurn({ messages, historyCount }: AssembledContext): AgentMessage[] {
-  const isFragment = (message: AgentMessage | undefined): boolean =>
-    message?.role === "user" && message.fragment !== undefined;
-  let from = historyCount;
-  while (from > 0 && isFragment(messages[from - 1])) from -= 1;
-  return messages.slice(from);
+  return messages.slice(fragmentsFrom(messages, historyCount));
 }
 
 export function bindingOf(nativeId: string, state: ClaudeThreadState): HarnessBinding {

@@ -10,6 +10,7 @@ import type {
 } from "../../contract/harness/harness.ts";
 import { recordOf } from "../../data/record-fields.ts";
 import { orAborted } from "../../platform/deadline.ts";
+import { compactable, compacted } from "../thread/thread-compaction.ts";
 import type { AppServer, ThreadListener } from "./app-server/app-server.ts";
 import { turnFailure } from "./codex-failure.ts";
 import { interrupted } from "./app-server/interrupt.ts";
@@ -62,25 +63,19 @@ export async function compactThread(
   around: TurnSurroundings,
 ): Promise<NativeCompaction> {
   const { governs, model, cwd, signal } = request;
-  if (governs)
+  if (governs && around.seam === "wire")
     return {
       compacted: false,
-      reason:
-        around.seam === "wire"
-          ? "the model is sent the engine's context, whatever the thread holds"
-          : "the next turn begins a new thread from the engine's context",
+      reason: "the model is sent the engine's context, whatever the thread holds",
     };
-  if (model.api !== "openai-responses")
+  if (!governs && model.api !== "openai-responses")
     return {
       compacted: false,
       reason: "its model is called over the model gateway, which serves turns only",
     };
-  const state = readState(binding);
-  if (!state || state.openTurn !== undefined)
-    return {
-      compacted: false,
-      reason: "the content of the thread is not known; the next turn begins a new one",
-    };
+  const found = compactable(request, readState(binding), "thread");
+  if ("reason" in found) return { compacted: false, ...found };
+  const { state } = found;
   const server = await around.servers.get(signal);
   const { nativeId } = binding;
   const settings = await threadSettings({ model, governs }, around);
@@ -104,12 +99,7 @@ export async function compactThread(
       return { compacted: false, reason: "Codex was interrupted while it compacted", binding: kept };
     const tokensBefore = thread.tokens;
     thread.tokens = watch.tokens;
-    return {
-      compacted: true,
-      ...(tokensBefore === undefined ? {} : { tokensBefore }),
-      ...(watch.tokens === undefined ? {} : { tokensAfter: watch.tokens }),
-      binding: kept,
-    };
+    return compacted(kept, { before: tokensBefore, after: watch.tokens });
   } finally {
     unlisten();
     around.threads.rest(server, thread);

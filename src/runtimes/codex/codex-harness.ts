@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { PagurusError } from "../../contract/errors.ts";
 import type { AgentHarness } from "../../contract/harness/harness.ts";
 import { HARNESS_CONTRACT } from "../../contract/version.ts";
-import { lazyRun } from "../../native/lazy-run.ts";
+import { lazyRun, THREAD_CAPABILITIES } from "../thread/thread-harness.ts";
 import { codexClaims } from "./codex-claims.ts";
 import type { NativeThreads } from "./codex-native-threads.ts";
 import type { CodexOptions } from "./codex-options.ts";
@@ -93,16 +93,10 @@ export function createCodexHarness(options: CodexOptions): AgentHarness {
     contract: HARNESS_CONTRACT,
     execution: { kind: "child-process", detail: "codex app-server" },
     seam: options.seam ?? "thread",
-    capabilities: [
-      "bootstrap",
-      "assemble-before-prompt",
-      "after-turn",
-      "maintain",
-      "compact",
-      "runtime-llm-complete",
-      // With the context as text, each turn has a thread of its own.
-      ...(options.seam === "projection" ? [] : (["thread-bootstrap-projection"] as const)),
-    ],
+    // With the context as text, each turn has a thread of its own.
+    capabilities: THREAD_CAPABILITIES.filter(
+      (each) => options.seam !== "projection" || each !== "thread-bootstrap-projection",
+    ),
     nativeTools: NATIVE_TOOLS,
     nativeSkills: [".agents/skills", ".codex/skills"],
     surfaces: CODEX_SURFACES,

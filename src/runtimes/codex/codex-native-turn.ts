@@ -5,6 +5,7 @@ import type { HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, Usage } from "../../contract/message.ts";
 import type { ToolOutcome } from "../../contract/harness/tool.ts";
 import type { ThreadListener } from "./app-server/app-server.ts";
+import { reportedUsage } from "../thread/reported-usage.ts";
 import { answerRequest, bareCommand } from "./codex-approvals.ts";
 import { nativeCode, type NativeError } from "./codex-failure.ts";
 import { TurnMirror, type RawItem } from "./codex-mirror.ts";
@@ -22,25 +23,10 @@ const BACKEND = "codex-app-server";
 /** Limit of failed connections in a row: Codex retries without end, after 5 s and then twice as long each time. */
 const MOST_UNREACHED = 2;
 
-/** Tokens as the provider reported them; missing counts stay missing. */
+/** Tokens as the provider reported them. */
 function usageOf(value: unknown): Usage | undefined {
-  const usage = recordOf(value);
-  const count = (name: string): number | undefined => {
-    const tokens = usage[name];
-    return typeof tokens === "number" && tokens >= 0 ? tokens : undefined;
-  };
-  const [input, output] = [count("inputTokens"), count("outputTokens")];
-  if (input === undefined || output === undefined) return undefined;
-  const [cacheRead, cacheWrite] = [count("cachedInputTokens"), count("cacheWriteInputTokens")];
-  const reasoning = count("reasoningOutputTokens");
-  return {
-    input: Math.max(0, input - (cacheRead ?? 0) - (cacheWrite ?? 0)),
-    output,
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite }),
-    ...(reasoning === undefined ? {} : { reasoning }),
-    totalTokens: input + output,
-  };
+  const caches = { cacheRead: "cachedInputTokens", cacheWrite: "cacheWriteInputTokens" };
+  return reportedUsage(value, { ...caches, reasoning: "reasoningOutputTokens" });
 }
 
 /** Name and arguments of a native tool call, for events. */

@@ -3,6 +3,7 @@ import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import type { WireRoute } from "../../contract/harness/wire.ts";
+import { splitInput } from "../thread/thread-input.ts";
 import { extended, type Held, NOTHING_HELD } from "../thread/thread-state.ts";
 import { isAdopted, takeOver } from "./app-server/adopted.ts";
 import type { AppServer, AppServers } from "./app-server/app-server.ts";
@@ -217,11 +218,10 @@ class Opening {
     this.#route = route;
     this.#isWired = route !== undefined && turn.engine.governs;
     const { messages, historyCount } = context;
-    const live = messages.slice(historyCount).filter(isConversation);
-    const done = live.findLastIndex(({ role }) => role !== "user") + 1;
+    const { before, inputs } = splitInput(messages.slice(historyCount).filter(isConversation));
     this.#history = messages.slice(0, historyCount).filter(isConversation);
-    this.#done = live.slice(0, done);
-    this.#inputs = live.slice(done).filter((message): message is UserMessage => message.role === "user");
+    this.#done = before;
+    this.#inputs = inputs;
   }
 
   /** Releases an opened thread that is not used. */
