@@ -28,12 +28,14 @@ export async function endOf<End, Stop extends string>(
 ): Promise<End | Stop | "aborted"> {
   const watch = new AbortController();
   const aborted = abortOf(signal, watch.signal);
-  const over = Promise.race<End | Stop | "aborted">([ended, aborted, ...stops]);
+  const ends: Promise<End | Stop | "aborted">[] = [ended, aborted, ...stops];
+  const over = Promise.race(ends);
   over.catch(() => undefined);
   try {
     for (;;) {
       const arrives = io.inputArrives().then((): typeof INPUT => INPUT);
-      const what = await Promise.race([over, arrives]);
+      // The end comes first where both have come.
+      const what = await Promise.race([...ends, arrives]);
       if (what !== INPUT) return what;
       if (!(await steer({ over, aborted }))) return await over;
     }
