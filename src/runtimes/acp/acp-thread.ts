@@ -7,7 +7,6 @@ import type { AgentMessage } from "../../contract/message.ts";
 import {
   contextIdentity,
   CONTEXT_DIFFERENCES,
-  differenceOf,
   foundThread,
   hashOf,
   lackingOf,
@@ -69,11 +68,9 @@ export function checkBinding(
   history: readonly AgentMessage[],
   keeps: boolean,
 ): BindingCheck {
-  const found = foundThread(binding, readState);
+  const found = foundThread(binding, readState, identity, DIFFERENCES);
   if (!found.bound) return found;
   const { nativeId, state } = found;
-  const reason = differenceOf(state, identity, DIFFERENCES);
-  if (reason !== undefined) return { bound: false, reason };
   const lacking = lackingOf(state, history, keeps);
   if (!lacking) return { bound: false, reason: "the history is not what the native session holds" };
   return { bound: true, nativeId, identity, isCompacted: state.isCompacted === true, ...lacking };
@@ -81,11 +78,9 @@ export function checkBinding(
 
 /** The same after a failed `assemble`: the session continues as it is, whatever the plain history contains. */
 export function checkUnassembled(binding: HarnessBinding | undefined, identity: Identity): BindingCheck {
-  const found = foundThread(binding, readState);
+  const found = foundThread(binding, readState, identity, PLAIN_DIFFERENCES);
   if (!found.bound) return found;
   const { nativeId, state } = found;
-  const reason = differenceOf(state, identity, PLAIN_DIFFERENCES);
-  if (reason !== undefined) return { bound: false, reason };
   const { place, epoch, fingerprint, tools, instructions, held } = state;
   const known = { place, epoch, fingerprint, tools, instructions };
   return { bound: true, nativeId, identity: known, isCompacted: state.isCompacted === true, held, delta: [] };
@@ -93,10 +88,8 @@ export function checkUnassembled(binding: HarnessBinding | undefined, identity: 
 
 /** The same for a turn through the gateway, where the session's content does not matter. */
 export function checkWired(binding: HarnessBinding | undefined, identity: Identity): BindingCheck {
-  const found = foundThread(binding, readState);
+  const found = foundThread(binding, readState, identity, DIFFERENCES);
   if (!found.bound) return found;
-  const reason = differenceOf(found.state, identity, DIFFERENCES);
-  if (reason !== undefined) return { bound: false, reason };
   const { nativeId } = found;
   return { bound: true, nativeId, identity, isCompacted: false, held: undefined, delta: [] };
 }

@@ -8,7 +8,6 @@ import { fragmentsFrom } from "../thread/thread-input.ts";
 import {
   contextIdentity,
   CONTEXT_DIFFERENCES,
-  differenceOf,
   foundThread,
   hashOf,
   lackingOf,
@@ -86,15 +85,13 @@ export function checkBinding(
   context: AssembledContext,
   keeps: boolean,
 ): BindingCheck {
-  const found = foundThread(binding, readState);
-  if (!found.bound) return found;
-  const { nativeId, state } = found;
-  if (state.isWired === true) return { bound: false, reason: "its context came through the model gateway" };
   const unassembled = context.degraded !== undefined && !keeps;
   // A resumed session is restarted with the current tools, instructions and model.
   const compared = keeps ? [] : unassembled ? PLAIN_DIFFERENCES : DIFFERENCES;
-  const reason = differenceOf(state, identity, compared);
-  if (reason !== undefined) return { bound: false, reason };
+  const found = foundThread(binding, readState, identity, compared);
+  if (!found.bound) return found;
+  const { nativeId, state } = found;
+  if (state.isWired === true) return { bound: false, reason: "its context came through the model gateway" };
   const lacking = unassembled ? liveTurn(context) : lackingOf(state, context.messages, keeps)?.delta;
   if (!lacking) return { bound: false, reason: "the context is not what the session holds" };
   return { bound: true, nativeId, state, lacking };

@@ -129,10 +129,8 @@ export function checkBinding(
   history: readonly AgentMessage[],
   keeps = false,
 ): BindingCheck {
-  const found = foundThread(binding, readState);
+  const found = foundThread(binding, readState, identity, DIFFERENCES);
   if (!found.bound) return found;
-  const reason = differenceOf(found.state, identity, DIFFERENCES);
-  if (reason !== undefined) return { bound: false, reason };
   const lacking = lackingOf(found.state, history, keeps);
   if (!lacking) return { bound: false, reason: "the history is not what the thread holds" };
   return continued(found, continuedIdentity(found.state, identity), lacking);
@@ -143,10 +141,8 @@ export function checkUnassembled(
   binding: HarnessBinding | undefined,
   identity: ThreadIdentity,
 ): BindingCheck {
-  const found = foundThread(binding, readState);
+  const found = foundThread(binding, readState, identity, PLAIN_DIFFERENCES);
   if (!found.bound) return found;
-  const reason = differenceOf(found.state, identity, PLAIN_DIFFERENCES);
-  if (reason !== undefined) return { bound: false, reason };
   const {
     held,
     anchor: _anchor,

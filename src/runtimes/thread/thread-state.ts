@@ -101,19 +101,22 @@ export function stateOf<S extends ThreadState>(
   return texts.every((field) => typeof state[field] === "string") ? (state as unknown as S) : undefined;
 }
 
-/** A bound thread whose content is known, or why a new one is needed. */
+/** A bound thread whose content is known and whose identity is the turn's, or why a new one is needed. */
 export type FoundThread<S> = { bound: true; nativeId: string; state: S } | { bound: false; reason: string };
 
-export function foundThread<S extends ThreadState>(
+export function foundThread<I, S extends I & ThreadState>(
   binding: HarnessBinding | undefined,
   read: (binding: HarnessBinding) => S | undefined,
+  identity: I,
+  differences: Differences<I>,
 ): FoundThread<S> {
   if (!binding) return { bound: false, reason: "no thread is bound" };
   const state = read(binding);
   if (!state) return { bound: false, reason: "the binding cannot be read" };
   if (state.openTurn !== undefined)
     return { bound: false, reason: "a turn on the thread did not end cleanly" };
-  return { bound: true, nativeId: binding.nativeId, state };
+  const reason = differenceOf<I>(state, identity, differences);
+  return reason === undefined ? { bound: true, nativeId: binding.nativeId, state } : { bound: false, reason };
 }
 
 /** What a thread lacks of a history, and what it holds after that. */
