@@ -26,9 +26,10 @@ export class Terminal {
     const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
     const variables = Object.entries({ ...env, TERM: "xterm-256color", PS1: "ready> " });
     const lines = variables.map(([name, value]) => `export ${name}=${quoted(value)}`);
-    writeFileSync(setup, [`cd ${quoted(cwd)}`, ...lines, "exec bash --norc -i", ""].join("\n"), {
-      mode: 0o700,
-    });
+    // The terminal's colours do not depend on those of the process that runs the tests.
+    const colours = "unset NO_COLOR FORCE_COLOR";
+    const script = [`cd ${quoted(cwd)}`, colours, ...lines, "exec bash --norc -i", ""].join("\n");
+    writeFileSync(setup, script, { mode: 0o700 });
     this.#tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", `bash ${quoted(setup)}`);
   }
 
