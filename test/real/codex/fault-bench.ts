@@ -13,7 +13,8 @@ import { codexBinary } from "../codex-binary.ts";
 import { CodexBench, conversation, type Line } from "./codex-bench.ts";
 import type { TapRules } from "./tap.child.ts";
 
-const GONE_MS = 8_000;
+/** Longest wait for a condition; long, since a busy machine starts programs slowly. */
+const GONE_MS = 60_000;
 const MOST_SENTENCE_CHARACTERS = 700;
 
 export type Expected = string | RegExp;
