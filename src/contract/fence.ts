@@ -30,7 +30,7 @@ function literal(name: string): string {
 }
 
 /**
- * Escapes text for use inside a fence. `fence`: name of the surrounding tag, where it is none of the host's usual ones.
+ * Escapes text for use inside a fence. `fence`: name of the surrounding tag, if it is not one of the host's usual ones.
  */
 export function quoted(text: string, fence?: string): string {
   const plain = text.replace(TAG, "<\\$1").replace(LABEL, "$1\\$2");

@@ -3,7 +3,7 @@
  * new message. Byte-stable and reversible: one backslash before what would be read as structure.
  */
 /**
- * Escapes text for use inside a fence. `fence`: name of the surrounding tag, where it is none of the host's usual ones.
+ * Escapes text for use inside a fence. `fence`: name of the surrounding tag, if it is not one of the host's usual ones.
  */
 export declare function quoted(text: string, fence?: string): string;
 /** A name for use inside a label, such as a call id: without brackets, blanks and line breaks. */

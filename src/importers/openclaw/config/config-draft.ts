@@ -72,9 +72,9 @@ export class ConfigDraft {
     this.#without(path);
   }
 
-  set(path: KeyPath, value: unknown, told: Renamed): void {
+  set(path: KeyPath, value: unknown, renamed: Renamed): void {
     this.#put(path, value);
-    this.renamed.push(told);
+    this.renamed.push(renamed);
   }
 
   /** Renames the key of a value, keeping its comments; `value`: a new value too. */
