@@ -34,9 +34,10 @@ describe("while a turn runs on Codex", () => {
   }
 
   it("input steers it; earlier text is kept, and the next turn has all of it once", async () => {
+    // The first answer stops after its first text: what comes while the input is on its way would follow the input.
     bench = await CodexBench.with((_request, index) => ({
       text: `Answer ${index} is a longer one, so that it takes its time.`,
-      delayMs: index === 0 ? 60 : 0,
+      ...(index === 0 ? { hangAfterChunks: 5 } : {}),
     }));
     const pagurus = await bench.host();
     const run = pagurus.run({ prompt: "Begin.", cwd: bench.cwd });
