@@ -1,6 +1,7 @@
 /**
  * Assembles the host: registers the bundled parts (`bundled.ts`) and those of the caller and the user's plugins, and passes
- * each agent what its turns need.
+ * each agent what its turns need. The code of each kind of request is loaded at the first one, so that a command loads only its
+ * own.
  */
 import { PagurusError, toPagurusError } from "./contract/errors.ts";
 import type { TurnEvent } from "./contract/host/events.ts";
@@ -15,7 +16,6 @@ import { loadFor, type LoadedConfig } from "./config/load-config.ts";
 import { configFile, resolveHome } from "./config/config-paths.ts";
 import type { CarePlace, LosslessCare } from "./engines/lossless/command/care.ts";
 import type { McpOptions, McpServerFact, McpServers } from "./mcp/client/mcp-servers.ts";
-import { completeOnce } from "./model/complete.ts";
 import { defaultModel, type DefaultModel } from "./model/default-model.ts";
 import { factsAssumed, resolveModel } from "./model/resolve.ts";
 import { orAborted, withDeadline } from "./platform/deadline.ts";
@@ -28,27 +28,17 @@ import { PluginRegistry, reportsOf } from "./plugin/registry.ts";
 import { unknownEntries } from "./plugin/unknown-entries.ts";
 import { createAgentHost } from "./turn/agent-host.ts";
 import { TurnChannel } from "./turn/run/steering-channel.ts";
-import { deleteSession } from "./turn/delete-session.ts";
 import { runHooks } from "./turn/turn-hooks.ts";
-import { compactManually } from "./turn/compaction/manual.ts";
-import { answerBetweenTurns } from "./turn/compaction/outer-compaction.ts";
-import { bindThread, listThreads, nativeStatus, nativeTools } from "./turn/native-sessions.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
-import { maintainSession } from "./turn/settle/maintain-session.ts";
 import { transcriptSource } from "./turn/open/offer-transcripts.ts";
 import { NO_OUTER_TOOLS } from "./turn/prepare/outer-port.ts";
-import { runPluginCommand } from "./turn/plugin-command.ts";
-import { previewContext } from "./turn/context-preview.ts";
 import { receiptsOf } from "./turn/receipts/receipts-of.ts";
-import { renewSession } from "./turn/renew-session.ts";
 import type { AgentHost } from "./turn/turn-scope.ts";
 import { steerRunning, stopRunning } from "./turn/run/running-turns.ts";
 import { explainRuntime, listRuntimes } from "./turn/admit/runtime-list.ts";
 import { claimSession } from "./turn/admit/session-claim.ts";
 import { sessionKeyOf } from "./turn/admit/session-key.ts";
 import { customCommandsAt, expandCustomCommand, skillsAt } from "./turn/prepare/turn-skills.ts";
-import { readStatus } from "./turn/session-status.ts";
-import { runTurn } from "./turn/turn.ts";
 
 /** Timeout of a completion call of an engine or plugin without a signal of its own, ms. */
 const COMPLETE_TIMEOUT_MS = 180_000;
@@ -223,6 +213,7 @@ class Host implements Pagurus {
     try {
       const signals = [channel.signal, ...(request.signal ? [request.signal] : [])];
       if (ready) await orAborted(ready, AbortSignal.any(signals));
+      const { runTurn } = await import("./turn/turn.ts");
       await runTurn(this.#agent(request.agentId), request, channel);
     } catch (error) {
       channel.emit(failed(error));
@@ -234,10 +225,7 @@ class Host implements Pagurus {
   }
 
   readonly context: Pagurus["context"] = {
-    preview: (request) =>
-      this.#tracked("preview", request.agentId, (agent, signal) =>
-        previewContext(agent, { ...request, signal }),
-      ),
+    preview: (request) => this.#between("preview", request, (work) => work.previewContext),
     receipts: async (request) => receiptsOf(this.#agent(request.agentId), request),
   };
 
@@ -247,21 +235,17 @@ class Host implements Pagurus {
   sessionKey: Pagurus["sessionKey"] = (request = {}) => sessionKeyOf(this.#agent(request.agentId), request);
 
   compact: Pagurus["compact"] = (request) =>
-    this.#tracked("compaction", request.agentId, (agent, closing) =>
-      compactManually(agent, { ...request, signal: bothOf(closing, request.signal) }),
-    );
+    this.#between("compaction", request, (work) => work.compactManually);
 
   maintain: Pagurus["maintain"] = (request) =>
-    this.#tracked("maintenance", request.agentId, (agent, closing) =>
-      maintainSession(agent, { ...request, signal: bothOf(closing, request.signal) }),
-    );
+    this.#between("maintenance", request, (work) => work.maintainSession);
 
   readonly native: Pagurus["native"] = {
-    threads: (request) => this.#asked("threads", request, listThreads),
-    bind: (request) => this.#asked("adoption", request, bindThread),
-    status: (request) => this.#asked("native status", request, nativeStatus),
-    answerCompaction: (request) => this.#asked("compaction", request, answerBetweenTurns),
-    tools: (request) => this.#asked("list of tools", request, nativeTools),
+    threads: (request) => this.#between("threads", request, (work) => work.listThreads),
+    bind: (request) => this.#between("adoption", request, (work) => work.bindThread),
+    status: (request) => this.#between("native status", request, (work) => work.nativeStatus),
+    answerCompaction: (request) => this.#between("compaction", request, (work) => work.answerBetweenTurns),
+    tools: (request) => this.#between("list of tools", request, (work) => work.nativeTools),
   };
 
   readonly running: Pagurus["running"] = {
@@ -274,12 +258,15 @@ class Host implements Pagurus {
   readonly plugins = reportsOf(() => this.#setup.registry);
 
   command: Pagurus["command"] = (request) =>
-    this.#tracked("command", request.agentId, (agent, closing) => {
+    this.#tracked("command", request.agentId, async (agent, closing) => {
       const { name, signal } = request;
       const found = this.#setup.registry.commands.find(
         (command) => command.name === name || command.aliases?.includes(name),
       );
-      if (found) return runPluginCommand(agent, found, { ...request, signal: bothOf(closing, signal) });
+      if (found) {
+        const { runPluginCommand } = await betweenTurns();
+        return runPluginCommand(agent, found, { ...request, signal: bothOf(closing, signal) });
+      }
       throw new PagurusError("usage_invalid", `No plugin has a command /${name}; /help lists the commands.`);
     });
 
@@ -300,11 +287,13 @@ class Host implements Pagurus {
       this.#tracked("explanation", agentId, (agent) => explainRuntime(agent, request)),
   };
 
-  renew: Pagurus["renew"] = (request) =>
-    this.#tracked("renewal", request.agentId, (agent) => renewSession(agent, request));
+  renew: Pagurus["renew"] = (request) => this.#between("renewal", request, (work) => work.renewSession);
 
   deleteSession: Pagurus["deleteSession"] = ({ sessionKey, agentId }) =>
-    this.#tracked("deletion", agentId, (agent) => deleteSession(agent, sessionKey));
+    this.#tracked("deletion", agentId, async (agent) => {
+      const { deleteSession } = await betweenTurns();
+      return deleteSession(agent, sessionKey);
+    });
 
   spawn: Pagurus["spawn"] = (request) =>
     this.#tracked("spawn", request.agentId, (agent) => agent.subagents.spawn(request));
@@ -312,11 +301,20 @@ class Host implements Pagurus {
   status: Pagurus["status"] = (request = {}) =>
     this.#tracked("status", request.agentId, async (agent) => {
       const { config, file, found, warnings } = this.#setup.loaded;
+      const { readStatus } = await import("./turn/session-status.ts");
       const report = await readStatus(agent, request);
       const unknown = unknownEntries(config, this.#home, Object.keys(this.#options.plugins ?? {}));
       const configWarnings = [...warnings, ...unknown, ...this.#assumed(report.model.ref)];
       return { home: this.#home, configFile: file, configFound: found, configWarnings, ...report };
     });
+
+  #between<R extends { agentId?: string; signal?: AbortSignal }, T>(
+    kind: string,
+    request: R,
+    choose: (work: BetweenTurns) => (agent: AgentHost, request: R & { signal: AbortSignal }) => Promise<T>,
+  ): Promise<T> {
+    return this.#asked(kind, request, async (agent, asked) => choose(await betweenTurns())(agent, asked));
+  }
 
   #asked<R extends { agentId?: string; signal?: AbortSignal }, T>(
     kind: string,
@@ -433,6 +431,7 @@ class Host implements Pagurus {
   #complete(setup: Setup, defaultRef: string, agentId: string): LlmComplete {
     return async (request) => {
       const resolved = resolveModel(request.model ?? defaultRef, setup.loaded.config, this.#env);
+      const { completeOnce } = await import("./model/complete.ts");
       const completion = await completeOnce(resolved, {
         messages: request.messages,
         ...(request.systemPrompt === undefined ? {} : { systemPrompt: request.systemPrompt }),
@@ -445,6 +444,12 @@ class Host implements Pagurus {
       return { text, provider, model: id, agentId, stopReason, ...(usage ? { usage } : {}) };
     };
   }
+}
+
+type BetweenTurns = typeof import("./turn/between-turns.ts");
+
+function betweenTurns(): Promise<BetweenTurns> {
+  return import("./turn/between-turns.ts");
 }
 
 function bothOf(closing: AbortSignal, asked: AbortSignal | undefined): AbortSignal {

@@ -1,4 +1,4 @@
-import { AnswerBytes } from "./answer-limits.ts";
+import { AnswerBytes } from "./answer-bytes.ts";
 import { LONGEST_TIMER_MS } from "../platform/deadline.ts";
 import { MalformedAnswer, RedirectRefused, StreamCut } from "./model-failure.ts";
 import type { AnswerLimits } from "./provider-types.ts";

@@ -8,7 +8,6 @@ import { silentLogger, type Logger } from "../platform/log.ts";
 import { Catalog } from "./index/session-catalog.ts";
 import { createSession, forkSession } from "./create.ts";
 import { deleteSessions } from "./delete-sessions.ts";
-import { exportLines, exportMarkdown } from "./export-session.ts";
 import { beginInFolder, conversationsOf, firstKey, holdSession } from "./hold.ts";
 import { openReader, openWriter, WarmSessions, type WriterOptions } from "./open-session.ts";
 import { rotateSession } from "./rotate.ts";
@@ -131,7 +130,7 @@ class EmbeddedSessionStore implements SessionStore {
     const view = new SessionView(this.#catalog.index, row, file, (session) =>
       this.#catalog.keyPosition(session),
     );
-    return format === "jsonl" ? exportLines(view) : exportMarkdown(view, this.#catalog.record(row));
+    return exported(view, format === "jsonl" ? undefined : this.#catalog.record(row));
   }
 
   async import(source: string | NativeHistory, options: ImportOptions = {}): Promise<SessionRecord> {
@@ -147,4 +146,13 @@ class EmbeddedSessionStore implements SessionStore {
   close(): void {
     this.#catalog.index.close();
   }
+}
+
+/** The transcript as lines, or with its record as Markdown. */
+async function* exported(
+  view: SessionView,
+  record: SessionRecord | undefined,
+): AsyncGenerator<Uint8Array, void, void> {
+  const { exportLines, exportMarkdown } = await import("./export-session.ts");
+  yield* record ? exportMarkdown(view, record) : exportLines(view);
 }

@@ -22,7 +22,7 @@ import { failedOutcome, type HostTool, type RunContext } from "./host-tool.ts";
 import { createPermissions, type Permissions } from "./tool-permission.ts";
 import { argumentsPreview } from "./files/change-preview.ts";
 import { readTool } from "./files/read-tool.ts";
-import { createSandbox, type Sandbox, type SandboxReport } from "./shell/sandbox.ts";
+import type { Sandbox, SandboxOptions, SandboxReport } from "./shell/sandbox.ts";
 import { createSearchTool } from "./files/search-tool.ts";
 import { createShellTool } from "./shell/shell-tool.ts";
 import { ToolError } from "./tool-error.ts";
@@ -135,7 +135,7 @@ function sandboxRequired({ sandbox, network }: PermissionConfig): string | undef
   return network === "off" ? "allows commands no network, which takes a sandbox" : undefined;
 }
 
-function collectTools(options: ToolSetOptions, sandbox: () => Sandbox): Map<string, HostTool> {
+function collectTools(options: ToolSetOptions, sandbox: () => Promise<Sandbox>): Map<string, HostTool> {
   const env = options.env ?? process.env;
   const { permission } = options;
   const shell = createShellTool({
@@ -291,11 +291,19 @@ async function callInTurn(
   }
 }
 
+async function sandboxOf(
+  { sandbox = "auto", network = "on" }: PermissionConfig,
+  at: Pick<SandboxOptions, "root" | "places" | "env">,
+): Promise<Sandbox> {
+  const { createSandbox } = await import("./shell/sandbox.ts");
+  return createSandbox({ setting: sandbox, network, ...at });
+}
+
 /**
- * Creates the tools of a session. Throws `plugin_duplicate_id`, `usage_invalid` (`cwd` cannot be entered). The first read of
- * `sandbox` tests the sandbox.
+ * Creates the tools of a session. Throws `plugin_duplicate_id`, `usage_invalid` (`cwd` cannot be entered). The first
+ * call of `sandbox` tests the sandbox.
  */
-export function createToolSet(options: ToolSetOptions): ToolSet & { readonly sandbox: SandboxReport } {
+export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): Promise<SandboxReport> } {
   let workspace: Workspace;
   try {
     workspace = openWorkspace(options.cwd);
@@ -323,15 +331,8 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { readonly san
       unmask: permission.unmask ?? [],
       env,
     }));
-  let found: Sandbox | undefined;
-  const sandbox = (): Sandbox =>
-    (found ??= createSandbox({
-      setting: permission.sandbox ?? "auto",
-      network: permission.network ?? "on",
-      root,
-      places: places(),
-      env,
-    }));
+  let found: Promise<Sandbox> | undefined;
+  const sandbox = (): Promise<Sandbox> => (found ??= sandboxOf(permission, { root, places: places(), env }));
   const tools = collectTools(options, sandbox);
   const native = new Set(options.native);
   const offered = [...tools.values()].filter(({ name }) => !native.has(name));
@@ -353,8 +354,8 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { readonly san
   return {
     specs,
     fingerprint: fingerprintOf(specs),
-    get sandbox() {
-      return sandbox().report;
+    async sandbox() {
+      return (await sandbox()).report;
     },
     async call(call, signal) {
       const broken = unreadable(call);

@@ -1,7 +1,6 @@
 /** One agent of the host, built from its folder, the configuration and what plugins have registered. */
 import { agentSettings } from "../config/agent-settings.ts";
 import { SLOT_REASONS } from "../config/defaults.ts";
-import { rememberPermission } from "../config/edit.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { agentDir } from "../config/config-paths.ts";
 import type { AskPermission } from "../contract/host/run.ts";
@@ -20,7 +19,6 @@ import { MemorySlot, selectedMemory } from "./prepare/turn-memory.ts";
 import type { OuterTools } from "./prepare/outer-port.ts";
 import type { AgentHost } from "./turn-scope.ts";
 import { Subagents } from "./subagents/manager.ts";
-import { runTurn } from "./turn.ts";
 
 const MOST_RECEIPT_LOGS = 64;
 
@@ -63,7 +61,10 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     store,
     slot: engineSlot(options, { folder, workspace: settings.workspace ?? process.cwd() }, failures),
     memory: memorySlot(options, failures),
-    subagents: new Subagents({ host: () => host, runTurn }),
+    subagents: new Subagents({
+      host: () => host,
+      runTurn: async (...turn) => (await import("./turn.ts")).runTurn(...turn),
+    }),
     spend: new SpendLedger(folder),
     maintenance: new BackgroundMaintenance(store, options.track),
     hooks: registry,
@@ -76,6 +77,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     remembered: [],
     askPermission: options.askPermission,
     rememberPermission: async (rule) => {
+      const { rememberPermission } = await import("../config/edit.ts");
       rememberPermission(loaded.file, rule);
     },
     defaultModel: async () =>

@@ -13,6 +13,7 @@ import { attempt } from "../data/attempt.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import { readBinding } from "../session/bindings.ts";
 import { messagesTokens } from "../tokens/message-tokens.ts";
+import type { SandboxReport } from "../tool/shell/sandbox.ts";
 import { checkCompactionOwner, checkPlugins } from "./admit/admit-turn.ts";
 import { CostGate, costLimits } from "./run/cost-limits.ts";
 import { checkHostRequirements } from "./admit/host-requirements.ts";
@@ -108,7 +109,7 @@ export async function readStatus(
       subagents: host.subagents.facts(sessionKey),
       ...(info && reader ? { cost: costSoFar(host, info, sessionId) } : {}),
       permission: host.settings.permission.mode ?? "ask",
-      sandbox: tools ? `${tools.sandbox.kind}: ${tools.sandbox.detail}` : UNAVAILABLE,
+      sandbox: tools ? await sandboxFact(tools) : UNAVAILABLE,
       ...facts,
       ...(host.plugins.facts.length > 0 && { plugins: host.plugins.facts }),
       problems: problems.found,
@@ -116,6 +117,11 @@ export async function readStatus(
   } finally {
     reader?.close();
   }
+}
+
+async function sandboxFact(tools: { sandbox(): Promise<SandboxReport> }): Promise<string> {
+  const { kind, detail } = await tools.sandbox();
+  return `${kind}: ${detail}`;
 }
 
 interface Filled {

@@ -7,8 +7,6 @@ import type { ContextSlice, SessionWriter } from "../contract/session/writer.ts"
 import { builtInCompaction } from "../compaction/built-in.ts";
 import type { Calibration } from "../tokens/calibration.ts";
 import { messagesTokens } from "../tokens/message-tokens.ts";
-import { compactInAttempt } from "./compaction/in-attempt.ts";
-import { compactQueued } from "./compaction/queued.ts";
 import type { ContextScope, Lane, VolatileMessage } from "./context/context-scope.ts";
 import { readContext } from "./context/context-slice.ts";
 import { EngineContext } from "./context/engine-context.ts";
@@ -148,7 +146,10 @@ export class TurnState extends Found implements ContextScope {
   }
 
   async compact(lane: Lane, trigger: CompactionTrigger, currentTokens: number): Promise<boolean> {
-    const compact = lane === "queued" ? compactQueued : compactInAttempt;
+    const compact =
+      lane === "queued"
+        ? (await import("./compaction/queued.ts")).compactQueued
+        : (await import("./compaction/in-attempt.ts")).compactInAttempt;
     const { compacted, summary } = await compact(this, { trigger, currentTokens });
     if (this.signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted.");
     if (compacted) this.noteCompaction();

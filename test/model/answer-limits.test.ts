@@ -5,7 +5,8 @@ import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { createGzip } from "node:zlib";
 import { toPagurusError, type PagurusError } from "../../src/contract/errors.ts";
-import { AnswerBytes, DEFAULT_ANSWER_LIMITS } from "../../src/model/answer-limits.ts";
+import { AnswerBytes } from "../../src/model/answer-bytes.ts";
+import { DEFAULT_ANSWER_LIMITS } from "../../src/model/answer-limits.ts";
 import type { AnswerLimits } from "../../src/model/provider-types.ts";
 import { API, collect, modelAt, PROTOCOLS } from "./calling.ts";
 

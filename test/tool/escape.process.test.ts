@@ -306,7 +306,8 @@ for (const path of ["with", "without"] as const) {
 
 test("programs that a project needs work in the sandbox: git, npm, a scratch folder (finding F4)", async (t) => {
   const { call, set, root, write } = fixture(t);
-  assert.equal(set.sandbox.kind !== "none", process.platform === "darwin" || CAN_CONFINE, set.sandbox.detail);
+  const { kind, detail } = await set.sandbox();
+  assert.equal(kind !== "none", process.platform === "darwin" || CAN_CONFINE, detail);
   write("package.json", JSON.stringify({ name: "x", scripts: { test: "echo tested" } }));
   spawnSync("git", ["init", "-q", root]);
   const committed = await call("shell", {

@@ -168,9 +168,10 @@ test("the sandbox confines writing where there is one, and its absence is report
     command: `echo in > inside.txt; echo tmp > "$(mktemp)"; echo out > ${outside}`,
   });
   assert.equal(readFileSync(join(root, "inside.txt"), "utf8"), "in\n");
-  if (set.sandbox.kind === "none") assert.match(set.sandbox.detail, /without a sandbox: .+\.$/);
-  assert.equal(existsSync(outside), set.sandbox.kind === "none");
-  assert.equal(/\[sandbox: .*only in the workspace/.test(textOf(outcome)), set.sandbox.kind !== "none");
+  const { kind, detail } = await set.sandbox();
+  if (kind === "none") assert.match(detail, /without a sandbox: .+\.$/);
+  assert.equal(existsSync(outside), kind === "none");
+  assert.equal(/\[sandbox: .*only in the workspace/.test(textOf(outcome)), kind !== "none");
 });
 
 test("a home under the temporary folder is read-only to commands as any other (finding G2)", async (t) => {
@@ -181,18 +182,20 @@ test("a home under the temporary folder is read-only to commands as any other (f
   const outcome = await call("shell", { command: "cat ~/seen.txt; pwd > here.txt; echo x > ~/made.txt" });
   assert.match(textOf(outcome), /^seen/);
   assert.equal(existsSync(join(root, "here.txt")), true);
-  assert.equal(existsSync(join(home, "made.txt")), set.sandbox.kind === "none");
-  assert.equal(/Read-only file system/.test(textOf(outcome)), set.sandbox.kind === "bwrap");
+  const { kind } = await set.sandbox();
+  assert.equal(existsSync(join(home, "made.txt")), kind === "none");
+  assert.equal(/Read-only file system/.test(textOf(outcome)), kind === "bwrap");
 });
 
 test("a sandbox that is required and missing stops the command before it runs", async (t) => {
   const env = { PATH: "" };
   const { call, set, root } = fixture(t, { env, permission: { mode: "auto", sandbox: "require" } });
   const outcome = await call("shell", { command: "echo x > made.txt" });
-  assert.equal(existsSync(join(root, "made.txt")), set.sandbox.kind !== "none");
-  if (set.sandbox.kind === "none") assert.match(textOf(outcome), /requires a sandbox/);
+  const { kind } = await set.sandbox();
+  assert.equal(existsSync(join(root, "made.txt")), kind !== "none");
+  if (kind === "none") assert.match(textOf(outcome), /requires a sandbox/);
   const off = fixture(t, { permission: { mode: "auto", sandbox: "off" } });
-  assert.match(off.set.sandbox.detail, /configuration turns it off/);
+  assert.match((await off.set.sandbox()).detail, /configuration turns it off/);
   assert.equal(createSandbox({ ...ANYWHERE, root: "/", env: {} }).report.kind, "none");
 });
 

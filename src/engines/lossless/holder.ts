@@ -5,7 +5,6 @@
  */
 import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
 import { toPagurusError } from "../../contract/errors.ts";
-import { carriedFrom, carryAll, NOTHING, type Carried } from "./command/carry.ts";
 import { LosslessSession } from "./lossless-session.ts";
 import { sessionPolicy, type LosslessSettings } from "./lossless-settings.ts";
 import { damagedPart, isDamage } from "./store/damage.ts";
@@ -141,8 +140,7 @@ export class StoreHolder {
     await closed(store);
     const aside = store.setAside();
     const next = openLosslessStore(agentDir);
-    const carried = aside === undefined ? NOTHING : salvaged(aside);
-    carryAll(next, carried);
+    if (aside !== undefined) await carryOver(aside, next);
     this.#sessions = new Sessions(next, settings);
     for (const [child, parent] of forks) this.#sessions.forks.set(child, parent);
     if (aside !== undefined) this.#unreported.push(rebuilt(store.file, aside).detail);
@@ -181,12 +179,15 @@ async function closed(store: LosslessStore): Promise<void> {
   }
 }
 
-/** Pins and other data that no transcript has, as far as the damaged file is readable. */
-function salvaged(file: string): Carried {
+/** Takes over pins and other data that no transcript has, as far as the damaged file is readable. */
+async function carryOver(aside: string, store: LosslessStore): Promise<void> {
+  const { carriedFrom, carryAll, NOTHING } = await import("./command/carry.ts");
+  let carried = NOTHING;
   try {
-    return carriedFrom(file) ?? NOTHING;
+    carried = carriedFrom(aside) ?? NOTHING;
   } catch {
     // The notice about the new file names the old one.
-    return NOTHING;
+    carried = NOTHING;
   }
+  carryAll(store, carried);
 }

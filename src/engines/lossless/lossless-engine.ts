@@ -19,7 +19,6 @@ import { ENGINE_CONTRACT } from "../../contract/version.ts";
 import { messagesTokens } from "../../tokens/message-tokens.ts";
 import { assembleSession, recallNote } from "./assemble-view.ts";
 import { namesRecall } from "./head/head.ts";
-import { compactSession, interceptSession } from "./lanes.ts";
 import { StoreHolder } from "./holder.ts";
 import type { LosslessSession } from "./lossless-session.ts";
 import { retireSessions } from "./retention.ts";
@@ -173,6 +172,7 @@ export function createLosslessEngine(
         return builtInCompaction(params, params.runtimeContext);
       if (policy !== "kept")
         return { ok: true, compacted: false, reason: "The engine keeps nothing of this session." };
+      const { compactSession } = await import("./lanes.ts");
       return holder.run(params.runtimeContext, (sessions) =>
         compactSession(sessions.of(params.sessionId), params),
       );
@@ -180,6 +180,7 @@ export function createLosslessEngine(
     async interceptCompaction(request) {
       if (policyOf(request.sessionKey) !== "kept")
         return { handled: false, reason: "The session is not kept." };
+      const { interceptSession } = await import("./lanes.ts");
       const { context } = holder.sessions.of(request.sessionId);
       return holder.run(context, (sessions) => interceptSession(sessions.of(request.sessionId), request));
     },

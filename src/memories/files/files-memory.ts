@@ -5,7 +5,6 @@
 import type { CitationsMode, Memory } from "../../contract/engine/memory.ts";
 import { CORE_FILE, NoteFiles, type NotesOverview } from "./notes.ts";
 import { Pace } from "../../platform/pace.ts";
-import { rankPassages } from "./note-rank.ts";
 
 /** Limit on `MEMORY.md` in the prompt. */
 const CORE_CHARS = 6_000;
@@ -26,6 +25,7 @@ export function createFilesMemory({ workspaceDir }: { workspaceDir: string }): M
     async search(query, { limit, signal }) {
       const pace = new Pace(signal);
       pace.check();
+      const { rankPassages } = await import("./note-rank.ts");
       return await rankPassages(query, await notes.indexed(pace), limit, pace);
     },
     async promptSection({ availableTools, citationsMode }) {

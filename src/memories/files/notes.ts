@@ -6,7 +6,7 @@ import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { openInPlace } from "../../platform/open-in-place.ts";
-import { indexNote, type IndexedNote } from "./indexed-note.ts";
+import type { IndexedNote } from "./indexed-note.ts";
 import type { Pace } from "../../platform/pace.ts";
 
 export const CORE_FILE = "MEMORY.md";
@@ -70,6 +70,7 @@ export class NoteFiles {
    */
   async indexed(pace: Pace): Promise<IndexedNote[]> {
     const notes = await this.#notes(pace);
+    const { indexNote } = await import("./indexed-note.ts");
     const indexed: IndexedNote[] = [];
     for (const note of notes) {
       pace.check();

@@ -10,7 +10,6 @@ import type { CodexOptions } from "./codex-options.ts";
 import type { TurnSurroundings } from "./codex-place.ts";
 import { CODEX_SURFACES } from "./codex-surfaces.ts";
 import type { codexRun } from "./run-codex-turn.ts";
-import { isTheirs } from "./codex-thread.ts";
 
 type CodexSettings = Pick<CodexOptions, "command" | "sandbox" | "seam" | "compaction">;
 
@@ -117,6 +116,7 @@ export function createCodexHarness(options: CodexOptions): AgentHarness {
       return compactThread(binding, request, around);
     },
     reset: async (binding) => {
+      const { isTheirs } = await import("./codex-thread.ts");
       if (isTheirs(binding)) return;
       const around = (await loaded)?.around;
       const server = await around?.servers.running();

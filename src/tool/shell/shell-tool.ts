@@ -7,7 +7,7 @@ import { numberArgument, stringArgument } from "../arguments.ts";
 import { findProgram } from "./find-program.ts";
 import { failedOutcome, textOutcome, type HostTool } from "../host-tool.ts";
 import type { Sandbox } from "./sandbox.ts";
-import { runInGroup, type ShellResult } from "./shell-run.ts";
+import type { ShellResult } from "./shell-run.ts";
 import { systemCode, ToolError } from "../tool-error.ts";
 
 const DEFAULT_SECONDS = 120;
@@ -18,7 +18,7 @@ export interface ShellOptions {
   env: Record<string, string | undefined>;
   shellEnv: readonly string[];
   /** Created at the first command, since testing it starts a process. */
-  sandbox(): Sandbox;
+  sandbox(): Promise<Sandbox>;
   /** Why commands need a sandbox; undefined where they do not. */
   sandboxRequired: string | undefined;
 }
@@ -115,7 +115,7 @@ export function createShellTool(options: ShellOptions): HostTool {
         access: { kind: "shell", command, folder },
         preview: () => command,
         async run({ signal, output }) {
-          const sandbox = options.sandbox();
+          const [sandbox, { runInGroup }] = await Promise.all([options.sandbox(), import("./shell-run.ts")]);
           if (options.sandboxRequired !== undefined && sandbox.report.kind === "none") {
             throw new ToolError(`The configuration ${options.sandboxRequired}. ${sandbox.report.detail}`);
           }

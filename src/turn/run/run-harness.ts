@@ -14,7 +14,6 @@ import type {
 import type { UserMessage } from "../../contract/message.ts";
 import type { Fragment } from "../../contract/fragment.ts";
 import { readBinding, writeBinding } from "../../session/bindings.ts";
-import { answerInTurn } from "../compaction/outer-compaction.ts";
 import { Assembler } from "../context/assemble-context.ts";
 import { EngineEpochs } from "../context/engine-epochs.ts";
 import type { Steering } from "./steering-channel.ts";
@@ -180,8 +179,10 @@ function turnContext(run: TurnState, end: { readonly reached: boolean }): TurnCo
       if (request.usage) book.usage(request.usage);
       else book.sent();
     },
-    answerCompaction: (question) =>
-      end.reached ? Promise.resolve(undefined) : answerInTurn(run, assembler, question),
+    answerCompaction: async (question) => {
+      const { answerInTurn } = await import("../compaction/outer-compaction.ts");
+      return end.reached ? undefined : answerInTurn(run, assembler, question);
+    },
     get fragments() {
       return run.fragments.injected;
     },

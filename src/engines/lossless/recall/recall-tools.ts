@@ -1,7 +1,6 @@
 /** Recall tools, by which a model finds content that left its context: search, describe, expand to the full text, pin. */
 import type { PluginTool, ToolContext } from "../../../contract/host/plugin.ts";
 import type { ToolOutcome } from "../../../contract/harness/tool.ts";
-import { recallPassages } from "./pages.ts";
 import {
   describeEntry,
   describeNode,
@@ -45,6 +44,7 @@ async function search(store: LosslessStore, params: Params, context: ToolContext
   const more = (next: number): string =>
     `\n[More: the same with page ${next}. context_expand with an id gives all of its words.]`;
   const budgetTokens = tokensFor(params);
+  const { recallPassages } = await import("./pages.ts");
   const found = await recallPassages(store, {
     query,
     ...(isAll ? {} : { sessions: [context.sessionId] }),
