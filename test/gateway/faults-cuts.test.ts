@@ -257,7 +257,7 @@ describe("a governor that never returns", () => {
         socket.destroy();
         const began = performance.now();
         assert.equal((await askRaw(made, request(made))).status, 200);
-        assert.ok(performance.now() - began < 5_000, "the one that was left is not waited for");
+        assert.ok(performance.now() - began < 15_000, "the one that was left is not waited for");
         await until(() => made.facts.length === 2, 2_000);
         assert.deepEqual(
           made.seenCalls.map(({ what, request: number }) => `${what} ${number}`),

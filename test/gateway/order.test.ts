@@ -64,7 +64,7 @@ describe("the order of a conversation's requests", () => {
     await pause(STREAMING_MS / 3);
     assert.ok(!second.hasBegun, "the answer may be at its end");
     await second.began.promise;
-    assert.ok(performance.now() - began < 5 * STREAMING_MS);
+    assert.ok(performance.now() - began < 15_000, "half of the longest wait for a request before it");
     const third = new Played(conversations);
     await pause(STREAMING_MS / 3);
     assert.ok(!third.hasBegun, "it waits for the second");
@@ -106,11 +106,11 @@ describe("a route with two conversations", () => {
   it("answers one while the other is being answered, and two requests in one only after a timeout", async () => {
     bench = new Bench("anthropic-messages");
     const end = Promise.withResolvers<void>();
-    const asked: number[] = [];
+    const asked: (string | undefined)[] = [];
     await bench.open(
       {
-        main: async (_request, { request }) => {
-          asked.push(request);
+        main: async ({ native }) => {
+          asked.push(native.threadId);
           return undefined;
         },
       },
@@ -127,12 +127,11 @@ describe("a route with two conversations", () => {
     );
     const first = await ask("one");
     const began = performance.now();
-    assert.equal(await (await ask("two")).text(), whole);
-    assert.ok(performance.now() - began < 1_000, "the other conversation did not wait");
-    assert.equal(await (await ask("one")).text(), whole);
+    const texts = ["one", "two"].map(async (threadId) => (await ask(threadId)).text());
+    assert.deepEqual(await Promise.all(texts), [whole, whole]);
     const waited = performance.now() - began;
-    assert.ok(waited > 1_500 && waited < 6_000, `${Math.round(waited)} ms`);
-    assert.deepEqual(asked, [0, 1, 2]);
+    assert.ok(waited > 1_500 && waited < 15_000, `${Math.round(waited)} ms`);
+    assert.deepEqual(asked, ["one", "two", "one"], "the other conversation did not wait");
     end.resolve();
     assert.equal(await first.text(), whole);
     await until(() => bench.calls.length === 6);

@@ -114,10 +114,8 @@ describe("reading ahead", () => {
   it("stops at once when its signal fires", async () => {
     const leave = new AbortController();
     const dialect = await dialectOf("openai-responses");
-    const begun = readOpening(dialect, answer(new PassThrough()), LIMITS, leave.signal);
-    const began = performance.now();
+    const begun = readOpening(dialect, answer(new PassThrough()), { ...LIMITS, ms: 3_600_000 }, leave.signal);
     leave.abort();
     assert.equal((await begun)?.body.length, 0);
-    assert.ok(performance.now() - began < 1_000);
   });
 });

@@ -85,13 +85,14 @@ describe("reading server-sent events", () => {
     assert.deepEqual(read([Buffer.concat(events.map(sseBytes))]), events);
   });
 
-  it("reads 8 MB in small chunks in time linear in their number", () => {
+  it("reads 8 MB in tiny chunks in time linear in their number", () => {
     const bytes = Buffer.from(`data: ${"x".repeat(8 * 1024 * 1024)}\n\n`);
     const began = performance.now();
-    const pieces = Array.from({ length: Math.ceil(bytes.length / 1024) }, (_, index) =>
-      bytes.subarray(index * 1024, (index + 1) * 1024),
+    const pieces = Array.from({ length: Math.ceil(bytes.length / 32) }, (_, index) =>
+      bytes.subarray(index * 32, (index + 1) * 32),
     );
     assert.equal(read(pieces)[0]?.data.length, 8 * 1024 * 1024);
-    assert.ok(performance.now() - began < 2000);
+    // Copying what was read at each chunk moves a terabyte.
+    assert.ok(performance.now() - began < 20_000);
   });
 });

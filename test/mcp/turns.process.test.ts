@@ -252,7 +252,7 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
     const stopped = performance.now();
     run.abort();
     assert.deepEqual(degraded(await events), []);
-    assert.ok(performance.now() - stopped < 2_000);
+    assert.ok(performance.now() - stopped < 5_000, "a server is waited for 10 s");
     assert.equal(bench.server.requests.length, 0);
     await pagurus.close();
     const started = readFileSync(pids, "utf8").trim().split("\n").map(Number);

@@ -4,7 +4,6 @@ import { once } from "node:events";
 import { existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { performance } from "node:perf_hooks";
 import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { capturesDir } from "../../../src/config/captures.ts";
@@ -127,13 +126,12 @@ test(
     execFileSync("mkfifo", [pipe]);
     request.answered({ status: 200, rawHeaders: [] });
     const chunk = Buffer.alloc(1024 ** 2);
-    const began = performance.now();
     for (let piece = 0; piece < 200; piece++) {
       request.chunk(chunk);
       if (piece % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     request.end({ cut: false, left: false, answeredBy: "upstream" });
-    assert.ok(performance.now() - began < 1_000);
+    // Nothing reads the pipe before: what waits for the disk waits forever.
     const reader = await open(pipe, "r");
     let read = 0;
     const buffer = Buffer.alloc(2 ** 20);

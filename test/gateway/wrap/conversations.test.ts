@@ -20,7 +20,8 @@ describe("conversations of the user's own program", () => {
     await first.asks(user("Look at the quay."));
     const began = performance.now();
     assert.deepEqual(await second.asks(user("Count the gulls.")), ["user: Count the gulls."]);
-    assert.ok(performance.now() - began < 8_000);
+    // A request that waits for the answer of one before it waits for two minutes.
+    assert.ok(performance.now() - began < 60_000);
     const key = bench.governor.sessionKey;
     assert.notEqual(key, "work");
     await first.isAnswered(answer("I look.", "a"));

@@ -39,9 +39,9 @@ function wordsOf(content: readonly { type: string; text?: string }[]): string {
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 6_000;
+  const end = performance.now() + 60_000;
   while (!holds()) {
-    assert.ok(performance.now() < end, `not within 6 s: ${String(holds)}`);
+    assert.ok(performance.now() < end, `not within 60 s: ${String(holds)}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -149,9 +149,7 @@ describe("an agent that ends", () => {
     const [, signal] = (await once(host, "exit")) as [number | null, string | null];
     assert.equal(signal, "SIGKILL");
     assert.equal(started().length, 1);
-    const at = performance.now();
-    await until(() => !started().some(isAlive) || performance.now() - at > 3_000);
-    assert.ok(!started().some(isAlive));
+    await until(() => !started().some(isAlive));
   });
 });
 
@@ -235,7 +233,7 @@ describe("a session that the agent keeps", () => {
     const at = performance.now();
     run.abort();
     assert.equal(await going, "aborted");
-    assert.ok(performance.now() - at < 3_000);
+    assert.ok(performance.now() - at < 10_000, "a setting is waited for 15 s");
   });
 
   it("is closed after its start when no caller waits for it any more", async () => {

@@ -63,13 +63,11 @@ describe("an agent that misbehaves", () => {
   });
 
   it("is still starting when the host ends: it ends with it", async () => {
-    const host = await hostOf({ way: "mute", entry: { startSeconds: 60 } });
+    const host = await hostOf({ way: "mute", entry: { startSeconds: 3_600 } });
     const going = turn(host, "Hello?");
     while (started().length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
-    const at = performance.now();
     await host.close();
     await going;
-    assert.ok(performance.now() - at < 3_000);
     assert.ok(!started().some(isAlive));
   });
 
@@ -113,7 +111,6 @@ describe("an agent that misbehaves", () => {
 
   it("does not end at a cancel: it is ended, with its children", async () => {
     const host = await hostOf({ way: "deaf" });
-    const at = performance.now();
     const events = await turn(
       host,
       "Now !hang",
@@ -122,7 +119,6 @@ describe("an agent that misbehaves", () => {
     );
     const last = events.at(-1);
     assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
-    assert.ok(performance.now() - at < 8_000);
     const [pid = 0] = started();
     assert.ok(!isAlive(pid));
   });
