@@ -151,14 +151,10 @@ for (const agent of ["claude", "codex"] as const) {
       answers.set("Go on.", [{ text: "And it was wet." }]);
       const pagurus = await bench.host({ permission: "ask" });
       const before = (await pagurus.native.status({ runtime: "acp" })).boundTo;
-      let at = 0;
       const events = await bench.turn(pagurus, "Tell a long story.", {}, (event, abort) => {
-        if (event.type !== "text.delta") return;
-        at ||= performance.now();
-        abort();
+        if (event.type === "text.delta") abort();
       });
       assert.equal(completed(events).stopReason, "aborted");
-      assert.ok(performance.now() - at < 5_000);
       const kept = lines(bench.transcript(pagurus)).at(-1) ?? "";
       assert.match(kept, /^assistant: Once upon/);
       await bench.ask(pagurus, "Go on.");

@@ -130,14 +130,18 @@ describe("A turn on Claude Code", { timeout: 240_000 }, () => {
   });
 
   it("is aborted in an answer at once, and keeps its text so far", async () => {
-    script = () => ({ text: "The answer that is never ended by itself. ".repeat(20), delayMs: 20 });
+    script = () => ({
+      text: "The answer that is never ended by itself. ".repeat(20),
+      delayMs: 20,
+      hangAfterChunks: 5,
+    });
     let at = 0;
     const events = await run("Go on.", (event, turn) => {
       if (event.type !== "text.delta" || at !== 0) return;
       at = performance.now();
       turn.abort();
     });
-    assert.ok(performance.now() - at < 2_000, "at once");
+    assert.ok(performance.now() - at < 2_900, "before the 3 s for an interrupt without an answer");
     const last = events.at(-1);
     assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
     const [, partial] = recorded(events);

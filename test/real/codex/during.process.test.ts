@@ -88,7 +88,7 @@ describe("while a turn runs on Codex", () => {
       last = event;
     }
     assert.ok(last?.type === "turn.completed" && last.stopReason === "aborted", JSON.stringify(last));
-    assert.ok(performance.now() - at < 3_000, "at once");
+    assert.ok(performance.now() - at < 4_900, "before the 5 s for an interrupt without an answer");
     await next(pagurus, ["user: Begin.", /^assistant: A long/]);
   });
 });

@@ -216,7 +216,7 @@ describe("an endpoint that answers", () => {
       run.abort();
     }
     assert.ok(last?.type === "turn.completed" && last.stopReason === "aborted", JSON.stringify(last));
-    assert.ok(performance.now() - at < 2_000, "at once");
+    assert.ok(performance.now() - at < 4_900, "before the 5 s for an interrupt without an answer");
     await closed;
     steps = () => undefined;
     await bench.goesOn(pagurus, [...BEGUN, "user: Go on."]);

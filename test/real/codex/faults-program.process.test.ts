@@ -92,7 +92,7 @@ describe("a program that is", () => {
       assertClear(error.message, /`initialize` was not answered within 300 ms; check that it is Codex/);
       return error.code === "runtime_failed";
     });
-    assert.ok(performance.now() - since < 5_000);
+    assert.ok(performance.now() - since < 15_000);
     await bench.nothingLeft();
   });
 });
