@@ -81,6 +81,7 @@ const pieces = fc.array(
     "\\",
     "é",
     "\n\n",
+    " ",
   ),
   { maxLength: 40 },
 );
@@ -101,6 +102,26 @@ test("a text looks the same in any chunks, and no letter is lost (finding D4)", 
       const letters = (words: string): string => words.replaceAll(/[^a-zé]/g, "");
       assert.equal(letters(stripVTControlCharacters(came)), letters(text));
     }),
-    { numRuns: runs(500) },
+    {
+      numRuns: runs(500),
+      examples: [
+        [["> ", "- ", "a"], [2]],
+        [
+          ["> ", "1. ", "a"],
+          [3, 1],
+        ],
+        [
+          ["> ", "# ", "a"],
+          [2, 1, 1],
+        ],
+        [["# ", " ", "a"], [2]],
+        [["|", "\n", "```", "a"], []],
+        [["---", "- ", "\n"], [5]],
+        [
+          ["```", "a", "`", "a", "```"],
+          [1, 1, 1, 3],
+        ],
+      ],
+    },
   );
 });

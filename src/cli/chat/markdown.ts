@@ -48,7 +48,7 @@ const within = (code: Code) => (found: RegExpExecArray, codes: readonly Code[]) 
 const SPANS: readonly Span[] = [
   { match: /^\\([!-/:-@[-`{-~])/, opens: /^\\$/, show: ([, char = ""], codes) => styled(char, codes) },
   {
-    match: /^(`+)([^\n]*?[^`\n])\1(?!`)/,
+    match: /^(`+)(?!`)([^\n]*?[^`\n])\1(?!`)/,
     opens: /^`/,
     show: ([, , code = ""], codes) => styled(code, [...codes, CYAN]),
   },
@@ -119,7 +119,8 @@ function inlinePart(
 }
 
 /** Start of a line that may still become a block mark. */
-const UNDECIDED = /^\s*$|^ {0,3}(`{1,2}|~{1,2}|#{1,6}|-{2,}|\*{2,}|_{2,})$|^\s*([-*+>]|\d{1,3}[.)]?)$/;
+const UNDECIDED =
+  /^ {0,3}(`{1,2}|~{1,2}|(-{2,}|\*{2,}|_{2,})\s*)$|^( {0,3}> ?)?(\s*| {0,3}#{1,6} *|\s*([-*+>]|\d{1,3}[.)]?))$/;
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const RULE = /^ {0,3}(-{3,}|\*{3,}|_{3,})\s*$/;
 const HEADING = /^ {0,3}(#{1,6}) +/;
@@ -158,9 +159,8 @@ export class MarkdownStream implements TextRenderer {
   flush(): string {
     const rest = this.#held;
     this.#held = "";
-    const table = this.#lineStart && rest.startsWith("|") ? this.#line(rest).replace(/\n$/, "") : "";
-    if (table !== "" || this.#rows.length > 0) return table + this.#table();
-    return rest === "" ? "" : this.#rest(rest, true);
+    if (this.#lineStart && rest.startsWith("|")) return this.#line(rest).replace(/\n$/, "") + this.#table();
+    return this.#table() + (rest === "" ? "" : this.#rest(rest, true));
   }
 
   end(): string {
