@@ -1,15 +1,26 @@
 /** Limits the memory of short-lived objects in a process that runs only Pagurus. */
+import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 
 /** Bytes; V8 starts with less, and a smaller one promotes short-lived objects to the old generation. */
 const LEAST = 8 * 1024 * 1024;
 
 /**
- * Keeps the young generation at its size once the host is loaded (8 MB measured). By default V8 doubles it under load, up to
- * 128 MB, and keeps that: half of the resident memory of a host with 100,000 messages. Not for a library: the flag applies to
- * the whole process.
+ * Keeps the young generation at the first size of at least 8 MB that it has, now or after a later collection. By default V8 doubles
+ * it under load, up to 128 MB, and keeps that: half of the resident memory of a host with 100,000 messages. Not for a library: the
+ * flag applies to the whole process.
  */
 export function keepYoungGenerationSmall(): void {
+  if (isKept()) return;
+  const collections = new PerformanceObserver(() => {
+    if (isKept()) collections.disconnect();
+  });
+  collections.observe({ entryTypes: ["gc"] });
+}
+
+function isKept(): boolean {
   const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space");
-  if ((space?.space_size ?? 0) >= LEAST) setFlagsFromString("--semi-space-growth-factor=1");
+  const isLarge = (space?.space_size ?? 0) >= LEAST;
+  if (isLarge) setFlagsFromString("--semi-space-growth-factor=1");
+  return isLarge;
 }
