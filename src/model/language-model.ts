@@ -1,4 +1,5 @@
 /** A call of a model: its package, loaded at the first one, and the options. */
+import { hash } from "node:crypto";
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
@@ -11,19 +12,32 @@ import { buildPrompt, countMarks, hasMarks } from "./model-prompt.ts";
 import type { Reasoning } from "./quirks/quirk-kinds.ts";
 import { quirksOf } from "./quirks/quirk-table.ts";
 import type { ModelRequest, ResolvedModel } from "./provider-types.ts";
+import { watchedFetch } from "./watched-fetch.ts";
 
 /** Maximum cache marks in one Anthropic request. */
 const MOST_MARKS = 4;
 
-/** The model as its protocol's package calls it. */
-export async function loadLanguageModel(
-  model: ResolvedModel,
-  fetch: typeof globalThis.fetch,
-): Promise<LanguageModelV4> {
+/** Models that are kept for further calls. */
+const MOST_KEPT = 16;
+const keptModels = new Map<string, Promise<LanguageModelV4>>();
+
+/**
+ * The model as its protocol's package calls it; each call must have the signal of a `watchCall`. Kept for further calls: its schemas
+ * take longer to create than to use.
+ */
+export async function loadLanguageModel(model: ResolvedModel): Promise<LanguageModelV4> {
   const { info, baseUrl: baseURL } = model;
   const apiKey = model.apiKey?.reveal();
-  const settings = { baseURL, headers: { ...model.headers.reveal() }, fetch, ...(apiKey ? { apiKey } : {}) };
-  return quirksOf(info).loadPackage(info.id, settings);
+  const settings = { baseURL, headers: { ...model.headers.reveal() }, ...(apiKey ? { apiKey } : {}) };
+  const key = hash("sha256", JSON.stringify([info.api, info.provider, info.id, settings]));
+  const known = keptModels.get(key);
+  if (known) return known;
+  const loading = quirksOf(info).loadPackage(info.id, { ...settings, fetch: watchedFetch });
+  keptModels.set(key, loading);
+  loading.catch(() => keptModels.delete(key));
+  const [oldest] = keptModels.keys();
+  if (keptModels.size > MOST_KEPT && oldest !== undefined) keptModels.delete(oldest);
+  return loading;
 }
 
 /** Options of a call; the same request always gives the same bytes on the wire. */

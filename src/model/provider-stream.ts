@@ -8,7 +8,7 @@ import { classify, MalformedAnswer } from "./model-failure.ts";
 import { callOptions, loadLanguageModel, withoutThinking } from "./language-model.ts";
 import { Retries } from "./retries.ts";
 import type { ModelPart, ModelRequest, ResolvedModel } from "./provider-types.ts";
-import { watchedFetch } from "./watched-fetch.ts";
+import { watchCall } from "./watched-fetch.ts";
 
 /** Calls a provider; see `streamModel`. */
 export async function* streamProvider(
@@ -54,11 +54,11 @@ async function* callOnce(
   progress: { started: boolean; readonly acceptsMalformed: boolean },
 ): AsyncGenerator<ModelPart> {
   if (request.signal.aborted) throw aborted(request.signal);
-  const watch = watchedFetch(request.signal, { ...DEFAULT_ANSWER_LIMITS, ...request.limits });
+  const watch = watchCall(request.signal, { ...DEFAULT_ANSWER_LIMITS, ...request.limits });
   const answer = new Answer(model.info, progress);
   try {
-    const languageModel = await loadLanguageModel(model, watch.fetch);
-    const { stream } = await languageModel.doStream(options);
+    const languageModel = await loadLanguageModel(model);
+    const { stream } = await languageModel.doStream({ ...options, abortSignal: watch.signal });
     progress.started = true;
     const reader = stream.getReader();
     for (;;) {

@@ -9,8 +9,19 @@ const FIRST_BYTE_FACTOR = 2.5;
 /** After its last event a server should close; a connection is reused only if it does so in time. */
 const CLOSE_GRACE_MS = 500;
 
-export interface WatchedFetch {
-  fetch: typeof globalThis.fetch;
+/** The watch of a call, by the signal that its package passes to `fetch`. */
+const watches = new WeakMap<AbortSignal, typeof globalThis.fetch>();
+
+/** The `fetch` of all calls: each goes through the watch of its signal. Throws `TypeError` for a call without one. */
+export const watchedFetch: typeof globalThis.fetch = async (input, init) => {
+  const watched = init?.signal ? watches.get(init.signal) : undefined;
+  if (!watched) throw new TypeError("A model call has no watch; call `watchCall` and pass its signal.");
+  return watched(input, init);
+};
+
+export interface CallWatch {
+  /** For the call's options. */
+  signal: AbortSignal;
   /** Why the watch ended the request: a timeout, or a size limit. */
   stopped(): Error | undefined;
   /** New content arrived: restarts the content timeout. */
@@ -22,12 +33,12 @@ export interface WatchedFetch {
 }
 
 /**
- * A `fetch` for one model call. Its connection is closed when `signal` aborts, when no byte arrives for `silenceMs`, when no
+ * Watches one model call. Its connection is closed when `signal` aborts, when no byte arrives for `silenceMs`, when no
  * content arrives for `idleMs` (keep-alive comments are bytes but no content), and when an answer or an event exceeds its
  * limit. It follows no redirect: headers and body contain credentials and the conversation, and are for the configured endpoint
  * alone.
  */
-export function watchedFetch(signal: AbortSignal, limits: AnswerLimits): WatchedFetch {
+export function watchCall(signal: AbortSignal, limits: AnswerLimits): CallWatch {
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(signal.reason);
   if (signal.aborted) onAbort();
@@ -52,40 +63,41 @@ export function watchedFetch(signal: AbortSignal, limits: AnswerLimits): Watched
     clearTimeout(idle);
     idle = cutAfter("nothing but keep-alive came from the server", limits.idleMs);
   };
+  watches.set(controller.signal, async (input, init) => {
+    armSilence(limits.silenceMs * FIRST_BYTE_FACTOR);
+    armIdle();
+    const response = await globalThis.fetch(input, {
+      ...init,
+      redirect: "manual",
+      signal: controller.signal,
+    });
+    refuseRedirect(response, input);
+    if (response.ok && response.headers.get("content-type")?.startsWith("text/html")) {
+      throw new MalformedAnswer("the server answered with a web page");
+    }
+    if (!response.body) return response;
+    const bytes = new AnswerBytes(limits);
+    const watch = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, out) {
+        armSilence(limits.silenceMs);
+        try {
+          bytes.take(chunk);
+        } catch (error) {
+          stop(error as Error);
+          throw error;
+        }
+        out.enqueue(chunk);
+      },
+      flush: () => clearTimeout(silence),
+    });
+    return new Response(response.body.pipeThrough(watch), {
+      status: response.status,
+      statusText: response.statusText,
+      headers: response.headers,
+    });
+  });
   return {
-    async fetch(input, init) {
-      armSilence(limits.silenceMs * FIRST_BYTE_FACTOR);
-      armIdle();
-      const response = await globalThis.fetch(input, {
-        ...init,
-        redirect: "manual",
-        signal: controller.signal,
-      });
-      refuseRedirect(response, input);
-      if (response.ok && response.headers.get("content-type")?.startsWith("text/html")) {
-        throw new MalformedAnswer("the server answered with a web page");
-      }
-      if (!response.body) return response;
-      const bytes = new AnswerBytes(limits);
-      const watch = new TransformStream<Uint8Array, Uint8Array>({
-        transform(chunk, out) {
-          armSilence(limits.silenceMs);
-          try {
-            bytes.take(chunk);
-          } catch (error) {
-            stop(error as Error);
-            throw error;
-          }
-          out.enqueue(chunk);
-        },
-        flush: () => clearTimeout(silence),
-      });
-      return new Response(response.body.pipeThrough(watch), {
-        status: response.status,
-        statusText: response.statusText,
-        headers: response.headers,
-      });
-    },
+    signal: controller.signal,
     stopped: () => stopped,
     progress: armIdle,
     finishing: () => armSilence(Math.min(CLOSE_GRACE_MS, limits.silenceMs)),

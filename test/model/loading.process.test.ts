@@ -36,7 +36,7 @@ test("a call loads the package of its protocol and no other provider's", () => {
   const loaded = packagesOf(`
     const { resolveModel } = await import("./src/model/resolve.ts");
     const { loadLanguageModel } = await import("./src/model/language-model.ts");
-    await loadLanguageModel(resolveModel("ollama/m", {}, {}), fetch);`);
+    await loadLanguageModel(resolveModel("ollama/m", {}, {}));`);
   assert.ok(loaded.includes("@ai-sdk/openai-compatible"));
   for (const other of ["@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/google"]) {
     assert.ok(!loaded.includes(other), other);

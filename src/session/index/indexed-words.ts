@@ -7,7 +7,6 @@ import type { TranscriptEntry } from "../../contract/session/transcript.ts";
 import { parseEntry } from "../transcript/transcript-entry.ts";
 import type { Database } from "../../data/sqlite.ts";
 import { entryById, sessionRow } from "./index-rows.ts";
-import type { IndexedLine } from "./indexer.ts";
 import { linesForward } from "../transcript/transcript-lines.ts";
 
 /** Characters of one message that are indexed; a limit only so that no commit has to wait for it. */
@@ -58,6 +57,22 @@ export function sessionToken(num: number): string {
   return `s${num}`;
 }
 
+/** Indexes the words of one message; once for each row of `entries`. */
+export function insertWords(
+  db: Database,
+  { num, session }: { num: number; session: number },
+  message: AgentMessage,
+): void {
+  const text = messageText(message);
+  if (text === "") return;
+  db.run(
+    "INSERT INTO words (rowid, t, s) VALUES (?, ?, ?)",
+    num,
+    indexedText(text.normalize("NFC")),
+    sessionToken(session),
+  );
+}
+
 /**
  * Indexes the words of lines, in file order and at most once: lines before the mark are skipped. Stops after `budget` bytes. Call in a
  * transaction.
@@ -65,7 +80,7 @@ export function sessionToken(num: number): string {
 export function indexWords(
   db: Database,
   sessionId: string,
-  lines: Iterable<Pick<IndexedLine, "offset" | "length"> & { entry: TranscriptEntry | undefined }>,
+  lines: Iterable<{ offset: number; length: number; entry: TranscriptEntry | undefined }>,
   budget = Number.MAX_SAFE_INTEGER,
 ): void {
   const row = sessionRow(db, sessionId);
@@ -75,18 +90,10 @@ export function indexWords(
     if (offset < mark) continue;
     if (offset - row.words_bytes >= budget) break;
     mark = offset + length;
-    if (entry?.type !== "message") continue;
-    const text = messageText(entry.message);
-    if (text === "") continue;
+    if (entry?.type !== "message" || messageText(entry.message) === "") continue;
     const known = entryById(db, row.num, entry.id);
     // A second line with the same id is unreadable, and not this row.
-    if (known?.offset !== offset) continue;
-    db.run(
-      "INSERT INTO words (rowid, t, s) VALUES (?, ?, ?)",
-      known.num,
-      indexedText(text.normalize("NFC")),
-      sessionToken(row.num),
-    );
+    if (known?.offset === offset) insertWords(db, known, entry.message);
   }
   if (mark !== row.words_bytes) db.run("UPDATE sessions SET words_bytes = ? WHERE num = ?", mark, row.num);
 }

@@ -22,6 +22,7 @@ import {
   type SessionRow,
 } from "./index-rows.ts";
 import { entrySum } from "./index-sums.ts";
+import { insertWords } from "./indexed-words.ts";
 import type { KeyFile } from "../key-file.ts";
 import { isSessionKey, recoveredKey } from "../keys.ts";
 import { linesForward, readAt, type Line } from "../transcript/transcript-lines.ts";
@@ -186,19 +187,31 @@ export function catchUpLines(db: Database, fd: number, size: number, row: Sessio
   return torn;
 }
 
-/** Call in a transaction. Skips lines that are indexed already. */
-export function indexLines(db: Database, sessionId: string, lines: Iterable<IndexedLine>): void {
+/**
+ * Call in a transaction. Skips lines that are indexed already. With `words`, the words of the lines are indexed too, where those
+ * before them are.
+ */
+export function indexLines(
+  db: Database,
+  sessionId: string,
+  lines: Iterable<IndexedLine>,
+  { words = false } = {},
+): void {
   const row = sessionRow(db, sessionId);
   if (!row) return;
   const state = { ...row };
+  const takesWords = words && row.words_bytes === row.bytes;
   const tree = new PathTree(segmentsOf(db, row.num), row.leaf_end);
   let last: IndexedLine | undefined;
   for (const line of lines) {
     if (line.offset < row.bytes) continue;
     last = line;
     state.lines += 1;
-    const problem =
-      "problem" in line.content ? line.content.problem : takeEntry(db, state, tree, line, line.content.entry);
+    const taken =
+      "problem" in line.content ? line.content : takeEntry(db, state, tree, line, line.content.entry);
+    const problem = "problem" in taken ? taken.problem : undefined;
+    if (takesWords && "entry" in line.content && "num" in taken && line.content.entry.type === "message")
+      insertWords(db, { num: taken.num, session: row.num }, line.content.entry.message);
     if (problem !== undefined) {
       db.run(
         "INSERT OR IGNORE INTO unreadable (session, offset, length, problem) VALUES (?, ?, ?, ?)",
@@ -212,7 +225,8 @@ export function indexLines(db: Database, sessionId: string, lines: Iterable<Inde
   if (!last) return;
   db.run(
     `UPDATE sessions SET updated = ?, name = ?, entries = ?, bytes = ?, last_offset = ?, last_length = ?,
-       last_hash = ?, leaf_id = ?, leaf_end = ?, epoch = ?, lines = ?, leaf_messages = ?, title = ?
+       last_hash = ?, leaf_id = ?, leaf_end = ?, epoch = ?, lines = ?, leaf_messages = ?, title = ?,
+       words_bytes = ?
      WHERE num = ?`,
     state.updated,
     state.name,
@@ -227,18 +241,19 @@ export function indexLines(db: Database, sessionId: string, lines: Iterable<Inde
     state.lines,
     state.leaf_messages,
     state.title,
+    takesWords ? last.offset + last.length : row.words_bytes,
     row.num,
   );
 }
 
-/** Returns why the entry cannot be used, if so. */
+/** Returns the number of the entry's row, or why the entry cannot be used. */
 function takeEntry(
   db: Database,
   state: SessionRow,
   tree: PathTree,
   line: IndexedLine,
   entry: TranscriptEntry,
-): string | undefined {
+): { num: number } | { problem: string } {
   const target = entry.type === "rewind" ? resolvePlace(db, state.num, entry.targetId) : undefined;
   const parent = target ?? parentPlace(db, state, entry);
   const { offset, length } = line;
@@ -250,9 +265,9 @@ function takeEntry(
     type: entry.type,
     jump: target?.end ?? null,
   };
-  const added = db.run(
+  const added = db.get<{ num: number }>(
     `INSERT OR IGNORE INTO entries (session, id, offset, length, type, jump, line, messages, sum)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING num`,
     row.session,
     row.id,
     offset,
@@ -263,7 +278,7 @@ function takeEntry(
     parent.messages,
     entrySum({ ...row, line: state.lines, messages: parent.messages }),
   );
-  if (added === 0) return "its id occurs before";
+  if (!added) return { problem: "its id occurs before" };
   state.entries += 1;
   state.updated = entry.timestamp;
   state.epoch = Math.max(state.epoch, entry.epoch ?? 0);
@@ -285,7 +300,7 @@ function takeEntry(
   state.leaf_end = tree.leafEnd;
   state.leaf_messages = parent.messages + (entry.type === "message" ? 1 : 0);
   takeFacts(db, state, line, entry);
-  return undefined;
+  return added;
 }
 
 function takeFacts(db: Database, state: SessionRow, line: IndexedLine, entry: TranscriptEntry): void {

@@ -366,7 +366,8 @@ export class SessionView {
     if (!row || !first) return;
     // The index is late when an earlier update failed: the lines come from the file.
     if (row.bytes < first.offset) catchUpLines(db, this.fd, this.#size, row);
-    else indexLines(db, row.id, this.#pending);
+    else indexLines(db, row.id, this.#pending, { words: true });
+    if (row.words_bytes === row.bytes && row.bytes >= first.offset) return;
     const own = this.#size - first.offset;
     if (row.words_bytes < first.offset)
       indexWords(db, row.id, wordLines(this.fd, row.words_bytes, first.offset), own + WORDS_SLICE);
