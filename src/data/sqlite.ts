@@ -59,6 +59,7 @@ export class Database {
   /** Runs a write when the other thread of the process is not writing; absent where no other thread writes. */
   inTurn: (<T>(write: () => T) => T) | undefined;
   readonly #statements = new Map<string, StatementSync>();
+  readonly #arrayStatements = new Map<string, StatementSync>();
   #depth = 0;
 
   constructor(raw: DatabaseSync) {
@@ -80,6 +81,17 @@ export class Database {
 
   all<Row>(sql: string, ...values: SQLInputValue[]): Row[] {
     return this.prepare(sql).all(...values) as Row[];
+  }
+
+  /** Rows as arrays of their columns, in half the time of objects: for reads of many rows. */
+  arrays<Columns extends readonly unknown[]>(sql: string, ...values: SQLInputValue[]): Columns[] {
+    let statement = this.#arrayStatements.get(sql);
+    if (!statement) {
+      statement = this.raw.prepare(sql);
+      statement.setReturnArrays(true);
+      this.#arrayStatements.set(sql, statement);
+    }
+    return statement.all(...values) as unknown as Columns[];
   }
 
   /** Number of rows that changed. */
@@ -131,6 +143,7 @@ export class Database {
 
   close(): void {
     this.#statements.clear();
+    this.#arrayStatements.clear();
     if (this.raw.isOpen) this.raw.close();
   }
 }

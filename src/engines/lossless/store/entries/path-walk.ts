@@ -26,6 +26,23 @@ const DOWN = `SELECT ${COLUMNS} FROM entries WHERE num BETWEEN ? AND ? ORDER BY 
 /** Rows per read; a walk reads at most this many more than it returns. */
 const CHUNK = 64;
 
+type Columns = [
+  num: number,
+  id: string,
+  kind: number,
+  tokens: number,
+  total: number,
+  time: number,
+  turn: string | null,
+  supersedes: string | null,
+  body: string,
+  sum: number | null,
+];
+
+function rowOf([num, id, kind, tokens, total, time, turn, supersedes, body, sum]: Columns): EntryRow {
+  return { num, id, kind, tokens, total, time, turn, supersedes, body, sum };
+}
+
 interface Placed {
   row: EntryRow;
   position: number;
@@ -72,9 +89,10 @@ function* rowsUp(db: Database, from: number | null): Generator<Placed> {
   const chain = new Chain();
   for (const { first, last, base } of stretchesUp(db, from)) {
     for (let end = last; end >= first;) {
-      const rows = db.all<EntryRow>(UP, first, end, CHUNK);
+      const rows = db.arrays<Columns>(UP, first, end, CHUNK);
       if (rows.length === 0) throw new StoreDamage(`The entry at ${end} is missing.`);
-      for (const row of rows) {
+      for (const columns of rows) {
+        const row = rowOf(columns);
         yield { row: chain.up(row, end), position: base + positionOf(row.num) };
         end -= 1;
       }
@@ -151,9 +169,10 @@ function* rowsDown(
     if (end < from || base > to) continue;
     const stop = Math.min(last, first + to - base);
     for (let at = Math.max(first, first + from - base); at <= stop;) {
-      const rows = db.all<EntryRow>(DOWN, at, stop, CHUNK);
+      const rows = db.arrays<Columns>(DOWN, at, stop, CHUNK);
       if (rows.length === 0) throw new StoreDamage(`The entry at ${at} is missing.`);
-      for (const row of rows) {
+      for (const columns of rows) {
+        const row = rowOf(columns);
         yield { row: chain.down(row, at), position: base + positionOf(row.num) };
         at += 1;
       }

@@ -174,12 +174,13 @@ export function sourceFor(db: Database, templates: readonly string[]): Source {
     end = start + 1;
     while (end < sorted.length && (sorted[end] ?? 0) - (sorted[end - 1] ?? 0) <= NEAR) end += 1;
     if (end - start === 1) continue;
-    const rows = db.all<TextRow>(
+    const rows = db.arrays<[num: number, hash: number, body: string]>(
       "SELECT num, hash, body FROM texts WHERE num BETWEEN ? AND ?",
       sorted[start] ?? 0,
       sorted[end - 1] ?? 0,
     );
-    for (const row of rows) if (wanted.has(row.num)) texts.set(row.num, checkedText(row));
+    for (const [num, hash, body] of rows)
+      if (wanted.has(num)) texts.set(num, checkedText({ num, hash, body }));
   }
   return { text: (num) => texts.get(num) ?? single.text(num), payload: (num) => single.payload(num) };
 }
