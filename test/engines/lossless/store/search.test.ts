@@ -34,6 +34,52 @@ describe("search", () => {
     });
   });
 
+  it("prefers messages of a sitting that has more of the words", async () => {
+    await withStore(async (store) => {
+      const texts = [
+        "A harbour.",
+        "A boat.",
+        "A mast.",
+        "A heron.",
+        "A lamp.",
+        "A rope.",
+        "A sail.",
+        "Our harbour.",
+      ];
+      // Four sittings, or one.
+      for (const [session, minutes] of [
+        ["long", [0, 5, 10, 60, 65, 120, 125, 180]],
+        ["short", [0, 5, 10, 15, 20, 25, 30, 35]],
+      ] as const)
+        store.ingestTurn(
+          session,
+          chain(texts, session).map((entry, index) => ({
+            ...entry,
+            timestamp: new Date(Date.UTC(2026, 0, 5, 9, minutes[index])).toISOString(),
+          })),
+        );
+      const first = async (session: string): Promise<string | undefined> => {
+        const hits = await store.search({
+          query: "harbour boat mast heron lamp rope sail",
+          sessions: [session],
+        });
+        return hits.find(({ snippet }) => snippet.includes("harbour"))?.entryId;
+      };
+      assert.equal(await first("long"), "long0");
+      assert.equal(await first("short"), "short7");
+    });
+  });
+
+  it("finds the forms of a word, but not words that only begin like it", async () => {
+    await withStore(async (store) => {
+      store.ingestTurn("s", chain(["She painted the boat.", "A painstaking work.", "Paintings are dear."]));
+      const ids = async (query: string): Promise<string[]> =>
+        (await store.search({ query })).map(({ entryId }) => entryId).toSorted();
+      assert.deepEqual(await ids("what does she paint"), ["e0"]);
+      assert.deepEqual(await ids("pains"), []);
+    });
+  });
+
   it("finds two-character words of scripts without spaces", async () => {
     await withStore(async (store) => {
       store.ingestTurn(

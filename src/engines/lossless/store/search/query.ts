@@ -1,5 +1,6 @@
 /** Converts queries to index terms. User input is never query syntax. */
 import { isUnspaced, partsOf, queryPairs } from "./scripts.ts";
+import { WordForms } from "./word-forms.ts";
 
 /** Limit on the distinct words of a query; further ones are ignored. */
 const WORD_LIMIT = 64;
@@ -8,6 +9,8 @@ const NAMED_WORDS = 12;
 const LONGEST_NAME = 3;
 /** Limit on the tokens of a word in an index query. */
 const TOKEN_LIMIT = 16;
+/** Limit on the words of a query that are searched in all their forms: a longer one finds enough without them. */
+const FORMED_WORDS = 8;
 
 export interface QueryWord {
   /** Search text: folded, with punctuation (`src/a.ts`). */
@@ -20,6 +23,8 @@ export interface QueryWord {
   unspaced: boolean;
   /** True for a name made of adjacent words, not typed by the user. Texts need not have it. */
   made: boolean;
+  /** The forms of the word (`paint`, `paints`, `painting`), which all count as the word, and what they begin with. */
+  forms?: { stem: string; all: ReadonlySet<string> };
 }
 
 const PLAIN = /^[\0-\x7f]*$/;
@@ -86,6 +91,14 @@ function namesOf(words: readonly QueryWord[]): QueryWord[] {
   return names;
 }
 
+/** A plain word with all its forms. */
+function withForms(word: QueryWord, known: WordForms): QueryWord {
+  const stem = word.tokens.length === 1 && word.tokens[0] === word.text ? known.stem(word.text) : undefined;
+  if (stem === undefined) return word;
+  const all = new Set([word.text, ...known.formsOf(stem)]);
+  return { ...word, forms: { stem, all }, expression: [...all].map((form) => `"${form}"`).join(" OR ") };
+}
+
 /** The distinct words of a query, in order: each typed word and its parts, then the names that they may form. */
 export function queryWords(query: string): QueryWord[] {
   const words = new Words();
@@ -97,6 +110,11 @@ export function queryWords(query: string): QueryWord[] {
     words.add(typed.replace(EDGES, ""));
     if (words.found.size >= WORD_LIMIT) break;
   }
-  const typed = [...words.found.values()].slice(0, WORD_LIMIT);
-  return [...typed, ...namesOf(typed).filter(({ text }) => !words.found.has(text))];
+  const all = [...words.found.values()].slice(0, WORD_LIMIT);
+  const forms = new WordForms(all.map(({ text }) => text));
+  const meaning = all.filter(({ text }) => !forms.isStopWord(text));
+  const kept = meaning.length > 0 ? meaning : all;
+  const typed = kept.length > FORMED_WORDS ? kept : kept.map((word) => withForms(word, forms));
+  // Names are made of what was typed: `isReady` of "is ready".
+  return [...typed, ...namesOf(all).filter(({ text }) => !words.found.has(text))];
 }

@@ -15,6 +15,8 @@ const WINDOWS = 6;
 const LEAST_SHARE = 0.1;
 /** Limit on the hits of one word in one text. */
 const HITS = 40;
+/** Limit on the letters of a word that is compared with the forms of another. */
+const LONGEST_FORM = 32;
 const SNIPPET_BEFORE = 60;
 const SNIPPET_LENGTH = 220;
 
@@ -65,11 +67,14 @@ function isEdge(text: string, at: number): boolean {
 function hitsIn(text: string, words: readonly QueryWord[]): Hit[] {
   const folded = fold(text);
   const hits: Hit[] = [];
-  for (const [word, { text: wanted, unspaced }] of words.entries()) {
+  for (const [word, { text: typed, unspaced, forms }] of words.entries()) {
+    const wanted = forms?.stem ?? typed;
     let count = 0;
     for (let at = folded.indexOf(wanted); at >= 0 && count < HITS; at = folded.indexOf(wanted, at + 1)) {
-      const end = at + wanted.length;
-      if (!unspaced && !(isEdge(text, at) && isEdge(text, end))) continue;
+      let end = at + wanted.length;
+      if (!unspaced && !isEdge(text, at)) continue;
+      if (forms) while (end - at <= LONGEST_FORM && !isEdge(text, end)) end += 1;
+      if (forms ? !forms.all.has(folded.slice(at, end)) : !unspaced && !isEdge(text, end)) continue;
       hits.push({ at, end, word });
       count += 1;
     }

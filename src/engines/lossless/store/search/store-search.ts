@@ -24,6 +24,9 @@ const FUSION = 20;
 /** Weights of the ranks of the turn and of the session, relative to the message's own. */
 const TURN_SHARE = 0.35;
 const SESSION_SHARE = 0.35;
+/** Weight of the rank of the sitting, and the pause that begins another one, ms. */
+const SITTING_SHARE = 0.7;
+const SITTING_PAUSE_MS = 30 * 60_000;
 const SLICE_MS = 5;
 
 /** A part of a text with words of the query, and its place. */
@@ -137,7 +140,21 @@ function groupRanks(found: readonly Found[], groupOf: (item: Found) => string): 
 const turnOf = ({ session, turn, place }: Found): string => `${session.num} ${turn ?? place}`;
 const sessionOf = ({ session }: Found): string => `${session.num}`;
 
-/** Combines the ranks of a message, of its turn and of its session; ties go to the newer one. */
+/** The name of each message's sitting: messages of a session without a long pause between them. */
+function sittingsOf(found: readonly Found[]): ReadonlyMap<Found, string> {
+  const names = new Map<Found, string>();
+  let start: Found | undefined;
+  let last: Found | undefined;
+  for (const item of found.toSorted((a, b) => a.session.num - b.session.num || a.time - b.time)) {
+    const isNext = last?.session.num === item.session.num && item.time - last.time <= SITTING_PAUSE_MS;
+    if (!start || !isNext) start = item;
+    names.set(item, `${start.session.num} ${start.time}`);
+    last = item;
+  }
+  return names;
+}
+
+/** Combines the ranks of a message, of its turn, of its session and of its sitting; ties go to the newer one. */
 function fused(found: Found[]): Found[] {
   found.sort(byScore);
   const seen = new Set<string>();
@@ -148,11 +165,15 @@ function fused(found: Found[]): Found[] {
   }
   const turns = groupRanks(found, turnOf);
   const sessions = groupRanks(found, sessionOf);
+  const sittings = sittingsOf(found);
+  const sittingOf = (item: Found): string => sittings.get(item) ?? "";
+  const sittingRanks = groupRanks(found, sittingOf);
   const part = (share: number, rank = 0): number => (share * FUSION) / (FUSION + rank);
   found.forEach((item, rank) => {
     const turn = part(TURN_SHARE, turns.get(turnOf(item)));
     const session = part(SESSION_SHARE, sessions.get(sessionOf(item)));
-    item.score = part(1, rank) + turn + session;
+    const sitting = part(SITTING_SHARE, sittingRanks.get(sittingOf(item)));
+    item.score = part(1, rank) + turn + session + sitting;
   });
   return found.sort(byScore);
 }
