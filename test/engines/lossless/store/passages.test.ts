@@ -40,6 +40,10 @@ function talk(messages: readonly AgentMessage[]): TranscriptEntry[] {
   });
 }
 
+function timeOf(minute: number): string {
+  return new Date(Date.UTC(2026, 0, 5, 9, minute)).toISOString();
+}
+
 async function found(
   store: LosslessStore,
   query: string,
@@ -115,6 +119,33 @@ describe("passages", () => {
         '[call read {"path":"/lamp.txt"}]',
         '[call order {"part":"wick"}]',
       ]);
+    });
+  });
+
+  it("include short messages of people beside a hit, of the same sitting and not of the live turn", async () => {
+    await withStore(async (store) => {
+      const minutes = [0, 60, 61, 62, 63];
+      const history = talk([
+        user("Nothing of today."),
+        says("We went to the lake."),
+        user("The heron stood there."),
+        says(SENTENCES.join(" ")),
+        user("How lovely!"),
+      ]).map((entry, index) => ({ ...entry, timestamp: timeOf(minutes[index] ?? 0) }));
+      const end = { id: "end", parentId: "m4", turnId: "turn of m4", timestamp: timeOf(64) };
+      store.ingestTurn("s", [
+        ...history,
+        { ...end, type: "turn_commit", outcome: "completed" },
+        messageEntry("m6", "end", user("Where was the heron?"), {
+          turnId: "turn of m6",
+          timestamp: timeOf(65),
+        }),
+      ]);
+      const whole = (await found(store, "heron", { asking: "s" })).filter(({ isWhole }) => isWhole);
+      assert.deepEqual(
+        whole.map(({ text }) => text),
+        ["The heron stood there.", "We went to the lake.", "How lovely!"],
+      );
     });
   });
 

@@ -15,6 +15,7 @@ describe("word forms", () => {
       assert.equal(forms.stem(word), "paint", word);
     for (const word of ["study", "studies", "studied", "studying"])
       assert.equal(forms.stem(word), "stud", word);
+    for (const word of ["adds", "added", "adding"]) assert.equal(forms.stem(word), "add", word);
     for (const word of ["planned", "planning", "plans"]) assert.equal(forms.stem(word), "plan", word);
   });
 

@@ -1,6 +1,6 @@
 /** Finds the live turn of a session, which the model sees verbatim when it searches. */
 import { getFrontier } from "../node-rows.ts";
-import type { Home, Spot } from "../search/placing.ts";
+import type { Home } from "../search/placing.ts";
 import { kindOf } from "./entry-rows.ts";
 import { depthOf, entryAt, parentOf, resolve, sessionRow, type SessionRow } from "./entry-tree.ts";
 
@@ -20,8 +20,17 @@ function liveTurn({ db }: Home, session: SessionRow): string | undefined {
   return undefined;
 }
 
+/** What is looked at: a message of a session, or a summary. */
+interface Seen {
+  session: SessionRow;
+  place: number;
+  turn?: string;
+  /** Row number of a summary. */
+  node?: number;
+}
+
 /** Predicate for messages of a session's live turn that the model sees verbatim. */
-export function inSight(home: Home, sessionId: string): (spot: Spot) => boolean {
+export function inSight(home: Home, sessionId: string): (seen: Seen) => boolean {
   const { db } = home;
   const session = sessionRow(db, sessionId);
   const turn = session && liveTurn(home, session);
@@ -29,9 +38,9 @@ export function inSight(home: Home, sessionId: string): (spot: Spot) => boolean 
   const { firstKeptEntryId } = getFrontier(db, sessionId);
   const first = firstKeptEntryId === null ? undefined : resolve(db, session.num, firstKeptEntryId);
   const from = first === undefined ? 0 : depthOf(db, first);
-  return (spot) =>
-    spot.session.num === session.num &&
-    spot.kind !== "node" &&
-    spot.turn === turn &&
-    depthOf(db, spot.place) >= from;
+  return (seen) =>
+    seen.session.num === session.num &&
+    seen.node === undefined &&
+    seen.turn === turn &&
+    depthOf(db, seen.place) >= from;
 }

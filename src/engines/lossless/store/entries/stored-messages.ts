@@ -22,6 +22,7 @@ export interface StoredMessage {
   place: number;
   session: SessionRow;
   onPath: boolean;
+  turn?: string;
   role: SearchHit["role"];
   toolName?: string;
   /** Id of a result's call. */
@@ -62,6 +63,7 @@ export class Conversation {
       time,
       words,
     };
+    if (row.turn !== null) stored.turn = row.turn;
     if (message?.role === "toolResult") {
       stored.toolName = message.toolName;
       stored.callId = message.toolCallId;
@@ -71,6 +73,14 @@ export class Conversation {
 
   next(message: StoredMessage): StoredMessage | undefined {
     return this.#step(message, 1);
+  }
+
+  /** Up to `limit` messages before or after a message, nearest first. */
+  run(message: StoredMessage, by: 1 | -1, limit: number): StoredMessage[] {
+    const run: StoredMessage[] = [];
+    let near = this.#step(message, by);
+    for (; near && run.length < limit; near = this.#step(near, by)) run.push(near);
+    return run;
   }
 
   /** The result of a call of this message. */

@@ -7,7 +7,7 @@ import { around, beginning, unitsOf, widened, without, type Range } from "./sear
 import { inSight } from "../entries/stored-live-turn.ts";
 import { nodeAt } from "../node-rows.ts";
 import type { Home } from "./placing.ts";
-import { find, type Answer, type Found } from "./store-search.ts";
+import { find, SITTING_PAUSE_MS, type Answer, type Found } from "./store-search.ts";
 import type { SearchHit, SearchQuery } from "../store-types.ts";
 import type { CallWords } from "./entry-words.ts";
 
@@ -57,6 +57,12 @@ const NEXT = 1;
 const RESULT = 1;
 const OWN_CALLS = 1;
 const WIDER_SHARE = 0.5;
+/** Short messages near a hit in talk: how far, of at most how many characters, and what each further step keeps of the score. */
+const NEAR_STEPS = 4;
+const NEAR_CHARS = 400;
+const NEAR_SHARE = 0.9;
+/** Talk has no tool call within so many messages. */
+const TALK_REACH = 6;
 
 /** A passage to show, made lazily. */
 interface Item {
@@ -72,15 +78,22 @@ class Passages {
   readonly #answer: Answer;
   readonly #talk: Conversation;
   readonly #home: Home;
+  readonly #isHidden: (message: StoredMessage) => boolean;
   readonly #weights: readonly number[];
   /** Ranges already shown, by the message's key. */
   readonly #shown = new Map<string, ShownRanges>();
   readonly #units = new Set<string>();
+  /** Places of the messages that were found. */
+  readonly #hits: ReadonlySet<number>;
+  /** Runs of talk around a message, by its key. */
+  readonly #runs = new Map<string, readonly (readonly StoredMessage[])[]>();
 
-  constructor(home: Home, answer: Answer) {
+  constructor(home: Home, answer: Answer, isHidden: (message: StoredMessage) => boolean) {
     this.#home = home;
+    this.#isHidden = isHidden;
     this.#answer = answer;
     this.#talk = new Conversation(home);
+    this.#hits = new Set(answer.found.map(({ place }) => place));
     this.#weights = answer.words.map(({ weight }) => weight);
   }
 
@@ -95,6 +108,9 @@ class Passages {
     const item = (share: number, make: Item["make"]): Item => ({ value: score * share, make });
     const items = [item(1, () => this.#stretch(found))];
     if (!isBest) return items;
+    if (role === "user" || role === "assistant")
+      for (let step = 1; step <= NEAR_STEPS; step++)
+        items.push(item(NEAR_SHARE ** (step - 1), () => this.#near(found, step)));
     if (role === "user") items.push(item(NEXT, () => this.#done(found)));
     if (role === "assistant") {
       items.push(item(NEXT, () => this.#answered(found)));
@@ -153,6 +169,31 @@ class Passages {
       if (message.role === "assistant" && step === 0) yield* this.#show(message, this.#begin(message), true);
       if (message.role === "assistant") yield* this.#calls(message);
     }
+  }
+
+  /** Short messages of the same sitting at a distance, where people talk. */
+  *#near(found: Found, distance: number): Generator<Passage> {
+    const message = this.#sourceOf(found);
+    // A left branch shares its beginning with the path.
+    if (!message?.onPath) return;
+    for (const run of this.#talkAround(message)) {
+      const near = run[distance - 1];
+      if (!near || !isShort(near) || !isSameSitting(near, message) || this.#isHidden(near)) continue;
+      // Only the nearest ones come right after the hit; another hit is named by its id.
+      const isBeside = distance === 1 && !this.#hits.has(near.place);
+      yield* this.#show(near, [[0, near.words.text.length]], isBeside);
+    }
+  }
+
+  /** The messages before a message and those after it, nearest first; nothing where tools were at work. */
+  #talkAround(message: StoredMessage): readonly (readonly StoredMessage[])[] {
+    let runs = this.#runs.get(message.name);
+    if (!runs) {
+      runs = [this.#talk.run(message, -1, TALK_REACH), this.#talk.run(message, 1, TALK_REACH)];
+      if (!isProse(message) || !runs.flat().every(isProse)) runs = [];
+      this.#runs.set(message.name, runs);
+    }
+    return runs;
   }
 
   /** The user's answer to a question. */
@@ -245,6 +286,19 @@ class Passages {
   }
 }
 
+function isSameSitting(one: StoredMessage, other: StoredMessage): boolean {
+  return Math.abs(one.time - other.time) < SITTING_PAUSE_MS;
+}
+
+function isShort({ words }: StoredMessage): boolean {
+  return words.text.length <= NEAR_CHARS;
+}
+
+/** True for what a person or the agent said, without calls. */
+function isProse({ role, words }: StoredMessage): boolean {
+  return (role === "user" || role === "assistant") && words.calls.length === 0;
+}
+
 /** Results of the recall tools only repeat other entries. A runtime may prefix the tools' names. */
 function isRecall(toolName: string): boolean {
   return /(?:^|_)context_(?:search|describe|expand|pin)$/.test(toolName);
@@ -261,6 +315,7 @@ function callAround(
 /** Passages, best first, generated lazily. Throws `session_not_found`. */
 export async function passages(home: Home, query: PassageQuery): Promise<Iterable<Passage>> {
   const { asking, wanted = WANTED, ...asked } = query;
-  const isHidden = asking === undefined ? undefined : inSight(home, asking);
-  return new Passages(home, await find(home, asked, Math.min(wanted, MOST_WANTED), isHidden)).all();
+  const isHidden = asking === undefined ? () => false : inSight(home, asking);
+  const answer = await find(home, asked, Math.min(wanted, MOST_WANTED), isHidden);
+  return new Passages(home, answer, isHidden).all();
 }

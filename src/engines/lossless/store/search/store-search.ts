@@ -26,7 +26,7 @@ const TURN_SHARE = 0.35;
 const SESSION_SHARE = 0.35;
 /** Weight of the rank of the sitting, and the pause that begins another one, ms. */
 const SITTING_SHARE = 0.7;
-const SITTING_PAUSE_MS = 30 * 60_000;
+export const SITTING_PAUSE_MS = 30 * 60_000;
 const SLICE_MS = 5;
 
 /** A part of a text with words of the query, and its place. */

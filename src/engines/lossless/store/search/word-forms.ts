@@ -97,7 +97,7 @@ export class WordForms {
       const rest = word.slice(0, -ending.length);
       if (!word.endsWith(ending) || rest.length < LEAST_STEM || !VOWEL.test(rest)) continue;
       if (ending === "s" && rest.endsWith("s")) continue;
-      return DOUBLED.test(rest) ? rest.slice(0, -1) : rest;
+      return DOUBLED.test(rest) && rest.length > LEAST_STEM ? rest.slice(0, -1) : rest;
     }
     return word;
   }
