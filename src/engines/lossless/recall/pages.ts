@@ -1,6 +1,6 @@
 /** Renders passages for a model: lines with ids, in pages with a token limit. */
 import { estimateTokens } from "../../../tokens/estimate.ts";
-import type { Passage } from "../store/search/search-passages.ts";
+import type { Passage, PassageQuery } from "../store/search/search-passages.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 
 /** Approximate tokens of a passage; a larger page looks for more passages. */
@@ -27,7 +27,7 @@ export function dateOf(time: number): string {
   return new Date(time).toISOString().slice(0, 16).replace("T", " ");
 }
 
-export interface RecallRequest {
+export interface RecallRequest extends Pick<PassageQuery, "from" | "to" | "who"> {
   query: string;
   /** Session ids; default: every session. */
   sessions?: readonly string[];
@@ -37,6 +37,8 @@ export interface RecallRequest {
   budgetTokens: number;
   /** Default 0. */
   page?: number;
+  /** Passages of a page by time instead of best first; which ones it has is the same. Default false. */
+  byTime?: boolean;
 }
 
 export interface RecalledPassage {
@@ -55,13 +57,17 @@ export interface RecallPage {
 /** A page while it is filled: labels that equal the previous passage's are not repeated. */
 class Page {
   readonly passages: RecalledPassage[] = [];
+  readonly taken: Passage[] = [];
   readonly #asking: string | undefined;
   readonly #most: number;
+  readonly #isSorted: boolean;
   #left: number;
   #where = "";
 
-  constructor(asking: string | undefined, tokens: number) {
+  /** A page that will be sorted counts every label, since any of them may be needed. */
+  constructor(asking: string | undefined, tokens: number, isSorted: boolean) {
     this.#asking = asking;
+    this.#isSorted = isSorted;
     this.#most = tokens;
     this.#left = tokens;
   }
@@ -69,15 +75,16 @@ class Page {
   /** Adds a passage; false when it does not fit. An empty page takes a part of it. */
   add(passage: Passage): boolean {
     const where = this.#whereOf(passage);
-    const head = where === this.#where || where === "" ? "" : `(${where})\n`;
-    const text = head + line(passage);
-    const tokens = estimateTokens(`${text}\n`);
+    const label = where === "" ? "" : `(${where})\n`;
+    const text = (where === this.#where ? "" : label) + line(passage);
+    const tokens = estimateTokens(`${this.#isSorted ? label + line(passage) : text}\n`);
     const isFirst = this.passages.length === 0;
     if (tokens > this.#left && !isFirst) return false;
     this.passages.push({
       id: passage.id,
       text: tokens > this.#most ? slice(text, 0, this.#most - 1).part : text,
     });
+    this.taken.push(passage);
     this.#left -= tokens;
     this.#where = where;
     return true;
@@ -99,14 +106,23 @@ function line({ id, role, toolName, beside, offset, isWhole, text }: Passage): s
   return beside && isWhole ? `+ ${who}: ${text}` : `${beside ? "+ " : ""}${id} ${who}${from}: ${text}`;
 }
 
+/** The passages of a page, the oldest first; a passage without a time, of a summary, comes last. */
+function inTime({ taken }: Page, asking: string | undefined, tokens: number): RecalledPassage[] {
+  const page = new Page(asking, tokens, true);
+  for (const passage of taken.toSorted((a, b) => (a.time || Infinity) - (b.time || Infinity)))
+    page.add(passage);
+  return page.passages;
+}
+
 /**
  * A page of passages that answer a query, best first. The same request gives the same page until new messages come.
  * Throws `session_not_found`.
  */
 export async function recallPassages(store: LosslessStore, request: RecallRequest): Promise<RecallPage> {
-  const { budgetTokens, page: asked = 0, asking, ...query } = request;
-  let page = new Page(asking, budgetTokens);
+  const { budgetTokens, page: asked = 0, asking, byTime = false, ...query } = request;
+  let page = new Page(asking, budgetTokens, byTime);
   let number = 0;
+  const shown = (): RecalledPassage[] => (byTime ? inTime(page, asking, budgetTokens) : page.passages);
   // Equal for every page, since it affects the order.
   const wanted = Math.max(LEAST_WANTED, Math.ceil(budgetTokens / PASSAGE_TOKENS));
   const found = await store.passages({
@@ -114,12 +130,14 @@ export async function recallPassages(store: LosslessStore, request: RecallReques
     wanted,
     ...(asking === undefined ? {} : { asking }),
   });
-  for (const passage of found) {
+  for (const each of found) {
+    // In the order of time a related message is not next to the one that it belongs to.
+    const passage = byTime ? { ...each, beside: false } : each;
     if (page.add(passage)) continue;
-    if (number === asked) return { passages: page.passages, more: true };
-    page = new Page(asking, budgetTokens);
+    if (number === asked) return { passages: shown(), more: true };
+    page = new Page(asking, budgetTokens, byTime);
     page.add(passage);
     number += 1;
   }
-  return { passages: number === asked ? page.passages : [], more: false };
+  return { passages: number === asked ? shown() : [], more: false };
 }

@@ -11,7 +11,9 @@ import {
   textOutcome,
 } from "./recall-read.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
+import type { PlaceFilter } from "../store/search/placing.ts";
 import type { StoredEntry, SummaryNode } from "../store/store-types.ts";
+import { asksForOrder, timeSpan } from "./time-words.ts";
 
 const MOST_PAGES = 50;
 /** Minimum size of a useful answer. Tokens. */
@@ -43,10 +45,14 @@ async function search(store: LosslessStore, params: Params, context: ToolContext
     return textOutcome('Nothing of this session is stored yet; scope "all" searches the other sessions.');
   const more = (next: number): string =>
     `\n[More: the same with page ${next}. context_expand with an id gives all of its words.]`;
+  const narrow = narrowed(params);
+  if (typeof narrow === "string") return textOutcome(narrow, true);
   const budgetTokens = tokensFor(params);
   const { recallPassages } = await import("./pages.ts");
   const found = await recallPassages(store, {
     query,
+    ...narrow,
+    byTime: params["order"] === "time" || (params["order"] === undefined && asksForOrder(query)),
     ...(isAll ? {} : { sessions: [context.sessionId] }),
     asking: context.sessionId,
     // The note about the next page is part of the answer.
@@ -62,6 +68,26 @@ async function search(store: LosslessStore, params: Params, context: ToolContext
 }
 
 const MORE_TOKENS = 30;
+
+const AUTHORS = { user: "user", assistant: "assistant", tool: "toolResult" } as const;
+
+/** The times and the author of a search, or what is wrong with them. */
+function narrowed(params: Params): PlaceFilter | string {
+  const filter: PlaceFilter = {};
+  for (const key of ["from", "to"] as const) {
+    const given = text(params, key);
+    if (given === "") continue;
+    const span = timeSpan(given);
+    if (!span)
+      return `"${given}" in \`${key}\` is no date; write 2026, 2026-05, 2026-05-17 or 2026-05-17 09:30 (UTC).`;
+    filter[key] = key === "from" ? span.start : span.end;
+  }
+  if (filter.from !== undefined && filter.to !== undefined && filter.from >= filter.to)
+    return `\`from\` is after \`to\`; exchange them.`;
+  const who = text(params, "who");
+  if (who === "user" || who === "assistant" || who === "tool") filter.who = AUTHORS[who];
+  return filter;
+}
 
 function nothing(query: string, isAll: boolean): string {
   const elsewhere = isAll ? "" : ', or scope "all" for the other sessions';
@@ -153,6 +179,20 @@ export interface RecallOptions {
   pinTokens?: number;
 }
 
+/** Parameters that say what a search looks for; the first one is required. */
+const SEARCHED = {
+  query: { type: "string", description: "Words, names or paths to look for; a question will do." },
+  scope: {
+    type: "string",
+    enum: ["session", "all"],
+    description: "This session (default) or all of them.",
+  },
+  from: { type: "string", description: "Only from this date on: 2026, 2026-05 or 2026-05-17 (UTC)." },
+  to: { type: "string", description: "Only up to this date, included." },
+  who: { type: "string", enum: Object.keys(AUTHORS), description: "Only messages of this author." },
+  order: { type: "string", enum: ["best", "time"], description: "Oldest first, for order and number." },
+};
+
 /**
  * The tools `context_search`, `context_describe`, `context_expand` and `context_pin` over the store that `store` returns
  * for a call; without one they report that nothing is stored. All are read-only except `context_pin`.
@@ -192,12 +232,7 @@ export function recallTools(
       "Searches the whole conversation, also what is only summarized in sight. Gives the passages that answer best, " +
         "with ids for context_expand.",
       {
-        query: { type: "string", description: "Words, names or paths to look for; a question will do." },
-        scope: {
-          type: "string",
-          enum: ["session", "all"],
-          description: "This session (default) or all of them.",
-        },
+        ...SEARCHED,
         page: { type: "integer", minimum: 1, maximum: MOST_PAGES },
         max_tokens: maxTokens,
       },

@@ -104,6 +104,12 @@ export interface SearchQuery {
   before?: string;
   /** Also search summaries; default true. */
   nodes?: boolean;
+  /** Only messages from this time on, ms since the epoch. Summaries have no time and are left out. */
+  from?: number;
+  /** Only messages before this time, ms since the epoch. Summaries are left out. */
+  to?: number;
+  /** Only messages of this author. Summaries are left out. */
+  who?: Role;
 }
 
 export interface SearchHit {

@@ -11,7 +11,7 @@ import {
   type Paths,
   type SessionRow,
 } from "../entries/entry-tree.ts";
-import type { EntryKind, Role, SearchQuery } from "../store-types.ts";
+import type { EntryKind, Role, SearchHit, SearchQuery } from "../store-types.ts";
 
 /** Limit on the uses of one text that are read: the newest ones. */
 const USES = 8;
@@ -52,18 +52,30 @@ const USES_OF = `SELECT u.place, e.kind, e.time, e.turn, n.last FROM uses u
 
 type Use = Omit<Spot, "session" | "onPath">;
 
+/** Parts of a query that depend on where a text is used. */
+export type PlaceFilter = Pick<SearchQuery, "before" | "nodes" | "from" | "to" | "who">;
+
+/** Whether a message is of the times and the author that the query names. */
+export function isAsked(
+  { time, role }: Pick<SearchHit, "time"> & { role?: SearchHit["role"] },
+  { from, to, who }: PlaceFilter,
+): boolean {
+  return (from === undefined || time >= from) && (to === undefined || time < to) && (who ?? role) === role;
+}
+
+/** Whether the query names times or an author, which a summary does not have. */
+export function isNarrow({ from, to, who }: PlaceFilter): boolean {
+  return from !== undefined || to !== undefined || who !== undefined;
+}
+
 export class Placing {
   readonly #home: Home;
-  readonly #query: Pick<SearchQuery, "before" | "nodes">;
+  readonly #query: PlaceFilter;
   readonly #wanted: ReadonlySet<number> | undefined;
   readonly #members = new Map<number, Member[]>();
   readonly #before = new Map<number, number>();
 
-  constructor(
-    home: Home,
-    query: Pick<SearchQuery, "before" | "nodes">,
-    wanted: readonly SessionRow[] | undefined,
-  ) {
+  constructor(home: Home, query: PlaceFilter, wanted: readonly SessionRow[] | undefined) {
     this.#home = home;
     this.#query = query;
     this.#wanted = wanted && new Set(wanted.map(({ num }) => num));
@@ -98,9 +110,9 @@ export class Placing {
       const use: Use = { place, kind, time: time ?? 0, weight: roleWeight(kind, role) };
       if (role !== undefined) use.role = role;
       if (turn !== null) use.turn = turn;
-      return use;
+      return isAsked(use, this.#query) ? use : undefined;
     }
-    if (last === null || this.#query.nodes === false) return undefined;
+    if (last === null || this.#query.nodes === false || isNarrow(this.#query)) return undefined;
     return { place: last, kind: "node", node: -place, time: 0, weight: roleWeight("node", undefined) };
   }
 

@@ -29,6 +29,8 @@ export interface Scope {
   texts: number;
   /** Highest number of a text. */
   last: number;
+  /** Texts up to this number are searched too where newer ones would take all places. */
+  until?: number;
 }
 
 export interface Probe extends WeighedWord {
@@ -61,16 +63,53 @@ function isUnknownToken(error: unknown): boolean {
   return error instanceof Error && error.message.includes("phrase queries are not supported");
 }
 
+const TIME_OF =
+  "SELECT e.time FROM uses u JOIN entries e ON e.num = u.place WHERE u.text = ? AND u.place >= 0 ORDER BY u.place LIMIT 1";
+/** Texts without a time of their own that are passed over, one after the other. */
+const MOST_TIMELESS = 64;
+
+/** About the newest text before a time: texts are numbered as they come, and an import brings old ones late. */
+export function textBefore(db: Database, time: number, last: number): number {
+  const timeOf = (num: number): number => {
+    for (let at = num; at > Math.max(0, num - MOST_TIMELESS); at--) {
+      const found = db.get<{ time: number }>(TIME_OF, at)?.time ?? 0;
+      if (found > 0) return found;
+    }
+    return 0;
+  };
+  let low = 0;
+  let high = last;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (timeOf(middle) < time) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+interface Bounds {
+  floor: number;
+  limit: number;
+  until: number | undefined;
+}
+
 /** Numbers of matching texts, newest first. */
-function matching(db: Database, expression: string, floor: number, limit: number): number[] {
-  return db
-    .all<{ rowid: number }>(
-      "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?",
-      expression,
-      floor,
-      limit,
-    )
-    .map(({ rowid }) => rowid);
+function matching(db: Database, expression: string, { floor, limit, until }: Bounds): number[] {
+  const below = (last: number): number[] =>
+    db
+      .all<{ rowid: number }>(
+        "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?",
+        expression,
+        floor,
+        last,
+        limit,
+      )
+      .map(({ rowid }) => rowid);
+  const newest = below(Number.MAX_SAFE_INTEGER);
+  if (until === undefined || newest.length < limit) return newest;
+  const older = below(until);
+  const oldest = newest.at(-1) ?? 0;
+  return [...newest, ...older.filter((num) => num < oldest)];
 }
 
 /** First text for a search of several words together, so that the rarest of them has at most `most` texts. */
@@ -82,7 +121,8 @@ function floorFor(rarest: number, most: number, scope: Scope): number {
 function probe(db: Database, word: QueryWord, floor: number, scope: Scope): Probe | undefined {
   let newest: number[];
   try {
-    newest = matching(db, `(${word.expression})${scope.expression}`, floor, NEWEST);
+    const bounds = { floor, limit: NEWEST, until: scope.until };
+    newest = matching(db, `(${word.expression})${scope.expression}`, bounds);
   } catch (error) {
     if (isUnknownToken(error)) return undefined;
     throw error;
@@ -139,7 +179,8 @@ function cross(db: Database, found: Found, probes: readonly Probe[], scope: Scop
     const expression = group.map((word) => `(${word.expression})`).join(" AND ");
     const bits = group.reduce((sum, { bit }) => sum | (1 << bit), 0);
     const floor = floorFor(rarest, CROSSED / groups.length, scope);
-    found.add(matching(db, expression + scope.expression, floor, CROSSED_TEXTS), bits);
+    const bounds = { floor, limit: CROSSED_TEXTS, until: scope.until };
+    found.add(matching(db, expression + scope.expression, bounds), bits);
   }
 }
 

@@ -6,12 +6,15 @@ import { Conversation, type StoredMessage } from "../entries/stored-messages.ts"
 import { around, beginning, unitsOf, widened, without, type Range } from "./search-excerpt.ts";
 import { inSight } from "../entries/stored-live-turn.ts";
 import { nodeAt } from "../node-rows.ts";
-import type { Home } from "./placing.ts";
+import { isAsked, type Home, type PlaceFilter } from "./placing.ts";
 import { find, SITTING_PAUSE_MS, type Answer, type Found } from "./store-search.ts";
 import type { SearchHit, SearchQuery } from "../store-types.ts";
 import type { CallWords } from "./entry-words.ts";
 
-export interface PassageQuery extends Pick<SearchQuery, "query" | "sessions" | "before"> {
+export interface PassageQuery extends Pick<
+  SearchQuery,
+  "query" | "sessions" | "before" | "from" | "to" | "who"
+> {
   /** Session that makes the request; the visible part of its live turn is skipped, above all the question itself. */
   asking?: string;
   /** Minimum number of messages to look for, up to 200; default 80. */
@@ -78,6 +81,7 @@ class Passages {
   readonly #answer: Answer;
   readonly #talk: Conversation;
   readonly #home: Home;
+  readonly #filter: PlaceFilter;
   readonly #isHidden: (message: StoredMessage) => boolean;
   readonly #weights: readonly number[];
   /** Ranges already shown, by the message's key. */
@@ -88,8 +92,14 @@ class Passages {
   /** Runs of talk around a message, by its key. */
   readonly #runs = new Map<string, readonly (readonly StoredMessage[])[]>();
 
-  constructor(home: Home, answer: Answer, isHidden: (message: StoredMessage) => boolean) {
+  constructor(
+    home: Home,
+    answer: Answer,
+    filter: PlaceFilter,
+    isHidden: (message: StoredMessage) => boolean,
+  ) {
     this.#home = home;
+    this.#filter = filter;
     this.#isHidden = isHidden;
     this.#answer = answer;
     this.#talk = new Conversation(home);
@@ -252,6 +262,7 @@ class Passages {
 
   /** Shows the parts of the ranges that were not shown yet, if they contain new text. */
   *#show(message: StoredMessage, ranges: readonly Range[], beside: boolean): Generator<Passage> {
+    if (!isAsked(message, this.#filter)) return;
     const { text } = message.words;
     const shown = this.#shown.get(message.name) ?? { ranges: [] };
     const fresh = without(ranges, shown.ranges).filter(([start, end]) =>
@@ -294,7 +305,7 @@ function isShort({ words }: StoredMessage): boolean {
   return words.text.length <= NEAR_CHARS;
 }
 
-/** True for what a person or the agent said, without calls. */
+/** True for a message of a person or of the agent without calls. */
 function isProse({ role, words }: StoredMessage): boolean {
   return (role === "user" || role === "assistant") && words.calls.length === 0;
 }
@@ -317,5 +328,5 @@ export async function passages(home: Home, query: PassageQuery): Promise<Iterabl
   const { asking, wanted = WANTED, ...asked } = query;
   const isHidden = asking === undefined ? () => false : inSight(home, asking);
   const answer = await find(home, asked, Math.min(wanted, MOST_WANTED), isHidden);
-  return new Passages(home, answer, isHidden).all();
+  return new Passages(home, answer, asked, isHidden).all();
 }

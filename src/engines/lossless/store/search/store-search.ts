@@ -5,8 +5,8 @@
 import { setImmediate } from "node:timers/promises";
 import type { Database } from "../../../../data/sqlite.ts";
 import { nodeAt } from "../node-rows.ts";
-import { Placing, type Home, type Spot } from "./placing.ts";
-import { probeWords, promising, scopeOf, type Probe } from "./probe.ts";
+import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
+import { probeWords, promising, scopeOf, textBefore, type Probe } from "./probe.ts";
 import { queryWords } from "./query.ts";
 import { snippetOf, windowsOf, type Window } from "./search-rank.ts";
 import { textAt } from "../entries/texts.ts";
@@ -19,6 +19,8 @@ const RANKED_CHARACTERS = 1_500_000;
 /** Ranked texts whose place is looked up, for each wanted message. */
 const PLACED_EACH = 3;
 const PLACED_LEAST = 60;
+/** How many times as many texts are looked at where only some times or one author are asked for. */
+const NARROWED = 16;
 /** Constant of reciprocal rank fusion. */
 const FUSION = 20;
 /** Weights of the ranks of the turn and of the session, relative to the message's own. */
@@ -90,6 +92,21 @@ async function score(
   return scored.sort((a, b) => best(b) - best(a) || b.num - a.num);
 }
 
+/** The texts that are used where the query asks for them, at most `limit`, in their order. */
+async function placed(
+  nums: readonly number[],
+  placing: Placing,
+  { limit, pause }: { limit: number; pause: () => Promise<void> },
+): Promise<number[]> {
+  const kept: number[] = [];
+  for (const num of nums) {
+    if (kept.length >= limit) break;
+    if (placing.of(num).length > 0) kept.push(num);
+    await pause();
+  }
+  return kept;
+}
+
 /** Parts of messages that answer a query, best first; from at least `wanted` messages, if there are as many. */
 export async function find(
   home: Home,
@@ -100,12 +117,19 @@ export async function find(
   const { db } = home;
   const slices = new Slices();
   const sessions = query.sessions?.map((id) => requireSession(db, id));
-  const scope = scopeOf(db, sessions);
+  const whole = scopeOf(db, sessions);
+  const scope = query.to === undefined ? whole : { ...whole, until: textBefore(db, query.to, whole.last) };
   const words = await probeWords(db, queryWords(query.query), scope, slices.pause);
   const enough = Math.max(PLACED_LEAST, PLACED_EACH * wanted);
   const limit = Math.max(RANKED, enough);
-  const nums = await promising(db, words, scope, { limit, pause: slices.pause });
   const placing = new Placing(home, query, sessions);
+  const narrow = isNarrow(query);
+  let nums = await promising(db, words, scope, {
+    limit: narrow ? limit * NARROWED : limit,
+    pause: slices.pause,
+  });
+  // Texts of other times and authors would take the places of those that are asked for.
+  if (narrow) nums = await placed(nums, placing, { limit, pause: slices.pause });
   const found: Found[] = [];
   let count = 0;
   for (const { num, text, windows } of await score(db, nums, words, slices)) {

@@ -1,0 +1,39 @@
+/** Reads the dates of a search, and whether a question asks for the order of time. */
+
+const DAY_MS = 86_400_000;
+const DATE = /^(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2}):(\d{2}))?)?)?$/;
+
+/** The time of a year, a month, a day or a minute in UTC: its first moment, and the first one after it. Ms since the epoch. */
+export interface TimeSpan {
+  start: number;
+  end: number;
+}
+
+/** Reads `2026`, `2026-05`, `2026-05-17` or `2026-05-17 09:30`. Undefined for anything else, and for days that no month has. */
+export function timeSpan(text: string): TimeSpan | undefined {
+  const found = DATE.exec(text.trim());
+  if (!found) return undefined;
+  const [year = 0, month, day, hour, minute] = found
+    .slice(1)
+    .map((part) => (part === undefined ? undefined : Number(part)));
+  const start = Date.UTC(year, (month ?? 1) - 1, day ?? 1, hour ?? 0, minute ?? 0);
+  const made = new Date(start);
+  const isReal =
+    made.getUTCFullYear() === year &&
+    made.getUTCMonth() === (month ?? 1) - 1 &&
+    made.getUTCDate() === (day ?? 1) &&
+    made.getUTCHours() === (hour ?? 0) &&
+    made.getUTCMinutes() === (minute ?? 0);
+  if (!isReal) return undefined;
+  if (hour !== undefined) return { start, end: start + 60_000 };
+  if (day !== undefined) return { start, end: start + DAY_MS };
+  return { start, end: month === undefined ? Date.UTC(year + 1, 0) : Date.UTC(year, month) };
+}
+
+/** Words of questions about order or number, which a page in the order of time answers. */
+const ORDER =
+  /\b(how (many|often|long)|number of times|(in )?(which|what) order|order of|sequence of|timeline|chronolog\w*|(the )?(first|last|latest|earliest) time|came (first|last)|happened (first|last|before|after)|wie (oft|viele|lange)|reihenfolge|combien|dans quel ordre|cu[aá]nt[oa]s|en qu[eé] orden)\b/i;
+
+export function asksForOrder(query: string): boolean {
+  return ORDER.test(query);
+}
