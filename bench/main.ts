@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- <name> [--json] [--quick] [--only <part>]`. A table on standard output, or with `--json` one object and
  * nothing else there; progress goes to standard error. `--only` runs one part of a benchmark that has parts: `context --only
- * replay|recall|continuity`. Exit 0 when it ran (also where a target is missed: the rows show it), 2 for an unknown name or
+ * replay|recall|conversations|continuity`. Exit 0 when it ran (also where a target is missed: the rows show it), 2 for an unknown name or
  * option.
  */
 import { parseArgs } from "node:util";

@@ -1,15 +1,16 @@
 /**
  * Quality of assembled contexts, without a judge: recorded coding sessions replayed call by call under every policy and
- * engine, recall over long histories, continuity over scripted jobs. Metrics M1-M3 and M5-M8.
+ * engine, recall over long histories and conversations, continuity over scripted jobs. Metrics M1-M3 and M5-M8.
  */
 import type { BenchOptions, BenchRow } from "../report.ts";
 import { continuityRows } from "./continuity/rows.ts";
-import { recallRows } from "./recall/rows.ts";
+import { conversationRows, recallRows } from "./recall/rows.ts";
 import { replayRows } from "./replay-rows.ts";
 
 const PARTS: Record<string, (options: BenchOptions) => Promise<BenchRow[]>> = {
   replay: replayRows,
   recall: recallRows,
+  conversations: conversationRows,
   continuity: continuityRows,
 };
 

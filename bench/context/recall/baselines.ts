@@ -5,12 +5,12 @@ import { textOfMessage } from "../replay/blocks.ts";
 import { Bm25 } from "./bm25.ts";
 import { chunksOf, type Passage, type Recaller } from "./recaller.ts";
 
-interface Document extends Passage {
+export interface Document extends Passage {
   tokens: number;
 }
 
 /** Documents in order of preference, as many as fit in the budget of a page. */
-function fill(documents: Iterable<Document>, budget: number, page: number): Document[] {
+export function fill(documents: Iterable<Document>, budget: number, page: number): Document[] {
   let skipped = page * budget;
   let left = budget;
   const chosen: Document[] = [];

@@ -2,15 +2,38 @@
 import { type BenchOptions, type BenchRow, withTarget } from "../../report.ts";
 import { baselines } from "./baselines.ts";
 import { recallCases, type Split } from "./cases.ts";
+import { conversationCases } from "./conversations.ts";
 import { reachableAt, recallAt, score, type Recalled, type RecallCase } from "./measure.ts";
 import type { Recaller } from "./recaller.ts";
+import { talkBaselines } from "./talk-baselines.ts";
 import { RECALLERS } from "../subjects.ts";
 
-const BUDGETS = [4_000, 8_000, 16_000, 32_000] as const;
 const TOOL_CALLS = [1, 3] as const;
-/** The measure that is shown for each kind of question. */
-const DETAILED = "within 8k";
 const SPLITS: readonly Split[] = ["tuning", "reporting"];
+
+/** What is measured of a set of histories. */
+interface Plan {
+  budgets: readonly number[];
+  /** The measures that are shown for each kind of question. */
+  detailed: readonly string[];
+  /** Points by which ours must be ahead of every baseline. */
+  lead: number;
+  baselines(): Recaller[];
+}
+
+const HISTORIES: Plan = {
+  budgets: [4_000, 8_000, 16_000, 32_000],
+  detailed: ["within 8k"],
+  lead: 0.1,
+  baselines,
+};
+
+const CONVERSATIONS: Plan = {
+  budgets: [2_000, 4_000, 8_000, 16_000],
+  detailed: ["within 4k", "within 8k", "within 16k"],
+  lead: 2,
+  baselines: talkBaselines,
+};
 
 interface Tally {
   shares: Recalled[];
@@ -27,10 +50,10 @@ function add(tallies: Tallies, recaller: string, what: string, more: Tally): voi
   of.set(what, { shares: [...tally.shares, ...more.shares], tokens: tally.tokens + more.tokens });
 }
 
-async function ask(recaller: Recaller, asked: RecallCase, tallies: Tallies): Promise<void> {
+async function ask(recaller: Recaller, asked: RecallCase, plan: Plan, tallies: Tallies): Promise<void> {
   try {
     await recaller.index(asked.messages);
-    for (const budget of BUDGETS) {
+    for (const budget of plan.budgets) {
       add(tallies, recaller.name, `within ${budget / 1_000}k`, await recallAt(recaller, asked, budget));
     }
     for (const calls of TOOL_CALLS) {
@@ -43,8 +66,7 @@ async function ask(recaller: Recaller, asked: RecallCase, tallies: Tallies): Pro
 }
 
 /** The mean with its interval, and at one budget that of each kind of question. */
-function rowsOf(split: Split, recaller: string, what: string, { shares, tokens }: Tally): BenchRow[] {
-  const start = `${split}, ${what}, ${recaller}`;
+function rowsOf(start: string, isDetailed: boolean, { shares, tokens }: Tally): BenchRow[] {
   const row = (measure: string, value: number, unit = "%"): BenchRow => ({
     measure: `${start}: ${measure}`,
     value,
@@ -54,7 +76,7 @@ function rowsOf(split: Split, recaller: string, what: string, { shares, tokens }
     shares.map(({ found }) => found),
     tokens / Math.max(1, shares.length),
   );
-  const kinds = what === DETAILED ? [...new Set(shares.map(({ category }) => category))].toSorted() : [];
+  const kinds = isDetailed ? [...new Set(shares.map(({ category }) => category))].toSorted() : [];
   return [
     row("evidence found", 100 * all.recall),
     row("lower end of 95 %", 100 * all.low),
@@ -73,7 +95,7 @@ function meanOf({ shares }: Tally): number {
 }
 
 /** A recaller of ours must be ahead of every baseline at every budget. Percentage points. */
-function leadRows(split: Split, tallies: Tallies, ours: ReadonlySet<string>): BenchRow[] {
+function leadRows(split: Split, tallies: Tallies, ours: ReadonlySet<string>, lead: number): BenchRow[] {
   const rows: BenchRow[] = [];
   for (const name of ours) {
     for (const [what, tally] of tallies.get(name) ?? []) {
@@ -81,7 +103,7 @@ function leadRows(split: Split, tallies: Tallies, ours: ReadonlySet<string>): Be
       const best = Math.max(...others.map(([, of]) => meanOf(of.get(what) ?? { shares: [], tokens: 0 })));
       const value = 100 * (meanOf(tally) - best);
       const measure = `${split}, ${what}, ${name}: ahead of the best baseline`;
-      rows.push(withTarget({ measure, value, unit: "points" }, ">=", 0.1));
+      rows.push(withTarget({ measure, value, unit: "points" }, ">=", lead));
     }
   }
   return rows;
@@ -92,16 +114,39 @@ function logTallies(split: Split, tallies: Tallies, log: (line: string) => void)
   const whats = [...(tallies.values().next().value?.keys() ?? [])];
   for (const what of whats) {
     for (const part of ["fact", "later turns", ""]) {
-      const cells = [...tallies].map(([name, of]) => {
+      const cells = [...tallies].flatMap(([name, of]) => {
         const shares = (of.get(what)?.shares ?? [])
           .filter(({ category }) => category.startsWith(part))
           .map(({ found }) => found);
         const { recall, questions } = score(shares, 0);
-        return `${name} ${(100 * recall).toFixed(1)} (${questions})`;
+        return questions === 0 ? [] : `${name} ${(100 * recall).toFixed(1)} (${questions})`;
       });
+      if (cells.length === 0) continue;
       log(`${split}, ${what}, ${part === "" ? "all" : part}: ${cells.join("; ")}`);
     }
   }
+}
+
+async function splitRows(
+  split: Split,
+  cases: readonly RecallCase[],
+  plan: Plan,
+  log: BenchOptions["log"],
+): Promise<BenchRow[]> {
+  const tallies: Tallies = new Map();
+  const ours = new Set<string>();
+  for (const asked of cases) {
+    log(`recall: ${asked.name}, ${asked.messages.length} messages, ${asked.questions.length} questions`);
+    const own = RECALLERS.map((create) => create());
+    for (const { name } of own) ours.add(name);
+    for (const recaller of [...plan.baselines(), ...own]) await ask(recaller, asked, plan, tallies);
+  }
+  logTallies(split, tallies, log);
+  const rows = leadRows(split, tallies, ours, plan.lead);
+  for (const [recaller, measured] of tallies)
+    for (const [what, tally] of measured)
+      rows.push(...rowsOf(`${split}, ${what}, ${recaller}`, plan.detailed.includes(what), tally));
+  return rows;
 }
 
 /** Sessions of the two splits are disjoint; both are printed. `quick`: few facts, the reporting split only. */
@@ -110,19 +155,18 @@ export async function recallRows({ quick, log }: BenchOptions): Promise<BenchRow
   for (const split of quick ? SPLITS.slice(-1) : SPLITS) {
     const cases = quick ? recallCases(split, 16).slice(0, 1) : recallCases(split);
     if (cases.length === 0) log(`context: no recordings for recall, ${split}`);
-    const tallies: Tallies = new Map();
-    const ours = new Set<string>();
-    for (const asked of cases) {
-      log(`recall: ${asked.name}, ${asked.messages.length} messages, ${asked.questions.length} questions`);
-      const own = RECALLERS.map((create) => create());
-      for (const { name } of own) ours.add(name);
-      for (const recaller of [...baselines(), ...own]) await ask(recaller, asked, tallies);
-    }
-    logTallies(split, tallies, log);
-    rows.push(...leadRows(split, tallies, ours));
-    for (const [recaller, measured] of tallies) {
-      for (const [what, tally] of measured) rows.push(...rowsOf(split, recaller, what, tally));
-    }
+    rows.push(...(await splitRows(split, cases, HISTORIES, log)));
+  }
+  return rows;
+}
+
+/** The same for long conversations of people. `quick`: one conversation of the reporting split. */
+export async function conversationRows({ quick, log }: BenchOptions): Promise<BenchRow[]> {
+  const rows: BenchRow[] = [];
+  for (const split of quick ? SPLITS.slice(-1) : SPLITS) {
+    const cases = quick ? conversationCases(split).slice(0, 1) : conversationCases(split);
+    if (cases.length === 0) log(`context: no conversations, ${split}; PAGURUS_BENCH_LOCOMO names their file`);
+    rows.push(...(await splitRows(split, cases, CONVERSATIONS, log)));
   }
   return rows;
 }
