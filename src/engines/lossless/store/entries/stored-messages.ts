@@ -75,11 +75,16 @@ export class Conversation {
     return this.#step(message, 1);
   }
 
-  /** Up to `limit` messages before or after a message, nearest first. */
-  run(message: StoredMessage, by: 1 | -1, limit: number): StoredMessage[] {
+  /** Up to `limit` messages before or after a message, nearest first; undefined as soon as one does not fit. */
+  run(
+    message: StoredMessage,
+    { by, limit, fits }: { by: 1 | -1; limit: number; fits: (message: StoredMessage) => boolean },
+  ): StoredMessage[] | undefined {
     const run: StoredMessage[] = [];
-    let near = this.#step(message, by);
-    for (; near && run.length < limit; near = this.#step(near, by)) run.push(near);
+    for (let near = this.#step(message, by); near && run.length < limit; near = this.#step(near, by)) {
+      if (!fits(near)) return undefined;
+      run.push(near);
+    }
     return run;
   }
 

@@ -199,8 +199,10 @@ class Passages {
   #talkAround(message: StoredMessage): readonly (readonly StoredMessage[])[] {
     let runs = this.#runs.get(message.name);
     if (!runs) {
-      runs = [this.#talk.run(message, -1, TALK_REACH), this.#talk.run(message, 1, TALK_REACH)];
-      if (!isProse(message) || !runs.flat().every(isProse)) runs = [];
+      const run = (by: 1 | -1) => this.#talk.run(message, { by, limit: TALK_REACH, fits: isProse });
+      const before = isProse(message) ? run(-1) : undefined;
+      const after = before && run(1);
+      runs = before && after ? [before, after] : [];
       this.#runs.set(message.name, runs);
     }
     return runs;
