@@ -16,7 +16,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "fc1356e61689c909";
+export const SCHEMA_FINGERPRINT = "ee1508734110f534";
 
 function runtimePolicy(z: Zod) {
   return z
@@ -132,6 +132,7 @@ function lossless(z: Zod) {
     ignoreSessions: keys,
     statelessSessions: keys,
     summariesPerHour: z.int().min(0).optional(),
+    recall: z.boolean().optional(),
     retention: z.strictObject({ sessionsOlderThanDays: z.number().positive() }).optional(),
   });
 }

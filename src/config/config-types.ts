@@ -141,6 +141,8 @@ export interface LosslessConfig {
   statelessSessions?: string[];
   /** Maximum summaries requested from a model per hour. */
   summariesPerHour?: number;
+  /** Whether earlier passages that match a turn's input are added after a compaction. */
+  recall?: boolean;
   /** Absent: everything is kept. */
   retention?: {
     /** Conversations unused for so many days leave the database; their transcripts stay. */

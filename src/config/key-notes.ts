@@ -216,6 +216,10 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
     "maximum summaries requested from a model per hour, over all sessions of the agent; 0: none",
     "60",
   ],
+  "plugins.entries.lossless.config.recall": [
+    "after a compaction, earlier passages that match a turn's input are added before it",
+    "true",
+  ],
   "plugins.entries.lossless.config.retention.sessionsOlderThanDays": [
     "days after which an unused session leaves the database; its transcript stays",
     "never",

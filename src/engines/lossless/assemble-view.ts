@@ -10,7 +10,13 @@ import { headMessage } from "./epoch.ts";
 import { publishDraft, type Draft } from "./summary/publish.ts";
 import { draftRenewal, dueOf, total, type Parts } from "./renew-epoch.ts";
 import type { LosslessSession } from "./lossless-session.ts";
+import { withRecall } from "./recall/turn-recall.ts";
 import { unmatched } from "./volatile-input.ts";
+
+/** Runtime that sends each context whole. */
+const OWN_LOOP = "embedded";
+/** Tokens of recalled passages in an epoch after which no more are added, as a share of the trigger. */
+const KEPT_SHARE = 0.05;
 
 function isHostSummary(message: AgentMessage): boolean {
   return (
@@ -96,12 +102,32 @@ export async function assembleSession(
   if (hostCut) parts = { ...parts, history: [] };
   const factor = session.factor(context);
   const tokens = (total(parts.history, view.maxChars) + total(parts.live, view.maxChars)) * factor;
-  const why = dueOf(session, { tokens, budget, factor, begins });
-  if (why === "no") return answer(session, [...parts.history, ...parts.live], factor);
+  const recalled = view.epoch
+    ? total(
+        session.blocks(view.epoch.id).map(({ message }) => message),
+        view.maxChars,
+      ) * factor
+    : 0;
+  const why = dueOf(session, { tokens, recalled, budget, factor, begins });
+  const finish = async (history: AgentMessage[], epoch = view.epoch): Promise<AssembleResult> => {
+    if (hostCut) return answer(session, [...history, ...parts.live], factor);
+    const recalled = await withRecall(session, history, {
+      prompt,
+      turnId,
+      epoch,
+      limit: Math.floor(budget / factor),
+      liveTokens: total(parts.live, view.maxChars),
+      trigger: Math.floor(session.shares(budget).trigger / factor),
+      keptTokens: (session.shares(budget).trigger / factor) * KEPT_SHARE,
+      isCold: begins && context?.agentHarnessId === OWN_LOOP && cacheIsCold(context),
+    });
+    return answer(session, [...recalled, ...parts.live], factor);
+  };
+  if (why === "no") return finish(parts.history);
   if (why !== "cold" && turnId !== undefined) {
     const wanted = wantedOf(session, { turnId, tokens, isOver: why === "must" });
     if (wanted !== "self" || hostCut) {
-      const whole = answer(session, [...parts.history, ...parts.live], factor);
+      const whole = await finish(parts.history);
       return wanted === "ask" ? { ...whole, wantsCompaction: true } : whole;
     }
   }
@@ -109,9 +135,9 @@ export async function assembleSession(
   const draft = await draftRenewal(session, parts, { budget, factor, least, turnId, cold: why === "cold" });
   // Outside a turn the context is only previewed, maybe with another budget: nothing is changed.
   if (draft && context && turnId === undefined)
-    return answer(session, [...previewOf(session, draft, parts.liveStart), ...parts.live], factor);
+    return finish(previewOf(session, draft, parts.liveStart), draft.epoch);
   if (draft && publishDraft(session.store, view, draft, Date.now())) parts = partsOf(session, params);
-  return answer(session, [...parts.history, ...parts.live], factor);
+  return finish(parts.history);
 }
 
 /** Growth factor of the context after which a compaction that did not happen is requested again. */
@@ -147,6 +173,11 @@ function answer(session: LosslessSession, messages: AgentMessage[], factor: numb
       fingerprint: epoch?.id ?? "whole",
     },
   };
+}
+
+/** The provider's cache of the previous context has expired. */
+function cacheIsCold({ promptCache }: RuntimeContext): boolean {
+  return promptCache?.expiresAt !== undefined && promptCache.expiresAt <= Date.now();
 }
 
 /** The history with an epoch that is not published yet. */

@@ -44,6 +44,8 @@ export interface Volatile {
   message: AgentMessage;
   /** Entry that it follows; the epoch's id when it follows the head. */
   after: string;
+  /** For a block of recalled passages: its turn, and the id of the epoch that it ends with. */
+  recall?: { turnId: string; epoch: string };
 }
 
 export interface Stub {

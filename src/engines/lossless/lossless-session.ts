@@ -105,7 +105,12 @@ export class LosslessSession {
     }
     this.live = [];
     state.keys = [...state.keys, key].slice(-MOST_KEYS);
-    state.volatile = [...state.volatile.filter(({ after }) => this.#isPlace(after)), ...volatile];
+    state.volatile = [
+      ...state.volatile.filter(
+        ({ after, recall }) => this.#isPlace(after) && (!recall || recall.epoch === this.view.epoch?.id),
+      ),
+      ...volatile,
+    ];
     this.store.setSessionState(this.sessionId, state);
   }
 
@@ -121,12 +126,32 @@ export class LosslessSession {
     return this.view.has(after) || after === epoch?.splitInputId || after === epoch?.id;
   }
 
-  /** Messages without entries that stay in place, by the entry before them (for the head: the epoch's id). */
+  /** Messages without entries that stay in place, but for blocks of recalled passages, by the entry before them (for the head: the epoch's id). */
   volatileAfter(): ReadonlyMap<string, AgentMessage[]> {
     const places = new Map<string, AgentMessage[]>();
-    for (const { message, after } of this.#load().volatile)
-      places.set(after, [...(places.get(after) ?? []), message]);
+    for (const { message, after, recall } of this.#load().volatile)
+      if (!recall) places.set(after, [...(places.get(after) ?? []), message]);
     return places;
+  }
+
+  /** Blocks of recalled passages of an epoch, oldest first. */
+  blocks(epoch: string): Volatile[] {
+    return this.#load().volatile.filter(({ recall }) => recall?.epoch === epoch);
+  }
+
+  /** Adds a block in its place. */
+  addBlock(block: Volatile): void {
+    this.#setVolatile([...this.#load().volatile, block]);
+  }
+
+  dropBlocks(gone: readonly Volatile[]): void {
+    this.#setVolatile(this.#load().volatile.filter((volatile) => !gone.includes(volatile)));
+  }
+
+  #setVolatile(volatile: Volatile[]): void {
+    const state = this.#load();
+    state.volatile = volatile;
+    this.store.setSessionState(this.sessionId, state);
   }
 
   shares(tokenBudget: number): Shares {

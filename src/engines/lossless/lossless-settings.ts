@@ -14,6 +14,8 @@ export interface LosslessSettings {
   statelessSessions: readonly string[];
   /** Limit on model summaries per hour, over all sessions of the agent. */
   summariesPerHour: number;
+  /** Whether passages for a turn's input are added where the conversation is partly out of sight. */
+  recall: boolean;
   /** Days after its last use when a session is removed from the database (its transcript stays); default: never. */
   retentionDays?: number;
 }
@@ -55,6 +57,7 @@ export function losslessSettings(config: unknown): LosslessSettings {
     ignoreSessions: texts(fieldOf(section, "ignoreSessions")),
     statelessSessions: texts(fieldOf(section, "statelessSessions")),
     summariesPerHour: calls === 0 ? 0 : (count(calls) ?? SUMMARIES_PER_HOUR),
+    recall: fieldOf(section, "recall") !== false,
     ...(headTokens === undefined ? {} : { headTokens }),
     ...(tailTokens === undefined ? {} : { tailTokens }),
     ...(typeof days === "number" && days > 0 ? { retentionDays: days } : {}),

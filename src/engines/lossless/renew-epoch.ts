@@ -31,6 +31,8 @@ export interface Parts {
 interface Size {
   /** Corrected tokens of the context. */
   tokens: number;
+  /** Corrected tokens of the blocks of recalled passages, beside them. */
+  recalled: number;
   budget: number;
   factor: number;
   begins: boolean;
@@ -55,9 +57,9 @@ export function total(messages: readonly AgentMessage[], maxChars: number): numb
 /** Whether a new epoch is due, and why. `must`: the context is incomplete or over the budget. */
 export function dueOf(session: LosslessSession, size: Size): "no" | "must" | "trigger" | "cold" {
   const { view } = session;
-  const { tokens, budget, factor } = size;
+  const { tokens, recalled, budget, factor } = size;
   const { trigger, minimumGain } = session.shares(budget);
-  if (!view.complete || tokens > budget) return "must";
+  if (!view.complete || tokens + recalled > budget) return "must";
   const grown = tokens - (view.epoch?.startTokens ?? 0) * factor;
   if (tokens > trigger && grown >= minimumGain) return "trigger";
   return size.begins && isWorthRenewing(session, Date.now()) ? "cold" : "no";

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { PartSource, ReceiptPart } from "../../contract/session/receipt.ts";
 import type { ToolSpec } from "../../contract/harness/tool.ts";
+import { isRecallBlock } from "../../contract/engine/recall-block.ts";
 import { readSummary } from "../../contract/engine/summary.ts";
 import { isFragment } from "../context/fragments/fragment-place.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
@@ -103,6 +104,7 @@ function messageSource(message: AgentMessage, live: boolean): PartSource {
     const first = typeof message.content === "string" ? message.content : message.content[0];
     const text = typeof first === "string" ? first : first?.type === "text" ? first.text : "";
     if (readSummary(text) !== undefined) return "head";
+    if (isRecallBlock(text)) return "recall";
   }
   return live ? "live" : "history";
 }

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { contextFromPath } from "../../../src/compaction/compaction-context.ts";
+import { textOf } from "../../../src/compaction/message-text.ts";
 import { checkCut } from "../../../src/compaction/cut-check.ts";
 import { isValidSequence, repairPairs } from "../../../src/compaction/tool-pairing.ts";
 import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
@@ -179,7 +180,8 @@ export class Drive {
   async #assemble(turnId: string): Promise<Sent> {
     const live = await this.live(turnId);
     const first = live.filter(({ entryId }) => entryId !== undefined).length <= 1;
-    const prompt = first ? "the input" : undefined;
+    const input = live.find(({ role }) => role === "user");
+    const prompt = first && input ? textOf(input) : undefined;
     const result = await this.engine.assemble({
       ...this.params({ turnId }),
       messages: first ? live.filter(({ entryId }) => entryId === undefined) : live,

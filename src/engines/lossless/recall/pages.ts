@@ -1,6 +1,7 @@
 /** Renders passages for a model: lines with ids, in pages with a token limit. */
 import { estimateTokens } from "../../../tokens/estimate.ts";
 import type { Passage, PassageQuery } from "../store/search/search-passages.ts";
+import type { Match } from "../store/search/store-search.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 
 /** Approximate tokens of a passage; a larger page looks for more passages. */
@@ -33,6 +34,8 @@ export interface RecallRequest extends Pick<PassageQuery, "from" | "to" | "who">
   sessions?: readonly string[];
   /** Session that makes the request. */
   asking?: string;
+  /** Only entries before this one, where the request is for one session. */
+  before?: string;
   /** Estimated tokens of a page, labels included. */
   budgetTokens: number;
   /** Default 0. */
@@ -52,6 +55,7 @@ export interface RecallPage {
   passages: RecalledPassage[];
   /** There is a next page. */
   more: boolean;
+  match: Match;
 }
 
 /** A page while it is filled: labels that equal the previous passage's are not repeated. */
@@ -134,10 +138,10 @@ export async function recallPassages(store: LosslessStore, request: RecallReques
     // In the order of time a related message is not next to the one that it belongs to.
     const passage = byTime ? { ...each, beside: false } : each;
     if (page.add(passage)) continue;
-    if (number === asked) return { passages: shown(), more: true };
+    if (number === asked) return { passages: shown(), more: true, match: found.match };
     page = new Page(asking, budgetTokens, byTime);
     page.add(passage);
     number += 1;
   }
-  return { passages: number === asked ? shown() : [], more: false };
+  return { passages: number === asked ? shown() : [], more: false, match: found.match };
 }

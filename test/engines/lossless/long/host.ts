@@ -96,6 +96,8 @@ class LongRun {
     const { url, window, shape, summaries } = this.#job;
     const home = join(this.#root, "home");
     mkdirSync(home, { mode: 0o700 });
+    // The extracts' run compares costs; a search costs a turn more, by how many texts it ranks.
+    const recall = summaries !== "none";
     const compaction = summaries === "none" ? { compaction: { model: "offline/extract" } } : {};
     return createPagurus({
       home,
@@ -111,7 +113,7 @@ class LongRun {
           // No hourly limit: the hours of thousands of turns pass in minutes here.
           plugins: {
             slots: { contextEngine: "lossless" },
-            entries: { lossless: { config: { summariesPerHour: 1_000_000 } } },
+            entries: { lossless: { config: { summariesPerHour: 1_000_000, recall } } },
           },
         },
       ),

@@ -40,6 +40,8 @@ interface Content {
   items: Item[];
 }
 
+/** Passages that were added for an input; they are no part of the conversation. */
+const RECALLED = /<recalled_passages>\n[\s\S]*?\n<\/recalled_passages>\n*/g;
 const SUMMARY = /<conversation_summary>\n([\s\S]*?)\n<\/conversation_summary>/;
 /** Replacement of a result that a later one has made obsolete. */
 const STUB = /^\[Left out: .* The whole result is entry \w+\.\]$/;
@@ -157,7 +159,9 @@ export class Ledger {
   }
 
   /** Reads a user message; a protocol may join adjacent ones. */
-  #readUser(text: string, content: Content): void {
+  #readUser(whole: string, content: Content): void {
+    const text = whole.replace(RECALLED, "");
+    if (text === "") return;
     const found = SUMMARY.exec(text);
     if (!found) {
       content.items.push({ role: "user", words: text });

@@ -18,6 +18,7 @@ import type { LlmComplete } from "../../../../src/contract/model.ts";
 import type { RuntimeContext } from "../../../../src/contract/engine/runtime-context.ts";
 import type { SessionStore } from "../../../../src/contract/session/store.ts";
 import { readSummary } from "../../../../src/contract/engine/summary.ts";
+import { isRecallBlock } from "../../../../src/contract/engine/recall-block.ts";
 import type { TranscriptCursor, TranscriptEntry } from "../../../../src/contract/session/transcript.ts";
 import type { SessionWriter } from "../../../../src/contract/session/writer.ts";
 import { createLegacyEngine } from "../../../../src/engines/legacy/legacy-engine.ts";
@@ -433,7 +434,7 @@ export class World {
     const { messages } = await this.engine.assemble({ ...params, messages: [], prompt: "a look" });
     reader.close();
     const head = messages.findIndex((message) => readSummary(textOf(message)) !== undefined);
-    const kept = messages.slice(head + 1);
+    const kept = messages.slice(head + 1).filter((message) => !isRecallBlock(textOf(message)));
     const first = kept.find(({ entryId }) => entryId !== undefined)?.entryId;
     const from = first === undefined ? path.length : path.findIndex(({ id }) => id === first);
     assert.ok(from >= 0, `the context of ${session.key} shows ${first}, which is not on the path`);

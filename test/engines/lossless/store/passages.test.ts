@@ -277,8 +277,8 @@ describe("pages of passages", () => {
               more = answer.more;
             }
             assert.equal(new Set(seen).size, seen.length);
-            const beyond = await recallPassages(store, { ...request, page: 1_000 });
-            assert.deepEqual(beyond, { passages: [], more: false });
+            const { passages, more } = await recallPassages(store, { ...request, page: 1_000 });
+            assert.deepEqual({ passages, more }, { passages: [], more: false });
           },
         ),
         { numRuns: FULL ? 100 : 8 },

@@ -75,6 +75,13 @@ class Words {
   }
 }
 
+/** Words with a capital that do not begin a sentence, folded. */
+export function namesIn(query: string): Set<string> {
+  return new Set(
+    Array.from(query.matchAll(/(?<=[\p{L}\p{N},;:'"] +)\p{Lu}[\p{L}\p{N}]+/gu), ([name]) => fold(name)),
+  );
+}
+
 const PLAIN_WORD = /^[a-z0-9]{2,}$/;
 
 /** Joins adjacent words to names (`orderDesk` from `order desk`). */

@@ -7,7 +7,7 @@ import { around, beginning, unitsOf, widened, without, type Range } from "./sear
 import { inSight } from "../entries/stored-live-turn.ts";
 import { nodeAt } from "../node-rows.ts";
 import { isAsked, type Home, type PlaceFilter } from "./placing.ts";
-import { find, SITTING_PAUSE_MS, type Answer, type Found } from "./store-search.ts";
+import { find, SITTING_PAUSE_MS, type Answer, type Found, type Match } from "./store-search.ts";
 import type { SearchHit, SearchQuery } from "../store-types.ts";
 import type { CallWords } from "./entry-words.ts";
 
@@ -77,7 +77,12 @@ interface ShownRanges {
   ranges: Range[];
 }
 
-class Passages {
+/** Passages, best first, generated lazily. */
+export interface FoundPassages extends Iterable<Passage> {
+  readonly match: Match;
+}
+
+class Passages implements FoundPassages {
   readonly #answer: Answer;
   readonly #talk: Conversation;
   readonly #home: Home;
@@ -107,7 +112,11 @@ class Passages {
     this.#weights = answer.words.map(({ weight }) => weight);
   }
 
-  *all(): Generator<Passage> {
+  get match(): Match {
+    return this.#answer.match;
+  }
+
+  *[Symbol.iterator](): Generator<Passage> {
     const items = this.#answer.found.flatMap((found) => this.#itemsOf(found));
     // Ties keep their order: related messages come right after their excerpt.
     for (const { make } of items.sort((a, b) => b.value - a.value)) yield* make();
@@ -325,10 +334,10 @@ function callAround(
   return calls.find(({ at, end }) => at <= center && center < end) ?? calls[0];
 }
 
-/** Passages, best first, generated lazily. Throws `session_not_found`. */
-export async function passages(home: Home, query: PassageQuery): Promise<Iterable<Passage>> {
+/** Passages, best first. Throws `session_not_found`. */
+export async function passages(home: Home, query: PassageQuery): Promise<FoundPassages> {
   const { asking, wanted = WANTED, ...asked } = query;
   const isHidden = asking === undefined ? () => false : inSight(home, asking);
   const answer = await find(home, asked, Math.min(wanted, MOST_WANTED), isHidden);
-  return new Passages(home, answer, asked, isHidden).all();
+  return new Passages(home, answer, asked, isHidden);
 }

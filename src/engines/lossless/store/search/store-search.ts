@@ -6,9 +6,9 @@ import { setImmediate } from "node:timers/promises";
 import type { Database } from "../../../../data/sqlite.ts";
 import { nodeAt } from "../node-rows.ts";
 import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
-import { probeWords, promising, scopeOf, textBefore, type Probe } from "./probe.ts";
-import { queryWords } from "./query.ts";
-import { snippetOf, windowsOf, type Window } from "./search-rank.ts";
+import { probeWords, promising, scopeOf, textBefore, type Probe, type Scope } from "./probe.ts";
+import { namesIn, queryWords, type QueryWord } from "./query.ts";
+import { rarity, snippetOf, windowsOf, type Window } from "./search-rank.ts";
 import { textAt } from "../entries/texts.ts";
 import { depthOf, entryAt, requireSession } from "../entries/entry-tree.ts";
 import type { SearchHit, SearchQuery } from "../store-types.ts";
@@ -30,6 +30,10 @@ const SESSION_SHARE = 0.35;
 const SITTING_SHARE = 0.7;
 export const SITTING_PAUSE_MS = 30 * 60_000;
 const SLICE_MS = 5;
+/** Weight of an unknown name, relative to another unknown word: a question about another person is not answered here. */
+const NAME_FACTOR = 3;
+/** Least weight of a word that is not common: one in about seven texts has it. */
+const RARE = 2;
 
 /** A part of a text with words of the query, and its place. */
 export interface Found extends Spot {
@@ -41,8 +45,17 @@ export interface Found extends Spot {
   isBest: boolean;
 }
 
+/** How well the best message matches a query. */
+export interface Match {
+  /** Rarity of its words of the query together, but for common ones. */
+  weight: number;
+  /** The same as a share of all words of the query, 0 to 1. An unknown word weighs most, an unknown name even more. */
+  share: number;
+}
+
 export interface Answer {
   words: readonly Probe[];
+  match: Match;
   /** Best first. */
   found: readonly Found[];
 }
@@ -119,7 +132,8 @@ export async function find(
   const sessions = query.sessions?.map((id) => requireSession(db, id));
   const whole = scopeOf(db, sessions);
   const scope = query.to === undefined ? whole : { ...whole, until: textBefore(db, query.to, whole.last) };
-  const words = await probeWords(db, queryWords(query.query), scope, slices.pause);
+  const asked = queryWords(query.query);
+  const words = await probeWords(db, asked, scope, slices.pause);
   const enough = Math.max(PLACED_LEAST, PLACED_EACH * wanted);
   const limit = Math.max(RANKED, enough);
   const placing = new Placing(home, query, sessions);
@@ -141,7 +155,33 @@ export async function find(
     if (spots.length > 0) count += 1;
     await slices.pause();
   }
-  return { words, found: fused(found) };
+  return { words, match: matchOf(query.query, asked, words, found, scope), found: fused(found) };
+}
+
+function matchOf(
+  query: string,
+  asked: readonly QueryWord[],
+  words: readonly Probe[],
+  found: readonly Found[],
+  { texts }: Scope,
+): Match {
+  const typed = asked.filter(({ made }) => !made);
+  const known = new Map(words.map((word, index) => [word.text, { index, weight: word.weight }]));
+  const names = namesIn(query);
+  const unknown = (word: string): number => rarity(0, texts) * (names.has(word) ? NAME_FACTOR : 1);
+  const all = typed.reduce((sum, { text }) => sum + (known.get(text)?.weight ?? unknown(text)), 0);
+  const best = { weight: 0, share: 0 };
+  for (const { window } of found) {
+    const has = new Set(window.hits.map(({ word }) => word));
+    const weights = typed.flatMap(({ text }) => {
+      const word = known.get(text);
+      return word && has.has(word.index) ? [word.weight] : [];
+    });
+    const sum = (of: readonly number[]): number => of.reduce((left, right) => left + right, 0);
+    best.share = Math.max(best.share, sum(weights) / all);
+    best.weight = Math.max(best.weight, sum(weights.filter((weight) => weight >= RARE)));
+  }
+  return best;
 }
 
 function byScore(a: Found, b: Found): number {

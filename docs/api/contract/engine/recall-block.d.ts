@@ -1,0 +1,3 @@
+export declare function renderRecall(passages: string): string;
+/** True for a text made by `renderRecall`. */
+export declare function isRecallBlock(text: string): boolean;

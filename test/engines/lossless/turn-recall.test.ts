@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import { textOf } from "../../../src/compaction/message-text.ts";
+import { isRecallBlock } from "../../../src/contract/engine/recall-block.ts";
+import { answer } from "../../../src/testkit/engine/scripted-conversation.ts";
+import { assertGrowing, Drive, texts, type DriveOptions, type Sent } from "./drive.ts";
+
+const BUDGET = 6_000;
+const FACT = "My dentist is Doctor Halvorsen, her practice is behind the old tannery.";
+const QUESTION = "Where is the practice of my dentist Halvorsen?";
+const CHAT = "The weather was fine today, and we walked along the river for an hour or two. ".repeat(4);
+
+function user(content: string): AgentMessage {
+  return { role: "user", content };
+}
+
+/** A conversation whose first turn has the fact, long enough that it is out of sight. */
+async function longTalk(options: DriveOptions = {}): Promise<Drive> {
+  const drive = new Drive({ budget: BUDGET, ...options });
+  await drive.turn(user(FACT), [], answer(0));
+  for (let index = 1; index <= 40; index += 1)
+    await drive.turn(user(`Day ${index}. ${CHAT}`), [], answer(index));
+  assert.ok(drive.compactions > 0);
+  return drive;
+}
+
+function blocksOf({ messages }: Pick<Sent, "messages">): string[] {
+  return messages.map((message) => textOf(message)).filter((text) => isRecallBlock(text));
+}
+
+async function ask(drive: Drive, question: string): Promise<{ turnId: string; sent: Sent }> {
+  const turnId = drive.begin(user(question));
+  return { turnId, sent: await drive.call(turnId) };
+}
+
+test("a question about what is out of sight gets its passage with id and date, right before the input", async () => {
+  const drive = await longTalk();
+  try {
+    const { sent } = await ask(drive, QUESTION);
+    const [block = ""] = blocksOf(sent);
+    assert.ok(block.includes(FACT), texts(sent.messages));
+    const [entry] = drive.transcript.entries;
+    assert.ok(block.includes(`${entry?.id} user: `));
+    assert.ok(block.includes(`(${entry?.timestamp.slice(0, 10)})`));
+    assert.equal(textOf(sent.messages.at(-1) as AgentMessage), QUESTION);
+    assert.equal(textOf(sent.messages.at(-2) as AgentMessage), block);
+    assert.ok(sent.tokens <= BUDGET);
+  } finally {
+    await drive.end();
+  }
+});
+
+test("a block stays in its place in later calls and turns of the epoch, across a restart too", async () => {
+  const drive = await longTalk();
+  try {
+    const { turnId, sent } = await ask(drive, QUESTION);
+    drive.append(turnId, answer(90));
+    await drive.commit(turnId);
+    await drive.restart();
+    const next = await ask(drive, "And now something else.");
+    assert.equal(next.sent.epoch, sent.epoch);
+    assert.deepEqual(blocksOf(next.sent), blocksOf(sent));
+    assertGrowing(drive.sent);
+  } finally {
+    await drive.end();
+  }
+});
+
+test("blocks go once the provider's cache has expired, and at the next epoch", async () => {
+  const drive = await longTalk();
+  try {
+    const { turnId, sent } = await ask(drive, QUESTION);
+    assert.equal(blocksOf(sent).length, 1);
+    drive.append(turnId, answer(90));
+    await drive.commit(turnId);
+    drive.promptCache = { expiresAt: Date.now() - 1 };
+    const cold = await ask(drive, "And now something else.");
+    assert.deepEqual(blocksOf(cold.sent), []);
+    drive.append(cold.turnId, answer(91));
+    await drive.commit(cold.turnId);
+    drive.promptCache = undefined;
+    await ask(drive, QUESTION).then(async ({ turnId: again }) => {
+      drive.append(again, answer(92));
+      await drive.commit(again);
+    });
+    const { epoch } = drive.sent.at(-1) ?? {};
+    for (let index = 100; drive.sent.at(-1)?.epoch === epoch; index += 1)
+      await drive.turn(user(`Day ${index}. ${CHAT}`), [], answer(index));
+    assert.deepEqual(blocksOf(drive.sent.at(-1) as Sent), []);
+  } finally {
+    await drive.end();
+  }
+});
+
+test("what was never mentioned, and what is in sight anyway, gets no block", async () => {
+  const drive = await longTalk();
+  try {
+    for (const question of [
+      "When does the ferry to Trondheim leave on Sunday?",
+      "Did Beatrice return the cello?",
+      "Thank you!",
+      "   ",
+    ]) {
+      const { turnId, sent } = await ask(drive, question);
+      assert.deepEqual(blocksOf(sent), [], question);
+      drive.append(turnId, answer(90));
+      await drive.commit(turnId);
+    }
+  } finally {
+    await drive.end();
+  }
+});
+
+test("nothing is recalled while the whole conversation is in sight, and where it is switched off", async () => {
+  const short = new Drive({ budget: BUDGET });
+  const off = await longTalk({ config: { recall: false } });
+  try {
+    await short.turn(user(FACT), [], answer(0));
+    assert.deepEqual(blocksOf((await ask(short, QUESTION)).sent), []);
+    assert.deepEqual(blocksOf((await ask(off, QUESTION)).sent), []);
+  } finally {
+    await short.end();
+    await off.end();
+  }
+});
+
+test("a preview shows the block and stores nothing", async () => {
+  const drive = await longTalk();
+  try {
+    const state = (): string => JSON.stringify(drive.lossless.sessionState(drive.transcript.sessionId));
+    const before = state();
+    const preview = await drive.engine.assemble({
+      ...drive.params(),
+      messages: [],
+      prompt: QUESTION,
+      tokenBudget: BUDGET,
+    });
+    assert.equal(blocksOf(preview).length, 1);
+    assert.equal(state(), before);
+  } finally {
+    await drive.end();
+  }
+});
+
+test("a live turn that needs all of the budget sends no block, and stays within the budget", async () => {
+  const drive = await longTalk();
+  try {
+    const { turnId, sent } = await ask(drive, QUESTION);
+    assert.equal(blocksOf(sent).length, 1);
+    const free = BUDGET - sent.tokens;
+    drive.append(turnId, answer(90, free + 200));
+    drive.append(turnId, user("Go on."));
+    const later = await drive.call(turnId);
+    assert.deepEqual(blocksOf(later), []);
+    assert.ok(later.tokens <= BUDGET, `${later.tokens}`);
+  } finally {
+    await drive.end();
+  }
+});
