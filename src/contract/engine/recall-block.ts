@@ -2,11 +2,15 @@
  * Rendering of passages that an engine adds to a context for the turn's input: a user message with fixed delimiters, the same
  * bytes for the same passages.
  */
-const OPEN = "<recalled_passages>\n";
-const CLOSE = "\n</recalled_passages>";
+import { quoted } from "../fence.ts";
 
+const TAG = "recalled_passages";
+const OPEN = `<${TAG}>\n`;
+const CLOSE = `\n</${TAG}>`;
+
+/** Text in the passages cannot close the block: it is escaped (`quoted`). */
 export function renderRecall(passages: string): string {
-  return OPEN + passages + CLOSE;
+  return OPEN + quoted(passages, TAG) + CLOSE;
 }
 
 /** True for a text made by `renderRecall`. */

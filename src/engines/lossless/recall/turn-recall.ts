@@ -93,6 +93,12 @@ function total(messages: readonly AgentMessage[]): number {
   return messages.reduce((sum, message) => sum + messageTokens(message), 0);
 }
 
+/** Further lines of a passage are indented, so that none looks like another passage, such as a person's. */
+function indented(passage: string): string {
+  const [where = ""] = /^\([^\n]*\)\n/.exec(passage) ?? [];
+  return where + passage.slice(where.length).replaceAll(/\r\n?|[\n\u2028\u2029]/g, "\n  ");
+}
+
 async function blockFor(
   { store, sessionId }: LosslessSession,
   { prompt, epoch, free }: { prompt: string; epoch: Epoch; free: number },
@@ -110,6 +116,6 @@ async function blockFor(
   });
   const isGood = match.share >= kind.share && match.weight >= LEAST_WEIGHT;
   if (passages.length === 0 || !isGood) return undefined;
-  const text = passages.map((passage) => passage.text).join("\n");
+  const text = passages.map((passage) => indented(passage.text)).join("\n");
   return { role: "user", content: renderRecall(`${NOTE}\n${text}`) };
 }
