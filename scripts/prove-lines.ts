@@ -217,6 +217,14 @@ export const PROOFS: Record<string, Proof> = {
       "On long conversations a search finds more than each baseline (PAGURUS_BENCH_LOCOMO names their file).",
     steps: [bench("context", "conversations")],
   },
+  "recall.6": {
+    claim:
+      "Of facts that were corrected the newer one comes first; what was never mentioned gets no recalled passages.",
+    steps: [
+      tests("corrections", "test/engines/lossless/store/corrections.test.ts"),
+      tests("recall for a turn", "test/engines/lossless/turn-recall.test.ts"),
+    ],
+  },
   "lossless.8": {
     claim:
       "After each compaction a long job continues: requests, corrections, files, the open step, what is done.",

@@ -11,6 +11,13 @@ const FACT = "My dentist is Doctor Halvorsen, her practice is behind the old tan
 const QUESTION = "Where is the practice of my dentist Halvorsen?";
 const CHAT = "The weather was fine today, and we walked along the river for an hour or two. ".repeat(4);
 
+/** A made word that no other index has. */
+function word(index: number): string {
+  const syllables = ["bav", "del", "fir", "gom", "kul", "lem", "nis", "pon", "rud", "sif"];
+  const [first, second, third] = [index, index / 10, index / 100].map((at) => syllables[Math.floor(at) % 10]);
+  return `${first}o${second}a${third}`;
+}
+
 function user(content: string): AgentMessage {
   return { role: "user", content };
 }
@@ -107,6 +114,40 @@ test("what was never mentioned, and what is in sight anyway, gets no block", asy
       drive.append(turnId, answer(90));
       await drive.commit(turnId);
     }
+  } finally {
+    await drive.end();
+  }
+});
+
+test("of many questions about other things at most one in twenty gets a block, of those about known ones all do", async () => {
+  const drive = new Drive({ budget: BUDGET });
+  try {
+    for (let index = 0; index < 50; index += 1)
+      await drive.turn(
+        user(`The ${word(index)} lesson is on day ${index} in ${word(index + 50)}.`),
+        [],
+        answer(index),
+      );
+    // Until all of them are out of sight, and no block of an earlier turn is left.
+    for (let index = 0; index < 20; index += 1) {
+      const talk = Array.from({ length: 40 }, (_, at) => word(100 + index * 40 + at)).join(" ");
+      await drive.turn(user(talk), [], answer(50 + index));
+    }
+    assert.deepEqual(blocksOf(drive.sent.at(-1) as Sent), []);
+    const blocksFor = async (prompt: string): Promise<number> => {
+      const params = { ...drive.params(), messages: [], prompt, tokenBudget: BUDGET };
+      return blocksOf(await drive.engine.assemble(params)).length;
+    };
+    let known = 0;
+    let unknown = 0;
+    // The first fact is in a summary too, and the last ones are in sight.
+    for (let index = 1; index <= 30; index += 1) {
+      known += await blocksFor(`Where is the ${word(index)} lesson?`);
+      const other = word(index).replace("o", "u");
+      unknown += await blocksFor(`Where is the ${other} lesson of ${word(index + 50).replace("o", "e")}?`);
+    }
+    assert.equal(known, 30);
+    assert.ok(unknown <= 1, `${unknown} of 30`);
   } finally {
     await drive.end();
   }

@@ -103,11 +103,14 @@ class Page {
   }
 }
 
-function line({ id, role, toolName, beside, offset, isWhole, text }: Passage): string {
+function line({ id, role, toolName, beside, offset, isWhole, newer, text }: Passage): string {
   const who = toolName === undefined ? role : `result of ${toolName}`;
   const from = offset > 0 ? ` from ${offset}` : "";
+  const later = newer === undefined ? "" : ` (older than ${newer})`;
   // A complete message beside its question needs no separate id.
-  return beside && isWhole ? `+ ${who}: ${text}` : `${beside ? "+ " : ""}${id} ${who}${from}: ${text}`;
+  return beside && isWhole
+    ? `+ ${who}: ${text}`
+    : `${beside ? "+ " : ""}${id} ${who}${from}${later}: ${text}`;
 }
 
 /** The passages of a page, the oldest first; a passage without a time, of a summary, comes last. */

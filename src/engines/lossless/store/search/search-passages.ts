@@ -38,6 +38,8 @@ export interface Passage {
   offset: number;
   /** True when it is the complete text of the entry. */
   isWhole: boolean;
+  /** Id of a newer statement of the same person about the same thing. */
+  newer?: string;
   /** Verbatim, with "…" for omissions. */
   text: string;
 }
@@ -155,7 +157,14 @@ class Passages implements FoundPassages {
     const isOwn = message.words.calls.some(
       ({ at, end, name }) => isRecall(name) && hits.every((hit) => hit.at >= at && hit.end <= end),
     );
-    if (!isOwn) yield* this.#show(message, around(message.words.text, hits, this.#weights, STRETCH), false);
+    if (isOwn) return;
+    const newer = found.newer && this.#sourceOf(found.newer)?.id;
+    for (const passage of this.#show(
+      message,
+      around(message.words.text, hits, this.#weights, STRETCH),
+      false,
+    ))
+      yield newer === undefined ? passage : { ...passage, newer };
   }
 
   #sourceOf(found: Found): StoredMessage | undefined {

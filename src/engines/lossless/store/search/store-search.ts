@@ -5,6 +5,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Database } from "../../../../data/sqlite.ts";
 import { nodeAt } from "../node-rows.ts";
+import { preferNewest } from "./corrections.ts";
 import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
 import { probeWords, promising, scopeOf, textBefore, type Probe, type Scope } from "./probe.ts";
 import { namesIn, queryWords, type QueryWord } from "./query.ts";
@@ -43,6 +44,8 @@ export interface Found extends Spot {
   score: number;
   /** True for the best part of its message. */
   isBest: boolean;
+  /** A newer statement about the same thing. */
+  newer?: Found;
 }
 
 /** How well the best message matches a query. */
@@ -239,6 +242,8 @@ function fused(found: Found[]): Found[] {
     const sitting = part(SITTING_SHARE, sittingRanks.get(sittingOf(item)));
     item.score = part(1, rank) + turn + session + sitting;
   });
+  found.sort(byScore);
+  preferNewest(found);
   return found.sort(byScore);
 }
 
