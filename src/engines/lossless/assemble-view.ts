@@ -111,14 +111,15 @@ export async function assembleSession(
   const why = dueOf(session, { tokens, recalled, budget, factor, begins });
   const finish = async (history: AgentMessage[], epoch = view.epoch): Promise<AssembleResult> => {
     if (hostCut) return answer(session, [...history, ...parts.live], factor);
+    const trigger = session.shares(budget).trigger / factor;
     const recalled = await withRecall(session, history, {
       prompt,
       turnId,
       epoch,
       limit: Math.floor(budget / factor),
       liveTokens: total(parts.live, view.maxChars),
-      trigger: Math.floor(session.shares(budget).trigger / factor),
-      keptTokens: (session.shares(budget).trigger / factor) * KEPT_SHARE,
+      trigger: Math.floor(trigger),
+      keptTokens: trigger * KEPT_SHARE,
       isCold: begins && context?.agentHarnessId === OWN_LOOP && cacheIsCold(context),
     });
     return answer(session, [...recalled, ...parts.live], factor);

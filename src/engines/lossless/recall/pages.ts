@@ -28,7 +28,7 @@ export function dateOf(time: number): string {
   return new Date(time).toISOString().slice(0, 16).replace("T", " ");
 }
 
-export interface RecallRequest extends Pick<PassageQuery, "from" | "to" | "who"> {
+export interface RecallRequest extends Pick<PassageQuery, "from" | "to" | "who" | "least"> {
   query: string;
   /** Session ids; default: every session. */
   sessions?: readonly string[];

@@ -6,9 +6,9 @@
 import type { AgentMessage } from "../../../contract/message.ts";
 import { renderRecall } from "../../../contract/engine/recall-block.ts";
 import { estimateTokens } from "../../../tokens/estimate.ts";
-import { messageTokens } from "../../../tokens/message-tokens.ts";
 import { headMessage, type Epoch, type Volatile } from "../epoch.ts";
 import type { LosslessSession } from "../lossless-session.ts";
+import { total } from "../renew-epoch.ts";
 import { recallPassages } from "./pages.ts";
 
 /** Least rarity of the words of the input that one passage has to have. */
@@ -56,8 +56,13 @@ export async function withRecall(
   if (!epoch) return plain;
   const blocks = session.blocks(epoch.id);
   const shown = isCold ? [] : blocks;
-  const tokens = total(shown.map(({ message }) => message));
-  const used = total(plain) + input.liveTokens + (prompt === undefined ? 0 : estimateTokens(prompt));
+  const { maxChars } = session.view;
+  const tokens = total(
+    shown.map(({ message }) => message),
+    maxChars,
+  );
+  const used =
+    total(plain, maxChars) + input.liveTokens + (prompt === undefined ? 0 : estimateTokens(prompt));
   const fits = used + tokens <= limit;
   if (turnId !== undefined && blocks.length > 0 && (isCold || !fits)) session.dropBlocks(blocks);
   const isMade = turnId !== undefined && blocks.some(({ recall }) => recall?.turnId === turnId);
@@ -89,10 +94,6 @@ function placeAfter(history: readonly AgentMessage[], epoch: Epoch): string {
   return last?.entryId ?? epoch.id;
 }
 
-function total(messages: readonly AgentMessage[]): number {
-  return messages.reduce((sum, message) => sum + messageTokens(message), 0);
-}
-
 /** Further lines of a passage are indented, so that none looks like another passage, such as a person's. */
 function indented(passage: string): string {
   const [where = ""] = /^\([^\n]*\)\n/.exec(passage) ?? [];
@@ -105,6 +106,7 @@ async function blockFor(
 ): Promise<AgentMessage | undefined> {
   const query = prompt.slice(-INPUT_CHARS).trim();
   const kind = /[?？؟]/.test(query) ? QUESTION : STATEMENT;
+  const least = { share: kind.share, weight: LEAST_WEIGHT };
   const budgetTokens = Math.min(kind.tokens, free) - estimateTokens(NOTE);
   if (query === "" || budgetTokens < LEAST_TOKENS || !store.session(sessionId)) return undefined;
   const { passages, match } = await recallPassages(store, {
@@ -112,9 +114,10 @@ async function blockFor(
     sessions: [sessionId],
     asking: sessionId,
     before: epoch.firstKeptEntryId,
+    least,
     budgetTokens,
   });
-  const isGood = match.share >= kind.share && match.weight >= LEAST_WEIGHT;
+  const isGood = match.share >= least.share && match.weight >= least.weight;
   if (passages.length === 0 || !isGood) return undefined;
   const text = passages.map((passage) => indented(passage.text)).join("\n");
   return { role: "user", content: renderRecall(`${NOTE}\n${text}`) };

@@ -16,7 +16,7 @@ import * as nodes from "./node-rows.ts";
 import { isDamage, type DamagedPart } from "./damage.ts";
 import { damagedFiles, identityOf, openDatabase, rebuilt, setAside } from "./open-database.ts";
 import { payloadStubs } from "./entries/payloads.ts";
-import { passages, type FoundPassages, type PassageQuery } from "./search/search-passages.ts";
+import { isIndexedFor, passages, type FoundPassages, type PassageQuery } from "./search/search-passages.ts";
 import { prepare } from "./entries/prepare-entry.ts";
 import { assertMissing, repairPart } from "./repair-entry.ts";
 import { search } from "./search/store-search.ts";
@@ -265,8 +265,9 @@ export class LosslessStore {
 
   /** Excerpts of messages that answer a query, best first, read lazily. Bounded like a search. */
   async passages(query: PassageQuery): Promise<FoundPassages> {
-    await this.indexed();
-    return this.#failing(() => passages({ db: this.#db, paths: this.#paths }, query));
+    const home = { db: this.#db, paths: this.#paths };
+    if (!this.#guarded(() => isIndexedFor(home, query))) await this.indexed();
+    return this.#failing(() => passages(home, query));
   }
 
   /** Resolves when every stored text is indexed. */

@@ -75,6 +75,13 @@ export function pendingSize(db: Database, limit: number): { texts: number; bytes
   return { texts: row?.texts ?? 0, bytes: row?.bytes ?? 0 };
 }
 
+/** Whether all texts are indexed that are used at places below this one; texts of summaries count as such. */
+export function isIndexedBelow(db: Database, place: number): boolean {
+  const from = unindexedFrom(db);
+  if (from === Infinity) return true;
+  return db.get("SELECT 1 FROM uses WHERE text >= ? AND place < ? LIMIT 1", from, place) === undefined;
+}
+
 /**
  * One step of merging the index's segments, in one transaction; false when there is nothing to merge. Negative
  * `pages` start a merge of everything into one segment.

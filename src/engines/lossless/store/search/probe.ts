@@ -136,27 +136,38 @@ function probe(db: Database, word: QueryWord, floor: number, scope: Scope): Prob
   return { ...word, having, isCommon, newest, weight: rarity(having, Math.max(scope.texts, having)) };
 }
 
-/** The words of the query that are in the index, rarest first, up to the limit. */
-export async function probeWords(
-  db: Database,
-  words: readonly QueryWord[],
-  scope: Scope,
-  pause: () => Promise<void>,
-): Promise<Probe[]> {
-  const singles = new Map<string, Probe>();
-  const probes: Probe[] = [];
-  const isSingle = ({ tokens }: QueryWord): boolean => tokens.length === 1;
-  // The parts of a joined word limit how far back it is searched.
-  for (const word of [...words.filter(isSingle), ...words.filter((word) => !isSingle(word))]) {
-    const parts = word.tokens.map((token) => singles.get(token)?.having ?? scope.texts);
-    const floor = isSingle(word) ? 0 : floorFor(Math.min(...parts), CROSSED, scope);
-    const found = probe(db, word, floor, scope);
-    if (!found) continue;
-    probes.push(found);
-    if (isSingle(word)) singles.set(word.text, found);
-    await pause();
+/** The words of a query that are in the index. */
+export class Probes {
+  readonly #db: Database;
+  readonly #scope: Scope;
+  readonly #pause: () => Promise<void>;
+  readonly #found: Probe[] = [];
+  /** How many texts have a token. */
+  readonly #having = new Map<string, number>();
+
+  constructor(db: Database, scope: Scope, pause: () => Promise<void>) {
+    this.#db = db;
+    this.#scope = scope;
+    this.#pause = pause;
   }
-  return probes.sort((a, b) => b.weight - a.weight).slice(0, MOST_WORDS);
+
+  /** Looks up words. Those of one token come first: they limit how far back a joined word is searched. */
+  async look(words: readonly QueryWord[]): Promise<void> {
+    const isSingle = ({ tokens }: QueryWord): boolean => tokens.length === 1;
+    for (const word of [...words.filter(isSingle), ...words.filter((word) => !isSingle(word))]) {
+      const parts = word.tokens.map((token) => this.#having.get(token) ?? this.#scope.texts);
+      const floor = isSingle(word) ? 0 : floorFor(Math.min(...parts), CROSSED, this.#scope);
+      const found = probe(this.#db, word, floor, this.#scope);
+      if (found) this.#found.push(found);
+      if (found && isSingle(word)) this.#having.set(word.text, found.having);
+      await this.#pause();
+    }
+  }
+
+  /** Rarest first, up to the limit. */
+  known(): Probe[] {
+    return this.#found.toSorted((a, b) => b.weight - a.weight).slice(0, MOST_WORDS);
+  }
 }
 
 /** Texts with their known words: one bit for each probe. */

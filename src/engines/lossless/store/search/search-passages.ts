@@ -6,6 +6,8 @@ import { Conversation, type StoredMessage } from "../entries/stored-messages.ts"
 import { around, beginning, unitsOf, widened, without, type Range } from "./search-excerpt.ts";
 import { inSight } from "../entries/stored-live-turn.ts";
 import { nodeAt } from "../node-rows.ts";
+import { isIndexedBelow } from "./backlog.ts";
+import { requireSession, resolve } from "../entries/entry-tree.ts";
 import { isAsked, type Home, type PlaceFilter } from "./placing.ts";
 import { find, SITTING_PAUSE_MS, type Answer, type Found, type Match } from "./store-search.ts";
 import type { SearchHit, SearchQuery } from "../store-types.ts";
@@ -17,6 +19,8 @@ export interface PassageQuery extends Pick<
 > {
   /** Session that makes the request; the visible part of its live turn is skipped, above all the question itself. */
   asking?: string;
+  /** Nothing is looked for where no message can match so well. */
+  least?: Match;
   /** Minimum number of messages to look for, up to 200; default 80. */
   wanted?: number;
 }
@@ -343,10 +347,18 @@ function callAround(
   return calls.find(({ at, end }) => at <= center && center < end) ?? calls[0];
 }
 
+/** Whether the index has all that a query can find: one for what is before an entry does not need the newest texts. */
+export function isIndexedFor({ db }: Home, { before, sessions }: PassageQuery): boolean {
+  const [id, ...others] = sessions ?? [];
+  if (before === undefined || id === undefined || others.length > 0) return false;
+  const place = resolve(db, requireSession(db, id).num, before);
+  return place !== undefined && isIndexedBelow(db, place);
+}
+
 /** Passages, best first. Throws `session_not_found`. */
 export async function passages(home: Home, query: PassageQuery): Promise<FoundPassages> {
-  const { asking, wanted = WANTED, ...asked } = query;
+  const { asking, wanted = WANTED, least, ...asked } = query;
   const isHidden = asking === undefined ? () => false : inSight(home, asking);
-  const answer = await find(home, asked, Math.min(wanted, MOST_WANTED), isHidden);
+  const answer = await find(home, asked, Math.min(wanted, MOST_WANTED), isHidden, least);
   return new Passages(home, answer, asked, isHidden);
 }

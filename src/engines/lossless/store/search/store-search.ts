@@ -7,7 +7,7 @@ import type { Database } from "../../../../data/sqlite.ts";
 import { nodeAt } from "../node-rows.ts";
 import { preferNewest } from "./corrections.ts";
 import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
-import { probeWords, promising, scopeOf, textBefore, type Probe, type Scope } from "./probe.ts";
+import { Probes, promising, scopeOf, textBefore, type Probe, type Scope } from "./probe.ts";
 import { namesIn, queryWords, type QueryWord } from "./query.ts";
 import { rarity, snippetOf, windowsOf, type Window } from "./search-rank.ts";
 import { textAt } from "../entries/texts.ts";
@@ -123,12 +123,16 @@ async function placed(
   return kept;
 }
 
-/** Parts of messages that answer a query, best first; from at least `wanted` messages, if there are as many. */
+/**
+ * Parts of messages that answer a query, best first; from at least `wanted` messages, if there are as many. Nothing where no message can
+ * match as well as `least`.
+ */
 export async function find(
   home: Home,
   query: SearchQuery,
   wanted: number,
   isHidden?: (spot: Spot) => boolean,
+  least?: Match,
 ): Promise<Answer> {
   const { db } = home;
   const slices = new Slices();
@@ -136,7 +140,14 @@ export async function find(
   const whole = scopeOf(db, sessions);
   const scope = query.to === undefined ? whole : { ...whole, until: textBefore(db, query.to, whole.last) };
   const asked = queryWords(query.query);
-  const words = await probeWords(db, asked, scope, slices.pause);
+  const probes = new Probes(db, scope, slices.pause);
+  await probes.look(asked.filter(({ made }) => !made));
+  const most = mostOf(query.query, asked, probes.known(), scope);
+  // The index alone says that no text can match so well.
+  if (least && (most.share < least.share || most.weight < least.weight))
+    return { words: [], match: most, found: [] };
+  await probes.look(asked.filter(({ made }) => made));
+  const words = probes.known();
   const enough = Math.max(PLACED_LEAST, PLACED_EACH * wanted);
   const limit = Math.max(RANKED, enough);
   const placing = new Placing(home, query, sessions);
@@ -161,11 +172,17 @@ export async function find(
   return { words, match: matchOf(query.query, asked, words, found, scope), found: fused(found) };
 }
 
+/** The match of a text that has all the words of the query that the index knows. */
+function mostOf(query: string, asked: readonly QueryWord[], words: readonly Probe[], scope: Scope): Match {
+  const window: Window = { hits: words.map((_, word) => ({ at: 0, end: 0, word })), center: 0, score: 0 };
+  return matchOf(query, asked, words, [{ window }], scope);
+}
+
 function matchOf(
   query: string,
   asked: readonly QueryWord[],
   words: readonly Probe[],
-  found: readonly Found[],
+  found: readonly Pick<Found, "window">[],
   { texts }: Scope,
 ): Match {
   const typed = asked.filter(({ made }) => !made);
