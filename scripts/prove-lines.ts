@@ -212,6 +212,11 @@ export const PROOFS: Record<string, Proof> = {
     claim: "Recall finds more than recency, BM25, and BM25 with neighbours, at each budget.",
     steps: [bench("context", "recall")],
   },
+  "recall.1": {
+    claim:
+      "On long conversations a preview holds more evidence than each baseline within its budget (PAGURUS_BENCH_LOCOMO names their file).",
+    steps: [bench("context", "conversations")],
+  },
   "recall.2": {
     claim:
       "On long conversations a search finds more than each baseline (PAGURUS_BENCH_LOCOMO names their file).",

@@ -106,6 +106,13 @@ export class Database {
     return this.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
   }
 
+  /** Changes with each write, by this connection or another one. */
+  revision(): string {
+    const others = this.get<{ data_version: number }>("PRAGMA data_version")?.data_version ?? 0;
+    const own = this.get<{ n: number }>("SELECT total_changes() AS n")?.n ?? 0;
+    return `${others} ${own}`;
+  }
+
   /** Runs a transaction that takes the write lock immediately, so that its reads stay valid for its writes. Nests. */
   transaction<T>(work: () => T): T {
     if (this.#depth > 0) return work();

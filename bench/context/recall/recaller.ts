@@ -9,6 +9,8 @@ export interface Passage {
 
 export interface Recaller {
   name: string;
+  /** The one answer is a context: it has no pages, and is no answer of a tool. */
+  isPreview?: boolean;
   /** Takes a history, oldest first; each message has an entry id. Called once. */
   index(messages: readonly AgentMessage[]): void | Promise<void>;
   /**

@@ -4,6 +4,7 @@ import { baselines } from "./baselines.ts";
 import { recallCases, type Split } from "./cases.ts";
 import { conversationCases } from "./conversations.ts";
 import { reachableAt, recallAt, score, type Recalled, type RecallCase } from "./measure.ts";
+import { BUDGETS, losslessPreview } from "./preview.ts";
 import type { Recaller } from "./recaller.ts";
 import { talkBaselines } from "./talk-baselines.ts";
 import { RECALLERS } from "../subjects.ts";
@@ -18,6 +19,8 @@ interface Plan {
   detailed: readonly string[];
   /** Points by which ours must be ahead of every baseline. */
   lead: number;
+  /** What answers with a context. */
+  previews?(): Recaller[];
   baselines(): Recaller[];
 }
 
@@ -33,6 +36,7 @@ const CONVERSATIONS: Plan = {
   detailed: ["within 4k", "within 8k", "within 16k"],
   lead: 2,
   baselines: talkBaselines,
+  previews: () => [losslessPreview()],
 };
 
 interface Tally {
@@ -53,10 +57,11 @@ function add(tallies: Tallies, recaller: string, what: string, more: Tally): voi
 async function ask(recaller: Recaller, asked: RecallCase, plan: Plan, tallies: Tallies): Promise<void> {
   try {
     await recaller.index(asked.messages);
-    for (const budget of plan.budgets) {
+    const budgets = recaller.isPreview === true ? BUDGETS : plan.budgets;
+    for (const budget of budgets) {
       add(tallies, recaller.name, `within ${budget / 1_000}k`, await recallAt(recaller, asked, budget));
     }
-    for (const calls of TOOL_CALLS) {
+    for (const calls of recaller.isPreview === true ? [] : TOOL_CALLS) {
       const what = `by ${calls} tool call${calls === 1 ? "" : "s"}`;
       add(tallies, recaller.name, what, await reachableAt(recaller, asked, calls));
     }
@@ -137,7 +142,7 @@ async function splitRows(
   const ours = new Set<string>();
   for (const asked of cases) {
     log(`recall: ${asked.name}, ${asked.messages.length} messages, ${asked.questions.length} questions`);
-    const own = RECALLERS.map((create) => create());
+    const own = [...RECALLERS.map((create) => create()), ...(plan.previews?.() ?? [])];
     for (const { name } of own) ours.add(name);
     for (const recaller of [...plan.baselines(), ...own]) await ask(recaller, asked, plan, tallies);
   }

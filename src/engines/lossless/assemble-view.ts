@@ -8,7 +8,7 @@ import { readSummary } from "../../contract/engine/summary.ts";
 import { contextBefore } from "./head/epoch-cut.ts";
 import { headMessage } from "./epoch.ts";
 import { publishDraft, type Draft } from "./summary/publish.ts";
-import { draftRenewal, dueOf, total, type Parts } from "./renew-epoch.ts";
+import { draftRenewal, dueOf, total, type Parts, type Renewal } from "./renew-epoch.ts";
 import type { LosslessSession } from "./lossless-session.ts";
 import { withRecall } from "./recall/turn-recall.ts";
 import { unmatched } from "./volatile-input.ts";
@@ -133,12 +133,27 @@ export async function assembleSession(
     }
   }
   const least = why === "must" ? 1 : session.shares(budget).minimumGain / factor;
-  const draft = await draftRenewal(session, parts, { budget, factor, least, turnId, cold: why === "cold" });
+  const isPreview = context !== undefined && turnId === undefined;
+  const draftOf = isPreview ? previewDraft : draftRenewal;
+  const draft = await draftOf(session, parts, { budget, factor, least, turnId, cold: why === "cold" });
   // Outside a turn the context is only previewed, maybe with another budget: nothing is changed.
-  if (draft && context && turnId === undefined)
-    return finish(previewOf(session, draft, parts.liveStart), draft.epoch);
+  if (draft && isPreview) return finish(previewOf(session, draft, parts.liveStart), draft.epoch);
   if (draft && publishDraft(session.store, view, draft, Date.now())) parts = partsOf(session, params);
   return finish(parts.history);
+}
+
+/** The draft for a preview; the one before where nothing has changed since. */
+async function previewDraft(
+  session: LosslessSession,
+  parts: Parts,
+  renewal: Renewal,
+): Promise<Draft | undefined> {
+  const { maxChars } = session.view;
+  const live = [parts.liveStart, total(parts.live, maxChars)];
+  const key = JSON.stringify([session.store.revision, maxChars, ...live, Object.values(renewal)]);
+  if (session.preview?.key !== key)
+    session.preview = { key, draft: await draftRenewal(session, parts, renewal) };
+  return session.preview.draft;
 }
 
 /** Growth factor of the context after which a compaction that did not happen is requested again. */
@@ -161,7 +176,7 @@ function wantedOf(
 }
 
 function answer(session: LosslessSession, messages: AgentMessage[], factor: number): AssembleResult {
-  const { epoch, maxChars } = session.view;
+  const { maxChars } = session.view;
   const valid = repairPairs(messages);
   const estimatedTokens = Math.ceil(total(valid, maxChars) * factor);
   return {
@@ -170,8 +185,8 @@ function answer(session: LosslessSession, messages: AgentMessage[], factor: numb
     promptAuthority: "assembled",
     contextProjection: {
       mode: "thread_bootstrap",
-      epoch: epoch?.id ?? "whole",
-      fingerprint: epoch?.id ?? "whole",
+      epoch: session.projection,
+      fingerprint: session.projection,
     },
   };
 }

@@ -2,7 +2,7 @@
 import type { AgentMessage } from "../../contract/message.ts";
 import type { CompactionEntry } from "../../contract/session/transcript.ts";
 import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
-import { draftEpoch, publishDraft } from "./summary/publish.ts";
+import { draftEpoch, publishDraft, type Draft } from "./summary/publish.ts";
 import { readSummary } from "../../contract/engine/summary.ts";
 import { textOf } from "../../compaction/message-text.ts";
 import { readRecord } from "./epoch-record.ts";
@@ -21,11 +21,15 @@ const READ_TRIGGERS = 2;
 interface State {
   keys: string[];
   volatile: Volatile[];
+  /** How often blocks of recalled passages were taken out of an epoch. */
+  drops?: { epoch: string; count: number };
+  /** Entry of another program's compaction that is not followed, since what it removed fits. */
+  declined?: string;
 }
 
 function stateOf(value: unknown): State {
-  const { keys, volatile } = (value ?? {}) as Partial<State>;
-  return { keys: keys ?? [], volatile: volatile ?? [] };
+  const { keys = [], volatile = [], ...others } = (value ?? {}) as Partial<State>;
+  return { ...others, keys, volatile };
 }
 
 /** Message that is counted once to learn the host's correction of estimates. */
@@ -48,6 +52,8 @@ export class LosslessSession {
   liveAnchor: string | undefined;
   /** Parent of a fork, until its epoch is taken over. */
   forkOf: string | undefined;
+  /** Draft of the newest preview, and what it was made of. */
+  preview: { key: string; draft: Draft | undefined } | undefined;
   /** The newest compaction request to the host that is still pending. */
   wanted: { turnId: string; tokens: number } | undefined;
   #state: State | undefined;
@@ -144,8 +150,19 @@ export class LosslessSession {
     this.#setVolatile([...this.#load().volatile, block]);
   }
 
-  dropBlocks(gone: readonly Volatile[]): void {
-    this.#setVolatile(this.#load().volatile.filter((volatile) => !gone.includes(volatile)));
+  /** Takes blocks out of an epoch: what follows them has another prefix, so the context counts as a new one. */
+  dropBlocks(gone: readonly Volatile[], epoch: string): void {
+    const state = this.#load();
+    state.drops = { epoch, count: 1 + (state.drops?.epoch === epoch ? state.drops.count : 0) };
+    this.#setVolatile(state.volatile.filter((volatile) => !gone.includes(volatile)));
+  }
+
+  /** Name of the context's unchanging beginning. */
+  get projection(): string {
+    const { epoch } = this.view;
+    if (!epoch) return "whole";
+    const { drops } = this.#load();
+    return drops?.epoch === epoch.id ? `${epoch.id}.${drops.count}` : epoch.id;
   }
 
   #setVolatile(volatile: Volatile[]): void {
@@ -176,10 +193,11 @@ export class LosslessSession {
     // Another process may have stored a turn since.
     this.#state = undefined;
     this.view.trimAt(resultChars(context));
+    const isImport = this.store.session(this.sessionId) === undefined;
     const { stored, compacted } = await this.view.sync(context.transcript, options);
     if (this.view.broken) await recoverEpoch(this.store, this.view, this.headSizes(context));
     if (!this.view.epoch && this.forkOf !== undefined) shareEpoch(this.store, this.view, this.forkOf);
-    if (compacted) await this.#takeCompaction(context);
+    if (compacted) await this.#takeCompaction(context, isImport);
     this.syncedTurn = context.turnId;
     return stored;
   }
@@ -191,8 +209,22 @@ export class LosslessSession {
     return { headTokens: Math.floor(head / factor), userTokens: Math.floor(users / factor) };
   }
 
+  /** Whether the whole history is below the trigger, so that nothing of an imported session has to be left out. */
+  #fits(context: RuntimeContext): boolean {
+    const { epoch, complete, items } = this.view;
+    if (epoch || !complete) return false;
+    const tokens = items.reduce((sum, item) => sum + item.tokens, 0) * this.factor(context);
+    return tokens <= this.shares(context.tokenBudget).trigger;
+  }
+
+  #decline(entryId: string): void {
+    const state = this.#load();
+    state.declined = entryId;
+    this.store.setSessionState(this.sessionId, state);
+  }
+
   /** Adopts a compaction. Not abortable: the next call would not find the compaction again. */
-  async #takeCompaction(context: RuntimeContext): Promise<void> {
+  async #takeCompaction(context: RuntimeContext, isImport: boolean): Promise<void> {
     const { store, view } = this;
     const walk = store.walkBack(this.sessionId, { kinds: ["compaction"], maxMessages: 1 });
     const [newest] = walk.items;
@@ -201,6 +233,8 @@ export class LosslessSession {
     const { epoch } = view;
     const record = epoch ? undefined : readRecord(entry, this.sessionId);
     if (record && restoreEpoch(store, view, record)) return;
+    if (isImport && this.#fits(context)) this.#decline(newest.entryId);
+    if (this.#load().declined === newest.entryId) return;
     if (!epoch) {
       const { firstKeptEntryId, splitTurnInputId: splitInputId } = entry;
       await adoptSummary(store, view, { text: entry.summary, firstKeptEntryId, splitInputId });

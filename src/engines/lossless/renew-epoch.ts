@@ -38,7 +38,7 @@ interface Size {
   begins: boolean;
 }
 
-interface Renewal {
+export interface Renewal {
   budget: number;
   factor: number;
   /** Minimum gain, uncorrected tokens. */

@@ -121,6 +121,43 @@ test("a session that another engine has compacted is adopted completely and cont
   }
 });
 
+test("what another engine compacted away comes back where the whole history fits", async () => {
+  for (const [trigger, isWhole] of [
+    [60_000, true],
+    [8_000, false],
+  ] as const) {
+    const drive = new Drive({ budget: 10_000, config: { ...SETTINGS, trigger } });
+    try {
+      const legacy = createLegacyEngine();
+      for (let index = 0; index < 40; index += 1) {
+        const turnId = drive.begin(input(index, 40));
+        for (const message of round(index, 0, 1, 300)) drive.append(turnId, message);
+        drive.append(turnId, answer(index, 60));
+        drive.transcript.append({ type: "turn_commit", turnId, outcome: "completed" });
+      }
+      const made = await legacy.compact({ ...drive.params(), force: true });
+      const { summary = "", firstKeptEntryId = "", tokensBefore = 0 } = made.result ?? {};
+      drive.transcript.append({
+        type: "compaction",
+        summary,
+        firstKeptEntryId,
+        tokensBefore,
+        origin: "extractive",
+      });
+      assert.equal(made.compacted, true);
+      drive.budget = 80_000;
+      await drive.engine.bootstrap?.(drive.params());
+      await talk(drive, 2, 60);
+      const messages = drive.sent.at(-1)?.messages ?? [];
+      assert.equal(messages.length > 80, isWhole, `${messages.length} messages`);
+      assert.equal(texts(messages).includes("<conversation_summary>"), !isWhole);
+      assertGrowing(drive.sent);
+    } finally {
+      await drive.end();
+    }
+  }
+});
+
 test("entries that a crash left unstored are added at the next turn, and a turn that is offered twice is stored once", async () => {
   const drive = new Drive({ budget: 10_000, config: SETTINGS });
   try {

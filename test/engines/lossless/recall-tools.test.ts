@@ -65,9 +65,9 @@ test("a search returns passages in pages of the requested tokens, up to the last
     for (; page < 40; page++) {
       const answer = textOf(await call("context_search", { query: "crane cargo", page, max_tokens: 400 }));
       assert.ok(estimateTokens(answer) <= 400);
-      for (const [, id = ""] of answer.matchAll(/^(e\d+) user: Crane/gm)) {
-        assert.equal(seen.has(id), false, id);
-        seen.add(id);
+      for (const [, number = ""] of answer.matchAll(/user: Crane number (\d+)/g)) {
+        assert.equal(seen.has(number), false, number);
+        seen.add(number);
       }
       if (!answer.includes(`page ${page + 1}.`)) break;
     }

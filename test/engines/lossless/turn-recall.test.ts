@@ -4,6 +4,7 @@ import type { AgentMessage } from "../../../src/contract/message.ts";
 import { textOf } from "../../../src/compaction/message-text.ts";
 import { isRecallBlock } from "../../../src/contract/engine/recall-block.ts";
 import { answer } from "../../../src/testkit/engine/scripted-conversation.ts";
+import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import { assertGrowing, Drive, texts, type DriveOptions, type Sent } from "./drive.ts";
 
 const BUDGET = 6_000;
@@ -201,6 +202,48 @@ test("a preview shows the block and stores nothing", async () => {
     });
     assert.equal(blocksOf(preview).length, 1);
     assert.equal(state(), before);
+  } finally {
+    await drive.end();
+  }
+});
+
+test("in a small window the block takes what is free, and the context is a new one once it has to go", async () => {
+  const drive = new Drive({ budget: 9_000, config: { trigger: 8_000 } });
+  try {
+    // Ends right after a compaction.
+    for (let index = 0; index < 150 || (drive.sent.at(-1)?.tokens ?? 0) > 4_500; index += 1) {
+      const lesson = `The ${word(index)} lesson is on day ${index} in ${word(index + 50)}.`;
+      const talk = Array.from({ length: 30 }, (_, at) => word(300 + index * 30 + at)).join(" ");
+      await drive.turn(user(`${lesson} ${talk}`), [], answer(index));
+    }
+    const { turnId, sent } = await ask(drive, `Where is the ${word(7)} lesson?`);
+    const largest = Math.max(...blocksOf(sent).map(estimateTokens));
+    assert.ok(largest > 2_000, `${largest} tokens`);
+    drive.append(turnId, answer(90));
+    await drive.commit(turnId);
+    drive.budget = 3_000;
+    const next = await ask(drive, "Thank you!");
+    assert.deepEqual(blocksOf(next.sent), []);
+    assert.notEqual(next.sent.epoch, sent.epoch);
+    assertGrowing(drive.sent);
+  } finally {
+    await drive.end();
+  }
+});
+
+test("previews of an unchanged session are equal, and another turn changes them", async () => {
+  const drive = await longTalk();
+  try {
+    const preview = async (tokenBudget: number): Promise<string> => {
+      const params = { ...drive.params(), messages: [], prompt: "Thank you!", tokenBudget };
+      return texts((await drive.engine.assemble(params)).messages);
+    };
+    const first = await preview(2_000);
+    assert.equal(await preview(2_000), first);
+    assert.notEqual(await preview(2_500), first);
+    assert.equal(await preview(2_000), first);
+    await drive.turn(user("The kayak is yellow."), [], answer(91));
+    assert.match(await preview(2_000), /The kayak is yellow/);
   } finally {
     await drive.end();
   }

@@ -7,6 +7,8 @@ import type { LosslessStore } from "../store/lossless-store.ts";
 /** Approximate tokens of a passage; a larger page looks for more passages. */
 const PASSAGE_TOKENS = 160;
 const LEAST_WANTED = 80;
+/** Passages that do not fit while smaller ones still may. */
+const MOST_LATE = 6;
 /** Upper estimate of characters per token, for a first cut of a long text. */
 const TOKEN_CHARS = 4;
 
@@ -58,40 +60,51 @@ export interface RecallPage {
   match: Match;
 }
 
-/** A page while it is filled: labels that equal the previous passage's are not repeated. */
+/** A run of talk, or one passage with those that belong to it; shown as one, in the order of the conversation. */
+interface Group {
+  where: string;
+  members: Passage[];
+}
+
+/** A page while it is filled. */
 class Page {
-  readonly passages: RecalledPassage[] = [];
-  readonly taken: Passage[] = [];
   readonly #asking: string | undefined;
   readonly #most: number;
   readonly #isSorted: boolean;
-  #left: number;
-  #where = "";
+  #groups: Group[] = [];
+  /** Groups by the places of their members. */
+  readonly #placed = new Map<number, Group>();
 
-  /** A page that will be sorted counts every label, since any of them may be needed. */
   constructor(asking: string | undefined, tokens: number, isSorted: boolean) {
     this.#asking = asking;
     this.#isSorted = isSorted;
     this.#most = tokens;
-    this.#left = tokens;
   }
 
   /** Adds a passage; false when it does not fit. An empty page takes a part of it. */
   add(passage: Passage): boolean {
     const where = this.#whereOf(passage);
-    const label = where === "" ? "" : `(${where})\n`;
-    const text = (where === this.#where ? "" : label) + line(passage);
-    const tokens = estimateTokens(`${this.#isSorted ? label + line(passage) : text}\n`);
-    const isFirst = this.passages.length === 0;
-    if (tokens > this.#left && !isFirst) return false;
-    this.passages.push({
-      id: passage.id,
-      text: tokens > this.#most ? slice(text, 0, this.#most - 1).part : text,
-    });
-    this.taken.push(passage);
-    this.#left -= tokens;
-    this.#where = where;
+    const joined = this.#joined(passage, where);
+    const group = { where, members: [...joined.flatMap(({ members }) => members), passage] };
+    group.members.sort((a, b) => a.place - b.place || a.offset - b.offset);
+    const first = this.#groups.find((each) => joined.includes(each));
+    const groups = first
+      ? this.#groups.flatMap((each) => (each === first ? [group] : joined.includes(each) ? [] : [each]))
+      : [...this.#groups, group];
+    if (this.#groups.length > 0 && this.#tokens(groups) > this.#most) return false;
+    this.#groups = groups;
+    for (const { place } of group.members) this.#placed.set(place, group);
     return true;
+  }
+
+  /** The groups that a passage is part of: of what is next to it in talk, or of what it belongs to. */
+  #joined({ talk, of, newer }: Passage, where: string): Group[] {
+    // An outdated statement comes after the newer one, not where it was made.
+    if (newer !== undefined) return [];
+    // In the order of time a related message is not next to the one that it belongs to.
+    const places = talk ? [talk.previous, talk.next] : this.#isSorted ? [] : [of];
+    const groups = places.flatMap((place) => (place === undefined ? [] : (this.#placed.get(place) ?? [])));
+    return [...new Set(groups)].filter((group) => group.where === where);
   }
 
   #whereOf({ sessionId, sessionKey, onPath, time }: Passage): string {
@@ -101,24 +114,84 @@ class Page {
     if (!onPath) parts.push("a branch that was left");
     return parts.join(", ");
   }
+
+  #ordered(groups: readonly Group[]): readonly Group[] {
+    // A passage without a time, of a summary, comes last.
+    const timeOf = ({ members: [first] }: Group): number => first?.time || Infinity;
+    return this.#isSorted ? groups.toSorted((a, b) => timeOf(a) - timeOf(b)) : groups;
+  }
+
+  #tokens(groups: readonly Group[]): number {
+    let tokens = 0;
+    let where = "";
+    for (const group of this.#ordered(groups)) {
+      if (group.where !== where && group.where !== "") tokens += tokensOf(labelOf(group));
+      where = group.where;
+      for (const [index, member] of group.members.entries()) tokens += tokensOf(line(member, index > 0));
+    }
+    return tokens;
+  }
+
+  /** The passages; a label that equals the one before is not repeated. */
+  passages(): RecalledPassage[] {
+    let where = "";
+    return this.#ordered(this.#groups).map((group) => {
+      const label = group.where === where || group.where === "" ? "" : labelOf(group);
+      where = group.where;
+      const lines = group.members.map((member, index) => line(member, index > 0));
+      const text = label + lines.join("\n");
+      return {
+        id: group.members[0]?.id ?? "",
+        text: estimateTokens(text) > this.#most ? slice(text, 0, this.#most - 1).part : text,
+      };
+    });
+  }
 }
 
-function line({ id, role, toolName, beside, offset, isWhole, newer, text }: Passage): string {
+function labelOf({ where }: Group): string {
+  return `(${where})\n`;
+}
+
+/** Tokens of a line, by its text, since a page is counted again with each passage. */
+const counted = new Map<string, number>();
+const MOST_COUNTED = 1_000;
+
+function tokensOf(text: string): number {
+  let tokens = counted.get(text);
+  if (tokens === undefined) {
+    if (counted.size >= MOST_COUNTED) counted.clear();
+    tokens = estimateTokens(`${text}\n`);
+    counted.set(text, tokens);
+  }
+  return tokens;
+}
+
+/**
+ * A passage as a line. A whole message after another one of its group needs no id of its own. Further lines of its text are indented,
+ * so that none looks like another passage, such as a person's.
+ */
+function line({ id, role, toolName, offset, isWhole, newer, text }: Passage, isNext: boolean): string {
   const who = toolName === undefined ? role : `result of ${toolName}`;
   const from = offset > 0 ? ` from ${offset}` : "";
   const later = newer === undefined ? "" : ` (older than ${newer})`;
-  // A complete message beside its question needs no separate id.
-  return beside && isWhole
-    ? `+ ${who}: ${text}`
-    : `${beside ? "+ " : ""}${id} ${who}${from}${later}: ${text}`;
+  const name = isNext && isWhole ? "" : `${id} `;
+  return `${isNext ? "+ " : ""}${name}${who}${from}${later}: ${text.replaceAll(/\r\n?|[\n\u2028\u2029]/g, "\n  ")}`;
 }
 
-/** The passages of a page, the oldest first; a passage without a time, of a summary, comes last. */
-function inTime({ taken }: Page, asking: string | undefined, tokens: number): RecalledPassage[] {
-  const page = new Page(asking, tokens, true);
-  for (const passage of taken.toSorted((a, b) => (a.time || Infinity) - (b.time || Infinity)))
-    page.add(passage);
-  return page.passages;
+/** Fills pages one after the other; `isLast` on the last one. What does not fit while smaller ones do goes to the next page. */
+function* pagesOf(found: Iterable<Passage>, begin: () => Page): Generator<{ page: Page; isLast: boolean }> {
+  const rest = found[Symbol.iterator]();
+  let late: Passage[] = [];
+  do {
+    const page = begin();
+    late = late.filter((passage) => !page.add(passage));
+    while (late.length <= MOST_LATE) {
+      const next = rest.next();
+      if (next.done === true) break;
+      if (!page.add(next.value)) late.push(next.value);
+    }
+    yield { page, isLast: late.length === 0 };
+  } while (late.length > 0);
 }
 
 /**
@@ -127,9 +200,6 @@ function inTime({ taken }: Page, asking: string | undefined, tokens: number): Re
  */
 export async function recallPassages(store: LosslessStore, request: RecallRequest): Promise<RecallPage> {
   const { budgetTokens, page: asked = 0, asking, byTime = false, ...query } = request;
-  let page = new Page(asking, budgetTokens, byTime);
-  let number = 0;
-  const shown = (): RecalledPassage[] => (byTime ? inTime(page, asking, budgetTokens) : page.passages);
   // Equal for every page, since it affects the order.
   const wanted = Math.max(LEAST_WANTED, Math.ceil(budgetTokens / PASSAGE_TOKENS));
   const found = await store.passages({
@@ -137,14 +207,11 @@ export async function recallPassages(store: LosslessStore, request: RecallReques
     wanted,
     ...(asking === undefined ? {} : { asking }),
   });
-  for (const each of found) {
-    // In the order of time a related message is not next to the one that it belongs to.
-    const passage = byTime ? { ...each, beside: false } : each;
-    if (page.add(passage)) continue;
-    if (number === asked) return { passages: shown(), more: true, match: found.match };
-    page = new Page(asking, budgetTokens, byTime);
-    page.add(passage);
+  const { match } = found;
+  let number = 0;
+  for (const { page, isLast } of pagesOf(found, () => new Page(asking, budgetTokens, byTime))) {
+    if (number === asked) return { passages: page.passages(), more: !isLast, match };
     number += 1;
   }
-  return { passages: number === asked ? shown() : [], more: false, match: found.match };
+  return { passages: [], more: false, match };
 }

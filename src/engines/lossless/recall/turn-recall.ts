@@ -14,8 +14,10 @@ import { recallPassages } from "./pages.ts";
 /** Least rarity of the words of the input that one passage has to have. */
 const LEAST_WEIGHT = 4;
 /** Least share of these words, and most tokens of the block: for a question, and for any other input. */
-const QUESTION = { share: 0.3, tokens: 6_000 };
+const QUESTION = { share: 0.27, tokens: 6_000 };
 const STATEMENT = { share: 0.5, tokens: 1_500 };
+/** Limit on the context up to which a block may take all free tokens: there a new epoch is cheap. Tokens. */
+const SMALL_LIMIT = 32_000;
 /** Tokens below which a block is not worth its place. */
 const LEAST_TOKENS = 150;
 /** Share of the free tokens that a block may take; the rest is for the turn. */
@@ -64,14 +66,16 @@ export async function withRecall(
   const used =
     total(plain, maxChars) + input.liveTokens + (prompt === undefined ? 0 : estimateTokens(prompt));
   const fits = used + tokens <= limit;
-  if (turnId !== undefined && blocks.length > 0 && (isCold || !fits)) session.dropBlocks(blocks);
+  if (turnId !== undefined && blocks.length > 0 && (isCold || !fits)) session.dropBlocks(blocks, epoch.id);
   const isMade = turnId !== undefined && blocks.some(({ recall }) => recall?.turnId === turnId);
   const history = fits ? placed(plain, shown, epoch) : plain;
-  if (!session.settings.recall || prompt === undefined || isMade || tokens > keptTokens) return history;
+  const isSmall = limit <= SMALL_LIMIT;
+  const isFull = !isSmall && tokens > keptTokens;
+  if (!session.settings.recall || prompt === undefined || isMade || isFull) return history;
   const open = Math.floor((limit - used - (fits ? tokens : 0)) * FREE_SHARE);
   // Above the trigger, so that a turn that grows makes the next epoch before it is over the budget.
-  const free = Math.min(open, limit - input.trigger - tokens);
-  const message = await blockFor(session, { prompt, epoch, free });
+  const spare = Math.min(open, limit - input.trigger - tokens);
+  const message = await blockFor(session, { prompt, epoch, spare, free: isSmall ? open : spare });
   if (!message) return history;
   if (turnId !== undefined)
     session.addBlock({ message, after: placeAfter(plain, epoch), recall: { turnId, epoch: epoch.id } });
@@ -94,20 +98,17 @@ function placeAfter(history: readonly AgentMessage[], epoch: Epoch): string {
   return last?.entryId ?? epoch.id;
 }
 
-/** Further lines of a passage are indented, so that none looks like another passage, such as a person's. */
-function indented(passage: string): string {
-  const [where = ""] = /^\([^\n]*\)\n/.exec(passage) ?? [];
-  return where + passage.slice(where.length).replaceAll(/\r\n?|[\n\u2028\u2029]/g, "\n  ");
-}
-
 async function blockFor(
   { store, sessionId }: LosslessSession,
-  { prompt, epoch, free }: { prompt: string; epoch: Epoch; free: number },
+  { prompt, epoch, spare, free }: { prompt: string; epoch: Epoch; spare: number; free: number },
 ): Promise<AgentMessage | undefined> {
   const query = prompt.slice(-INPUT_CHARS).trim();
-  const kind = /[?？؟]/.test(query) ? QUESTION : STATEMENT;
+  const isQuestion = /[?？؟]/.test(query);
+  const kind = isQuestion ? QUESTION : STATEMENT;
+  // More than what can be spared is only for questions, in a small window.
+  const most = isQuestion && free > spare ? free : Math.min(kind.tokens, spare);
   const least = { share: kind.share, weight: LEAST_WEIGHT };
-  const budgetTokens = Math.min(kind.tokens, free) - estimateTokens(NOTE);
+  const budgetTokens = most - estimateTokens(NOTE);
   if (query === "" || budgetTokens < LEAST_TOKENS || !store.session(sessionId)) return undefined;
   const { passages, match } = await recallPassages(store, {
     query,
@@ -119,6 +120,6 @@ async function blockFor(
   });
   const isGood = match.share >= least.share && match.weight >= least.weight;
   if (passages.length === 0 || !isGood) return undefined;
-  const text = passages.map((passage) => indented(passage.text)).join("\n");
+  const text = passages.map((passage) => passage.text).join("\n");
   return { role: "user", content: renderRecall(`${NOTE}\n${text}`) };
 }

@@ -270,6 +270,11 @@ export class LosslessStore {
     return this.#failing(() => passages(home, query));
   }
 
+  /** Changes with each write to the database, by any process. */
+  get revision(): string {
+    return this.#guarded(() => this.#db.revision());
+  }
+
   /** Resolves when every stored text is indexed. */
   indexed(): Promise<void> {
     return this.#failing(() => this.#indexing.done());

@@ -32,6 +32,15 @@ describe("word forms", () => {
     assert.equal(formsOf("quand est ce que les lampes arrivent").stem("lampes"), "lamp");
   });
 
+  it("of a word in y or e are not those of the other, and a consonant is doubled only after a short vowel", () => {
+    const forms = formsOf("the");
+    assert.deepEqual(forms.formsOf("tidy", "tid").toSorted(), ["tidied", "tidies", "tidy", "tidying"]);
+    const tide = forms.formsOf("tide", "tid");
+    assert.ok(["tide", "tides", "tiding"].every((form) => tide.includes(form)));
+    assert.ok(!tide.some((form) => form.startsWith("tidd") || form === "tidy"), tide.join(" "));
+    assert.ok(["plan", "plans", "planned"].every((form) => forms.formsOf("planning", "plan").includes(form)));
+  });
+
   it("list only words with the stem", () => {
     const letters = fc.string({
       unit: fc.constantFrom(..."abeilnoprst".split("")),
@@ -42,7 +51,7 @@ describe("word forms", () => {
       fc.property(letters, (word) => {
         const forms = formsOf("the");
         const stem = forms.stem(word) ?? "";
-        const all = forms.formsOf(stem);
+        const all = forms.formsOf(word, stem);
         assert.ok(all.every((form) => forms.stem(form) === stem));
         // A stem that is itself cut further has no list; the word itself is always searched.
         assert.ok(all.length === 0 || stem.length >= 3);
@@ -75,5 +84,6 @@ describe("the words of a query", () => {
 
   it("include names made of what was typed, stop words too", () => {
     assert.ok(queryWords("is ready").some(({ text, made }) => made && text === "isready"));
+    assert.ok(!queryWords("ready for the tide").some(({ text }) => text.includes("the")));
   });
 });

@@ -21,7 +21,7 @@ function liveTurn({ db }: Home, session: SessionRow): string | undefined {
 }
 
 /** What is looked at: a message of a session, or a summary. */
-interface Seen {
+export interface Seen {
   session: SessionRow;
   place: number;
   turn?: string;

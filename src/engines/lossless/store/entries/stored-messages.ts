@@ -75,6 +75,10 @@ export class Conversation {
     return this.#step(message, 1);
   }
 
+  previous(message: StoredMessage): StoredMessage | undefined {
+    return this.#step(message, -1);
+  }
+
   /** Up to `limit` messages before or after a message, nearest first; undefined as soon as one does not fit. */
   run(
     message: StoredMessage,

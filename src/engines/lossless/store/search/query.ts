@@ -84,6 +84,9 @@ export function namesIn(query: string): Set<string> {
 
 const PLAIN_WORD = /^[a-z0-9]{2,}$/;
 
+/** Words that names do not have. */
+const NOT_IN_NAMES = /^(?:the|an|my|your|you|we|it|what|how|why|who|did|does)$/;
+
 /** Joins adjacent words to names (`orderDesk` from `order desk`). */
 function namesOf(words: readonly QueryWord[]): QueryWord[] {
   if (words.length > NAMED_WORDS) return [];
@@ -91,7 +94,7 @@ function namesOf(words: readonly QueryWord[]): QueryWord[] {
   for (let size = 2; size <= LONGEST_NAME; size++)
     for (let start = 0; start + size <= words.length; start++) {
       const parts = words.slice(start, start + size).map(({ text }) => text);
-      if (!parts.every((part) => PLAIN_WORD.test(part))) continue;
+      if (!parts.every((part) => PLAIN_WORD.test(part) && !NOT_IN_NAMES.test(part))) continue;
       const text = parts.join("");
       names.push({ text, tokens: [text], expression: `"${text}"`, unspaced: false, made: true });
     }
@@ -102,7 +105,7 @@ function namesOf(words: readonly QueryWord[]): QueryWord[] {
 function withForms(word: QueryWord, known: WordForms): QueryWord {
   const stem = word.tokens.length === 1 && word.tokens[0] === word.text ? known.stem(word.text) : undefined;
   if (stem === undefined) return word;
-  const all = new Set([word.text, ...known.formsOf(stem)]);
+  const all = new Set([word.text, ...known.formsOf(word.text, stem)]);
   return { ...word, forms: { stem, all }, expression: [...all].map((form) => `"${form}"`).join(" OR ") };
 }
 

@@ -4,7 +4,7 @@
  */
 import { Conversation, type StoredMessage } from "../entries/stored-messages.ts";
 import { around, beginning, unitsOf, widened, without, type Range } from "./search-excerpt.ts";
-import { inSight } from "../entries/stored-live-turn.ts";
+import { inSight, type Seen } from "../entries/stored-live-turn.ts";
 import { nodeAt } from "../node-rows.ts";
 import { isIndexedBelow } from "./backlog.ts";
 import { requireSession, resolve } from "../entries/entry-tree.ts";
@@ -36,8 +36,12 @@ export interface Passage {
   toolName?: string;
   time: number;
   onPath: boolean;
-  /** True for a related message: an answer, a result, a call. */
-  beside: boolean;
+  /** Place of the entry. */
+  place: number;
+  /** Place of the message that it belongs to, for a related one: an answer, a result, a call. */
+  of?: number;
+  /** Places of the messages before and after a whole message of people's talk. */
+  talk?: { previous?: number; next?: number };
   /** Start in the text of the entry, in characters. */
   offset: number;
   /** True when it is the complete text of the entry. */
@@ -163,11 +167,7 @@ class Passages implements FoundPassages {
     );
     if (isOwn) return;
     const newer = found.newer && this.#sourceOf(found.newer)?.id;
-    for (const passage of this.#show(
-      message,
-      around(message.words.text, hits, this.#weights, STRETCH),
-      false,
-    ))
+    for (const passage of this.#show(message, around(message.words.text, hits, this.#weights, STRETCH)))
       yield newer === undefined ? passage : { ...passage, newer };
   }
 
@@ -198,8 +198,9 @@ class Passages implements FoundPassages {
     for (let step = 0; message && step < REACH; step++) {
       message = this.#talk.next(message);
       if (!message || message.role === "user") return;
-      if (message.role === "assistant" && step === 0) yield* this.#show(message, this.#begin(message), true);
-      if (message.role === "assistant") yield* this.#calls(message);
+      if (message.role === "assistant" && step === 0)
+        yield* this.#show(message, this.#begin(message), found.place);
+      if (message.role === "assistant") yield* this.#calls(message, found.place);
     }
   }
 
@@ -211,9 +212,9 @@ class Passages implements FoundPassages {
     for (const run of this.#talkAround(message)) {
       const near = run[distance - 1];
       if (!near || !isShort(near) || !isSameSitting(near, message) || this.#isHidden(near)) continue;
-      // Only the nearest ones come right after the hit; another hit is named by its id.
-      const isBeside = distance === 1 && !this.#hits.has(near.place);
-      yield* this.#show(near, [[0, near.words.text.length]], isBeside);
+      // Another hit belongs to none.
+      const of = this.#hits.has(near.place) ? undefined : found.place;
+      yield* this.#show(near, [[0, near.words.text.length]], of);
     }
   }
 
@@ -235,7 +236,7 @@ class Passages implements FoundPassages {
     const message = this.#sourceOf(found);
     if (!message || message.words.calls.length > 0 || !/[?？]/.test(message.words.text)) return;
     const next = this.#talk.next(message);
-    if (next?.role === "user") yield* this.#show(next, this.#begin(next), true);
+    if (next?.role === "user") yield* this.#show(next, this.#begin(next), found.place);
   }
 
   /** The result of the call that has the words, else of the first one. */
@@ -244,12 +245,12 @@ class Passages implements FoundPassages {
     const call = message && callAround(message, found);
     if (!message || !call || isRecall(call.name)) return;
     const result = this.#talk.resultOf(message, call.id);
-    if (result) yield* this.#show(result, this.#begin(result), true);
+    if (result) yield* this.#show(result, this.#begin(result), found.place);
   }
 
   *#ownCalls(found: Found): Generator<Passage> {
     const message = this.#sourceOf(found);
-    if (message) yield* this.#calls(message);
+    if (message) yield* this.#calls(message, found.place);
   }
 
   *#callOf(found: Found): Generator<Passage> {
@@ -257,21 +258,20 @@ class Passages implements FoundPassages {
     const caller = message && this.#talk.callerOf(message);
     const call = caller?.words.calls.find(({ id }) => id === message?.callId);
     if (caller && call)
-      yield* this.#show(caller, [beginning(caller.words.text, call.at, call.end, CALL)], true);
+      yield* this.#show(caller, [beginning(caller.words.text, call.at, call.end, CALL)], found.place);
   }
 
   *#wider(found: Found): Generator<Passage> {
     const message = this.#sourceOf(found);
     const shown = message && this.#shown.get(message.name);
-    if (message && shown)
-      yield* this.#show(message, widened(message.words.text, shown.ranges, WIDER_BY), false);
+    if (message && shown) yield* this.#show(message, widened(message.words.text, shown.ranges, WIDER_BY));
   }
 
   #begin({ words: { text } }: StoredMessage): Range[] {
     return [beginning(text, 0, text.length, BESIDE)];
   }
 
-  *#calls(message: StoredMessage): Generator<Passage> {
+  *#calls(message: StoredMessage, of: number): Generator<Passage> {
     const ranges: Range[] = [];
     let left = CALLS;
     for (const { at, end, name } of message.words.calls) {
@@ -281,11 +281,11 @@ class Passages implements FoundPassages {
       left -= range[1] - range[0];
       ranges.push(range);
     }
-    yield* this.#show(message, ranges, true);
+    yield* this.#show(message, ranges, of);
   }
 
   /** Shows the parts of the ranges that were not shown yet, if they contain new text. */
-  *#show(message: StoredMessage, ranges: readonly Range[], beside: boolean): Generator<Passage> {
+  *#show(message: StoredMessage, ranges: readonly Range[], of?: number): Generator<Passage> {
     if (!isAsked(message, this.#filter)) return;
     const { text } = message.words;
     const shown = this.#shown.get(message.name) ?? { ranges: [] };
@@ -298,6 +298,7 @@ class Passages implements FoundPassages {
     this.#shown.set(message.name, { ranges: [...shown.ranges, ...fresh] });
     const { id, session, onPath, role, toolName, time } = message;
     const parts = fresh.map(([start, end]) => text.slice(start, end).trim()).join(" … ");
+    const isWhole = fresh.length === 1 && first[0] === 0 && last[1] === text.length;
     yield {
       id,
       sessionId: session.id,
@@ -306,11 +307,19 @@ class Passages implements FoundPassages {
       ...(toolName === undefined ? {} : { toolName }),
       time,
       onPath,
-      beside,
+      place: message.place,
+      ...(of === undefined ? {} : { of }),
+      ...(isWhole && onPath && isProse(message) ? { talk: this.#nextTo(message) } : {}),
       offset: first[0],
-      isWhole: fresh.length === 1 && first[0] === 0 && last[1] === text.length,
+      isWhole,
       text: `${first[0] > 0 ? "…" : ""}${parts}${last[1] < text.length ? "…" : ""}`,
     };
+  }
+
+  #nextTo(message: StoredMessage): NonNullable<Passage["talk"]> {
+    const previous = this.#talk.previous(message)?.place;
+    const next = this.#talk.next(message)?.place;
+    return { ...(previous === undefined ? {} : { previous }), ...(next === undefined ? {} : { next }) };
   }
 
   #isFresh(text: string): boolean {
@@ -358,7 +367,8 @@ export function isIndexedFor({ db }: Home, { before, sessions }: PassageQuery): 
 /** Passages, best first. Throws `session_not_found`. */
 export async function passages(home: Home, query: PassageQuery): Promise<FoundPassages> {
   const { asking, wanted = WANTED, least, ...asked } = query;
-  const isHidden = asking === undefined ? () => false : inSight(home, asking);
+  let isSeen: ((seen: Seen) => boolean) | undefined;
+  const isHidden = (seen: Seen): boolean => asking !== undefined && (isSeen ??= inSight(home, asking))(seen);
   const answer = await find(home, asked, Math.min(wanted, MOST_WANTED), isHidden, least);
   return new Passages(home, answer, asked, isHidden);
 }

@@ -20,7 +20,7 @@ const ENGLISH = language(
     "very can could will would shall should may might must just don did do does doing done is am are was were be been being have " +
     "has had having i me my mine we us our ours you your yours he him his she her hers it its they them their theirs this that " +
     "these those as ever s t d ll re ve m",
-  "ies ied ying ing edly ed ers er es ly s e y",
+  "ies ied ying ing ed ers er es ly s e y",
 );
 
 /** English first: it is used where no other has more words of a text. */
@@ -72,6 +72,9 @@ const VOWEL = /[aeiouy]/;
 /** A consonant doubled before an ending, as in `planning`; `ll`, `ss` and `zz` mostly belong to the word. */
 const DOUBLED = /([bdfgkmnprt])\1$/;
 
+/** Endings of words in `y`: they are forms of each other only. */
+const SOFT = /(?:ies|ied|ying|[^l]y|^y)$/;
+
 /** Knows the forms of the words of one query. */
 export class WordForms {
   readonly #language: Language;
@@ -102,10 +105,16 @@ export class WordForms {
     return word;
   }
 
-  /** All words with this stem, whether they exist or not. */
-  formsOf(stem: string): string[] {
+  /** Other forms of a word with this stem, whether they exist or not: of `tidy` those with a `y` or an `i`, of `tide` the others. */
+  formsOf(word: string, stem: string): string[] {
     const doubled = stem + stem.slice(-1);
-    const forms = ["", ...this.#language.endings].flatMap((ending) => [stem + ending, doubled + ending]);
+    // Of `tide` no consonant is doubled; of `rid`, `rids` and `ridding` it is.
+    const hasDoubled = word === stem || word === `${stem}s` || word.startsWith(doubled);
+    const isSoft = SOFT.test(word);
+    const endings = this.#language.endings.filter((ending) => SOFT.test(ending) === isSoft);
+    const forms = (isSoft ? endings : ["", ...endings]).flatMap((ending) =>
+      hasDoubled && !isSoft ? [stem + ending, doubled + ending] : [stem + ending],
+    );
     return [...new Set(forms)].filter((form) => this.stem(form) === stem);
   }
 }

@@ -1,0 +1,66 @@
+/** What a preview of a long conversation has for a question: the context that its next turn would be sent. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
+import { EngineParams } from "../engine/params.ts";
+import { ReplayTranscript } from "../engine/transcript.ts";
+import { textOfMessage } from "../replay/blocks.ts";
+import type { Passage, Recaller } from "./recaller.ts";
+
+class LosslessPreview implements Recaller {
+  readonly name = "lossless, preview";
+  readonly isPreview = true;
+  readonly #dir = mkdtempSync(join(tmpdir(), "pagurus-preview-"));
+  readonly #transcript = new ReplayTranscript("replay", join(this.#dir, "replay.jsonl"));
+  #engine: ContextEngine | undefined;
+
+  async index(messages: readonly AgentMessage[]): Promise<void> {
+    let turns = 0;
+    for (const [index, message] of messages.entries()) {
+      if (message.role === "user" && index > 0) this.#commit(turns++);
+      this.#transcript.message(`t${turns}`, message);
+    }
+    this.#commit(turns);
+    this.#engine = createLosslessEngine({ config: {}, agentDir: this.#dir, workspaceDir: this.#dir });
+    const params = this.#params(Math.max(...BUDGETS));
+    await this.#engine.bootstrap?.({ ...params.base(), ...params.files() });
+  }
+
+  #commit(turn: number): void {
+    this.#transcript.commit({ type: "turn_commit", turnId: `t${turn}`, outcome: "completed" });
+  }
+
+  #params(tokenBudget: number): EngineParams {
+    const [dir, transcript] = [this.#dir, this.#transcript];
+    return new EngineParams({ options: { window: tokenBudget }, factor: 1, tokenBudget, transcript, dir });
+  }
+
+  async recall(prompt: string, tokenBudget: number): Promise<Passage[]> {
+    const result = await this.#engine?.assemble({
+      ...this.#params(tokenBudget).base(),
+      messages: [],
+      prompt,
+      tokenBudget,
+      availableTools: new Set<string>(),
+      citationsMode: "auto",
+      model: "replay",
+    });
+    // Below the budget by what messages count beside their texts.
+    return [{ entryId: "preview", text: (result?.messages ?? []).map(textOfMessage).join("\n") }];
+  }
+
+  async close(): Promise<void> {
+    await this.#engine?.dispose?.();
+    rmSync(this.#dir, { recursive: true });
+  }
+}
+
+/** Budgets of a preview; below the first one no conversation is held. */
+export const BUDGETS = [4_000, 8_000, 16_000] as const;
+
+export function losslessPreview(): Recaller {
+  return new LosslessPreview();
+}
