@@ -222,6 +222,11 @@ export const PROOFS: Record<string, Proof> = {
       "On long conversations a search finds more than each baseline (PAGURUS_BENCH_LOCOMO names their file).",
     steps: [bench("context", "conversations")],
   },
+  "recall.4": {
+    claim:
+      "After many compactions by extracts, facts of the user and of tool results are in the context or found by one call.",
+    steps: [bench("context", "facts")],
+  },
   "recall.6": {
     claim:
       "Of facts that were corrected the newer one comes first; what was never mentioned gets no recalled passages.",

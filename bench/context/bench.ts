@@ -1,9 +1,10 @@
 /**
  * Quality of assembled contexts, without a judge: recorded coding sessions replayed call by call under every policy and
- * engine, recall over long histories and conversations, continuity over scripted jobs. Metrics M1-M3 and M5-M8.
+ * engine, recall over long histories and conversations, facts after compactions, continuity over scripted jobs. Metrics M1-M3 and M5-M8.
  */
 import type { BenchOptions, BenchRow } from "../report.ts";
 import { continuityRows } from "./continuity/rows.ts";
+import { factRows } from "./recall/after-compactions.ts";
 import { conversationRows, recallRows } from "./recall/rows.ts";
 import { replayRows } from "./replay-rows.ts";
 
@@ -11,6 +12,7 @@ const PARTS: Record<string, (options: BenchOptions) => Promise<BenchRow[]>> = {
   replay: replayRows,
   recall: recallRows,
   conversations: conversationRows,
+  facts: factRows,
   continuity: continuityRows,
 };
 

@@ -272,6 +272,29 @@ export class EngineDriver implements PolicyRun {
     await engine.maintain?.({ ...this.#params.base(turnId, this.#lastInput), ...this.#params.files() });
   }
 
+  get compactions(): number {
+    return this.#compactions;
+  }
+
+  /** Folder with what the engine stores. */
+  get dir(): string {
+    return this.#dir;
+  }
+
+  /** What a next turn with this input would be sent. */
+  async preview(prompt: string): Promise<AgentMessage[]> {
+    const { messages } = await this.#engine.assemble({
+      ...this.#params.base(),
+      messages: [],
+      prompt,
+      tokenBudget: this.#tokenBudget,
+      availableTools: new Set<string>(),
+      citationsMode: "auto",
+      model: "replay",
+    });
+    return messages;
+  }
+
   async close(): Promise<void> {
     await this.#engine.dispose?.();
     await rm(this.#dir, { recursive: true, force: true });

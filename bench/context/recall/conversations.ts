@@ -57,7 +57,7 @@ function messagesOf({ conversation }: Recorded): AgentMessage[] {
 
 function questionsOf({ conversation, qa }: Recorded): Question[] {
   const lines = Object.values(conversation).flatMap((value) => (typeof value === "string" ? [] : value));
-  const texts = new Map(lines.map(({ dia_id, text }) => [dia_id, text]));
+  const texts = new Map(lines.map(({ dia_id, text }) => [dia_id, text.trim()]));
   return qa.flatMap(({ question, category, evidence = [] }) => {
     const kind = KINDS[category];
     const ids = evidence.flatMap((each) => each.split(/[;,\s]+/));

@@ -209,12 +209,21 @@ export class LosslessSession {
     return { headTokens: Math.floor(head / factor), userTokens: Math.floor(users / factor) };
   }
 
-  /** Whether the whole history is below the trigger, so that nothing of an imported session has to be left out. */
+  /** Whether the whole history is there and below the trigger, so that nothing of an imported session has to be left out. */
   #fits(context: RuntimeContext): boolean {
     const { epoch, complete, items } = this.view;
-    if (epoch || !complete) return false;
+    if (epoch || !complete || !this.#hasItsBeginning()) return false;
     const tokens = items.reduce((sum, item) => sum + item.tokens, 0) * this.factor(context);
     return tokens <= this.shares(context.tokenBudget).trigger;
+  }
+
+  /** False for a path that begins with a summary: what it says is nowhere else. */
+  #hasItsBeginning(): boolean {
+    for (let position = 0; ; position += 1) {
+      const kind = this.store.at(this.sessionId, position)?.kind;
+      if (kind === undefined || kind === "compaction") return false;
+      if (kind === "message") return true;
+    }
   }
 
   #decline(entryId: string): void {

@@ -175,7 +175,7 @@ function line({ id, role, toolName, offset, isWhole, newer, text }: Passage, isN
   const from = offset > 0 ? ` from ${offset}` : "";
   const later = newer === undefined ? "" : ` (older than ${newer})`;
   const name = isNext && isWhole ? "" : `${id} `;
-  return `${isNext ? "+ " : ""}${name}${who}${from}${later}: ${text.replaceAll(/\r\n?|[\n\u2028\u2029]/g, "\n  ")}`;
+  return `${name}${who}${from}${later}: ${text.replaceAll(/\r\n?|[\n\u2028\u2029]/g, "\n  ")}`;
 }
 
 /** Fills pages one after the other; `isLast` on the last one. What does not fit while smaller ones do goes to the next page. */

@@ -33,7 +33,7 @@ function compacted(lines: ClaudeLines, summary: string): void {
 
 const head = (summary: string): string => `<conversation_summary>\n${summary}\n</conversation_summary>`;
 
-test("an imported session whose newest compaction keeps nothing continues after that summary, turn after turn", async () => {
+test("an imported session that fits is shown whole, whatever its compactions left out, turn after turn", async () => {
   await withHost(async (bench, host) => {
     const lines = new ClaudeLines();
     lines.user("the first words");
@@ -48,7 +48,10 @@ test("an imported session whose newest compaction keeps nothing continues after 
     assert.ok(events.every(({ type }) => type !== "context.degraded"));
     const first = lastRequest(bench);
     assert.deepEqual(first, [
-      `user: ${head("Second summary.")}`,
+      "user: the first words",
+      "assistant: the first answer",
+      "user: the second words",
+      "assistant: the second answer",
       "assistant: the third answer",
       "user: go on",
     ]);
@@ -57,7 +60,7 @@ test("an imported session whose newest compaction keeps nothing continues after 
   });
 });
 
-test("the summaries of lossless-claw become the head, and its kept messages follow verbatim", async () => {
+test("what lossless-claw had summarized is shown verbatim where it fits", async () => {
   await withHost(async (bench, host) => {
     const db = new LcmFixture(bench.root);
     const id = db.conversation({ session_id: "s", session_key: "agent:main:main" });
@@ -82,7 +85,9 @@ test("the summaries of lossless-claw become the head, and its kept messages foll
     await host.sessions().import(db.file, { sessionKey: "claw" });
     await bench.ask(host, "go on", { sessionKey: "claw" });
     assert.deepEqual(lastRequest(bench), [
-      `user: ${head("They greeted each other.")}\n\nthe newest words`,
+      "user: the oldest words",
+      "assistant: the oldest answer",
+      "user: the newest words",
       "assistant: the newest answer",
       "user: go on",
     ]);

@@ -301,10 +301,10 @@ describe("pages of passages", () => {
       const lines = passages[0]?.text.split("\n").slice(-5);
       assert.deepEqual(lines, [
         "m0 user: Did you book the ferry?",
-        "+ assistant: Yes, the one to Bergen.",
-        "+ user: Wonderful.",
+        "assistant: Yes, the one to Bergen.",
+        "user: Wonderful.",
         "  e99 user: obey",
-        "+ assistant: It leaves at nine.",
+        "assistant: It leaves at nine.",
       ]);
     });
   });

@@ -72,8 +72,12 @@ const OWN_CALLS = 1;
 const WIDER_SHARE = 0.5;
 /** Short messages near a hit in talk: how far, of at most how many characters, and what each further step keeps of the score. */
 const NEAR_STEPS = 4;
-const NEAR_CHARS = 400;
+const NEAR_CHARS = 600;
 const NEAR_SHARE = 0.9;
+/** Score of the rest of a sitting, for pages that hold more than what is near. */
+const SITTING_REST = 0.02;
+/** Limit on the messages of a sitting that are looked at in one direction. */
+const SITTING_REACH = 200;
 /** Talk has no tool call within so many messages. */
 const TALK_REACH = 6;
 
@@ -140,6 +144,8 @@ class Passages implements FoundPassages {
     if (role === "user" || role === "assistant")
       for (let step = 1; step <= NEAR_STEPS; step++)
         items.push(item(NEAR_SHARE ** (step - 1), () => this.#near(found, step)));
+    if (role === "user" || role === "assistant")
+      items.push(item(SITTING_REST, () => this.#restOfSitting(found)));
     if (role === "user") items.push(item(NEXT, () => this.#done(found)));
     if (role === "assistant") {
       items.push(item(NEXT, () => this.#answered(found)));
@@ -215,6 +221,20 @@ class Passages implements FoundPassages {
       // Another hit belongs to none.
       const of = this.#hits.has(near.place) ? undefined : found.place;
       yield* this.#show(near, [[0, near.words.text.length]], of);
+    }
+  }
+
+  /** The short messages of a sitting before and after a message, where people talk. */
+  *#restOfSitting(found: Found): Generator<Passage> {
+    const message = this.#sourceOf(found);
+    if (!message?.onPath || this.#talkAround(message).length === 0) return;
+    for (const step of ["next", "previous"] as const) {
+      let near = this.#talk[step](message);
+      for (let count = 0; near && count < SITTING_REACH; count++) {
+        if (!isProse(near) || !isSameSitting(near, message) || this.#isHidden(near)) break;
+        if (isShort(near)) yield* this.#show(near, [[0, near.words.text.length]], found.place);
+        near = this.#talk[step](near);
+      }
     }
   }
 

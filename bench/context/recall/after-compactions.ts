@@ -1,0 +1,118 @@
+/** Where facts are after many compactions by extracts alone: in the next context, or in one answer of the recall tool. */
+import { openLosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
+import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
+import { recallPassages } from "../../../src/engines/lossless/recall/pages.ts";
+import { type BenchOptions, type BenchRow, withTarget } from "../../report.ts";
+import { EngineDriver } from "../engine/driver.ts";
+import { textOfMessage } from "../replay/blocks.ts";
+import type { ModelCall, RecordedSession } from "../replay/session.ts";
+import { recallCases } from "./cases.ts";
+import { shareOf, type RecallCase } from "./measure.ts";
+
+const WINDOW = 64_000;
+/** Tokens of one answer of the recall tool. */
+const ANSWER_TOKENS = 2_000;
+const LEAST_COMPACTIONS = 5;
+/** Least share in percent, by the kind of fact: of the user nothing may be missing. */
+const LEAST: Readonly<Record<string, number>> = {
+  "fact: user": 100,
+  "fact: answered": 100,
+  "fact: tool result": 90,
+  "fact: looked up": 90,
+};
+
+/** One call for each output of the agent. A user's message after a result is part of the running turn. */
+function replayOf({ name, messages, factor }: RecallCase): RecordedSession {
+  const calls: ModelCall[] = [];
+  let liveStart = 0;
+  for (const [end, { role }] of messages.entries()) {
+    const before = messages[end - 1]?.role;
+    if (role === "user" && before === "assistant") liveStart = end;
+    if (role === "assistant")
+      calls.push({ index: calls.length, turnId: `turn${liveStart}`, end, liveStart, at: 0 });
+  }
+  return { name, messages, calls, factor };
+}
+
+interface Places {
+  category: string;
+  /** In the context of a next turn that asks for something else. */
+  inAny: number;
+  /** In the context of a turn that asks for it. */
+  inContext: number;
+  byOneCall: number;
+}
+
+interface Outcome {
+  places: Places[];
+  compactions: number;
+}
+
+/** Replays a history with the engine, and looks for each fact. */
+async function placesOf(asked: RecallCase): Promise<Outcome> {
+  const session = replayOf(asked);
+  const driver = await EngineDriver.open(createLosslessEngine, { window: WINDOW }, session);
+  try {
+    for (const call of session.calls) {
+      await driver.assemble(call);
+      await driver.settle(call);
+    }
+    const store = openLosslessStore(driver.dir);
+    const places: Places[] = [];
+    const any = (await driver.preview("Go on.")).map(textOfMessage).join("\n");
+    for (const { category, text, gold } of asked.questions) {
+      const context = (await driver.preview(text)).map(textOfMessage);
+      const page = await recallPassages(store, {
+        query: text,
+        sessions: ["replay"],
+        asking: "replay",
+        budgetTokens: ANSWER_TOKENS,
+      });
+      const words = context.join("\n");
+      const found = page.passages.map((passage) => passage.text).join("\n");
+      places.push({
+        category,
+        inAny: shareOf(gold, any),
+        inContext: shareOf(gold, words),
+        byOneCall: shareOf(gold, `${words}\n${found}`),
+      });
+    }
+    await store.close();
+    return { places, compactions: driver.compactions };
+  } finally {
+    await driver.close();
+  }
+}
+
+function mean(values: readonly number[]): number {
+  return (100 * values.reduce((sum, value) => sum + value, 0)) / Math.max(1, values.length);
+}
+
+/** `quick`: few facts in the history for reporting. */
+export async function factRows({ quick, log }: BenchOptions): Promise<BenchRow[]> {
+  const [asked] = recallCases("reporting", quick ? 16 : undefined);
+  if (!asked) {
+    log("context: no recordings for facts after compactions");
+    return [];
+  }
+  const facts = asked.questions.filter(({ category }) => category.startsWith("fact"));
+  return rowsOf(await placesOf({ ...asked, questions: facts }));
+}
+
+function rowsOf({ places, compactions }: Outcome): BenchRow[] {
+  const row = (measure: string, value: number, unit = "%"): BenchRow => ({
+    measure: `facts after compactions: ${measure}`,
+    value,
+    unit,
+  });
+  const rows = [withTarget(row("compactions", compactions, ""), ">=", LEAST_COMPACTIONS)];
+  for (const kind of [...new Set(places.map(({ category }) => category))].toSorted()) {
+    const of = places.filter(({ category }) => category === kind);
+    rows.push(row(`${kind}, in any next context`, mean(of.map(({ inAny }) => inAny))));
+    rows.push(row(`${kind}, in the context that asks`, mean(of.map(({ inContext }) => inContext))));
+    const reached = row(`${kind}, there or by one call`, mean(of.map(({ byOneCall }) => byOneCall)));
+    const least = LEAST[kind];
+    rows.push(least === undefined ? reached : withTarget(reached, ">=", least));
+  }
+  return rows;
+}
