@@ -60,10 +60,29 @@ export interface RecallPage {
   match: Match;
 }
 
+/** A passage as the first line of a group and as a further one, each with its tokens. */
+interface Member {
+  passage: Passage;
+  first: Line;
+  next: Line;
+}
+
+interface Line {
+  text: string;
+  tokens: number;
+}
+
 /** A run of talk, or one passage with those that belong to it; shown as one, in the order of the conversation. */
 interface Group {
   where: string;
-  members: Passage[];
+  members: Member[];
+  /** Of its lines, without a label. */
+  tokens: number;
+}
+
+function groupOf(where: string, members: Member[]): Group {
+  const tokens = members.reduce((sum, { first, next }, index) => sum + (index > 0 ? next : first).tokens, 0);
+  return { where, members, tokens };
 }
 
 /** A page while it is filled. */
@@ -85,15 +104,17 @@ class Page {
   add(passage: Passage): boolean {
     const where = this.#whereOf(passage);
     const joined = this.#joined(passage, where);
-    const group = { where, members: [...joined.flatMap(({ members }) => members), passage] };
-    group.members.sort((a, b) => a.place - b.place || a.offset - b.offset);
+    const added: Member = { passage, first: line(passage, false), next: line(passage, true) };
+    const members = [...joined.flatMap((group) => group.members), added];
+    members.sort((a, b) => a.passage.place - b.passage.place || a.passage.offset - b.passage.offset);
+    const group = groupOf(where, members);
     const first = this.#groups.find((each) => joined.includes(each));
     const groups = first
       ? this.#groups.flatMap((each) => (each === first ? [group] : joined.includes(each) ? [] : [each]))
       : [...this.#groups, group];
     if (this.#groups.length > 0 && this.#tokens(groups) > this.#most) return false;
     this.#groups = groups;
-    for (const { place } of group.members) this.#placed.set(place, group);
+    for (const { passage: each } of members) this.#placed.set(each.place, group);
     return true;
   }
 
@@ -117,7 +138,7 @@ class Page {
 
   #ordered(groups: readonly Group[]): readonly Group[] {
     // A passage without a time, of a summary, comes last.
-    const timeOf = ({ members: [first] }: Group): number => first?.time || Infinity;
+    const timeOf = ({ members: [first] }: Group): number => first?.passage.time || Infinity;
     return this.#isSorted ? groups.toSorted((a, b) => timeOf(a) - timeOf(b)) : groups;
   }
 
@@ -125,9 +146,9 @@ class Page {
     let tokens = 0;
     let where = "";
     for (const group of this.#ordered(groups)) {
-      if (group.where !== where && group.where !== "") tokens += tokensOf(labelOf(group));
+      if (group.where !== where && group.where !== "") tokens += estimateTokens(labelOf(group));
       where = group.where;
-      for (const [index, member] of group.members.entries()) tokens += tokensOf(line(member, index > 0));
+      tokens += group.tokens;
     }
     return tokens;
   }
@@ -138,10 +159,10 @@ class Page {
     return this.#ordered(this.#groups).map((group) => {
       const label = group.where === where || group.where === "" ? "" : labelOf(group);
       where = group.where;
-      const lines = group.members.map((member, index) => line(member, index > 0));
+      const lines = group.members.map(({ first, next }, index) => (index > 0 ? next : first).text);
       const text = label + lines.join("\n");
       return {
-        id: group.members[0]?.id ?? "",
+        id: group.members[0]?.passage.id ?? "",
         text: estimateTokens(text) > this.#most ? slice(text, 0, this.#most - 1).part : text,
       };
     });
@@ -152,30 +173,17 @@ function labelOf({ where }: Group): string {
   return `(${where})\n`;
 }
 
-/** Tokens of a line, by its text, since a page is counted again with each passage. */
-const counted = new Map<string, number>();
-const MOST_COUNTED = 1_000;
-
-function tokensOf(text: string): number {
-  let tokens = counted.get(text);
-  if (tokens === undefined) {
-    if (counted.size >= MOST_COUNTED) counted.clear();
-    tokens = estimateTokens(`${text}\n`);
-    counted.set(text, tokens);
-  }
-  return tokens;
-}
-
 /**
  * A passage as a line. A whole message after another one of its group needs no id of its own. Further lines of its text are indented,
  * so that none looks like another passage, such as a person's.
  */
-function line({ id, role, toolName, offset, isWhole, newer, text }: Passage, isNext: boolean): string {
+function line({ id, role, toolName, offset, isWhole, newer, text }: Passage, isNext: boolean): Line {
   const who = toolName === undefined ? role : `result of ${toolName}`;
   const from = offset > 0 ? ` from ${offset}` : "";
   const later = newer === undefined ? "" : ` (older than ${newer})`;
   const name = isNext && isWhole ? "" : `${id} `;
-  return `${name}${who}${from}${later}: ${text.replaceAll(/\r\n?|[\n\u2028\u2029]/g, "\n  ")}`;
+  const made = `${name}${who}${from}${later}: ${text.replaceAll(/\r\n?|[\n\u2028\u2029]/g, "\n  ")}`;
+  return { text: made, tokens: estimateTokens(`${made}\n`) };
 }
 
 /** Fills pages one after the other; `isLast` on the last one. What does not fit while smaller ones do goes to the next page. */

@@ -95,6 +95,27 @@ export function depthOf(db: Database, place: number): number {
   return (segmentRow(db, segmentOf(place))?.base ?? 0) + positionOf(place);
 }
 
+/** Depths for one answer: a segment's base never changes, and is read once. */
+export class Depths {
+  readonly #db: Database;
+  readonly #bases = new Map<number, number>();
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** Number of entries above the one at `place`. */
+  of(place: number): number {
+    const segment = segmentOf(place);
+    let base = this.#bases.get(segment);
+    if (base === undefined) {
+      base = segmentRow(this.#db, segment)?.base ?? 0;
+      this.#bases.set(segment, base);
+    }
+    return base + positionOf(place);
+  }
+}
+
 /** Place of the parent; null for a root. */
 export function parentOf(db: Database, place: number): number | null {
   return positionOf(place) > 0 ? place - 1 : (segmentRow(db, segmentOf(place))?.parent ?? null);

@@ -3,7 +3,7 @@ import { positionOf, segmentOf } from "./entry-place.ts";
 import type { Home } from "../search/placing.ts";
 import { entryOf } from "./entry-rows.ts";
 import { sourceOf } from "./texts.ts";
-import { depthOf, entryAt, memberLength, parentOf, type SessionRow } from "./entry-tree.ts";
+import { Depths, entryAt, memberLength, parentOf, type SessionRow } from "./entry-tree.ts";
 import type { SearchHit } from "../store-types.ts";
 import { entryWords, type Words } from "../search/entry-words.ts";
 
@@ -34,9 +34,11 @@ export interface StoredMessage {
 export class Conversation {
   readonly #home: Home;
   readonly #known = new Map<number, StoredMessage | undefined>();
+  readonly #depths: Depths;
 
   constructor(home: Home) {
     this.#home = home;
+    this.#depths = new Depths(home.db);
   }
 
   at(session: SessionRow, place: number, onPath: boolean): StoredMessage | undefined {
@@ -124,7 +126,7 @@ export class Conversation {
 
   #after(session: SessionRow, place: number, onPath: boolean): number | undefined {
     const { db, paths } = this.#home;
-    if (onPath) return paths.at(session, depthOf(db, place) + 1);
+    if (onPath) return paths.at(session, this.#depths.of(place) + 1);
     return positionOf(place) + 1 < memberLength(db, session.num, segmentOf(place)) ? place + 1 : undefined;
   }
 }

@@ -4,7 +4,7 @@ import { positionOf, segmentOf } from "../entries/entry-place.ts";
 import { roleWeight } from "./search-rank.ts";
 import { kindOf } from "../entries/entry-rows.ts";
 import {
-  depthOf,
+  Depths,
   membersOf,
   resolve,
   type Member,
@@ -74,9 +74,11 @@ export class Placing {
   readonly #wanted: ReadonlySet<number> | undefined;
   readonly #members = new Map<number, Member[]>();
   readonly #before = new Map<number, number>();
+  readonly #depths: Depths;
 
   constructor(home: Home, query: PlaceFilter, wanted: readonly SessionRow[] | undefined) {
     this.#home = home;
+    this.#depths = new Depths(home.db);
     this.#query = query;
     this.#wanted = wanted && new Set(wanted.map(({ num }) => num));
   }
@@ -134,9 +136,9 @@ export class Placing {
     let depth = this.#before.get(session.num);
     if (depth === undefined) {
       const mark = resolve(db, session.num, before);
-      depth = mark === undefined ? Infinity : depthOf(db, mark);
+      depth = mark === undefined ? Infinity : this.#depths.of(mark);
       this.#before.set(session.num, depth);
     }
-    return depthOf(db, place) < depth;
+    return this.#depths.of(place) < depth;
   }
 }
