@@ -3,6 +3,7 @@
  * commit); both go through `indexLines`, which skips indexed lines, so several processes may do it at the same time.
  */
 import { closeSync, fstatSync, openSync } from "node:fs";
+import type { AgentMessage } from "../../contract/message.ts";
 import type { TranscriptEntry } from "../../contract/session/transcript.ts";
 import { branchMark, branchIsWhole } from "../transcript/branch.ts";
 import {
@@ -203,6 +204,7 @@ export function indexLines(
   const takesWords = words && row.words_bytes === row.bytes;
   const tree = new PathTree(segmentsOf(db, row.num), row.leaf_end);
   let last: IndexedLine | undefined;
+  const worded: { num: number; message: AgentMessage }[] = [];
   for (const line of lines) {
     if (line.offset < row.bytes) continue;
     last = line;
@@ -211,7 +213,7 @@ export function indexLines(
       "problem" in line.content ? line.content : takeEntry(db, state, tree, line, line.content.entry);
     const problem = "problem" in taken ? taken.problem : undefined;
     if (takesWords && "entry" in line.content && "num" in taken && line.content.entry.type === "message")
-      insertWords(db, { num: taken.num, session: row.num }, line.content.entry.message);
+      worded.push({ num: taken.num, message: line.content.entry.message });
     if (problem !== undefined) {
       db.run(
         "INSERT OR IGNORE INTO unreadable (session, offset, length, problem) VALUES (?, ?, ?, ?)",
@@ -244,6 +246,8 @@ export function indexLines(
     takesWords ? last.offset + last.length : row.words_bytes,
     row.num,
   );
+  // All at the end: before each write to another table, FTS5 makes a segment of the words that it has.
+  for (const { num, message } of worded) insertWords(db, { num, session: row.num }, message);
 }
 
 /** Returns the number of the entry's row, or why the entry cannot be used. */
