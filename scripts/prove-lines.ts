@@ -227,6 +227,10 @@ export const PROOFS: Record<string, Proof> = {
       "After many compactions by extracts, facts of the user and of tool results are in the context or found by one call.",
     steps: [bench("context", "facts")],
   },
+  "recall.5": {
+    claim: "Recall for a turn costs at most 2 % of a coding replay and 15 % of a replay of dialogues.",
+    steps: [bench("context", "recall-cost")],
+  },
   "recall.6": {
     claim:
       "Of facts that were corrected the newer one comes first; what was never mentioned gets no recalled passages.",

@@ -5,6 +5,7 @@
 import type { BenchOptions, BenchRow } from "../report.ts";
 import { continuityRows } from "./continuity/rows.ts";
 import { factRows } from "./recall/after-compactions.ts";
+import { costRows } from "./recall/cost.ts";
 import { conversationRows, recallRows } from "./recall/rows.ts";
 import { replayRows } from "./replay-rows.ts";
 
@@ -13,6 +14,7 @@ const PARTS: Record<string, (options: BenchOptions) => Promise<BenchRow[]>> = {
   recall: recallRows,
   conversations: conversationRows,
   facts: factRows,
+  "recall-cost": costRows,
   continuity: continuityRows,
 };
 

@@ -17,7 +17,7 @@ const LEAST_WEIGHT = 4;
 const QUESTION = { share: 0.27, tokens: 6_000 };
 const STATEMENT = { share: 0.5, tokens: 1_500 };
 /** Limit on the context up to which a block may take all free tokens: there a new epoch is cheap. Tokens. */
-const SMALL_LIMIT = 32_000;
+const SMALL_LIMIT = 20_000;
 /** Tokens below which a block is not worth its place. */
 const LEAST_TOKENS = 150;
 /** Share of the free tokens that a block may take; the rest is for the turn. */
