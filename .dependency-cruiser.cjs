@@ -10,7 +10,7 @@ const only = (room, allowed) => ({
 });
 
 const LAYERS =
-  "data contract platform tokens protocols native rpc config session importers compaction model tool mcp skill engines memories runtimes plugin turn doctor command gateway acp-server testkit cli plugin-sdk".split(
+  "data contract platform tokens protocols native rpc config session importers compaction model tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -34,6 +34,7 @@ module.exports = {
     only("engines/legacy", ["contract", "platform", "tokens", "compaction"]),
     only("engines/lossless", ["contract", "platform", "tokens", "compaction"]),
     only("memories/files", ["contract", "platform", "tokens"]),
+    only("programs", ["contract", "platform", "native", "config"]),
     only("runtimes/embedded", ["contract", "platform", "tokens", "model", "tool", "compaction"]),
     only("runtimes/thread", ["contract"]),
     only("runtimes/codex", [

@@ -55,7 +55,7 @@ export async function createPagurus(options: PagurusOptions = {}): Promise<Pagur
   return host;
 }
 
-export { loadProgramWraps, loadToolServer } from "./bundled.ts";
+export { describeProgram, loadProgramWrap, loadToolServer } from "./bundled.ts";
 export type { LosslessCare };
 
 /** Maintenance of an agent's store for `pagurus lossless`; the engine's code is loaded at this call. */

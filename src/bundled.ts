@@ -3,13 +3,13 @@
  * them by name; the code of each is loaded by the turn that uses it.
  */
 import { agentDir } from "./config/config-paths.ts";
-import type { BundledRuntime } from "./config/bundled.ts";
+import type { BundledProgram, BundledRuntime } from "./config/bundled.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
 import type { AgentHarness } from "./contract/harness/harness.ts";
 import type { ModelInfo } from "./contract/model.ts";
 import type { PluginApi } from "./contract/host/plugin.ts";
 import type { ModelGateway } from "./contract/harness/wire.ts";
-import type { ProgramWrap } from "./contract/harness/wrap.ts";
+import type { ProgramDescription, ProgramWrap } from "./contract/harness/wrap.ts";
 import { createLegacyEngine } from "./engines/legacy/legacy-engine.ts";
 import { registerLossless } from "./engines/lossless/register.ts";
 import { answerLimits } from "./model/answer-limits.ts";
@@ -99,13 +99,29 @@ function modelGateway({ loaded, home, env, logger }: BundledOptions): () => Prom
   return () => (made ??= make());
 }
 
-/** The wraps of `pagurus wire`: each points one program to the model gateway. */
-export async function loadProgramWraps(): Promise<readonly ProgramWrap[]> {
-  const [{ codexWrap }, { claudeWrap }] = await Promise.all([
-    import("./runtimes/codex/wire/codex-wrap.ts"),
-    import("./runtimes/claude/claude-wrap.ts"),
-  ]);
-  return [codexWrap, claudeWrap];
+/** The programs of `pagurus wire`: each wrap points one to the model gateway. */
+const PROGRAMS: Readonly<Record<BundledProgram, () => Promise<ProgramWrap>>> = {
+  codex: async () => (await import("./runtimes/codex/wire/codex-wrap.ts")).codexWrap,
+  claude: async () => (await import("./runtimes/claude/claude-wrap.ts")).claudeWrap,
+  copilot: async () => (await import("./programs/copilot.ts")).copilotWrap,
+  opencode: async () => (await import("./programs/opencode.ts")).opencodeWrap,
+  qwen: async () => (await import("./programs/qwen.ts")).qwenWrap,
+  pi: async () => (await import("./programs/pi.ts")).piWrap,
+  aider: async () => (await import("./programs/aider.ts")).aiderWrap,
+  goose: async () => (await import("./programs/goose.ts")).gooseWrap,
+};
+
+/** The wrap of a bundled program. */
+export async function loadProgramWrap(id: BundledProgram): Promise<ProgramWrap> {
+  return PROGRAMS[id]();
+}
+
+/** The wrap of a program that its user describes. */
+export async function describeProgram(
+  command: string,
+  description: ProgramDescription,
+): Promise<ProgramWrap> {
+  return (await import("./programs/described-program.ts")).describedWrap(command, description);
 }
 
 /** Serves a set of tools over MCP; loads the library at the first connection. */

@@ -34,4 +34,6 @@ export type * from "./contract/host/reports.ts";
 export type * from "./contract/session/store.ts";
 export type * from "./contract/session/writer.ts";
 export type * from "./contract/harness/tool.ts";
+export type * from "./contract/harness/wrap.ts";
+export type * from "./contract/harness/wrap-rules.ts";
 export type * from "./contract/session/transcript.ts";

@@ -30,6 +30,23 @@ export function isBundledTool(name: string): boolean {
   return BUNDLED_TOOLS.includes(name);
 }
 
+/** Programs that `pagurus wire` knows. */
+export const BUNDLED_PROGRAMS = [
+  "codex",
+  "claude",
+  "copilot",
+  "opencode",
+  "qwen",
+  "pi",
+  "aider",
+  "goose",
+] as const;
+export type BundledProgram = (typeof BUNDLED_PROGRAMS)[number];
+
+export function isBundledProgram(name: string): name is BundledProgram {
+  return (BUNDLED_PROGRAMS as readonly string[]).includes(name);
+}
+
 const RESERVED: readonly string[] = [
   ...HOST_PLUGINS,
   ...BUNDLED_ENGINES,

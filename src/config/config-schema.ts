@@ -16,7 +16,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "ee1508734110f534";
+export const SCHEMA_FINGERPRINT = "ebca5d59a813a00f";
 
 function runtimePolicy(z: Zod) {
   return z
@@ -281,6 +281,7 @@ function buildSchema(z: Zod) {
       })
       .optional(),
     gateway: gateway(z).optional(),
+    wire: z.strictObject({ ownLogin: z.boolean().optional() }).optional(),
     session: z
       .strictObject({ scope: z.enum(["folder", "main", "per-sender", "global"]).optional() })
       .optional(),

@@ -163,6 +163,11 @@ export interface GatewayConfig {
       };
 }
 
+export interface WireConfig {
+  /** Whether programs may use a login by subscription of their own. Default false. */
+  ownLogin?: boolean;
+}
+
 export interface SkillsConfig {
   /** Further folders of skills, or of one skill; a relative one starts at the home folder of Pagurus. */
   paths?: string[];
@@ -265,6 +270,8 @@ export interface PagurusConfig {
   mcp?: { servers?: Record<string, McpServerConfig> };
   skills?: SkillsConfig;
   gateway?: GatewayConfig;
+  /** `pagurus wire`. */
+  wire?: WireConfig;
   session?: SessionConfig;
   logging?: { level?: "debug" | "info" | "warn" | "error" | "silent" };
 }

@@ -266,6 +266,10 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
   ],
   "gateway.capture.maxBytes": ["bytes of all captures together; the oldest are deleted", "268435456"],
   "gateway.capture.keep": ["number of newest requests kept per session", "all of them"],
+  "wire.ownLogin": [
+    "whether programs of `pagurus wire` may use their own login by subscription, as with `--login`; the terms of most providers allow it to their own programs alone",
+    "`false`",
+  ],
   "session.scope": [
     "default conversation of a command: `folder` is that of the workspace, `main` is one conversation, `main`, for all folders",
     "`folder`",

@@ -8,6 +8,7 @@ import type { Logger } from "../platform/log.ts";
 import type { CaptureLog } from "./capture/capture.ts";
 import { dialectOf } from "./dialect/dialects.ts";
 import { WireRouteHandler, type ExchangeFacts } from "./request/exchange.ts";
+import type { RouteOptions } from "./request/route-facts.ts";
 import type { Governor } from "./governor/governor.ts";
 import { WireServer } from "./server/gateway-server.ts";
 import { TurnGovernor } from "./governor/turn-governor.ts";
@@ -29,10 +30,16 @@ export interface OpenRoute {
   governor: Governor;
   sessionKey: string;
   runtime: string;
+  classify?: RouteOptions["classify"];
   onExchange?: ((facts: ExchangeFacts) => void) | undefined;
 }
 
-export type GovernedRoute = Omit<WireRoute, "serve">;
+export interface GovernedRoute extends Omit<WireRoute, "serve"> {
+  /** The base URL with the secret in its path. */
+  readonly secretUrl: string;
+  /** The secret alone. */
+  readonly token: string;
+}
 
 export class Gateway implements ModelGateway {
   readonly #options: GatewayOptions;
@@ -66,7 +73,8 @@ export class Gateway implements ModelGateway {
           ...(answeredBy === "gateway" ? {} : { answeredBy }),
         }));
     const route = await this.openRoute({ ...about, governor, onExchange: report });
-    return { ...route, serve: (turn) => governor.serve(turn) };
+    const { baseUrl, headers } = route;
+    return { baseUrl, headers, close: () => route.close(), serve: (turn) => governor.serve(turn) };
   }
 
   /** Opens a route with a governor of the caller's. Throws `gateway_failed`. */
@@ -78,9 +86,12 @@ export class Gateway implements ModelGateway {
     const handler = new WireRouteHandler({ ...about, id, dialect, logger, capture });
     const route = await this.#server.route((call) => handler.handle(call));
     logger.debug("gateway route opened", { route: id, runtime: about.runtime, api });
+    // In the form of a provider's base URL for its client: Anthropic's client adds the version itself.
+    const version = api === "anthropic-messages" ? "" : "/v1";
     return {
-      // In the form of a provider's base URL for its client: Anthropic's client adds the version itself.
-      baseUrl: api === "anthropic-messages" ? route.baseUrl : `${route.baseUrl}/v1`,
+      baseUrl: `${route.baseUrl}${version}`,
+      secretUrl: `${route.baseUrl}/t/${route.token}${version}`,
+      token: route.token,
       headers: route.headers,
       close: async () => {
         await route.close();

@@ -20,6 +20,8 @@ export type * from "../contract/engine/memory.ts";
 export type * from "../contract/message.ts";
 export type * from "../contract/host/plugin.ts";
 export type * from "../contract/harness/tool.ts";
+export type * from "../contract/harness/wrap.ts";
+export type * from "../contract/harness/wrap-rules.ts";
 export type * from "../contract/session/transcript.ts";
 export {
   buildActiveMemoryPromptSection,

@@ -2,6 +2,7 @@
 import type { ContextEngineFactory } from "../contract/engine/engine.ts";
 import { PagurusError } from "../contract/errors.ts";
 import type { AgentHarness } from "../contract/harness/harness.ts";
+import type { ProgramWrap } from "../contract/harness/wrap.ts";
 import { HOOK_RULES, type HookHandler, type HookName } from "../contract/host/hooks.ts";
 import type { MemoryFactory } from "../contract/engine/memory.ts";
 import type { LlmComplete } from "../contract/model.ts";
@@ -14,12 +15,12 @@ import type {
 } from "../contract/host/plugin.ts";
 import { HARNESS_CONTRACT } from "../contract/version.ts";
 import { fromContract1, HARNESS_CONTRACT_1 } from "./compat/harness-contract-1.ts";
-import { isBundledTool } from "../config/bundled.ts";
+import { isBundledProgram, isBundledTool } from "../config/bundled.ts";
 import { expandPath } from "../config/config-paths.ts";
 import { isIdleGate } from "./compat/hook-names.ts";
 import { asPlugin } from "./containment.ts";
 
-export type Kind = "engine" | "harness" | "memory" | "tool" | "command";
+export type Kind = "engine" | "harness" | "memory" | "tool" | "command" | "program";
 
 export interface Staged {
   /** Every id taken, aliases included. */
@@ -29,6 +30,7 @@ export interface Staged {
   memories: [string, MemoryFactory][];
   tools: PluginTool[];
   commands: PluginCommand[];
+  programs: ProgramWrap[];
   hooks: { name: HookName; handler: HookHandler<HookName> }[];
   clis: PluginCli[];
   /** Registrations that nothing here uses. */
@@ -83,6 +85,7 @@ export class Registration {
     memories: [],
     tools: [],
     commands: [],
+    programs: [],
     hooks: [],
     clis: [],
     notUsed: [],
@@ -104,6 +107,7 @@ export class Registration {
       registerMemory: this.#memory,
       registerTool: this.#tool,
       registerCommand: this.#command,
+      registerProgramWrap: this.#program,
       registerCli: this.#cli,
       on: this.#hook,
       runtime: { llm: { complete: llmComplete } },
@@ -208,6 +212,13 @@ export class Registration {
       return true;
     });
   }
+
+  readonly #program = (wrap: ProgramWrap): void => {
+    this.#mustBeFunction(wrap.survey, `survey of the program ${String(wrap.id)}`);
+    if (isBundledProgram(wrap.id)) throw takenError("program", wrap.id, "pagurus", this.#options.id);
+    this.#take("program", wrap.id);
+    this.#staged.programs.push(wrap);
+  };
 
   readonly #cli = (register: PluginCli): void => {
     this.#mustBeOpen();

@@ -2,6 +2,7 @@
 import type { ContextEngineFactory } from "../contract/engine/engine.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { AgentHarness } from "../contract/harness/harness.ts";
+import type { ProgramWrap } from "../contract/harness/wrap.ts";
 import type { Pagurus } from "../contract/host/host.ts";
 import type { HookHandler, HookName } from "../contract/host/hooks.ts";
 import type { MemoryFactory } from "../contract/engine/memory.ts";
@@ -95,6 +96,7 @@ export class PluginRegistry {
   readonly #tools = new Map<string, Owned<PluginTool>>();
   readonly #commands = new Map<string, Owned<PluginCommand>>();
   readonly #commandNames = new Map<string, string>();
+  readonly #programs = new Map<string, Owned<ProgramWrap>>();
   readonly #hooks = new Map<HookName, RegisteredHook<HookName>[]>();
   readonly #clis = new Map<string, readonly PluginCli[]>();
   readonly #notUsed = new Map<string, Pick<PluginFact, "notUsed" | "idleGates">>();
@@ -278,6 +280,11 @@ export class PluginRegistry {
     return [...this.#commands.values()].map(({ value }) => value);
   }
 
+  /** Programs of the user that `pagurus wire` can wrap. */
+  get programs(): ProgramWrap[] {
+    return [...this.#programs.values()].map(({ value }) => value);
+  }
+
   /** The engine's factory. Throws `engine_unknown` with the failed plugins, one of which may have it. */
   engine(id: string): ContextEngineFactory {
     const found = this.#engines.get(id);
@@ -316,6 +323,8 @@ export class PluginRegistry {
         return this.#tools.get(name)?.pluginId;
       case "command":
         return this.#commands.get(this.#commandNames.get(name) ?? name)?.pluginId;
+      case "program":
+        return this.#programs.get(name)?.pluginId;
     }
   };
 
@@ -343,6 +352,7 @@ export class PluginRegistry {
     for (const [name, value] of staged.engines) this.#engines.set(name, { pluginId: id, value });
     for (const [name, value] of staged.memories) this.#memories.set(name, { pluginId: id, value });
     for (const value of staged.tools) this.#tools.set(value.name, { pluginId: id, value });
+    for (const value of staged.programs) this.#programs.set(value.id, { pluginId: id, value });
     for (const value of staged.commands) {
       this.#commands.set(value.name, { pluginId: id, value });
       for (const alias of value.aliases ?? []) this.#commandNames.set(alias, value.name);
@@ -365,5 +375,6 @@ export function reportsOf(registry: () => PluginRegistry): Pagurus["plugins"] {
     facts: () => registry().facts,
     cli: (id) => registry().cli(id),
     withCli: () => registry().withCli,
+    programs: () => registry().programs,
   };
 }

@@ -228,7 +228,12 @@ export class FakePagurus implements Pagurus {
   deleted: { sessionKey: string; agentId?: string }[] = [];
   readonly #script: Script;
 
-  readonly plugins: Pagurus["plugins"] = { facts: () => [], cli: () => [], withCli: () => [] };
+  readonly plugins: Pagurus["plugins"] = {
+    facts: () => [],
+    cli: () => [],
+    withCli: () => [],
+    programs: () => [],
+  };
 
   constructor(script: Script = {}) {
     this.#script = script;

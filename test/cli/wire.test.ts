@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createPagurus } from "../../src/app.ts";
 import type { ProgramWrap, WrappedProgram, WrapRequest, WrapRoute } from "../../src/contract/harness/wrap.ts";
+import { describedWrap } from "../../src/programs/described-program.ts";
 import { wire, type WireOptions } from "../../src/cli/wire/wire-work.ts";
 import { execute } from "../../src/cli/cli-program.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
@@ -55,7 +56,11 @@ describe("pagurus wire", () => {
     program: Played,
     options: WireOptions = {},
     words = ["claude", "-p", "Hello."],
-  ): Promise<number> => wire(cli, words, options, () => Promise.resolve([played(program)]));
+  ): Promise<number> =>
+    wire(cli, words, options, {
+      known: (name) => Promise.resolve(name === "claude" ? played(program) : undefined),
+      described: (command, description) => Promise.resolve(describedWrap(command, description)),
+    });
 
   it("ends with the program's exit code, or a shell's for a signal, and prints nothing without a terminal", async () => {
     assert.equal(await run({ does: "process.exit(7)" }), 7);
@@ -158,6 +163,46 @@ describe("pagurus wire", () => {
     );
   });
 
+  it("a login passes where the user allows it, on the command line or in the configuration", async () => {
+    const refusal = { kind: "login" as const, reason: "It is logged in by subscription." };
+    const program = { does: "process.exit(4)", more: { refusal } };
+    assert.equal(await run(program, { login: true }), 4);
+    assert.equal(routes[0]?.governs, true, "and is governed");
+    mkdirSync(join(root, "home"), { recursive: true });
+    writeFileSync(join(root, "home", "pagurus.json"), `{ wire: { ownLogin: true } }`);
+    assert.equal(await run(program), 4);
+    const place = { does: "", more: { refusal: { ...refusal, kind: "place" as const } } };
+    await assert.rejects(run(place, { login: true }), { code: "runtime_unsupported" });
+  });
+
+  it("any program is pointed to the gateway by its variables, with its provider at the value they had", async () => {
+    const script = join(root, "agent.mjs");
+    writeFileSync(
+      script,
+      `#!${process.execPath}\nconst { LLM_URL } = process.env;\nfetch(LLM_URL + "/chat/completions", { method: "POST", body: "{}" }).then(({ status }) => process.exit(status === 502 && LLM_URL.includes("/t/") ? 0 : 1));\n`,
+      { mode: 0o755 },
+    );
+    const env = { ...cli.env, LLM_URL: "http://127.0.0.1:9/v1" };
+    Object.assign(cli, { env });
+    assert.equal(await run({ does: "" }, { api: "completions", baseUrlEnv: "LLM_URL" }, [script]), 0);
+    await assert.rejects(run({ does: "" }, { api: "completions", baseUrlEnv: "LLM_URL" }, ["none-such"]), {
+      code: "runtime_failed",
+      message: /"none-such" was not found/,
+    });
+  });
+
+  it("a description that cannot work is refused before the start", async () => {
+    const refused = (options: WireOptions, message: RegExp, words = ["vim"]): Promise<void> =>
+      assert.rejects(run({ does: "" }, options, words), { code: "usage_invalid", message });
+    await refused({ api: "soap" }, /There is no API "soap"; --api takes responses, messages, completions/);
+    await refused({ baseUrlEnv: "X" }, /--base-url-env describes a program, so it needs --api, too/);
+    await refused({ api: "messages" }, /No program is named/, []);
+    await refused({ api: "messages", upstream: "localhost" }, /"localhost" in --upstream is no http/, [
+      process.execPath,
+    ]);
+    assert.equal(cli.options.length, 0, "no host was opened");
+  });
+
   it("refuses a model whose key is missing before the program starts", async () => {
     await assert.rejects(run({ does: "" }, { model: "google/gemini-3.8-flash" }), {
       code: "credential_missing",
@@ -168,7 +213,8 @@ describe("pagurus wire", () => {
   it("names the supported programs for any other program", async () => {
     await assert.rejects(run({ does: "" }, {}, ["vim"]), {
       code: "usage_invalid",
-      message: 'The program "vim" is not known; pagurus wire wraps claude, as in: pagurus wire -- codex.',
+      message:
+        /^The program "vim" is not known; pagurus wire knows codex, claude, .*, and any other by its protocol: /,
     });
     await assert.rejects(run({ does: "" }, {}, []), { code: "usage_invalid" });
     assert.equal(await run({ does: "" }, {}, ["/some/where/claude.exe"]), 0);

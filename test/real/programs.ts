@@ -33,12 +33,17 @@ function requirePinned(name: string): void {
 
 /** Path of Claude Code's program; it is one native file, in the package of this platform. */
 export function claudeBinary(): string {
-  requirePinned("@anthropic-ai/claude-code");
-  const platform = `@anthropic-ai/claude-code-${process.platform}-${process.arch}`;
-  const program = join(MODULES, platform, "claude");
-  if (!existsSync(program))
+  const name = "@anthropic-ai/claude-code";
+  return nativeProgram(name, `${name}-${process.platform}-${process.arch}`, "claude");
+}
+
+/** Path of a native program, in the package of this platform. Throws when it is missing or the package has another version. */
+export function nativeProgram(packageName: string, platform: string, program: string): string {
+  requirePinned(packageName);
+  const path = join(MODULES, platform, program);
+  if (!existsSync(path))
     throw new Error(`test/real lacks ${platform}: has npm left out its optional packages?`);
-  return program;
+  return path;
 }
 
 /** Path of a program in `node_modules/.bin`. Throws when its package is missing or has another version. */

@@ -1,7 +1,9 @@
 import type { Command } from "commander";
+import { BUNDLED_PROGRAMS } from "../../config/bundled.ts";
 import type { Act, Cli } from "../cli.ts";
 import { positive } from "../sessions/sessions-command.ts";
-import type { LoadWraps, WireOptions } from "./wire-work.ts";
+import type { WrapSource } from "./wire-choice.ts";
+import type { WireOptions } from "./wire-work.ts";
 
 const NOTES = `
 The program keeps its terminal, its tools and its own settings; what its model sees of the conversation comes from the engine
@@ -12,7 +14,9 @@ last conversation, of any agent. Its exit code is ours.
 Summaries are made with the provider and key that the program uses, where the key is in the environment (ANTHROPIC_API_KEY,
 OPENAI_API_KEY, the env_key of a Codex provider); where it is in a file of the program's own, they are extracts.
 
-A program that is logged in by subscription is refused, or passes unchanged with --observe.
+A program that is logged in by subscription is refused: the terms of most providers allow such a login to their own programs alone.
+With --login (or wire.ownLogin: true in the configuration) you say that yours allow this; its requests then pass with their own
+credentials, which are never read or stored, to the host they are for. With --observe they pass unchanged.
 
 Examples:
   $ pagurus wire -- codex
@@ -20,15 +24,26 @@ Examples:
   $ pagurus wire -- claude --continue
   $ pagurus wire --session work -- claude
   $ pagurus wire --session work -- codex exec "What is left to do?"
-  $ pagurus wire --observe -- claude -p "Hello."`;
+  $ pagurus wire --observe -- claude -p "Hello."
+  $ pagurus wire --api completions --base-url-env LLM_URL -- my-agent
+  $ pagurus wire --api messages --print`;
+
+function repeated(text: string, before: string[] = []): string[] {
+  return [...before, text];
+}
 
 /** `wire`. */
-export function addWireCommand(program: Command, cli: Cli, act: Act, load?: LoadWraps): void {
+export function addWireCommand(program: Command, cli: Cli, act: Act, source?: WrapSource): void {
   program
     .command("wire")
-    .description("run your own Codex or Claude Code with an engine and a session of Pagurus")
+    .description(
+      "run your own coding agent (Codex, Claude Code, any other) with an engine and a session of Pagurus",
+    )
     .usage("[options] -- <program> [arguments...]")
-    .argument("[program...]", "codex or claude, or a path to one, with its own arguments")
+    .argument(
+      "[program...]",
+      `${BUNDLED_PROGRAMS.join(", ")}, or any with --api; or a path to one, with its own arguments`,
+    )
     .option("-s, --session <key>", "conversation of this key, created if there is none (default: a new one)")
     .option("--continue [key]", "continue the folder's last conversation, or the one of this key")
     .option("-a, --agent <id>", "agent (default: main)")
@@ -38,10 +53,23 @@ export function addWireCommand(program: Command, cli: Cli, act: Act, load?: Load
       "answer with this model of ours, as provider/model, instead of the program's",
     )
     .option("--context-window <n>", "context window of the program's model in tokens, if unknown", positive)
+    .option("--login", "let a program that is logged in by subscription use its own login; see below")
+    .option("--api <name>", "protocol of any other program: responses, messages or completions")
+    .option(
+      "--base-url-env <name>",
+      "variable that it reads its base URL from (default: of the API's own client)",
+    )
+    .option("--key-env <name>", "variable that it reads its key from (default: of the API's provider)")
+    .option(
+      "--upstream <url>",
+      "address of its provider (default: the variable's value, or the API's provider)",
+    )
+    .option("--arg <text>", "argument that points it to {url}; may be repeated", repeated)
+    .option("--print", "print what to set by hand, and serve until Ctrl-C")
     .option("--capture", "keep each request and answer (pagurus requests)")
     .option("--observe", "pass all requests unchanged and only record them")
     .addHelpText("after", NOTES)
     .action((words: string[], options: WireOptions) =>
-      act(async () => (await import("./wire-work.ts")).wire(cli, words, options, load)),
+      act(async () => (await import("./wire-work.ts")).wire(cli, words, options, source)),
     );
 }

@@ -1,46 +1,44 @@
 import { rmSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { loadConfig } from "../../config/load-config.ts";
 import { resolveHome } from "../../config/config-paths.ts";
+import type { PagurusConfig } from "../../config/config-types.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import type { SessionClaim } from "../../contract/session/claim.ts";
-import type { ProgramWrap, WrapLaunch, WrappedProgram } from "../../contract/harness/wrap.ts";
+import type { WrapLaunch, WrappedProgram } from "../../contract/harness/wrap.ts";
 import type { OpenWrap, WrapOptions, WrapReport } from "../../gateway/wrap/wrap-program.ts";
 import { createFileLogger } from "../../platform/log.ts";
 import { printLine, sessionOf, type Cli } from "../cli.ts";
-import { usageError } from "../cli-failure.ts";
 import { checkChoice, showClaim, type ChoiceOptions } from "../sessions/session-choice.ts";
+import { chosenWrap, wrapSource, type DescribeOptions, type WrapSource } from "./wire-choice.ts";
 
-export interface WireOptions extends Omit<ChoiceOptions, "new"> {
+export interface WireOptions extends Omit<ChoiceOptions, "new">, DescribeOptions {
   engine?: string;
   model?: string;
   contextWindow?: number;
   capture?: boolean;
   observe?: boolean;
+  login?: boolean;
+  print?: boolean;
 }
-
-/** Loads the programs that can be wrapped. */
-export type LoadWraps = () => Promise<readonly ProgramWrap[]>;
-
-const fromApp: LoadWraps = async () => (await import("../../app.ts")).loadProgramWraps();
 
 /** `wire`: returns the program's exit code. Throws when refused before the start. */
 export async function wire(
   cli: Cli,
   words: readonly string[],
   options: WireOptions,
-  load: LoadWraps = fromApp,
+  source: WrapSource = wrapSource(cli),
 ): Promise<number> {
   checkChoice(options);
   const [command = "", ...args] = words;
-  const wrap = wrapFor(command, await load());
+  const wrap = await chosenWrap(command, options, source);
   const home = resolveHome(cli.env);
   const loaded = loadConfig({ home });
   const folder = join(home, "runtimes", wrap.id);
   const program = await wrap.survey({ command, args, env: cli.env, cwd: cli.cwd, folder });
-  checkRefusal(program, options);
+  checkRefusal(program, options, loaded.config);
   const { openWrap } = await import("../../gateway/wrap/wrap-program.ts");
-  const { id, label, api } = wrap;
+  const { id, label, api, rules, conversationHeader } = wrap;
   const named = typeof options.continue === "string" ? { sessionKey: options.continue } : {};
   const about: WrapOptions = {
     ...sessionOf(options),
@@ -56,13 +54,15 @@ export async function wire(
     program,
     id,
     label,
-    api,
+    api: program.api ?? api,
+    rules,
+    conversationHeader,
     capture: options.capture === true,
     observe: options.observe === true,
     open: (made) => cli.open(made),
     serveTools: serveOverMcp,
   };
-  return follow(cli, program, await openWrap(about));
+  return follow(cli, program, await openWrap(about), options.print === true);
 }
 
 const serveOverMcp: WrapOptions["serveTools"] = async (tools, name) => {
@@ -70,36 +70,36 @@ const serveOverMcp: WrapOptions["serveTools"] = async (tools, name) => {
   return (await loadToolServer())({ tools: () => tools, name });
 };
 
-function wrapFor(command: string, wraps: readonly ProgramWrap[]): ProgramWrap {
-  const name = basename(command).replace(/\.(?:exe|cmd|js)$/i, "");
-  const wrap = wraps.find(({ id }) => id === name);
-  if (wrap) return wrap;
-  const known = wraps.map(({ id }) => id).join(" and ");
-  const what = command === "" ? "No program is named" : `The program "${command}" is not known`;
-  throw usageError(`${what}; pagurus wire wraps ${known}, as in: pagurus wire -- codex.`);
-}
-
-function checkRefusal({ refusal }: WrappedProgram, { observe, model }: WireOptions): void {
+function checkRefusal({ refusal }: WrappedProgram, options: WireOptions, { wire }: PagurusConfig): void {
   if (!refusal) return;
-  // Nothing is governed, or the login is not used.
-  if (refusal.kind === "login" && (observe === true || model !== undefined)) return;
+  const { observe, model, login } = options;
+  // Nothing is governed, the login is not used, or the user has allowed its use.
+  const isAllowed = observe === true || model !== undefined || login === true || wire?.ownLogin === true;
+  if (refusal.kind === "login" && isAllowed) return;
   throw new PagurusError("runtime_unsupported", refusal.reason);
 }
 
 /** Runs the program, which owns the terminal until it ends; a line before it names its conversation. */
-async function follow(cli: Cli, program: WrappedProgram, open: OpenWrap): Promise<number> {
+async function follow(
+  cli: Cli,
+  program: WrappedProgram,
+  open: OpenWrap,
+  isPrinted: boolean,
+): Promise<number> {
   const { runInForeground } = await import("./wire-program.ts");
   // A closed output is the program's concern, too.
-  const stop = cli.onInterrupt(() => undefined);
+  const stop = isPrinted ? () => undefined : cli.onInterrupt(() => undefined);
   let launch: WrapLaunch | undefined;
   let report: WrapReport | undefined;
   try {
     if (open.claim) announce(cli, program, open.claim);
     launch = await program.launch(open.route);
-    return await runInForeground(launch, cli.cwd);
+    if (!isPrinted) return await runInForeground(launch, cli.cwd);
+    const { printSetting } = await import("./wire-print.ts");
+    return await printSetting(cli, launch, open.route);
   } finally {
     report = await open.close();
-    for (const file of launch?.files ?? []) rmSync(file, { force: true });
+    for (const file of launch?.files ?? []) rmSync(file, { recursive: true, force: true });
     stop();
     printReport(cli, report);
   }

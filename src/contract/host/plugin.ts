@@ -1,6 +1,7 @@
 /** The API object passed to a plugin's `register(api)`. Source: the design's "The contract", plugin entry. */
 import type { ContextEngineFactory } from "../engine/engine.ts";
 import type { AgentHarness } from "../harness/harness.ts";
+import type { ProgramWrap } from "../harness/wrap.ts";
 import type { HookHandler, HookName } from "./hooks.ts";
 import type { MemoryFactory } from "../engine/memory.ts";
 import type { LlmComplete } from "../model.ts";
@@ -97,6 +98,11 @@ export interface PluginApi {
   registerTool(tool: PluginTool): void;
   /** Throws `plugin_duplicate_id`; `engine_contract` for an invalid name. A taken or invalid alias is ignored. */
   registerCommand(command: PluginCommand): void;
+  /**
+   * Adds a program to `pagurus wire`. Throws `plugin_duplicate_id`, also for a bundled program's name; `engine_contract` for a wrap
+   * without `survey`.
+   */
+  registerProgramWrap(wrap: ProgramWrap): void;
   /** Throws `engine_contract` for what is no function, and after `register` has ended. */
   registerCli(register: PluginCli): void;
   /** An unknown hook is ignored and listed in `notUsed`. Throws `engine_contract` for a handler that is no function. */

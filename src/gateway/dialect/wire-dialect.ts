@@ -26,6 +26,8 @@ export interface WireItem extends Span {
   readonly isPassing?: boolean;
   /** Bytes sent in its place wherever it is kept, also in a request that passes: only the gateway can read the element itself. */
   readonly replacement?: Buffer | undefined;
+  /** Name of the conversation that a compaction of the gateway left this element of. */
+  readonly compactedFrom?: string | undefined;
   /**
    * Its content as our messages, without entry ids; computed on demand. If several elements make up one answer, each has its share.
    * Empty for a setting, and for elements without text of their own, such as encrypted reasoning.
@@ -54,14 +56,19 @@ export interface WireRequest {
   readonly native: {
     /** The harness's own name for the conversation. */
     threadId?: string;
+    /** A name made from the conversation's first words, for a program that has none. Several conversations may share it. */
+    contentId?: string;
     turnId?: string;
     /** Changes when the harness has compacted. */
     window?: string;
     /** Set for requests of a subagent. */
     agentId?: string;
   };
-  /** Of a compaction: who started it, and what the user wants the summary to focus on. */
-  readonly compaction?: { trigger: "manual" | "auto"; focus?: string };
+  /**
+   * Of a compaction: who started it, and what the user wants the summary to focus on. `isWhole`: the request asks by its address, so
+   * all its elements are the conversation, and none is a prompt.
+   */
+  readonly compaction?: { trigger: "manual" | "auto"; focus?: string; isWhole?: true };
 }
 
 /** A response that the gateway creates itself. */

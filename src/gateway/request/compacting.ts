@@ -11,9 +11,9 @@ import { splice, type Spliced } from "../splice/splice-request.ts";
 
 const LIST_END = Buffer.from("]");
 
-/** The request without the compaction prompt; all that is left is history. */
+/** The request without the compaction prompt, if it has one; all that is left is history. */
 export function withoutAsking(read: WireRequest): WireRequest {
-  const items = read.items.slice(0, -1);
+  const items = read.compaction?.isWhole === true ? read.items : read.items.slice(0, -1);
   return {
     ...read,
     items,
@@ -28,6 +28,10 @@ export function spliceCompaction(
   { context, isOriginal }: Governed,
   dialect: Pick<Dialect, "encode" | "rules">,
 ): Spliced | undefined {
+  if (read.compaction?.isWhole === true) {
+    const history = { ...context, historyCount: context.messages.length };
+    return splice({ ...read, liveFrom: read.items.length }, { context: history, isOriginal }, dialect);
+  }
   const last = read.items.length - 1;
   const asking = read.items[last];
   if (!asking || last < read.prefixCount) return undefined;

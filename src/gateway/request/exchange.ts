@@ -101,7 +101,8 @@ export class WireRouteHandler {
       return undefined;
     }
     try {
-      return this.#options.dialect.read(call.path, call.headers, body);
+      const read = this.#options.dialect.read(call.path, call.headers, body);
+      return this.#options.classify?.(read, call) ?? read;
     } catch (error) {
       if (!(error instanceof JsonScanError))
         this.#options.logger.warn("gateway could not read a request", {

@@ -2,6 +2,11 @@
 import type { WireRequest } from "../dialect/wire-dialect.ts";
 import { atMost } from "./timeouts.ts";
 
+/** Name of a request's conversation on its route; empty if nothing names it. */
+export function conversationOf({ native }: Pick<WireRequest, "native">): string {
+  return native.threadId ?? native.contentId ?? "";
+}
+
 /** How long a request waits for the one before it, ms. */
 const BEFORE_MS = 30_000;
 /** How long it waits while that one's answer still streams, ms: its harness does not wait for the end either. */
@@ -57,11 +62,11 @@ export class Conversations {
   }
 
   async inTurn(
-    { native }: Pick<WireRequest, "native">,
+    request: Pick<WireRequest, "native">,
     signal: AbortSignal,
     work: (stages: Stages) => Promise<void>,
   ): Promise<void> {
-    const key = JSON.stringify([native.threadId, native.agentId]);
+    const key = JSON.stringify([conversationOf(request), request.native.agentId]);
     const before = this.#newest.get(key);
     const own = new Running();
     this.#newest.set(key, own);

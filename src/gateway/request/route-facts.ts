@@ -1,7 +1,7 @@
 /** Facts about a route, and what is reported about each of its requests. */
 import type { Logger } from "../../platform/log.ts";
 import type { CaptureLog } from "../capture/capture.ts";
-import type { Dialect, WireRequest } from "../dialect/wire-dialect.ts";
+import type { Dialect, WireHeaders, WireRequest } from "../dialect/wire-dialect.ts";
 import type { Governor } from "../governor/governor.ts";
 
 export interface RouteFacts {
@@ -16,6 +16,10 @@ export interface RouteOptions extends RouteFacts {
   governor: Governor;
   logger: Logger;
   capture?: CaptureLog | undefined;
+  /** Refines what the dialect has read of a request, by what is known of the program. `path`: without the base. */
+  classify?:
+    | ((request: WireRequest, call: { path: string; headers: WireHeaders }) => WireRequest)
+    | undefined;
   /** Called when a request has ended. */
   onExchange?: ((facts: ExchangeFacts) => void) | undefined;
 }

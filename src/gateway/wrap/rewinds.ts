@@ -4,6 +4,7 @@ import type { AgentMessage } from "../../contract/message.ts";
 import type { SessionStore } from "../../contract/session/store.ts";
 import { rewindSession } from "../../command/rewind.ts";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
+import { conversationOf } from "../request/order.ts";
 import type { Recorded } from "./recorded.ts";
 import { assistantWords, callIds, historyMessages, userKey } from "./request-messages.ts";
 
@@ -50,7 +51,7 @@ export class Rewinds {
    * them; any other history may have other reasons. Returns whether the session was rewound. Throws `session_locked`.
    */
   async follow(request: WireRequest, store: SessionStore): Promise<boolean> {
-    const thread = request.native.threadId ?? "";
+    const thread = conversationOf(request);
     const followed = this.#followed.get(thread) ?? [];
     if (followed.length === 0) return false;
     const history = historyMessages(request);

@@ -9,6 +9,7 @@ import type { ToolSet } from "../../contract/harness/tool.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { WireAnswer, WireRequest } from "../dialect/wire-dialect.ts";
 import { FixedPart } from "../request/fixed.ts";
+import { conversationOf } from "../request/order.ts";
 import type { Governed, Governor, GovernorCall } from "../governor/governor.ts";
 import { compactionAnswer } from "../governor/compaction-answer.ts";
 import type { Upstream } from "../upstream/upstream.ts";
@@ -86,6 +87,13 @@ export class WrapGovernor implements Governor {
     return this.#threads.current;
   }
 
+  /** Whether a turn waits for results of the program's tools. */
+  get hasOpenCalls(): boolean {
+    return [...this.#conversations.values()].some(
+      ({ turn }) => !turn.isOver && turn.recorded.openCalls.size > 0,
+    );
+  }
+
   /**
    * The tools of the turn that made the call. A program may make it before its answer has ended, and with an id of its own: then the
    * only open turn is used. Undefined between turns, and if several turns are possible.
@@ -100,7 +108,7 @@ export class WrapGovernor implements Governor {
     request: WireRequest,
     { overflow }: GovernorCall & { overflow?: { message: string } },
   ): Promise<Governed | undefined> {
-    const known = this.#conversations.get(threadOf(request));
+    const known = this.#conversations.get(conversationOf(request));
     if (request.kind === "compaction") return known?.toCompact(overflow);
     known?.continues();
     const isAgain = overflow !== undefined && known !== undefined;
@@ -111,7 +119,7 @@ export class WrapGovernor implements Governor {
   }
 
   async compaction(request: WireRequest, { signal }: GovernorCall): Promise<{ summary: string } | undefined> {
-    const thread = threadOf(request);
+    const thread = conversationOf(request);
     const conversation = this.#conversations.get(thread);
     conversation?.continues();
     this.#rewinds.forget(thread);
@@ -145,7 +153,7 @@ export class WrapGovernor implements Governor {
   }
 
   async compacted(request: WireRequest, answer: WireAnswer): Promise<void> {
-    await this.#conversations.get(threadOf(request))?.turn.compacted(answer);
+    await this.#conversations.get(conversationOf(request))?.turn.compacted(answer);
   }
 
   upstream(request: WireRequest | undefined): Upstream {
@@ -179,7 +187,7 @@ export class WrapGovernor implements Governor {
   }
 
   #of(request: WireRequest): Conversation | undefined {
-    return this.#requests.get(request) ?? this.#conversations.get(threadOf(request));
+    return this.#requests.get(request) ?? this.#conversations.get(conversationOf(request));
   }
 
   /** Ends the open turns, with their partial answers, and waits for that. Called after the program has exited. Never throws. */
@@ -212,7 +220,7 @@ export class WrapGovernor implements Governor {
   /** Begins the turn of a request if necessary, and records all its messages. */
   async #followed(request: WireRequest): Promise<Conversation> {
     const live = liveMessages(request);
-    const known = this.#conversations.get(threadOf(request));
+    const known = this.#conversations.get(conversationOf(request));
     const last = known?.turn;
     await last?.catchUpBefore(request);
     const continues = last !== undefined && isOf(last, request, live);
@@ -221,14 +229,14 @@ export class WrapGovernor implements Governor {
       return known;
     }
     await known?.end();
-    await this.#leaveOthers(threadOf(request));
+    await this.#leaveOthers(conversationOf(request));
     if (
       !continues &&
       (await this.#rewinds.follow(request, this.#options.pagurus.sessions(this.#options.agentId)))
     )
       this.#options.logger.info("wrapped program's conversation rewound", { sessionKey: this.sessionKey });
     const turn = await this.#begin(request, live, continues ? last : undefined);
-    const conversation = this.#keep(threadOf(request), turn);
+    const conversation = this.#keep(conversationOf(request), turn);
     await turn.catchUp(live);
     return conversation;
   }
@@ -291,20 +299,17 @@ export class WrapGovernor implements Governor {
     const { recorded, inputEntryId: entryId } = turn;
     if (input && !before && entryId !== undefined) {
       const digest = historyDigest(historyMessages(request));
-      this.#rewinds.note(threadOf(request), { sessionKey, recorded, entryId, before: digest });
+      this.#rewinds.note(conversationOf(request), { sessionKey, recorded, entryId, before: digest });
     }
     return turn;
   }
 }
 
-function threadOf({ native }: WireRequest): string {
-  return native.threadId ?? "";
-}
-
 /** Whether a request continues a turn, and does not begin another. */
-function isOf(turn: LiveTurn, { native }: WireRequest, live: readonly AgentMessage[]): boolean {
-  const { threadId, turnId } = turn.native;
-  if (threadId !== native.threadId) return false;
+function isOf(turn: LiveTurn, request: WireRequest, live: readonly AgentMessage[]): boolean {
+  const { native } = request;
+  const { turnId } = turn.native;
+  if (conversationOf(turn) !== conversationOf(request)) return false;
   if (turnId !== undefined && native.turnId !== undefined) return turnId === native.turnId;
   const [first] = live;
   // A compaction of the program inside the turn leaves its newest answer, without the input that it began with.

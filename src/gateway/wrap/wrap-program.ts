@@ -6,6 +6,7 @@ import type { Pagurus, PagurusOptions } from "../../contract/host/host.ts";
 import type { StatusReport } from "../../contract/host/status.ts";
 import type { WireApi } from "../../contract/harness/wire.ts";
 import type { WrappedProgram, WrapRoute } from "../../contract/harness/wrap.ts";
+import type { WrapRequestRule } from "../../contract/harness/wrap-rules.ts";
 import { resolveModel } from "../../model/resolve.ts";
 import { withDeadline } from "../../platform/deadline.ts";
 import type { Logger } from "../../platform/log.ts";
@@ -16,6 +17,7 @@ import { createModelGateway, type Gateway } from "../gateway.ts";
 import type { Governor } from "../governor/governor.ts";
 import { directUpstream } from "../upstream/direct.ts";
 import { upstreamFor } from "../upstream/for-model.ts";
+import type { RouteOptions } from "../request/route-facts.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { folderName } from "../../session/folder-keys.ts";
 import { MAIN, sharesMain, workspaceOf } from "../../turn/admit/session-key.ts";
@@ -23,6 +25,7 @@ import { WrapClaims } from "./wrap-claims.ts";
 import { WrapGovernor } from "./wrap-governor.ts";
 import { WrapHarness } from "./wrap-harness.ts";
 import { WrapObserver } from "./observer.ts";
+import { RequestKinds } from "./request-kinds.ts";
 import { wrapConfig } from "./setup.ts";
 import { TOOLS_NAME, wrapTools, type ServedTools, type ServeTools } from "./wrap-tools.ts";
 
@@ -32,6 +35,8 @@ export interface WrapOptions {
   loaded: LoadedConfig;
   logger: Logger;
   program: WrappedProgram;
+  rules?: readonly WrapRequestRule[] | undefined;
+  conversationHeader?: string | undefined;
   /** Name of the program, for the runtime. */
   id: string;
   label: string;
@@ -107,8 +112,7 @@ class Wrap implements OpenWrap {
     if (!observe) await this.#openHost(config, harness);
     const { sessionKey } = this;
     const other = chosen && upstreamFor(chosen, api, sessionKey);
-    const { baseUrl } = program.provider;
-    const upstream = other ?? directUpstream({ baseUrl, label: new URL(baseUrl).host });
+    const upstream = other ?? ownUpstream(program);
     const governor = observe ? new WrapObserver(upstream) : this.#follow(harness, upstream);
     this.#capture = this.#openCapture(config);
     this.#gateway = createModelGateway({ logger, resolve, capture: this.#capture });
@@ -117,15 +121,25 @@ class Wrap implements OpenWrap {
       governor: governor as Governor,
       sessionKey,
       runtime: `wire-${id}`,
+      classify: observe ? undefined : this.#classify(),
       onExchange: ({ kind }) => void (this.#requests += kind === "count" || kind === "unknown" ? 0 : 1),
     });
     this.#closeRoute = () => route.close();
-    const { baseUrl: address, headers } = route;
+    const { baseUrl, secretUrl, token, headers } = route;
     const governs = !observe && this.#engine?.governs !== false;
     const compacts = this.#engine?.ownsCompaction === true;
     this.#tools = governs ? await this.#serveTools() : undefined;
     const tools = this.#tools && { tools: { name: TOOLS_NAME, ...this.#tools.server } };
-    this.route = { baseUrl: address, headers, governs, compacts, answersAll: other !== undefined, ...tools };
+    this.route = {
+      baseUrl,
+      secretUrl,
+      token,
+      headers,
+      governs,
+      compacts,
+      answersAll: other !== undefined,
+      ...tools,
+    };
     return this;
   }
 
@@ -202,6 +216,13 @@ class Wrap implements OpenWrap {
     return this.#governor;
   }
 
+  #classify(): NonNullable<RouteOptions["classify"]> {
+    const hasOpenCalls = (): boolean => this.#governor?.hasOpenCalls === true;
+    const { rules = [], conversationHeader } = this.#options;
+    const kinds = new RequestKinds({ rules, conversationHeader, hasOpenCalls });
+    return (request, call) => kinds.classified(request, call);
+  }
+
   #openCapture(config: ReturnType<typeof wrapConfig>): CaptureLog | undefined {
     const { env, capture, observe, home, logger } = this.#options;
     const settings = captureSettings(config, env, capture || observe);
@@ -241,6 +262,18 @@ class Wrap implements OpenWrap {
       this.#notify(isPagurusError(error) ? error.message : `${label} failed.`);
     }
   }
+}
+
+/** The provider that the program is set to; its own credentials pass, unless they are replaced. */
+function ownUpstream({ provider: { baseUrl }, credentials = {} }: WrappedProgram): Upstream {
+  const secrets = Object.values(credentials);
+  return directUpstream({
+    baseUrl,
+    label: new URL(baseUrl).host,
+    headers: credentials,
+    secrets,
+    isHosts: false,
+  });
 }
 
 /** Throws the errors of opening a host, `model_unknown`, `credential_missing`, `gateway_failed`. */

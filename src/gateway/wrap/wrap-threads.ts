@@ -4,6 +4,7 @@ import { toPagurusError } from "../../contract/errors.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
+import { conversationOf } from "../request/order.ts";
 import { namesIn, sessionsNamed, type WrapClaims } from "./wrap-claims.ts";
 import { assistantWords, callIds, historyMessages, hasMessagesBefore, userKey } from "./request-messages.ts";
 
@@ -51,7 +52,7 @@ export class WrapThreads {
 
   /** The session that already contains a request's conversation; undefined if none does. Never throws. */
   async held(request: WireRequest): Promise<string | undefined> {
-    const thread = request.native.threadId ?? "";
+    const thread = conversationOf(request);
     const known = this.#keys.get(thread);
     if (known !== undefined || this.#keys.size > 0) return known;
     try {
@@ -78,7 +79,7 @@ export class WrapThreads {
     request: WireRequest,
     isBusy: (sessionKey: string) => boolean = () => false,
   ): Promise<string> {
-    const thread = request.native.threadId ?? "";
+    const thread = conversationOf(request);
     const known = this.#keys.get(thread);
     if (known !== undefined) return (this.#current = known);
     const hasHistory = hasMessagesBefore(request);

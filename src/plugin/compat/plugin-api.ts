@@ -165,6 +165,7 @@ function openClawApi(own: PluginApi, host: RegistrationHost, place: Place): Reco
       const made = hostCommand(command, config, place.commandAliases[command.name] ?? []);
       leftOut(host, `command /${made.name}`, () => own.registerCommand(made));
     },
+    registerProgramWrap: own.registerProgramWrap,
     registerCli: own.registerCli,
     registerService: service,
     registerHook: (names: string | string[], handler: OpenClawHandler) => {

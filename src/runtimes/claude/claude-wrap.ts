@@ -119,7 +119,7 @@ function refusalOf(settings: UserSettings, args: readonly string[]): WrapRefusal
   return {
     kind: "login",
     reason:
-      "Claude Code is logged in by subscription, which only it may use; set ANTHROPIC_API_KEY to have its conversation governed, or pass --observe to let it pass unchanged.",
+      "Claude Code is logged in by subscription, whose terms allow it to Claude Code alone; set ANTHROPIC_API_KEY to have its conversation governed, pass --login (or set wire.ownLogin) if your terms allow this, or pass --observe to let it pass unchanged.",
   };
 }
 

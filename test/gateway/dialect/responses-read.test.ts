@@ -80,7 +80,7 @@ describe("the kind of a Codex request", () => {
       ["texts in a list", readInput(["hello"])],
       ["a previous response", readInput(input, { previous_response_id: "resp_1" })],
       ["a conversation kept by the provider", readInput(input, { conversation: "conv_1" })],
-      ["another path", readInput(input, {}, {}, "/responses/compact")],
+      ["another path", readInput(input, {}, {}, "/responses/resp_1")],
       ["a longer path", readInput(input, {}, {}, "/responses/resp_1/cancel")],
     ];
     for (const [what, { kind }] of unknown) assert.equal(kind, "unknown", what);

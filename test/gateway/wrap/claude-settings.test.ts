@@ -10,6 +10,8 @@ import { claudeWrap } from "../../../src/runtimes/claude/claude-wrap.ts";
 const ROUTE = {
   baseUrl: "http://127.0.0.1:1/r",
   headers: { "x-token": "secret" },
+  secretUrl: "http://127.0.0.1:1/t/secret",
+  token: "secret",
   governs: true,
   answersAll: false,
 };

@@ -1,9 +1,11 @@
 /**
  * Programs of the user that `pagurus wire` wraps: which provider each was set to, and what points it to the model gateway
  * instead.
- * One implementation per program, beside the runtime that knows it.
+ * One implementation per program: beside the runtime that knows it, in `src/programs`, or in a plugin
+ * (`api.registerProgramWrap`).
  */
 import type { WireApi } from "./wire.ts";
+import type { WrapRequestRule } from "./wrap-rules.ts";
 export interface WrapRequest {
     /** The program as the user named it: a name, or a path. */
     command: string;
@@ -30,6 +32,10 @@ export interface WrapRoute {
     baseUrl: string;
     /** Secret: never on a command line. */
     headers: Readonly<Record<string, string>>;
+    /** The base URL with the route's secret in its path, for programs that can be set an address alone. Never on a command line. */
+    secretUrl: string;
+    /** The secret alone, for programs that send it as their key. Never on a command line. */
+    token: string;
     /** An engine owns the context: the program neither compacts by itself nor refuses a long history. */
     governs: boolean;
     /** The engine compacts: the program's compaction is off, whatever its user has set. */
@@ -65,6 +71,10 @@ export interface WrapRefusal {
 /** A program with the user's settings. */
 export interface WrappedProgram {
     readonly provider: WrapProvider;
+    /** Protocol of that provider, for a program that speaks several. Default: the wrap's. */
+    readonly api?: WireApi;
+    /** Secret headers for the provider, if the program sends the route's token in the place of its own key. */
+    readonly credentials?: Readonly<Record<string, string>>;
     /** Working folder. */
     readonly cwd: string;
     /** Ids of the models that it is set to use, where known. */
@@ -87,6 +97,22 @@ export interface ProgramWrap {
     readonly id: string;
     readonly label: string;
     readonly api: WireApi;
+    /** Header with the program's own name of the conversation, lower case. Absent: it is known by its first words. */
+    readonly conversationHeader?: string;
+    /** Applied in order to the requests of the conversation, as the protocol alone sees them. */
+    readonly rules?: readonly WrapRequestRule[];
     /** Reads the program's settings; may start it for that. Throws `runtime_failed`, `usage_invalid`. */
     survey(request: WrapRequest): Promise<WrappedProgram>;
+}
+/** How a user describes a program that has no wrap. */
+export interface ProgramDescription {
+    api: WireApi;
+    /** Variable that the program reads its base URL from. Default: the one of the protocol's own client library. */
+    baseUrlEnv?: string | undefined;
+    /** Variable that it reads its key from. Default: the one of the protocol's provider. */
+    keyEnv?: string | undefined;
+    /** The provider's address, if it is not the value of `baseUrlEnv` nor the protocol's own provider. */
+    upstream?: string | undefined;
+    /** Arguments that point it to a base URL, before its own; `{url}` in them is the route's, without its secret. */
+    args: readonly string[];
 }

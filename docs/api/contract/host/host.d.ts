@@ -4,6 +4,7 @@ import type { ContextEngineFactory } from "../engine/engine.ts";
 import type { AgentHarness } from "../harness/harness.ts";
 import type { AgentMessage } from "../message.ts";
 import type { NativeThreads } from "../harness/native.ts";
+import type { ProgramWrap } from "../harness/wrap.ts";
 import type { CompactionReport, MaintenanceReport } from "./reports.ts";
 import type { RunningTurns } from "./running.ts";
 import type { PluginCli, PluginCommand, PluginFact, PluginRegister } from "./plugin.ts";
@@ -107,8 +108,9 @@ export interface Pagurus {
         facts(): readonly PluginFact[];
         /** Functions that add the plugin's commands to `pagurus plugin <id>`; empty where it has none or is not loaded. */
         cli(id: string): readonly PluginCli[];
-        /** Ids of the plugins that have such commands. */
         withCli(): readonly string[];
+        /** Programs that plugins add to `pagurus wire`. */
+        programs(): readonly ProgramWrap[];
     };
     /** The skills that a turn in this folder would offer, and those it would not. A broken one is reported, never an error. */
     skills(request?: {

@@ -9,6 +9,7 @@ import {
   wholeValue,
   type Span,
 } from "../../json/scan.ts";
+import { lastingParts, mayBeMarked, ownContent } from "../program-marks.ts";
 import type { RequestKind, WireItem, WireRequest } from "../wire-dialect.ts";
 import { messagesOf } from "../../../protocols/completions/completions-messages.ts";
 
@@ -36,6 +37,17 @@ class Element implements WireItem {
     this.kind = this.role === "system" || this.role === "developer" ? "setting" : "message";
   }
 
+  /** Whether a program put text of its own into the user's message. */
+  get #isMarked(): boolean {
+    return this.role === "user" && mayBeMarked(this.#body.subarray(this.start, this.end));
+  }
+
+  get surroundings(): Buffer | undefined {
+    if (!this.#isMarked) return undefined;
+    const content = lastingParts(recordOf(parsePart(this.#body, this))["content"]);
+    return content.length === 0 ? undefined : Buffer.from(JSON.stringify({ role: "user", content }));
+  }
+
   get messages(): readonly AgentMessage[] {
     this.#messages ??= this.kind === "setting" ? [] : this.#decoded();
     return this.#messages;
@@ -44,7 +56,8 @@ class Element implements WireItem {
   #decoded(): AgentMessage[] {
     try {
       const element = recordOf(parsePart(this.#body, this));
-      return messagesOf(element, (callId) => this.#nameOf(callId));
+      const own = this.#isMarked ? { ...element, content: ownContent(element["content"]) } : element;
+      return messagesOf(own, (callId) => this.#nameOf(callId)).filter(hasContent);
     } catch (error) {
       // Invalid inside: its place is known, its content is not, and the provider will reject it.
       if (error instanceof JsonScanError) return [];
@@ -65,6 +78,10 @@ class Element implements WireItem {
     }
     return undefined;
   }
+}
+
+function hasContent({ role, content }: AgentMessage): boolean {
+  return role !== "user" || content.length > 0;
 }
 
 function elementsOf(body: Buffer, list: Span): Element[] {

@@ -8,6 +8,7 @@ import {
   isResult,
   resultMessage,
 } from "../../../protocols/messages/messages-blocks.ts";
+import { withoutClock } from "../program-marks.ts";
 import { kindOfText, withoutReminders } from "./messages-marks.ts";
 
 /** Text of a text block; undefined for any other block. */
@@ -34,7 +35,8 @@ function userParts(blocks: readonly Fields[]): (TextPart | ImagePart)[] {
     const text = blockText(block);
     if (text === undefined) return [shownPart(block)];
     if (kindOfText(text) !== "words") return [];
-    const shown = index < blocks.length - 1 ? text.replace(/\n$/, "") : text;
+    const own = withoutClock(text);
+    const shown = index < blocks.length - 1 ? own.replace(/\n$/, "") : own;
     return shown.trim() === "" ? [] : [{ type: "text", text: shown }];
   });
 }

@@ -9,6 +9,7 @@ import { sealed } from "./responses-summary.ts";
 
 export function answerRequest(request: WireRequest, text: string, usage: Usage): WireReply {
   const events = new AnswerEvents(request);
+  if (request.compaction?.isWhole === true) return compactedWindow(request, events, { text, usage });
   const item = answerItem(request, events, text);
   const first = events.begin();
   const element = events.element(item, item["type"] === "message" ? { ...item, content: [] } : item);
@@ -16,11 +17,35 @@ export function answerRequest(request: WireRequest, text: string, usage: Usage):
   return { status: 200, headers: events.headers, body };
 }
 
+/** The answer of `/responses/compact`: the window that the client continues with. */
+function compactedWindow(
+  request: WireRequest,
+  events: AnswerEvents,
+  { text, usage }: { text: string; usage: Usage },
+): WireReply {
+  const body = {
+    id: events.id("resp"),
+    object: "response.compaction",
+    // No clock: the same answer gives the same bytes.
+    created_at: 0,
+    output: [compactionItem(request, events, text)],
+    ...withUsage(usage),
+  };
+  const headers = { "content-type": "application/json" };
+  return { status: 200, headers, body: Buffer.from(JSON.stringify(body)) };
+}
+
+function compactionItem({ native }: WireRequest, events: AnswerEvents, summary: string): ItemFields {
+  const { contentId } = native;
+  const content = sealed({ summary, ...(contentId === undefined ? {} : { contentId }) });
+  return { type: "compaction", id: events.id("cmp"), encrypted_content: content };
+}
+
 /** A compaction requested by its own element is answered with a compaction element only. */
-function answerItem({ items }: WireRequest, events: AnswerEvents, text: string): ItemFields {
-  const last = items.at(-1);
+function answerItem(request: WireRequest, events: AnswerEvents, text: string): ItemFields {
+  const last = request.items.at(-1);
   if (last instanceof ResponsesItem && last.type === COMPACTION_TRIGGER)
-    return { type: "compaction", id: events.id("cmp"), encrypted_content: sealed(text) };
+    return compactionItem(request, events, text);
   const id = events.id("msg");
   return { id, type: "message", role: "assistant", status: "completed", content: [outputText(text)] };
 }

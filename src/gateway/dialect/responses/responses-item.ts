@@ -7,6 +7,7 @@ import {
   type ItemFields,
 } from "../../../protocols/responses/responses-items.ts";
 import { parsePart, textAt, type ObjectSpan, type Span } from "../../json/scan.ts";
+import { ownContent } from "../program-marks.ts";
 import type { WireItem } from "../wire-dialect.ts";
 import {
   isOwnByMetadata,
@@ -16,7 +17,7 @@ import {
   OWN_STARTS,
   SUMMARY_START,
 } from "./responses-codex.ts";
-import { summaryMessage, unsealed } from "./responses-summary.ts";
+import { summaryMessage, unsealed, type Unsealed } from "./responses-summary.ts";
 
 /** Scan limit for the start of a message's first text, bytes, in any order of a part's fields. */
 const NEAR_START = 160;
@@ -87,10 +88,17 @@ export class ResponsesItem implements WireItem {
     return this.role === "user" && this.#beginsWith([SUMMARY_START]) && isSummary(this.fields);
   }
 
+  get #sealed(): Unsealed | undefined {
+    return COMPACTIONS.has(this.type) ? unsealed(this.fields["encrypted_content"]) : undefined;
+  }
+
   get replacement(): Buffer | undefined {
-    const isSealed = COMPACTIONS.has(this.type);
-    const summary = isSealed ? unsealed(this.fields["encrypted_content"]) : undefined;
-    return summary === undefined ? undefined : Buffer.from(JSON.stringify(summaryMessage(summary)));
+    const own = this.#sealed;
+    return own && Buffer.from(JSON.stringify(summaryMessage(own.summary)));
+  }
+
+  get compactedFrom(): string | undefined {
+    return this.#sealed?.contentId;
   }
 
   /** Empty if the bytes, which were only scanned, are not valid JSON. */
@@ -132,7 +140,8 @@ export class ResponsesItem implements WireItem {
 }
 
 function decodedMessage(fields: ItemFields, role: string): AgentMessage[] {
-  const parts = itemContent(fields["content"], noteOf);
+  const content = role === "user" ? ownContent(fields["content"]) : fields["content"];
+  const parts = itemContent(content, noteOf);
   if (parts.length === 0) return [];
   if (role !== "assistant") return [{ role: "user", content: parts }];
   return [{ role: "assistant", content: parts.filter((part) => part.type === "text") }];

@@ -14,6 +14,8 @@ import { ResponsesItem } from "./responses-item.ts";
 
 export const COMPACTION_TRIGGER = "compaction_trigger";
 
+/** Asks for a compaction of its whole input by its address. */
+const COMPACT_PATH = "/responses/compact";
 /** If one of these is set, the provider holds a part of the conversation. */
 const PARTIAL = ["previous_response_id", "conversation"];
 const OPEN_ARRAY = 0x5b;
@@ -27,7 +29,8 @@ export function readRequest(path: string, headers: WireHeaders, body: Buffer): W
   const elements = list && arrayObjects(body, list);
   const isWhole = PARTIAL.every((name) => value(body, members.get(name)) == null);
   const kind = elements && isWhole ? kindOf(path, turn, lastType(body, elements)) : otherKind(path);
-  const items = elements && isWhole ? itemsOf(body, elements, kind) : [];
+  const byAddress = kind === "compaction" && withoutQuery(path) === COMPACT_PATH;
+  const items = elements && isWhole ? itemsOf(body, elements, kind === "compaction" && !byAddress) : [];
   const first = items.findIndex(({ kind: of, isPassing }) => of === "message" || isPassing);
   const prefixCount = first < 0 ? items.length : first;
   return {
@@ -41,10 +44,17 @@ export function readRequest(path: string, headers: WireHeaders, body: Buffer): W
     prefixCount,
     liveFrom: liveFrom(items, prefixCount, kind, turn?.turnId),
     native: nativeOf(turn, headers, textAt(body, members.get("prompt_cache_key"))),
-    ...(kind === "compaction"
-      ? { compaction: { trigger: turn?.trigger === "manual" ? ("manual" as const) : ("auto" as const) } }
-      : {}),
+    ...(kind === "compaction" ? { compaction: compactionOf(turn, byAddress) } : {}),
   };
+}
+
+function compactionOf(
+  turn: CodexTurn | undefined,
+  byAddress: boolean,
+): NonNullable<WireRequest["compaction"]> {
+  // An address that asks for nothing else is called by a program or a person that wants one now.
+  const trigger = turn?.trigger === "manual" || (byAddress && !turn) ? "manual" : "auto";
+  return { trigger, ...(byAddress ? { isWhole: true } : {}) };
 }
 
 /** Throws `JsonScanError`. */
@@ -56,7 +66,7 @@ function lastType(body: Buffer, elements: readonly ObjectSpan[]): string {
   return textAt(body, elements.at(-1)?.members.get("type")) ?? "";
 }
 
-function itemsOf(body: Buffer, elements: readonly ObjectSpan[], kind: RequestKind): ResponsesItem[] {
+function itemsOf(body: Buffer, elements: readonly ObjectSpan[], endsWithPrompt: boolean): ResponsesItem[] {
   const names = new Map<string, string>();
   let hasNames = false;
   const nameOfCall = (callId: string): string | undefined => {
@@ -68,7 +78,7 @@ function itemsOf(body: Buffer, elements: readonly ObjectSpan[], kind: RequestKin
     return names.get(callId);
   };
   // Does not capture `elements`: the items' closures live as long as the answer streams.
-  const prompt = kind === "compaction" ? elements.length - 1 : undefined;
+  const prompt = endsWithPrompt ? elements.length - 1 : undefined;
   const items = elements.map(
     (element, index) => new ResponsesItem(body, element, { nameOfCall, isPrompt: index === prompt }),
   );
@@ -85,8 +95,10 @@ function otherKind(path: string): RequestKind {
 }
 
 function kindOf(path: string, turn: CodexTurn | undefined, last: string): RequestKind {
-  if (withoutQuery(path) !== "/responses") return otherKind(path);
+  const isCompact = withoutQuery(path) === COMPACT_PATH;
+  if (withoutQuery(path) !== "/responses" && !isCompact) return otherKind(path);
   if (turn?.isSubagent) return "subagent";
+  if (isCompact) return "compaction";
   if (turn?.isAside) return "side";
   if (last === COMPACTION_TRIGGER) return "compaction";
   if (!turn || turn.requestKind === "turn") return "main";

@@ -96,7 +96,7 @@ class InputReader {
       return [{ role: "assistant", content: [call] }];
     }
     if (type === "tool_search_output" || type.endsWith("_call_output")) return [this.#output(element)];
-    const summary = unsealed(element["encrypted_content"]);
+    const summary = unsealed(element["encrypted_content"])?.summary;
     if (summary !== undefined) return [{ role: "user", content: wordsOf(summaryMessage(summary).content) }];
     return item.messages;
   }

@@ -76,7 +76,7 @@ function refusalOf({ setUp, providerId, table }: Surveyed): WrapRefusal | undefi
   return {
     kind: "login",
     reason:
-      "Codex is logged in by subscription (ChatGPT), which only it may use; log in with an API key (codex login --with-api-key) to have its conversation governed, or pass --observe to let it pass unchanged.",
+      "Codex is logged in by subscription (ChatGPT), whose terms allow it to Codex alone; log in with an API key (codex login --with-api-key) to have its conversation governed, pass --login (or set wire.ownLogin) if your terms allow this, or pass --observe to let it pass unchanged.",
   };
 }
 

@@ -1,0 +1,186 @@
+/**
+ * Which conversation a request of a wrapped program belongs to, and which kind it is, where its protocol does not mark that: by the
+ * rules of the program, and by content.
+ */
+import { createHash } from "node:crypto";
+import type { WrapRequestRule, WrapRequestView } from "../../contract/harness/wrap-rules.ts";
+import { listOf, recordOf, recordsOf, stringOf } from "../../data/record-fields.ts";
+import { JsonScanError, objectMembers, parsePart, wholeValue, type Span } from "../json/scan.ts";
+import type { RequestKind, WireHeaders, WireRequest } from "../dialect/wire-dialect.ts";
+import { liveMessages, userKey } from "./request-messages.ts";
+
+export interface RequestKindsOptions {
+  rules: readonly WrapRequestRule[];
+  /** As in `ProgramWrap`. */
+  conversationHeader?: string | undefined;
+  /** Whether a turn waits for the result of a call, which may be another agent's work. */
+  hasOpenCalls(): boolean;
+}
+
+/** What a request is besides its body. */
+interface Call {
+  path: string;
+  headers: WireHeaders;
+}
+
+/** Maximum number of conversations whose kind is remembered. */
+const MOST_KNOWN = 200;
+
+/** Text of a field that is a string or a list of parts with text. */
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return listOf(value)
+    .map((part) => stringOf(recordOf(part)["text"]))
+    .filter((text) => text !== "")
+    .join("\n");
+}
+
+class View implements WrapRequestView {
+  readonly path: string;
+  readonly headers: WireHeaders;
+  readonly model: string;
+  readonly #request: WireRequest;
+  readonly #members: ReadonlyMap<string, Span>;
+
+  constructor(request: WireRequest, { path, headers }: Call) {
+    this.#request = request;
+    this.#members = objectMembers(request.body, wholeValue(request.body));
+    this.path = path;
+    this.headers = headers;
+    this.model = request.model;
+  }
+
+  get system(): string {
+    const { body, items, prefixCount } = this.#request;
+    const leading = items
+      .slice(0, prefixCount)
+      .map((item) => textOf(recordOf(parsePart(body, item))["content"]));
+    const google = recordOf(this.#value("systemInstruction"))["parts"];
+    return [this.#value("system"), this.#value("instructions"), google]
+      .map(textOf)
+      .concat(leading)
+      .filter((text) => text !== "")
+      .join("\n");
+  }
+
+  get toolNames(): string[] {
+    return recordsOf(this.#value("tools")).flatMap((tool) => {
+      const own = stringOf(tool["name"]) || stringOf(recordOf(tool["function"])["name"]);
+      const declared = recordsOf(tool["functionDeclarations"]).map(({ name }) => stringOf(name));
+      return own === "" ? declared : [own];
+    });
+  }
+
+  get hasTools(): boolean {
+    return listOf(this.#value("tools")).length > 0;
+  }
+
+  get question(): string {
+    const last = liveMessages(this.#request).findLast(({ role }) => role === "user");
+    return last?.role === "user" ? textOf(last.content) : "";
+  }
+
+  #value(name: string): unknown {
+    const span = this.#members.get(name);
+    return span && parsePart(this.#request.body, span);
+  }
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("base64url");
+}
+
+/**
+ * Digest of the user's words before the first answer; undefined if there are none. They stay the same for a whole conversation, and
+ * the gateway's own compactions keep it.
+ */
+function contentId({ items, prefixCount }: WireRequest): string | undefined {
+  const words: string[] = [];
+  const compacted = items.find(({ compactedFrom }) => compactedFrom !== undefined)?.compactedFrom;
+  if (compacted !== undefined) return compacted;
+  for (let at = prefixCount; at < items.length; at++) {
+    const messages = items[at]?.messages ?? [];
+    if (messages.some(({ role }) => role !== "user")) break;
+    for (const message of messages) if (message.role === "user") words.push(userKey(message));
+  }
+  return words.length === 0 ? undefined : digest(JSON.stringify(words));
+}
+
+export class RequestKinds {
+  readonly #options: RequestKindsOptions;
+  readonly #kinds = new Map<string, RequestKind>();
+  /** What the program's own conversations have in common: rules and tools. */
+  #main: { rules: string; hasTools: boolean } | undefined;
+
+  constructor(options: RequestKindsOptions) {
+    this.#options = options;
+  }
+
+  /** The request with its kind and the name of its conversation. One that cannot be read further stays as it is. */
+  classified(read: WireRequest, call: Call): WireRequest {
+    const request = this.#named(read, call);
+    if (request.kind !== "main") return request;
+    try {
+      return this.#classified(request, new View(request, call));
+    } catch (error) {
+      if (error instanceof JsonScanError) return request;
+      throw error;
+    }
+  }
+
+  #classified(request: WireRequest, view: View): WireRequest {
+    const rule = this.#options.rules.find((each) => each.matches(view));
+    if (rule?.kind === "compaction") return asking(request);
+    if (rule) return { ...request, kind: rule.kind };
+    const id = request.native.contentId;
+    if (id === undefined) return request;
+    const kind = this.#kinds.get(id) ?? this.#kindOf(view);
+    this.#kinds.set(id, kind);
+    if (this.#kinds.size > MOST_KNOWN) this.#kinds.delete([...this.#kinds.keys()][0] ?? "");
+    return { ...request, kind };
+  }
+
+  /** The request with the name of its conversation: the program's own, else one made from its first words. */
+  #named(request: WireRequest, { headers }: Call): WireRequest {
+    const { native, kind } = request;
+    if (native.threadId !== undefined || (kind !== "main" && kind !== "compaction")) return request;
+    const threadId = headers[this.#options.conversationHeader ?? ""];
+    if (typeof threadId === "string") return { ...request, native: { ...native, threadId } };
+    const id = contentId(request);
+    return id === undefined ? request : { ...request, native: { ...native, contentId: id } };
+  }
+
+  /**
+   * A conversation that begins with other rules than the program's own ones is another agent's, if a call of the program's own
+   * conversation is open, and a side request if it has no tools and the program's own has.
+   */
+  #kindOf(view: View): RequestKind {
+    const { hasTools } = view;
+    const rules = digest(JSON.stringify([view.system, view.toolNames]));
+    if (this.#main === undefined || this.#main.rules === rules) {
+      this.#main = { rules, hasTools };
+      return "main";
+    }
+    if (this.#options.hasOpenCalls()) return "subagent";
+    if (this.#main.hasTools && !hasTools) return "side";
+    this.#main = { rules, hasTools };
+    return "main";
+  }
+}
+
+/** The request as a compaction: its last element is the prompt, and not part of the conversation. */
+function asking(request: WireRequest): WireRequest {
+  const { items, prefixCount } = request;
+  const last = items.at(-1);
+  if (!last) return request;
+  const prompt = { start: last.start, end: last.end, kind: "setting" as const, messages: [] };
+  const kept = [...items.slice(0, -1), prompt];
+  return {
+    ...request,
+    kind: "compaction",
+    compaction: { trigger: "auto" },
+    items: kept,
+    prefixCount: Math.min(prefixCount, kept.length - 1),
+    liveFrom: kept.length - 1,
+  };
+}

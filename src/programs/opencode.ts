@@ -1,0 +1,194 @@
+/** OpenCode (1.18.33): pointed by a configuration in its environment, on top of the user's files. */
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { existsSync } from "node:fs";
+import { PagurusError } from "../contract/errors.ts";
+import type { WireApi } from "../contract/harness/wire.ts";
+import type { ProgramWrap, WrappedProgram, WrapRequest, WrapRoute } from "../contract/harness/wrap.ts";
+import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
+import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
+import { freeName } from "../native/free-name.ts";
+import {
+  changedEnvironment,
+  checkCommand,
+  findExecutable,
+  hasOption,
+  keyIn,
+  mergedSettings,
+  NO_KEY,
+  optionValue,
+  parseSettings,
+  PROVIDERS,
+  readSettings,
+} from "./program-survey.ts";
+
+const CONTENT = "OPENCODE_CONFIG_CONTENT";
+const FILES = ["config.json", "opencode.json", "opencode.jsonc"];
+const COMMANDS =
+  "completion acp mcp attach debug providers auth agent upgrade uninstall serve web models stats export import github pr session plugin plug db".split(
+    " ",
+  );
+/** Client packages of its providers, with their protocols. */
+const PACKAGES: Readonly<Record<string, WireApi>> = {
+  "@ai-sdk/anthropic": "anthropic-messages",
+  "@ai-sdk/openai": "openai-responses",
+  "@ai-sdk/openai-compatible": "openai-completions",
+};
+/** Providers that it knows without a configuration. */
+const BUILT_IN: Readonly<Record<string, WireApi>> = {
+  anthropic: "anthropic-messages",
+  openai: "openai-responses",
+};
+
+const RULES: readonly WrapRequestRule[] = [
+  {
+    kind: "subagent",
+    version: "1.18.33",
+    matches: ({ headers }) => headers["x-parent-session-id"] !== undefined,
+  },
+  {
+    kind: "side",
+    version: "1.18.33",
+    matches: ({ hasTools, system }) => !hasTools && system.startsWith("You are a title generator."),
+  },
+];
+
+export const opencodeWrap: ProgramWrap = {
+  id: "opencode",
+  label: "OpenCode",
+  api: "anthropic-messages",
+  conversationHeader: "x-session-id",
+  rules: RULES,
+  survey: (request) => Promise.resolve(survey(request)),
+};
+
+/** The user's configuration, in OpenCode's order: global, project folders from the root down, variables. */
+function configuration({ env, cwd }: WrapRequest): Fields {
+  const home = env["HOME"] || homedir();
+  const global = join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "opencode");
+  const inFolder = (folder: string): Fields[] => FILES.map((name) => readSettings(join(folder, name)));
+  const layers = [
+    ...inFolder(global),
+    ...(env["OPENCODE_CONFIG"] ? [readSettings(env["OPENCODE_CONFIG"])] : []),
+    ...(env["OPENCODE_DISABLE_PROJECT_CONFIG"] ? [] : projectFolders(cwd).flatMap(inFolder)),
+    parseSettings(env[CONTENT]),
+  ];
+  return layers.reduce<Fields>((under, over) => mergedSettings(under, over), {});
+}
+
+/** The folders from the repository's root to the working folder. */
+function projectFolders(cwd: string): string[] {
+  const folders = [cwd];
+  for (let at = cwd; !existsSync(join(at, ".git")) && dirname(at) !== at;) {
+    at = dirname(at);
+    folders.unshift(at);
+  }
+  return folders;
+}
+
+function logins({ env }: WrapRequest): Fields {
+  const data = env["XDG_DATA_HOME"] || join(env["HOME"] || homedir(), ".local", "share");
+  return {
+    ...readSettings(join(data, "opencode", "auth.json")),
+    ...parseSettings(env["OPENCODE_AUTH_CONTENT"]),
+  };
+}
+
+function survey(request: WrapRequest): WrappedProgram {
+  const { args, env, cwd } = request;
+  checkCommand(request, COMMANDS);
+  if (hasOption(args, "--attach"))
+    throw new PagurusError(
+      "usage_invalid",
+      "`opencode --attach` runs its conversation in another process; wrap the server's program instead.",
+    );
+  const command = findExecutable(request, "npm install -g opencode-ai");
+  const config = configuration(request);
+  const ref = optionValue(args, "-m", "--model") ?? stringOf(config["model"]);
+  const [id = "", ...rest] = ref.split("/");
+  const provider = recordOf(recordOf(config["provider"])[id]);
+  const api =
+    PACKAGES[stringOf(provider["npm"])] ?? (provider["npm"] === undefined ? BUILT_IN[id] : undefined);
+  const { baseURL } = recordOf(provider["options"]);
+  const isBuiltIn = Object.hasOwn(BUILT_IN, id);
+  const address = filledString(baseURL) ?? (api && isBuiltIn ? PROVIDERS[api].baseUrl : undefined);
+  const refusal = refusalOf({ ref, id, api, address, login: recordOf(logins(request)[id]) });
+  const spoken = api ?? "anthropic-messages";
+  return {
+    api: spoken,
+    provider: {
+      id: id === "" ? PROVIDERS[spoken].id : id,
+      baseUrl: (address ?? PROVIDERS[spoken].baseUrl).replace(/\/+$/, ""),
+      ...keyIn(env, PROVIDERS[spoken].keyEnv),
+    },
+    cwd,
+    models: rest.length === 0 ? [] : [rest.join("/")],
+    resumes: hasOption(args, "-c", "--continue", "-s", "--session"),
+    ...(refusal ? { refusal } : {}),
+    launch: (route) => {
+      const own = settingsFor({ config, id, api: spoken, route });
+      const content = JSON.stringify(mergedSettings(parseSettings(env[CONTENT]), own));
+      return Promise.resolve({
+        command,
+        args: [...args],
+        env: changedEnvironment(env, { [CONTENT]: content }),
+      });
+    },
+  };
+}
+
+interface Chosen {
+  ref: string;
+  id: string;
+  api: WireApi | undefined;
+  address: string | undefined;
+  login: Fields;
+}
+
+function refusalOf({ ref, id, api, address, login }: Chosen): WrappedProgram["refusal"] {
+  if (ref === "")
+    return {
+      kind: "place",
+      reason:
+        "OpenCode's model is not set, so its provider is not known; name one with --model provider/model after opencode, or in its configuration.",
+    };
+  if (login["type"] === "oauth")
+    return {
+      kind: "login",
+      reason: `OpenCode is logged in to ${id} by subscription; use an API key to have its conversation governed, pass --login (or set wire.ownLogin) if its terms allow this, or pass --observe to let it pass unchanged.`,
+    };
+  if (api !== undefined && address !== undefined) return undefined;
+  return {
+    kind: "place",
+    reason: `The address or protocol of OpenCode's provider "${id}" is not known; set provider.${id}.npm (${Object.keys(PACKAGES).join(", ")}) and provider.${id}.options.baseURL in its configuration.`,
+  };
+}
+
+function settingsFor({
+  config,
+  id,
+  api,
+  route,
+}: {
+  config: Fields;
+  id: string;
+  api: WireApi;
+  route: WrapRoute;
+}): Record<string, unknown> {
+  // Its client adds no version.
+  const baseURL = api === "anthropic-messages" ? `${route.baseUrl}/v1` : route.baseUrl;
+  const key = route.answersAll ? { apiKey: NO_KEY } : {};
+  const options = { baseURL, headers: route.headers, ...key };
+  const { tools } = route;
+  const name = tools && freeName(tools.name, new Set(Object.keys(recordOf(config["mcp"]))));
+  const server = tools && {
+    type: "local",
+    command: [tools.command, ...tools.args],
+    environment: tools.env,
+    enabled: true,
+  };
+  return {
+    provider: { [id]: { options } },
+    ...(name === undefined ? {} : { mcp: { [name]: server } }),
+  };
+}

@@ -1,0 +1,141 @@
+/** pi (0.87.1): pointed by an extension of the run, which sets the address and headers of the chosen provider. */
+import { randomUUID } from "node:crypto";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { WireApi } from "../contract/harness/wire.ts";
+import type {
+  ProgramWrap,
+  WrapLaunch,
+  WrappedProgram,
+  WrapRequest,
+  WrapRoute,
+} from "../contract/harness/wrap.ts";
+import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
+import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
+import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
+import {
+  changedEnvironment,
+  checkCommand,
+  findExecutable,
+  hasOption,
+  keyIn,
+  NO_KEY,
+  optionValue,
+  PROVIDERS,
+  readSettings,
+} from "./program-survey.ts";
+
+const COMMANDS = "install remove uninstall update list config llama".split(" ");
+const APIS: Readonly<Record<string, WireApi>> = {
+  "openai-completions": "openai-completions",
+  "openai-responses": "openai-responses",
+  "anthropic-messages": "anthropic-messages",
+};
+/** Providers that it knows without a file of models. */
+const BUILT_IN: Readonly<Record<string, WireApi>> = {
+  anthropic: "anthropic-messages",
+  openai: "openai-responses",
+};
+const SETTING = "PAGURUS_WIRE_PI";
+/** Read by pi from the environment, so that the file holds no secret. */
+const EXTENSION = `export default function (pi) {
+  const { id, ...setting } = JSON.parse(process.env.${SETTING});
+  pi.registerProvider(id, setting);
+}
+`;
+
+const RULES: readonly WrapRequestRule[] = [];
+
+export const piWrap: ProgramWrap = {
+  id: "pi",
+  label: "pi",
+  api: "anthropic-messages",
+  rules: RULES,
+  survey: (request) => Promise.resolve(survey(request)),
+};
+
+interface SetUp {
+  id: string;
+  model: string | undefined;
+  provider: Fields;
+  login: Fields;
+}
+
+function setUpOf({ args, env, cwd }: WrapRequest): SetUp {
+  const folder = env["PI_CODING_AGENT_DIR"] || join(env["HOME"] || homedir(), ".pi", "agent");
+  const settings = {
+    ...readSettings(join(folder, "settings.json")),
+    ...readSettings(join(cwd, ".pi", "settings.json")),
+  };
+  const named = optionValue(args, "--model");
+  const [first = "", ...rest] = (named ?? "").replace(/:[a-z]+$/, "").split("/");
+  const byModel = rest.length > 0 ? first : undefined;
+  const id = optionValue(args, "--provider") ?? byModel ?? stringOf(settings["defaultProvider"]);
+  const provider = recordOf(recordOf(readSettings(join(folder, "models.json"))["providers"])[id]);
+  const login = recordOf(readSettings(join(folder, "auth.json"))[id]);
+  const model = rest.length > 0 ? rest.join("/") : (named ?? filledString(settings["defaultModel"]));
+  return { id, model, provider, login };
+}
+
+function survey(request: WrapRequest): WrappedProgram {
+  const { args, env, cwd } = request;
+  checkCommand(request, COMMANDS);
+  const command = findExecutable(request, "npm install -g @earendil-works/pi-coding-agent");
+  const setUp = setUpOf(request);
+  const { id, model, provider } = setUp;
+  const api = APIS[stringOf(provider["api"])] ?? (provider["api"] === undefined ? BUILT_IN[id] : undefined);
+  const spoken = api ?? "anthropic-messages";
+  const isBuiltIn = Object.hasOwn(BUILT_IN, id);
+  const set = filledString(provider["baseUrl"]) ?? (isBuiltIn ? PROVIDERS[spoken].baseUrl : undefined);
+  const refusal = refusalOf(setUp, api !== undefined && set !== undefined);
+  const address = (set ?? PROVIDERS[spoken].baseUrl).replace(/\/+$/, "");
+  return {
+    api: spoken,
+    provider: {
+      id: id === "" ? PROVIDERS[spoken].id : id,
+      baseUrl: spoken === "anthropic-messages" ? `${address.replace(/\/v1$/, "")}/v1` : address,
+      ...keyIn(env, PROVIDERS[spoken].keyEnv),
+    },
+    cwd,
+    models: model === undefined ? [] : [model],
+    resumes: hasOption(args, "-c", "--continue", "-r", "--resume", "--session", "--session-id"),
+    ...(refusal ? { refusal } : {}),
+    launch: (route) => Promise.resolve(launch(request, { command, id: id || PROVIDERS[spoken].id, route })),
+  };
+}
+
+function refusalOf({ id, login }: SetUp, isKnown: boolean): WrappedProgram["refusal"] {
+  if (id === "")
+    return {
+      kind: "place",
+      reason:
+        "pi's provider is not set; name it with --provider or --model provider/model after pi, or as defaultProvider in its settings.",
+    };
+  if (login["type"] === "oauth")
+    return {
+      kind: "login",
+      reason: `pi is logged in to ${id} by subscription; use an API key to have its conversation governed, pass --login (or set wire.ownLogin) if its terms allow this, or pass --observe to let it pass unchanged.`,
+    };
+  if (isKnown) return undefined;
+  return {
+    kind: "place",
+    reason: `The address or protocol of pi's provider "${id}" is not known; set api (${Object.keys(APIS).join(", ")}) and baseUrl of it in pi's models.json.`,
+  };
+}
+
+function launch(
+  { args, env, folder }: WrapRequest,
+  { command, id, route }: { command: string; id: string; route: WrapRoute },
+): WrapLaunch {
+  ensurePrivateDir(folder);
+  const file = join(folder, `wire-${randomUUID()}.js`);
+  writeFileAtomic(file, EXTENSION, { synced: false });
+  const key = route.answersAll ? { apiKey: NO_KEY } : {};
+  const setting = JSON.stringify({ id, baseUrl: route.baseUrl, headers: route.headers, ...key });
+  return {
+    command,
+    args: ["--extension", file, ...args],
+    env: changedEnvironment(env, { [SETTING]: setting }),
+    files: [file],
+  };
+}

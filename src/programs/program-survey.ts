@@ -1,0 +1,116 @@
+/** What the programs of this folder share: finding the executable, reading arguments and settings, and where each provider is. */
+import { readFileSync } from "node:fs";
+import { basename, resolve } from "node:path";
+import { PagurusError } from "../contract/errors.ts";
+import type { WireApi } from "../contract/harness/wire.ts";
+import type { WrapRequest } from "../contract/harness/wrap.ts";
+import { parseJson5 } from "../config/json5.ts";
+import { type Fields, isRecord, recordOf } from "../data/record-fields.ts";
+import { executable, onPath } from "../platform/executables.ts";
+
+/** Where each protocol's own provider is, and the variable that its key is usually in. */
+export const PROVIDERS: Readonly<Record<WireApi, { id: string; baseUrl: string; keyEnv: string }>> = {
+  "openai-responses": { id: "openai", baseUrl: "https://api.openai.com/v1", keyEnv: "OPENAI_API_KEY" },
+  "openai-completions": { id: "openai", baseUrl: "https://api.openai.com/v1", keyEnv: "OPENAI_API_KEY" },
+  "anthropic-messages": {
+    id: "anthropic",
+    baseUrl: "https://api.anthropic.com/v1",
+    keyEnv: "ANTHROPIC_API_KEY",
+  },
+};
+
+/** Key of a program whose requests a model of ours answers, for programs that do not start without one. */
+export const NO_KEY = "answered-by-pagurus";
+
+/** Path of the executable. Throws `runtime_failed` with how to install it. */
+export function findExecutable({ command, env }: WrapRequest, install?: string): string {
+  const found = /[/\\]/.test(command)
+    ? executable(resolve(command))
+    : onPath(command, env["PATH"] ?? env["Path"]);
+  if (found !== undefined) return found;
+  const remedy =
+    install === undefined
+      ? "check its name or give its path"
+      : `install it with \`${install}\`, or give its path`;
+  throw new PagurusError("runtime_failed", `The program "${command}" was not found; ${remedy}.`, {
+    details: { command },
+  });
+}
+
+/** Value of an option, as `--name value` or `--name=value`; the last one counts. */
+export function optionValue(args: readonly string[], ...names: string[]): string | undefined {
+  let found: string | undefined;
+  for (const [index, arg] of args.entries()) {
+    if (arg === "--") break;
+    if (names.includes(arg)) found = args[index + 1];
+    else {
+      const name = names.find((each) => arg.startsWith(`${each}=`));
+      if (name !== undefined) found = arg.slice(name.length + 1);
+    }
+  }
+  return found;
+}
+
+/** Whether one of the options is there, with or without a value. */
+export function hasOption(args: readonly string[], ...names: string[]): boolean {
+  const end = args.indexOf("--");
+  return args
+    .slice(0, end < 0 ? args.length : end)
+    .some((arg) => names.some((name) => arg === name || arg.startsWith(`${name}=`)));
+}
+
+/** Throws `usage_invalid` for a command of the program that has no conversation in this terminal. */
+export function checkCommand({ command, args }: WrapRequest, commands: readonly string[]): void {
+  const [first = ""] = args;
+  if (!commands.includes(first)) return;
+  throw new PagurusError(
+    "usage_invalid",
+    `\`${basename(command)} ${first}\` has no conversation in this terminal to follow; run it without pagurus wire.`,
+  );
+}
+
+/** A settings file with comments; empty if it is missing or no object. */
+export function readSettings(file: string): Fields {
+  try {
+    return recordOf(parseJson5(readFileSync(file, "utf8"), file));
+  } catch {
+    // The program reports its own file better than we could.
+    return {};
+  }
+}
+
+/** Settings in a variable. */
+export function parseSettings(text: string | undefined): Fields {
+  if (text === undefined || text.trim() === "") return {};
+  try {
+    return recordOf(parseJson5(text, "the environment"));
+  } catch {
+    return {};
+  }
+}
+
+/** `over` on top of `under`, record by record; a list is replaced. */
+export function mergedSettings(under: Fields, over: Fields): Record<string, unknown> {
+  const merged: Record<string, unknown> = { ...under };
+  for (const [key, value] of Object.entries(over)) {
+    const before = merged[key];
+    merged[key] = isRecord(before) && isRecord(value) ? mergedSettings(before, value) : value;
+  }
+  return merged;
+}
+
+/** The environment without some variables and with others. */
+export function changedEnvironment(
+  env: WrapRequest["env"],
+  set: Readonly<Record<string, string>>,
+  without: readonly string[] = [],
+): Record<string, string | undefined> {
+  const kept = Object.entries(env).filter(([name]) => !without.includes(name));
+  return { ...Object.fromEntries(kept), ...set };
+}
+
+/** The key's variable, if the environment has it. */
+export function keyIn(env: WrapRequest["env"], ...names: string[]): { keyEnv?: string } {
+  const keyEnv = names.find((name) => env[name]);
+  return keyEnv === undefined ? {} : { keyEnv };
+}

@@ -1,0 +1,164 @@
+/** Qwen Code (0.24.4): pointed by settings of the run, which replace those of the user, in a file of the run alone. */
+import { randomUUID } from "node:crypto";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { WireApi } from "../contract/harness/wire.ts";
+import type {
+  ProgramWrap,
+  WrapLaunch,
+  WrappedProgram,
+  WrapRequest,
+  WrapRoute,
+} from "../contract/harness/wrap.ts";
+import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
+import { type Fields, filledString, recordOf, recordsOf, stringOf } from "../data/record-fields.ts";
+import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
+import {
+  changedEnvironment,
+  checkCommand,
+  findExecutable,
+  hasOption,
+  keyIn,
+  mergedSettings,
+  NO_KEY,
+  optionValue,
+  PROVIDERS,
+  readSettings,
+} from "./program-survey.ts";
+
+const SYSTEM_SETTINGS = "QWEN_CODE_SYSTEM_SETTINGS_PATH";
+const SYSTEM_FILE = "/etc/qwen-code/settings.json";
+const COMMANDS = "auth board channel extensions hooks mcp review sandbox serve sessions update".split(" ");
+/** Its ways of authentication, with the variables of their base URLs. */
+const TYPES: Readonly<Record<string, { api: WireApi; baseUrlEnv: string }>> = {
+  openai: { api: "openai-completions", baseUrlEnv: "OPENAI_BASE_URL" },
+  "openai-responses": { api: "openai-responses", baseUrlEnv: "OPENAI_BASE_URL" },
+  anthropic: { api: "anthropic-messages", baseUrlEnv: "ANTHROPIC_BASE_URL" },
+};
+
+const RULES: readonly WrapRequestRule[] = [
+  {
+    kind: "side",
+    version: "0.24.4",
+    matches: ({ system }) =>
+      system.startsWith(
+        "You are now acting as the managed memory extraction subagent for an AI coding assistant.",
+      ),
+  },
+];
+
+export const qwenWrap: ProgramWrap = {
+  id: "qwen",
+  label: "Qwen Code",
+  api: "openai-completions",
+  rules: RULES,
+  survey: (request) => Promise.resolve(survey(request)),
+};
+
+interface SetUp {
+  settings: Fields;
+  system: Fields;
+  type: string;
+  model: string | undefined;
+  /** Its entry in the user's list of models. */
+  entry: Fields | undefined;
+}
+
+function setUpOf({ args, env, cwd }: WrapRequest): SetUp {
+  const home = env["QWEN_HOME"] || join(env["HOME"] || homedir(), ".qwen");
+  const system = readSettings(env[SYSTEM_SETTINGS] || SYSTEM_FILE);
+  const layers = [
+    readSettings(join(home, "settings.json")),
+    readSettings(join(cwd, ".qwen", "settings.json")),
+    system,
+  ];
+  const settings = layers.reduce<Fields>((under, over) => mergedSettings(under, over), {});
+  const auth = recordOf(recordOf(settings["security"])["auth"]);
+  const type = optionValue(args, "--auth-type") ?? (stringOf(auth["selectedType"]) || "openai");
+  const named = filledString(recordOf(settings["model"])["name"]);
+  const model = optionValue(args, "-m", "--model") ?? env["OPENAI_MODEL"] ?? env["QWEN_MODEL"] ?? named;
+  const listed = recordsOf(recordOf(settings["modelProviders"])[type]);
+  return { settings, system, type, model, entry: listed.find(({ id }) => id === model) };
+}
+
+function survey(request: WrapRequest): WrappedProgram {
+  const { args, env, cwd } = request;
+  checkCommand(request, COMMANDS);
+  const command = findExecutable(request, "npm install -g @qwen-code/qwen-code");
+  const setUp = setUpOf(request);
+  const { type, model, entry, settings } = setUp;
+  const known = TYPES[type];
+  const { api, baseUrlEnv } = known ?? { api: "openai-completions" as const, baseUrlEnv: "OPENAI_BASE_URL" };
+  const { id, baseUrl, keyEnv } = PROVIDERS[api];
+  const auth = recordOf(recordOf(settings["security"])["auth"]);
+  const set =
+    optionValue(args, "--openai-base-url") ??
+    filledString(entry?.["baseUrl"]) ??
+    env[baseUrlEnv] ??
+    filledString(auth["baseUrl"]);
+  const address = (set || baseUrl).replace(/\/+$/, "");
+  return {
+    api,
+    provider: {
+      id,
+      baseUrl: api === "anthropic-messages" ? `${address.replace(/\/v1$/, "")}/v1` : address,
+      ...keyIn(env, filledString(entry?.["envKey"]) ?? keyEnv),
+    },
+    cwd,
+    models: model === undefined ? [] : [model],
+    resumes: hasOption(args, "-c", "--continue", "-r", "--resume"),
+    ...(known ? {} : { refusal: refusalOf(type) }),
+    launch: (route) =>
+      Promise.resolve(
+        launch(request, { setUp, route, command, baseUrlEnv, keyEnv: stringOf(entry?.["envKey"]) || keyEnv }),
+      ),
+  };
+}
+
+function refusalOf(type: string): NonNullable<WrappedProgram["refusal"]> {
+  if (type === "qwen-oauth")
+    return {
+      kind: "login",
+      reason:
+        "Qwen Code is logged in with a Qwen account, whose address is part of the login; choose an API key (--auth-type openai) to have its conversation governed, or name a model of ours with --model.",
+    };
+  return {
+    kind: "place",
+    reason: `Qwen Code is set to "${type}", whose requests are not governed yet; choose --auth-type ${Object.keys(TYPES).join(", ")}.`,
+  };
+}
+
+interface Launched {
+  setUp: SetUp;
+  route: WrapRoute;
+  command: string;
+  baseUrlEnv: string;
+  keyEnv: string;
+}
+
+/** The address is in a file that only the user can read, since it holds the route's secret. */
+function launch(
+  { args, env, folder }: WrapRequest,
+  { setUp, route, command, baseUrlEnv, keyEnv }: Launched,
+): WrapLaunch {
+  const { system, settings, type, entry } = setUp;
+  const chosen = route.answersAll && !Object.hasOwn(TYPES, type) ? "openai" : type;
+  const listed = recordsOf(recordOf(settings["modelProviders"])[chosen]);
+  const models = listed.map((each) => (each === entry ? { ...each, baseUrl: route.secretUrl } : each));
+  const own = mergedSettings(system, {
+    security: { auth: { selectedType: chosen, baseUrl: route.secretUrl } },
+    ...(entry ? { modelProviders: { [chosen]: models } } : {}),
+    ...(route.tools ? { mcpServers: serverOf(route.tools) } : {}),
+  });
+  ensurePrivateDir(folder);
+  const file = join(folder, `wire-${randomUUID()}.json`);
+  writeFileAtomic(file, JSON.stringify(own), { synced: false });
+  const key: Record<string, string> = route.answersAll && !env[keyEnv] ? { [keyEnv]: NO_KEY } : {};
+  const set = { [SYSTEM_SETTINGS]: file, [baseUrlEnv]: route.secretUrl, ...key };
+  return { command, args: [...args], env: changedEnvironment(env, set), files: [file] };
+}
+
+/** Its server is trusted: the host's own hooks and rules see each call. */
+function serverOf({ name, command, args, env }: NonNullable<WrapRoute["tools"]>): Fields {
+  return { [name]: { command, args, env, trust: true } };
+}
