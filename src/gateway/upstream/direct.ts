@@ -1,8 +1,9 @@
 /**
- * Upstream that sends requests to the provider's own endpoint and passes the answer back, byte for byte. Does not follow redirects,
- * does not decompress, and ignores the HTTP proxy variables of the environment.
+ * Upstream that sends requests to the provider's own endpoint and passes the answer back, byte for byte. Refuses redirects, does not
+ * decompress, and ignores the HTTP proxy variables of the environment.
  */
-import { PagurusError } from "../../contract/errors.ts";
+import { isPagurusError, PagurusError } from "../../contract/errors.ts";
+import { stringOf } from "../../data/record-fields.ts";
 import { sleep } from "../../platform/deadline.ts";
 import { directAgents, type DirectAgents } from "./direct-agents.ts";
 import { AttemptError, attemptOnce, type Attempt } from "./direct-attempt.ts";
@@ -91,18 +92,32 @@ class DirectUpstream implements Upstream {
       let pause = Math.min(this.#pauseMs * 2 ** (tries - 1), LONGEST_PAUSE_MS);
       try {
         const answer = await renewed(attempt);
+        if (isRedirect(answer)) throw this.#redirected(answer);
         const asked = isLast ? undefined : askedPause(answer, pause);
         if (asked === undefined) return answer;
         answer.stream.destroy();
         pause = asked;
       } catch (error) {
-        if (isLast || attempt.signal.aborted) throw error;
+        if (isLast || attempt.signal.aborted || isPagurusError(error)) throw error;
       }
       await sleep(pause, attempt.signal);
     }
   }
 
+  /** Passed on, it would make the harness send its credentials, and the route's secret, to another address. */
+  #redirected({ status, headers, stream }: UpstreamAnswer): PagurusError {
+    stream.destroy();
+    const { host } = this.#target.url;
+    const to = URL.parse(stringOf(headers["location"]), this.#target.url.href)?.host ?? "another address";
+    return new PagurusError(
+      "model_unavailable",
+      `The model's endpoint at ${host} redirects to ${to}, which is not followed, since the request carries credentials; correct the base URL.`,
+      { details: { status } },
+    );
+  }
+
   #failure(error: unknown, signal: AbortSignal): PagurusError {
+    if (isPagurusError(error)) return error;
     if (signal.aborted)
       return new PagurusError("turn_aborted", "The request to the model was aborted.", { cause: error });
     const code = error instanceof AttemptError ? error.code : "no code";
@@ -113,6 +128,12 @@ class DirectUpstream implements Upstream {
       { cause: error, details: { code } },
     );
   }
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+function isRedirect({ status, headers }: UpstreamAnswer): boolean {
+  return REDIRECTS.has(status) && headers["location"] !== undefined;
 }
 
 /** A kept connection may be closed while the request is on its way: it is sent once more, on a new one. */

@@ -116,13 +116,26 @@ test("a request without a body is framed as its method requires, and a query of 
   );
 });
 
-test("a redirect is an ordinary answer and passes unchanged", async () => {
+test("a redirect is neither followed nor passed on, since the harness would follow it with its credentials", async () => {
   await withEndpoint(
-    (socket) => void socket.write("HTTP/1.1 307 Go\r\nLocation: /v2\r\nContent-Length: 0\r\n\r\n"),
+    (socket) =>
+      void socket.write("HTTP/1.1 307 Go\r\nLocation: https://other.test/v2\r\nContent-Length: 0\r\n\r\n"),
+    async (endpoint) => {
+      await assert.rejects(upstreamTo(endpoint, { attempts: 3 }).send(requestOf()), {
+        code: "model_unavailable",
+        message: /redirects to other\.test, which is not followed, since the request carries credentials/,
+      });
+      assert.equal(endpoint.asked.length, 1);
+    },
+  );
+});
+
+test("an answer with a redirect's status and no address passes", async () => {
+  await withEndpoint(
+    (socket) => void socket.write("HTTP/1.1 301 Gone\r\nContent-Length: 0\r\n\r\n"),
     async (endpoint) => {
       const { status, rawHeaders } = await upstreamTo(endpoint).send(requestOf());
-      assert.deepEqual([status, rawHeaders], [307, ["Location", "/v2", "Content-Length", "0"]]);
-      assert.equal(endpoint.asked.length, 1);
+      assert.deepEqual([status, rawHeaders], [301, ["Content-Length", "0"]]);
     },
   );
 });
