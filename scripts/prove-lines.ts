@@ -336,6 +336,27 @@ export const PROOFS: Record<string, Proof> = {
       "The user's own Codex and Claude Code run in a terminal under `pagurus wire`, through a compaction.",
     steps: [tests("in tmux", "test/real/wire/interactive")],
   },
+  "wire.7": {
+    claim:
+      "Each program that runs offline is governed through compactions, and a conversation goes through all of them.",
+    steps: [
+      tests("40 turns of each, and through all", "test/real/wire/programs"),
+      tests("kinds, conversations, marks", "test/gateway/wrap/request-kinds"),
+    ],
+  },
+  "wire.9": {
+    claim:
+      "A program's own login is used on the user's word, reaches its own host untouched, and is nowhere else.",
+    steps: [tests("back ends of Codex and Claude Code", "test/real/wire/logins")],
+  },
+  "wire.10": {
+    claim: "Compactions by address and by element are answered by the engine in their own form.",
+    steps: [
+      tests("with the openai package", "test/real/wire/compact-endpoint"),
+      tests("with Codex", "test/real/wire/compactions-codex"),
+      tests("form", "test/gateway/dialect/responses-compact"),
+    ],
+  },
   ...STRANGERS,
   ...HOUSE,
   ...FULL_FORMS,

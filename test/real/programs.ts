@@ -46,6 +46,12 @@ export function nativeProgram(packageName: string, platform: string, program: st
   return path;
 }
 
+/** Path of a file of a package. Throws when the package is missing or has another version. */
+export function packageFile(packageName: string, file: string): string {
+  requirePinned(packageName);
+  return join(MODULES, packageName, file);
+}
+
 /** Path of a program in `node_modules/.bin`. Throws when its package is missing or has another version. */
 export function realProgram(packageName: string, program: string): string {
   requirePinned(packageName);

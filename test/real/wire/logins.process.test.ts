@@ -116,7 +116,7 @@ interface Login {
   own: string;
   setUp(run: WrapRun, url: string): Record<string, string>;
   words: string[];
-  /** Arguments of a run without Pagurus, without transports that the stand-in lacks. */
+  /** Arguments of a run without Pagurus, without transports that the back end of the test lacks. */
   alone(url: string): string[];
   credentials(head: IncomingMessage["headers"]): unknown;
   wanted: unknown;
@@ -223,6 +223,7 @@ for (const login of LOGINS)
     const identityOf = (head: IncomingMessage["headers"] | undefined): unknown =>
       Object.entries(head ?? {})
         .filter(([name]) => login.identity.test(name))
+        .map(([name, value]) => `${name}: ${String(value)}`)
         .toSorted();
 
     it("reaches its own host with the credentials and the identity of a run without Pagurus", async () => {

@@ -20,7 +20,7 @@ const MAIN = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url))
 
 /** `pagurus wire` with these options, after the program that runs it. */
 export function commandLine(options: WireOptions, words: readonly string[]): string[] {
-  const { session, model, observe, login, capture, continue: continues } = options;
+  const { session, model, observe, login, capture, api, continue: continues } = options;
   return [
     MAIN,
     "wire",
@@ -29,6 +29,7 @@ export function commandLine(options: WireOptions, words: readonly string[]): str
     ...(typeof continues === "string" ? ["--continue", continues] : []),
     ...(model === undefined ? [] : ["--model", model]),
     ...(observe === true ? ["--observe"] : []),
+    ...(api === undefined ? [] : ["--api", api]),
     ...(login === true ? ["--login"] : []),
     ...(capture === true ? ["--capture"] : []),
     "--",
