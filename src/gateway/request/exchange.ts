@@ -8,7 +8,7 @@ import { JsonScanError } from "../json/scan.ts";
 import { Exchange } from "./one-exchange.ts";
 import { Conversations } from "./order.ts";
 import { atMost } from "./timeouts.ts";
-import type { RouteOptions } from "./route-facts.ts";
+import { Overflows, type RouteOptions } from "./route-facts.ts";
 import type { WireCall } from "../server/gateway-call.ts";
 
 export type { ExchangeFacts } from "./route-facts.ts";
@@ -24,8 +24,8 @@ export class WireRouteHandler {
   #requests = 0;
   #hasWarnedEncoded = false;
 
-  constructor(options: RouteOptions) {
-    this.#options = options;
+  constructor(options: Omit<RouteOptions, "overflows">) {
+    this.#options = { ...options, overflows: new Overflows() };
   }
 
   /** Never throws: a failure becomes the call's reply. */

@@ -12,6 +12,7 @@ import { readerOf } from "./encoded.ts";
 import type { Governed, GovernorCall } from "../governor/governor.ts";
 import type { Stages } from "./order.ts";
 import { atMost, unlessLeft } from "./timeouts.ts";
+import { waited } from "./late-refusal.ts";
 import { refusalIn } from "./refusal.ts";
 import type { ExchangeFacts, RouteOptions } from "./route-facts.ts";
 import type { WireCall } from "../server/gateway-call.ts";
@@ -67,10 +68,13 @@ export class Exchange {
   async main(read: WireRequest, stages: Stages): Promise<void> {
     this.#begin(read, read.body);
     this.#checkConnected();
-    const { governor, dialect } = this.#options;
+    const { governor, dialect, overflows } = this.#options;
+    // The request before failed at an overflow after output that could not be taken back.
+    const before = overflows.take(read);
     await this.#go({
       spliced: async (overflow) => {
-        const governed = await this.#decided(read, overflow);
+        let governed = await this.#decided(read, overflow);
+        if (before && !overflow && governed) governed = await this.#decided(read, before);
         return governed && this.#splice(() => splice(read, governed, dialect));
       },
       ask: (spliced) => this.#ask(governor.upstream(read), read, spliced),
@@ -92,14 +96,41 @@ export class Exchange {
     const spliced = await way.spliced();
     const answer = await way.ask(spliced);
     if (!spliced) return way.answered(answer);
-    const checked = await refusalIn(this.#options.dialect, answer, this.#call.signal);
-    const { refused } = checked;
+    const { signal } = this.#call;
+    const checked = await refusalIn(this.#options.dialect, answer, signal);
+    const { refused, waiting } = checked;
+    if (waiting)
+      return way.answered(waited(answer, { ...waiting, signal }, (late) => this.#askedAgain(way, late)));
     if (!refused) return way.answered(checked.answer);
     checked.answer.stream.destroy();
+    await way.answered(await this.#again(way, refused));
+  }
+
+  /** Asks for a smaller context, and sends it. */
+  async #again(way: Way, refused: WireAnswer): Promise<UpstreamAnswer> {
     await way.refused?.(refused);
     this.#checkConnected();
-    const { message } = refused.error;
-    await way.answered(await way.ask(await way.spliced({ message })));
+    return way.ask(await way.spliced({ message: refused.error?.message ?? "" }));
+  }
+
+  /** The same after the head of the stream was sent: only another stream can take the place of the first one. Never throws. */
+  async #askedAgain(way: Way, refused: WireAnswer): Promise<UpstreamAnswer | undefined> {
+    const { logger, id } = this.#options;
+    try {
+      const answer = await this.#again(way, refused);
+      const isEvents = String(answer.headers["content-type"] ?? "").includes("text/event-stream");
+      if (answer.status === 200 && isEvents && answer.headers["content-encoding"] === undefined)
+        return answer;
+      answer.stream.destroy();
+    } catch (error) {
+      const { code } = toPagurusError(error);
+      logger.warn("gateway could not send a smaller context", {
+        route: id,
+        request: this.#own.request,
+        code,
+      });
+    }
+    return undefined;
   }
 
   /** Throws if the harness has disconnected: nothing is decided or sent for it then. */
@@ -259,7 +290,9 @@ export class Exchange {
     } finally {
       stages.streamed();
       const isAborted = this.#outcome.left || this.#call.signal.aborted;
-      await this.#record(read, reader.end(), isAborted);
+      const parsed = reader.end();
+      if (parsed.error?.overflow === true) this.#options.overflows.note(read, parsed.error);
+      await this.#record(read, parsed, isAborted);
     }
   }
 

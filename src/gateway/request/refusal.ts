@@ -5,6 +5,7 @@
 import { readAhead, type Ahead, type AheadLimits } from "./read-ahead.ts";
 import type { AnswerReader, Dialect, WireAnswer } from "../dialect/wire-dialect.ts";
 import { readerOf } from "./encoded.ts";
+import { canWait, type Waiting } from "./late-refusal.ts";
 import type { UpstreamAnswer } from "../upstream/upstream.ts";
 
 /** Limits for reading an error answer before it is passed on. */
@@ -18,19 +19,19 @@ export class Begun {
   readonly body: Buffer;
   /** A reader that has taken that part, if the answer can be parsed. */
   readonly reader: AnswerReader | undefined;
+  readonly ahead: Ahead;
   readonly #head: Omit<UpstreamAnswer, "stream">;
-  readonly #ahead: Ahead;
 
   constructor({ stream: _stream, ...head }: UpstreamAnswer, ahead: Ahead, reader?: AnswerReader) {
     this.#head = head;
     this.reader = reader;
-    this.#ahead = ahead;
+    this.ahead = ahead;
     this.body = ahead.body;
   }
 
   /** The answer with its body from the beginning. */
   get answer(): UpstreamAnswer {
-    return { ...this.#head, stream: this.#ahead.whole };
+    return { ...this.#head, stream: this.ahead.whole };
   }
 }
 
@@ -70,6 +71,8 @@ export interface RefusalCheck {
   answer: UpstreamAnswer;
   /** The rejection, if the provider rejected the context as too long and sent nothing else. */
   refused?: WireAnswer & { error: NonNullable<WireAnswer["error"]> };
+  /** The stream has only shown that an answer begins, for as long as it is held back without a sign. */
+  waiting?: Omit<Waiting, "signal">;
 }
 
 /** Checks whether an answer rejects the context as too long. Never throws. */
@@ -83,10 +86,17 @@ export async function refusalIn(
     ? await readWhole(answer, REFUSAL, signal)
     : await readOpening(dialect, answer, OPENING, signal);
   if (!begun) return { answer };
+  const { reader, ahead } = begun;
+  if (!isError && reader?.opening === "begun" && isOpen(answer) && canWait(answer))
+    return { answer, waiting: { ahead, reader } };
   if (!isError && begun.reader?.opening !== "failed") return begun;
   const refusal = (begun.reader ?? readerOfWhole(dialect, answer, begun)).end();
   const { error } = refusal;
   return error?.overflow === true ? { answer: begun.answer, refused: { ...refusal, error } } : begun;
+}
+
+function isOpen({ stream }: UpstreamAnswer): boolean {
+  return !stream.readableEnded && !stream.destroyed;
 }
 
 function readerOfWhole(dialect: Dialect, { status, headers }: UpstreamAnswer, { body }: Begun): AnswerReader {

@@ -2,6 +2,7 @@
 import type { Logger } from "../../platform/log.ts";
 import type { CaptureLog } from "../capture/capture.ts";
 import type { Dialect, WireHeaders, WireRequest } from "../dialect/wire-dialect.ts";
+import { conversationOf } from "./order.ts";
 import type { Governor } from "../governor/governor.ts";
 
 export interface RouteFacts {
@@ -11,7 +12,24 @@ export interface RouteFacts {
   runtime: string;
 }
 
+/** Overflows that a harness saw, by conversation: its next request gets a smaller context. */
+export class Overflows {
+  readonly #noted = new Map<string, { message: string }>();
+
+  note(request: WireRequest, { message }: { message: string }): void {
+    this.#noted.set(conversationOf(request), { message });
+  }
+
+  take(request: WireRequest): { message: string } | undefined {
+    const name = conversationOf(request);
+    const noted = this.#noted.get(name);
+    this.#noted.delete(name);
+    return noted;
+  }
+}
+
 export interface RouteOptions extends RouteFacts {
+  overflows: Overflows;
   dialect: Dialect;
   governor: Governor;
   logger: Logger;
