@@ -181,7 +181,7 @@ describe("the beginning of a stream", () => {
       assert.ok(bench.seen.at(-1)?.body.includes("SHORT"));
     });
 
-    it("passes whole if it goes on, byte for byte besides the comments", async () => {
+    it("passes whole if it continues, byte for byte besides the comments", async () => {
       const [first = "", ...rest] = RESPONSES.begins;
       const text = await late((isHere) => slow(isHere, first, rest.join("") + whole));
       assert.equal(text.replace(/^(?:: waiting\n\n)+/, ""), first + rest.join("") + whole);
