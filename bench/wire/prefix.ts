@@ -32,7 +32,7 @@ async function measure(arm: Arm, turns: number, wrapped: boolean): Promise<Cache
   const workload = new Workload();
   fillFolder(place.cwd);
   const server = await startServer({
-    protocol: api,
+    protocol: api === "google-generative-ai" ? "google" : api,
     script: (request, index): ReplyStep => {
       // Megabytes each, and not used again.
       const before = server.requests.at(-2);

@@ -15,6 +15,8 @@ import { TurnGovernor } from "./governor/turn-governor.ts";
 import { directAgents } from "./upstream/direct.ts";
 import { upstreamFor } from "./upstream/for-model.ts";
 
+const ADD_VERSION: ReadonlySet<WireApi> = new Set(["anthropic-messages", "google-generative-ai"]);
+
 type Resolved = ReturnType<typeof resolveModel>;
 
 export interface GatewayOptions {
@@ -86,8 +88,8 @@ export class Gateway implements ModelGateway {
     const handler = new WireRouteHandler({ ...about, id, dialect, logger, capture });
     const route = await this.#server.route((call) => handler.handle(call));
     logger.debug("gateway route opened", { route: id, runtime: about.runtime, api });
-    // In the form of a provider's base URL for its client: Anthropic's client adds the version itself.
-    const version = api === "anthropic-messages" ? "" : "/v1";
+    // In the form of a provider's base URL for its client: Anthropic's and Google's clients add the version themselves.
+    const version = ADD_VERSION.has(api) ? "" : "/v1";
     return {
       baseUrl: `${route.baseUrl}${version}`,
       secretUrl: `${route.baseUrl}/t/${route.token}${version}`,

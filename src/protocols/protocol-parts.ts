@@ -1,4 +1,4 @@
-/** What the three protocols write in the same way: tool names, arguments of calls, images in URLs. */
+/** What several protocols write in the same way: tool names, arguments of calls, images in URLs. */
 import type { ImagePart } from "../contract/message.ts";
 import { isRecord, parseRecord } from "../data/record-fields.ts";
 

@@ -6,19 +6,21 @@ import type { WireRequest } from "../../src/gateway/dialect/wire-dialect.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import type { Governed, Governor } from "../../src/gateway/governor/governor.ts";
 import { recorded as recordedClaude } from "./dialect/messages-recorded.ts";
+import { recorded as recordedGemini } from "./dialect/generate-content-recorded.ts";
 import { recorded as recordedCodex } from "./dialect/responses-recorded.ts";
 import { Bench, until, user, type Answer, type Seen } from "./exchange-bench.ts";
-import { MESSAGES, RESPONSES, type Speech } from "./openings.ts";
+import { GENERATE_CONTENT, MESSAGES, RESPONSES, type Speech } from "./openings.ts";
 
 interface Asked {
   speech: Speech;
   recorded: { headers: Record<string, unknown>; body: Buffer };
-  list: "input" | "messages";
+  list: "input" | "messages" | "contents";
 }
 
 const CASES: Asked[] = [
   { speech: RESPONSES, recorded: recordedCodex("compact-3"), list: "input" },
   { speech: MESSAGES, recorded: recordedClaude("compact-focus"), list: "messages" },
+  { speech: GENERATE_CONTENT, recorded: recordedGemini("compact"), list: "contents" },
 ];
 
 function governed(...messages: AgentMessage[]): Governed {
@@ -40,7 +42,9 @@ describe("a compaction that the engine does not answer", () => {
       response.end(whole);
     };
     const ask = (): Promise<Response> => {
-      const own = Object.entries(recorded.headers).filter(([name]) => name.startsWith("x-c"));
+      const own = Object.entries(recorded.headers).filter(
+        ([name]) => name.startsWith("x-c") || name === "user-agent",
+      );
       return bench.ask(body, { path, headers: Object.fromEntries(own) as Record<string, string> });
     };
     const listOf = (text: string): unknown[] => (JSON.parse(text) as Record<string, unknown[]>)[list] ?? [];
@@ -126,6 +130,39 @@ describe("a compaction that the engine does not answer", () => {
       assert.equal(bench.seen[0]?.body, body);
     });
   }
+
+  it("is repeated by the gateway if the harness then asks to check it, and by nobody else", async () => {
+    bench = new Bench("google-generative-ai");
+    await bench.open({ compaction: async () => ({ summary: SUMMARY }) });
+    const ask = (name: string, change: (text: string) => string = (text) => text): Promise<Response> => {
+      const { path, headers, body } = recordedGemini(name);
+      const agent = { "user-agent": String(headers["user-agent"]) };
+      return bench.ask(change(body.toString("utf8")), { path, headers: agent });
+    };
+    const textOf = async (response: Response): Promise<unknown> => {
+      const { candidates } = (await response.json()) as {
+        candidates: { content: { parts: { text: string }[] } }[];
+      };
+      return candidates[0]?.content.parts[0]?.text;
+    };
+    await (await ask("compact-check")).text();
+    assert.equal(bench.seen.length, 1, "another's summary is checked by the model");
+    const made = await textOf(await ask("compact"));
+    assert.match(String(made), /^<state_snapshot>\nAll that was, in a few words\.\n<\/state_snapshot>$/);
+    const { contents } = JSON.parse(recordedGemini("compact-check").body.toString()) as {
+      contents: { parts: { text: string }[] }[];
+    };
+    const theirs = JSON.stringify(contents.at(-2)?.parts[0]?.text);
+    const checked = await ask("compact-check", (text) => text.replace(theirs, () => JSON.stringify(made)));
+    assert.equal(await textOf(checked), made);
+    assert.equal(bench.seen.length, 1);
+    assert.deepEqual(bench.facts.at(-1), {
+      request: 2,
+      kind: "side",
+      answeredBy: "engine",
+      isReplaced: false,
+    });
+  });
 
   it("sends nothing for a harness that disconnected while the engine was asked", async () => {
     bench = new Bench("anthropic-messages");

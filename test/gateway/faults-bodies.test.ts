@@ -23,6 +23,7 @@ const BASES: Readonly<Record<WireApi, readonly RawRequest[]>> = {
   "openai-responses": RECORDED.filter(({ api }) => api === "openai-responses"),
   "anthropic-messages": RECORDED.filter(({ api }) => api === "anthropic-messages"),
   "openai-completions": [TURNS["openai-completions"]],
+  "google-generative-ai": [TURNS["google-generative-ai"]],
 };
 
 const ODD = [
@@ -99,7 +100,11 @@ async function assertServed(
     return "passed";
   }
   assert.ok(asked.body.includes(SUMMARY), "what is replaced has the engine's context");
-  const { list } = (await dialectOf(api)).read(sent.path.replace("/v1", ""), headersOf(sent), sent.body);
+  const { list } = (await dialectOf(api)).read(
+    sent.path.replace(/^\/v1(?=\/)/, ""),
+    headersOf(sent),
+    sent.body,
+  );
   assert.ok(asked.body.indexOf(sent.body.subarray(0, list.start + 1)) === 0, "all before the list stays");
   const after = sent.body.subarray(list.end - 1);
   assert.ok(asked.body.subarray(-after.length).equals(after), "and all after it");
@@ -161,6 +166,7 @@ const LIST: Readonly<Record<WireApi, string>> = {
   "openai-responses": "input",
   "anthropic-messages": "messages",
   "openai-completions": "messages",
+  "google-generative-ai": "contents",
 };
 const DEEP = 100_000;
 
@@ -177,6 +183,10 @@ function oddBodies(api: WireApi): Record<string, string | Buffer> {
   const block = (content: string): string =>
     `[{"type":"tool_result","tool_use_id":"t","content":${content}}]`;
   const call = `{"type":"function_call","call_id":"c","name":"n","arguments":${deepObject}}`;
+  const part = (role: string, inside: string): string => `{"role":"${role}","parts":[${inside}]}`;
+  const asked = part("user", '{"text":"Where?"}');
+  const called = part("model", `{"functionCall":{"name":"n","args":${deepObject}}}`);
+  const answered = part("user", `{"functionResponse":{"name":"n","response":${deepObject}}}`);
   const used = element(`[{"type":"tool_use","id":"t","name":"n","input":${deepObject}}]`, "assistant");
   return {
     "empty list": of("[]"),
@@ -190,6 +200,7 @@ function oddBodies(api: WireApi): Record<string, string | Buffer> {
     "deep result": of(`[${user},${element(block(block(deepList)))},${user}]`),
     "deep arguments": of(`[${user},${call},${user}]`),
     "deep input of a call": of(`[${user},${used},${element(block('"r"'))},${user}]`),
+    "deep parts": of(`[${asked},${called},${answered},${asked}]`),
     "deep system": of(`[${user}]`, `${more},"system":${deepList},"instructions":${deepObject}`),
     "deep metadata": of(`[${user}]`, `${more},"metadata":${deepObject},"client_metadata":${deepObject}`),
     "deep tools": of(`[${user}]`, `${more},"tools":${deepList}`),
@@ -243,8 +254,11 @@ describe("a body that is large", () => {
 
 /** The user's last text is short, and an earlier one very long. */
 function largeBody(api: WireApi, length: number): Buffer {
-  const before = `{"model":"m","max_tokens":100,"stream":true,"${LIST[api]}":[{"role":"user","content":"`;
-  const after = '"},{"role":"assistant","content":"Yes."},{"role":"user","content":"And now?"}]}';
+  const isGoogle = api === "google-generative-ai";
+  const [begin, end] = isGoogle ? ['"parts":[{"text":"', '"}]'] : ['"content":"', '"'];
+  const before = `{"model":"m","max_tokens":100,"stream":true,"${LIST[api]}":[{"role":"user",${begin}`;
+  const yes = `{"role":"${isGoogle ? "model" : "assistant"}",${begin}Yes.${end}}`;
+  const after = `${end}},${yes},{"role":"user",${begin}And now?${end}}]}`;
   const words = "The harbour of the town. ";
   const space = length - before.length - after.length;
   return Buffer.from(`${before}${words.repeat(Math.ceil(space / words.length)).slice(0, space)}${after}`);

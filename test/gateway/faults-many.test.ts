@@ -87,7 +87,9 @@ function requestOf(made: Setting, way: string): RawRequest {
           ? Buffer.from(text.replace(/"model":"[^"]*"/, '"model":"fails"'))
           : turn.body;
   const token = way === "wrong token" ? "wrong" : made.token;
-  return sized({ ...turn, body, headers: [...turn.headers, "X-Way", way] }, token);
+  // Google's requests name their model in the path.
+  const path = way === "governor fails" ? turn.path.replace("mock-model", "fails") : turn.path;
+  return sized({ ...turn, path, body, headers: [...turn.headers, "X-Way", way] }, token);
 }
 
 const STATUS: Readonly<Record<string, number>> = {

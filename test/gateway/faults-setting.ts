@@ -39,7 +39,7 @@ export function assertFault(api: WireApi, { status, body }: RawAnswer): string {
   assert.ok(status >= 400, `the status is ${status}`);
   const { type, error } = JSON.parse(body.toString()) as { type?: unknown; error?: Record<string, unknown> };
   assert.equal(typeof error?.["message"], "string");
-  assert.equal(typeof error?.["type"], "string");
+  assert.equal(typeof error?.[api === "google-generative-ai" ? "status" : "type"], "string");
   assert.equal(type, api === "anthropic-messages" ? "error" : undefined);
   return String(error?.["message"]);
 }

@@ -1,4 +1,4 @@
-/** Streams of the three dialects: how they begin, how they report a context overflow, and what else may come first. */
+/** Streams of the four dialects: how they begin, how they report a context overflow, and what else may come first. */
 import type { WireApi } from "../../src/contract/harness/wire.ts";
 
 export interface Speech {
@@ -90,4 +90,34 @@ export const COMPLETIONS: Speech = {
   ends: [chunk({}, { finish_reason: "stop" }), "data: [DONE]\n\n"],
 };
 
-export const SPEECHES = [RESPONSES, MESSAGES, COMPLETIONS];
+const candidate = (parts: object[], more: object = {}): string =>
+  `data: ${JSON.stringify({ candidates: [{ content: { role: "model", parts }, index: 0, ...more }] })}\n\n`;
+
+export const GENERATE_CONTENT: Speech = {
+  api: "google-generative-ai",
+  path: "/v1beta/models/m:streamGenerateContent?alt=sse",
+  body: JSON.stringify({
+    contents: WORDS.map(({ role, content }) => ({
+      role: role === "user" ? "user" : "model",
+      parts: [{ text: content }],
+    })),
+  }),
+  begins: [
+    `data: ${JSON.stringify({ usageMetadata: { promptTokenCount: 4 }, modelVersion: "m" })}\n\n`,
+    candidate([{ text: "" }]),
+  ],
+  tooLong: `data: ${JSON.stringify({
+    error: {
+      code: 400,
+      message: "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).",
+      status: "INVALID_ARGUMENT",
+    },
+  })}\n\n`,
+  busy: `data: ${JSON.stringify({
+    error: { code: 503, message: "The model is overloaded. Please try again later.", status: "UNAVAILABLE" },
+  })}\n\n`,
+  says: [candidate([{ text: "The berth " }]), candidate([{ text: "is free." }])],
+  ends: [candidate([], { finishReason: "STOP" })],
+};
+
+export const SPEECHES = [RESPONSES, MESSAGES, COMPLETIONS, GENERATE_CONTENT];

@@ -7,7 +7,7 @@ import type { CaptureLog } from "../../src/gateway/capture/capture.ts";
 import type { ExchangeFacts } from "../../src/gateway/request/exchange.ts";
 import { createModelGateway, type Gateway, type GovernedRoute } from "../../src/gateway/gateway.ts";
 import type { Governor } from "../../src/gateway/governor/governor.ts";
-import { directUpstream } from "../../src/gateway/upstream/direct.ts";
+import { directUpstream, type DirectOptions } from "../../src/gateway/upstream/direct.ts";
 import type { LogFields, Logger } from "../../src/platform/log.ts";
 import { rawEndpoint, type Asked, type RawEndpoint } from "./server/support.ts";
 
@@ -68,15 +68,17 @@ export interface SettingOptions {
   answer(socket: Socket, asked: Asked): void;
   governor?: Partial<Governor>;
   capture?: CaptureLog;
+  upstream?: Partial<DirectOptions>;
 }
 
 /** A governor that lets everything pass unless other methods are passed in. */
-export async function setting({ api, answer, governor = {}, capture }: SettingOptions): Promise<Setting> {
+export async function setting(options: SettingOptions): Promise<Setting> {
+  const { api, answer, governor = {}, capture } = options;
   const endpoint = await rawEndpoint(answer);
   const log = new LogSink();
   const seenCalls: SeenCall[] = [];
   const facts: ExchangeFacts[] = [];
-  const upstream = directUpstream({ baseUrl: endpoint.baseUrl, label: "test" });
+  const upstream = directUpstream({ baseUrl: endpoint.baseUrl, label: "test", ...options.upstream });
   const resolve = (): never => assert.fail("no model is asked for by name");
   const gateway = createModelGateway({ logger: log.logger(), resolve, capture });
   const route = await gateway.openRoute({

@@ -4,6 +4,7 @@ import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import type { WireApi } from "../../src/contract/harness/wire.ts";
 import { anthropicMessages } from "../../src/testkit/endpoint/anthropic-messages.ts";
+import { google } from "../../src/testkit/endpoint/google.ts";
 import { openAiCompletions } from "../../src/testkit/endpoint/openai-completions.ts";
 import { openAiResponses } from "../../src/testkit/endpoint/openai-responses.ts";
 import type { Frame, ReplyContext, ReplyStep } from "../../src/testkit/endpoint/script.ts";
@@ -30,13 +31,17 @@ function requestIn(file: Buffer): RawRequest {
   return { method, path, headers, body: file.subarray(end + gap.length) };
 }
 
+function apiOf(path: string): WireApi {
+  if (path.includes("/models/")) return "google-generative-ai";
+  return path.includes("/messages") ? "anthropic-messages" : "openai-responses";
+}
+
 export const RECORDED: readonly Recorded[] = readdirSync(FOLDER).flatMap((harness) =>
   readdirSync(new URL(`${harness}/`, FOLDER))
     .filter((file) => file.endsWith(".http"))
     .map((file): Recorded => {
       const request = requestIn(readFileSync(new URL(`${harness}/${file}`, FOLDER)));
-      const api = request.path.includes("/messages") ? "anthropic-messages" : "openai-responses";
-      return { name: `${harness}/${file}`, api, ...request };
+      return { name: `${harness}/${file}`, api: apiOf(request.path), ...request };
     }),
 );
 
@@ -69,6 +74,48 @@ const COMPLETIONS_BODY = JSON.stringify({
   tools: [{ type: "function", function: { name: "berths", parameters: { type: "object", properties: {} } } }],
 });
 
+const GENERATE_CONTENT_BODY = JSON.stringify({
+  contents: [
+    { parts: [{ text: "Which berths are free this evening?" }], role: "user" },
+    {
+      parts: [
+        {
+          functionCall: { name: "berths", args: { side: "north" } },
+          thoughtSignature: "c2lnbmVkIGJ5IHRoZSBtb2RlbA==",
+        },
+        { functionCall: { name: "berths", args: { side: "south" } } },
+      ],
+      role: "model",
+    },
+    {
+      parts: [
+        {
+          functionResponse: {
+            id: "berths_1764000000000_0",
+            name: "berths",
+            response: { output: "The third and the ninth." },
+          },
+        },
+        {
+          functionResponse: {
+            id: "berths_1764000000000_1",
+            name: "berths",
+            response: { output: "None before midnight." },
+          },
+        },
+      ],
+      role: "user",
+    },
+    { parts: [{ text: "The third and the ninth on the north side." }], role: "model" },
+    { parts: [{ text: "And which one takes a ship of forty metres?" }], role: "user" },
+  ],
+  systemInstruction: { parts: [{ text: "You look after the quay of the town." }], role: "user" },
+  tools: [
+    { functionDeclarations: [{ name: "berths", parametersJsonSchema: { type: "object", properties: {} } }] },
+  ],
+  generationConfig: { temperature: 1, thinkingConfig: { includeThoughts: true } },
+});
+
 /** A turn of a conversation with calls, in each protocol. */
 export const TURNS: Readonly<Record<WireApi, RawRequest>> = {
   "openai-responses": recorded("codex-0.169.0/loop-2.http"),
@@ -77,6 +124,11 @@ export const TURNS: Readonly<Record<WireApi, RawRequest>> = {
     path: "/v1/chat/completions",
     headers: ["Content-Type", "application/json", "Authorization", "Bearer sk-harness-own-key"],
     body: Buffer.from(COMPLETIONS_BODY),
+  },
+  "google-generative-ai": {
+    path: "/v1beta/models/mock-model:streamGenerateContent?alt=sse",
+    headers: ["Content-Type", "application/json", "X-Goog-Api-Key", "sk-harness-own-key"],
+    body: Buffer.from(GENERATE_CONTENT_BODY),
   },
 };
 
@@ -110,6 +162,7 @@ const WRITERS: Readonly<Record<WireApi, (step: ReplyStep, context: ReplyContext)
   "openai-responses": openAiResponses,
   "anthropic-messages": anthropicMessages,
   "openai-completions": openAiCompletions,
+  "google-generative-ai": google,
 };
 
 export const STEP: ReplyStep = {

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import fc from "fast-check";
 import { errorBody } from "../servers/errors.ts";
-import { google } from "../servers/google.ts";
+import { google } from "../../src/testkit/endpoint/google.ts";
 import { Captures } from "./capture/setting.ts";
 import {
   askRaw,
@@ -258,8 +258,11 @@ test("errors of providers come back unchanged, and an answer of Google's", async
     let script: Script = { status: 200, headers: [], parts: [], isChunked: false };
     await withSetting({ api, answer: answerBy(() => script) }, async (made) => {
       const request = atPort(TURNS[api], made.port);
+      const protocol = api === "google-generative-ai" ? "google" : api;
       for (const status of [400, 401, 403, 404, 413, 429, 500, 503, 529]) {
-        const body = Buffer.from(JSON.stringify(errorBody(api, status, "The key sk-echoed is no good.")));
+        const body = Buffer.from(
+          JSON.stringify(errorBody(protocol, status, "The key sk-echoed is no good.")),
+        );
         const headers = ["Content-Type", "application/json", "Retry-After", "3", "X-Should-Retry", "false"];
         script = { status, headers, parts: [body], isChunked: status % 2 === 0 };
         assertCame(await askRaw(made, sized(request, made.token)), script);
@@ -299,6 +302,7 @@ test("the token may be in the path or in place of the key, and is not sent upstr
     for (const [name, value] of [
       ["Authorization", `Bearer ${token}`],
       ["X-Api-Key", token],
+      ["X-Goog-Api-Key", token],
     ] as const) {
       const sent = sized({ ...request, headers: [...bare, name, value] });
       assert.equal((await askRaw(made, sent)).status, 200);

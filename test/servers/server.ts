@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { anthropicMessages } from "../../src/testkit/endpoint/anthropic-messages.ts";
 import { errorBody } from "./errors.ts";
-import { google } from "./google.ts";
+import { google } from "../../src/testkit/endpoint/google.ts";
 import { openAiCompletions } from "../../src/testkit/endpoint/openai-completions.ts";
 import { openAiResponses } from "../../src/testkit/endpoint/openai-responses.ts";
 import type { Frame, ReplyContext } from "../../src/testkit/endpoint/script.ts";

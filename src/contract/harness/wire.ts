@@ -5,7 +5,11 @@
 import type { HarnessTurn, TurnContext, TurnIo } from "./harness-turn.ts";
 
 /** Protocols that the gateway speaks with a harness. */
-export type WireApi = "openai-responses" | "anthropic-messages" | "openai-completions";
+export type WireApi =
+  | "openai-responses"
+  | "anthropic-messages"
+  | "openai-completions"
+  | "google-generative-ai";
 
 /** What the gateway needs from the turn that runs on a route. */
 export interface WireTurn

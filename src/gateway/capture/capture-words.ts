@@ -13,7 +13,7 @@ function json(value: unknown): string {
 }
 
 /** Fields that contain text, in the order in which they are tried. */
-const TEXTS = ["text", "output", "content", "summary", "thinking"] as const;
+const TEXTS = ["text", "output", "content", "parts", "summary", "thinking"] as const;
 
 function ofCalls(calls: unknown): string[] {
   if (!Array.isArray(calls)) return [];
@@ -30,8 +30,18 @@ function ofCall(fields: Fields): string | undefined {
   return name === undefined || args === undefined ? undefined : `${name}(${json(args)})`;
 }
 
+/** A call, a result or a file of Google's API, each of which is a member of its part. */
+function ofGooglePart(fields: Fields): string | undefined {
+  const call = asRecord(fields["functionCall"]);
+  if (call) return `${json(call["name"])}(${json(call["args"] ?? {})})`;
+  const result = asRecord(fields["functionResponse"]);
+  if (result) return json(asRecord(result["response"])?.["output"] ?? result["response"] ?? "");
+  const data = asRecord(fields["inlineData"]);
+  return data && `[${json(data["mimeType"] ?? "data")}]`;
+}
+
 function ofFields(fields: Fields): string {
-  const call = ofCall(fields);
+  const call = ofCall(fields) ?? ofGooglePart(fields);
   if (call !== undefined) return call;
   const type = asString(fields["type"]) ?? "";
   if (/image/.test(type)) return "[image]";
@@ -52,13 +62,20 @@ function plain(value: unknown): string {
   return fields ? ofFields(fields) : json(value);
 }
 
-function namesOfTools(tools: readonly unknown[]): string | undefined {
+function namesOfTools(lists: readonly unknown[]): string | undefined {
+  // One element of Google's list declares several functions.
+  const tools = lists.flatMap((tool) => {
+    const declared = asRecord(tool)?.["functionDeclarations"];
+    return Array.isArray(declared) ? (declared as unknown[]) : [tool];
+  });
   const names = tools.map((tool) => {
     const fields = asRecord(tool);
     return (
       asString(fields?.["name"]) ??
       asString(asRecord(fields?.["function"])?.["name"]) ??
-      asString(fields?.["type"])
+      asString(fields?.["type"]) ??
+      // A tool that Google runs itself is a member: `{"googleSearch":{}}`.
+      (fields && Object.keys(fields).length === 1 ? Object.keys(fields)[0] : undefined)
     );
   });
   return names.every((name) => name !== undefined) ? `${names.length}: ${names.join(", ")}` : undefined;

@@ -42,6 +42,7 @@ const SHAPES: Readonly<Record<WireApi, Shape>> = {
   "openai-responses": { before: ["tools", "instructions"], list: "input" },
   "anthropic-messages": { before: ["tools", "system"], list: "messages" },
   "openai-completions": { before: ["tools"], list: "messages" },
+  "google-generative-ai": { before: ["tools", "systemInstruction"], list: "contents" },
 };
 
 export interface BodyQuestion {
@@ -84,7 +85,8 @@ function readView(question: BodyQuestion): BodyView {
   const items = read && read.items.length > 0 ? read.items : itemsOf(body, span);
   for (const [index, item] of items.entries()) add(`${list}[${index}]`, item, isFixedItem(read, index));
   const model = members.get("model");
-  const named = model ? parsePart(body, model) : undefined;
+  // Google's requests name it in their path.
+  const named = model ? parsePart(body, model) : read?.model || undefined;
   return {
     elements,
     ...(typeof named === "string" ? { model: named } : {}),

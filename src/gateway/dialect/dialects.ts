@@ -4,6 +4,8 @@ const LOADERS: Readonly<Record<WireApi, () => Promise<Dialect>>> = {
   "openai-responses": async () => (await import("./responses/responses-dialect.ts")).responsesDialect,
   "anthropic-messages": async () => (await import("./messages/messages-dialect.ts")).messagesDialect,
   "openai-completions": async () => (await import("./completions/completions-dialect.ts")).completionsDialect,
+  "google-generative-ai": async () =>
+    (await import("./generate-content/generate-content-dialect.ts")).generateContentDialect,
 };
 
 /** Loads the dialect of a protocol on demand. */

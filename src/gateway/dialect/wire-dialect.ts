@@ -46,6 +46,8 @@ export interface WireRequest {
   readonly body: Buffer;
   readonly model: string;
   readonly stream: boolean;
+  /** The stream is one JSON list of chunks instead of events. */
+  readonly isListStream?: boolean;
   /** The list of messages, including the brackets. */
   readonly list: Span;
   readonly items: readonly WireItem[];
@@ -69,6 +71,8 @@ export interface WireRequest {
    * all its elements are the conversation, and none is a prompt.
    */
   readonly compaction?: { trigger: "manual" | "auto"; focus?: string; isWhole?: true };
+  /** A summary that a side request asks to check; the answer repeats it if nothing is missing. */
+  readonly checked?: string;
 }
 
 /** A response that the gateway creates itself. */
@@ -152,5 +156,6 @@ export interface Dialect {
   /** An answer as the model would send it, with the usage to report to the harness. */
   answer(request: WireRequest, text: string, usage: Usage): WireReply;
   writer(request: WireRequest): AnswerWriter;
-  fault(code: WireFault, message: string): WireReply;
+  /** `status`: the HTTP status of the reply, if another than the fault's own; for dialects whose body has it too. */
+  fault(code: WireFault, message: string, status?: number): WireReply;
 }

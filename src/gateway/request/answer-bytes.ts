@@ -22,7 +22,8 @@ export class AnswerBytes {
   take(chunk: Buffer): SseEvent[] {
     if (this.#isStream === undefined) {
       const first = chunk.find((byte) => byte > 0x20);
-      if (first !== undefined) this.#isStream = first !== 0x7b;
+      // An object, or a list of chunks.
+      if (first !== undefined) this.#isStream = first !== 0x7b && first !== 0x5b;
     }
     if (this.#isStream === true) return this.#events.take(chunk);
     this.#bytes += chunk.length;

@@ -21,6 +21,8 @@ export class WireRouteHandler {
   readonly #options: RouteOptions;
   readonly #running = new Set<Promise<void>>();
   readonly #conversations = new Conversations();
+  /** Summaries of the engine that this route has returned. */
+  readonly #summaries = new Set<string>();
   #requests = 0;
   #hasWarnedEncoded = false;
 
@@ -45,7 +47,7 @@ export class WireRouteHandler {
     this.#requests += 1;
     const { dialect, logger, id } = this.#options;
     const began = performance.now();
-    const exchange = new Exchange(this.#options, call, request);
+    const exchange = new Exchange(this.#options, call, request, this.#summaries);
     try {
       const rest = await this.#begin(exchange, call);
       await rest();
@@ -78,6 +80,7 @@ export class WireRouteHandler {
     if (isGoverned && read?.kind === "compaction")
       return () =>
         this.#conversations.inTurn(read, call.signal, (stages) => exchange.compaction(read, stages));
+    if (isGoverned && read && exchange.repeats(read, body)) return () => Promise.resolve();
     return this.#passed(exchange, read, body);
   }
 

@@ -36,6 +36,7 @@ export class Exchange {
   readonly #options: RouteOptions;
   readonly #call: WireCall;
   readonly #own: GovernorCall;
+  readonly #summaries: Set<string>;
   #kind: WireRequest["kind"] = "unknown";
   #answeredBy: ExchangeFacts["answeredBy"] = "gateway";
   #isReplaced = false;
@@ -43,8 +44,10 @@ export class Exchange {
   #outcome = { cut: false, left: false };
   #error: string | undefined;
 
-  constructor(options: RouteOptions, call: WireCall, request: number) {
+  /** `summaries`: those of the engine that the route has returned; one of this exchange is added. */
+  constructor(options: RouteOptions, call: WireCall, request: number, summaries: Set<string>) {
     this.#options = options;
+    this.#summaries = summaries;
     this.#call = call;
     this.#own = { request, signal: call.signal };
   }
@@ -173,8 +176,11 @@ export class Exchange {
     this.#begin(read, read.body);
     const { governor, dialect } = this.#options;
     const answer = await unlessLeft(governor.compaction(read, this.#own), this.#call.signal);
-    if (answer)
-      return this.#reply(dialect.answer(read, answer.summary, usageOf(read, answer.summary)), "engine");
+    if (answer) {
+      const { summary } = answer;
+      this.#summaries.add(summary);
+      return this.#reply(dialect.answer(read, summary, usageOf(read, summary)), "engine");
+    }
     await this.#go({
       spliced: (overflow) => this.#compacting(read, overflow),
       ask: (spliced) => this.#send(governor.upstream(read), read, spliced),
@@ -207,6 +213,19 @@ export class Exchange {
     stages.streamed();
     const parsed = reader.end();
     if (parsed.isComplete && parsed.error === undefined) await governor.compacted?.(read, parsed);
+  }
+
+  /**
+   * Answers a request that asks to check a summary of the engine by repeating it: the model has not seen what the summary is of.
+   * False for any other request.
+   */
+  repeats(read: WireRequest, body: Buffer): boolean {
+    const { checked } = read;
+    if (checked === undefined || ![...this.#summaries].some((summary) => checked.includes(summary)))
+      return false;
+    this.#begin(read, body);
+    this.#reply(this.#options.dialect.answer(read, checked, usageOf(read, checked)), "engine");
+    return true;
   }
 
   /** Sends the request unchanged. */

@@ -47,13 +47,19 @@ function found<T>(
   tokens: RunTokens<T>,
   inPath: string | undefined,
 ): Found<T> | undefined {
-  const { authorization, "x-api-key": apiKey, [TOKEN_HEADER]: own } = request.headers;
+  const {
+    authorization,
+    "x-api-key": apiKey,
+    "x-goog-api-key": googleKey,
+    [TOKEN_HEADER]: own,
+  } = request.headers;
   const text = (value: string | string[] | undefined): string | undefined =>
     typeof value === "string" ? value : undefined;
   const held = {
     [TOKEN_HEADER]: text(own),
     authorization: authorization === undefined ? undefined : bearer(authorization),
     "x-api-key": text(apiKey),
+    "x-goog-api-key": text(googleKey),
   };
   const owners = Object.entries(held).map(([name, token]) => ({
     name,

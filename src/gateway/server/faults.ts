@@ -35,14 +35,28 @@ const ANTHROPIC_TYPES: Partial<Record<WireFault, string>> = {
   internal: "api_error",
 };
 
-/** Default without a dialect, chosen by the path: `/messages` in Anthropic's format, all else in OpenAI's. */
-export const plainFault: FaultMaker = (path, code, message) => {
-  const body = path.startsWith("/messages")
-    ? { type: "error", error: { type: ANTHROPIC_TYPES[code] ?? "invalid_request_error", message } }
-    : { error: { message, type: STATUS[code] < 500 ? "invalid_request_error" : "server_error", code } };
-  return {
-    status: STATUS[code],
-    headers: { "content-type": "application/json" },
-    body: Buffer.from(JSON.stringify(body)),
-  };
+const GOOGLE_NAMES: Partial<Record<WireFault, string>> = {
+  unauthorized: "UNAUTHENTICATED",
+  not_found: "NOT_FOUND",
+  overloaded: "UNAVAILABLE",
+  upstream_failed: "UNAVAILABLE",
+  internal: "INTERNAL",
 };
+/** `/v1beta/models/gemini-3-pro:generateContent` */
+const GOOGLE_PATH = /^\/v1(?:alpha|beta)\/|^\/models\/[^/]+:/;
+
+function bodyOf(path: string, code: WireFault, message: string): object {
+  const status = STATUS[code];
+  if (path.startsWith("/messages"))
+    return { type: "error", error: { type: ANTHROPIC_TYPES[code] ?? "invalid_request_error", message } };
+  if (GOOGLE_PATH.test(path))
+    return { error: { code: status, message, status: GOOGLE_NAMES[code] ?? "INVALID_ARGUMENT" } };
+  return { error: { message, type: status < 500 ? "invalid_request_error" : "server_error", code } };
+}
+
+/** Default without a dialect, chosen by the path: Anthropic's format, Google's, or OpenAI's. */
+export const plainFault: FaultMaker = (path, code, message) => ({
+  status: STATUS[code],
+  headers: { "content-type": "application/json" },
+  body: Buffer.from(JSON.stringify(bodyOf(path, code, message))),
+});

@@ -11,7 +11,9 @@ const PROTOCOL: ReadonlySet<string> = new Set([
     " ",
   ),
   ..."content-type date priority traceparent tracestate user-agent".split(" "),
-  ..."anthropic-beta anthropic-dangerous-direct-browser-access anthropic-version openai-beta".split(" "),
+  ..."anthropic-beta anthropic-dangerous-direct-browser-access anthropic-version openai-beta x-goog-api-client".split(
+    " ",
+  ),
   ..."idempotency-key originator session-id session_id thread-id conversation_id version x-app x-client-request-id".split(
     " ",
   ),
@@ -31,12 +33,26 @@ export interface DirectTarget {
   isHosts: boolean;
 }
 
-/** Joins base and request path; keeps both queries. */
-export function pathAt({ url }: DirectTarget, path: string): string {
-  const base = url.pathname.replace(/\/+$/, "");
-  const query = url.search.slice(1);
-  const joined = `${base}${path.startsWith("/") ? "" : "/"}${path}`;
-  return query === "" ? joined : `${joined}${joined.includes("?") ? "&" : "?"}${query}`;
+/** A version at the end of a base, and at the start of a request's path: Google's clients write it themselves. */
+const BASE_VERSION = /\/v1(?:alpha|beta)?$/;
+const OWN_VERSION = /^\/v1(?:alpha|beta)\//;
+/** Parameters of a query in which Google's clients may have a key. */
+const KEY_PARAMETER = /^(?:key|access_token|oauth_token)=/;
+
+/**
+ * Joins base and request path; keeps both queries. A version of the request replaces the base's. A key in the query is the harness's
+ * credential, and not sent to a model of the host.
+ */
+export function pathAt({ url, isHosts }: DirectTarget, path: string): string {
+  const mark = path.indexOf("?");
+  const plain = mark < 0 ? path : path.slice(0, mark);
+  const full = plain.startsWith("/") ? plain : `/${plain}`;
+  const whole = url.pathname.replace(/\/+$/, "");
+  const base = OWN_VERSION.test(full) ? whole.replace(BASE_VERSION, "") : whole;
+  const own = mark < 0 ? [] : path.slice(mark + 1).split("&");
+  const kept = isHosts ? own.filter((part) => !KEY_PARAMETER.test(part)) : own;
+  const parts = url.search === "" ? kept : [...kept, url.search.slice(1)];
+  return parts.length === 0 ? `${base}${full}` : `${base}${full}?${parts.join("&")}`;
 }
 
 /** Forwarded headers keep name, value, order and case; the length is updated in place. */

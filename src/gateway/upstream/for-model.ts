@@ -1,5 +1,6 @@
 /** Selects the upstream for a model of the catalog and a harness's protocol: direct, or with translation. */
 import type { WireApi } from "../../contract/harness/wire.ts";
+import type { ModelApi } from "../../contract/model.ts";
 import { withoutAuthScheme } from "../../data/secret-mask.ts";
 import type { ResolvedModel } from "../../model/provider-types.ts";
 import { directUpstream, type DirectAgents } from "./direct.ts";
@@ -9,6 +10,11 @@ import type { Upstream } from "./upstream.ts";
 /** Maximum attempts, including the first, while nothing of an answer has come. */
 const ATTEMPTS = 3;
 const SHORTEST_SECRET = 16;
+/** Headers with the bare key; all other protocols have `authorization: Bearer <key>`. */
+const KEY_HEADERS: Partial<Record<ModelApi, string>> = {
+  "anthropic-messages": "x-api-key",
+  "google-generative-ai": "x-goog-api-key",
+};
 
 /** `agents`: connections shared with other upstreams. Throws `config_invalid`. */
 export function upstreamFor(
@@ -40,9 +46,9 @@ function captureSecrets({ apiKey, headers }: ResolvedModel): string[] {
 /** The host's own key and headers, as the protocol sends them; a configured header overrides the key's. */
 function credentials({ info, apiKey, headers }: ResolvedModel): Record<string, string> {
   const configured = headers.reveal();
-  const name = info.api === "anthropic-messages" ? "x-api-key" : "authorization";
+  const name = KEY_HEADERS[info.api] ?? "authorization";
   const key = apiKey?.reveal();
   if (key === undefined || Object.keys(configured).some((each) => each.toLowerCase() === name))
     return { ...configured };
-  return { [name]: name === "x-api-key" ? key : `Bearer ${key}`, ...configured };
+  return { [name]: name === "authorization" ? `Bearer ${key}` : key, ...configured };
 }

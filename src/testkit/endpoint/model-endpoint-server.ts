@@ -1,10 +1,11 @@
 /**
- * A local model server for conformance runs: it speaks OpenAI's Responses and Chat Completions and Anthropic's Messages APIs,
- * sends scripted answers, and records the requests.
+ * A local model server for conformance runs: it speaks OpenAI's Responses and Chat Completions, Anthropic's Messages and Google's
+ * generateContent APIs, sends scripted answers, and records the requests.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { anthropicMessages } from "./anthropic-messages.ts";
+import { google, googlePath, wholeGoogle } from "./google.ts";
 import { openAiCompletions } from "./openai-completions.ts";
 import { openAiResponses } from "./openai-responses.ts";
 import { seen, type SeenRequest } from "./seen.ts";
@@ -56,13 +57,15 @@ export class ScriptedEndpoint {
   }
 
   async #answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = new URL(incoming.url ?? "/", "http://localhost").pathname;
-    const write = Object.entries(WRITERS).find(([known]) => known === path)?.[1];
+    const { pathname: path, searchParams } = new URL(incoming.url ?? "/", "http://localhost");
+    const named = googlePath(path);
+    const write = named ? google : Object.entries(WRITERS).find(([known]) => known === path)?.[1];
     if (!write || incoming.method !== "POST") {
       const listing = incoming.method === "GET" && path.endsWith("/models");
       return sendJson(response, listing ? 200 : 404, listing ? { object: "list", data: [] } : { error: {} });
     }
     const recorded = await read(incoming, path);
+    if (named?.method === "countTokens") return sendJson(response, 200, { totalTokens: 100 });
     const request = seen(recorded);
     const index = this.requests.push(request) - 1;
     const step = withNamespaces(await this.script(request, index), request);
@@ -72,10 +75,19 @@ export class ScriptedEndpoint {
       return sendJson(response, step.status, step.errorBody ?? refused);
     }
     const usage = step.usage === undefined ? { input: 100, output: 10 } : step.usage;
-    const model = String(recorded.body["model"]);
+    const model = named?.model ?? String(recorded.body["model"]);
     if (path.endsWith("completions") && recorded.body["stream"] !== true)
       return sendJson(response, 200, wholeCompletion(step, usage));
-    this.#stream(response, step, write(step, { index, model, usage }));
+    const frames = write(step, { index, model, usage });
+    if (named?.method === "generateContent") return sendJson(response, 200, wholeGoogle(frames));
+    // Without `alt=sse` a stream of Google's is one JSON list.
+    if (named && searchParams.get("alt") !== "sse")
+      return sendJson(
+        response,
+        200,
+        frames.map(({ data }) => JSON.parse(data) as unknown),
+      );
+    this.#stream(response, step, frames);
   }
 
   #stream(response: ServerResponse, step: ReplyStep, frames: readonly Frame[]): void {

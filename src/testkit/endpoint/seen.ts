@@ -19,9 +19,10 @@ export interface SeenRequest {
   tools: { name: string; namespace?: string }[];
 }
 
-/** Reads a request body of the Responses, the Chat Completions or the Messages API. */
+/** Reads a request body of the Responses, the Chat Completions, the Messages or the generateContent API. */
 export function seen({ body, path }: RecordedRequest): SeenRequest {
   if (path.endsWith("/messages")) return messagesSeen(body);
+  if (Array.isArray(body["contents"])) return googleSeen(body);
   const tools = toolsOf(list(body["tools"]));
   if (!Array.isArray(body["input"]))
     return { items: list(body["messages"]).map((message) => chatItem(message)), tools };
@@ -56,6 +57,43 @@ function messagesSeen(body: Record<string, unknown>): SeenRequest {
     const [, namespace, own] = /^(mcp__.+?)__(.+)$/.exec(String(name)) ?? [];
     return namespace === undefined || own === undefined ? { name: String(name) } : { name: own, namespace };
   });
+  return { items: [...system, ...items], tools };
+}
+
+function fields(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {};
+}
+
+/** Google's form: calls and results are parts, mostly without ids, and then known by their names. */
+function googleSeen(body: Record<string, unknown>): SeenRequest {
+  const rules = wordsOf(fields(body["systemInstruction"])["parts"]);
+  const system: SeenItem[] = rules === "" ? [] : [{ role: "system", text: rules, callIds: [] }];
+  const items = list(body["contents"]).flatMap(({ role, parts }): SeenItem[] => {
+    const results = list(parts).filter((part) => isRecord(part["functionResponse"]));
+    const others = list(parts).filter((part) => !isRecord(part["functionResponse"]));
+    const calls = others.map((part) => fields(part["functionCall"])).filter(({ name }) => name !== undefined);
+    const given = calls.map(({ args }) => JSON.stringify(args)).join("");
+    const images = others.flatMap((part) => {
+      const { mimeType, data } = fields(part["inlineData"]);
+      return data === undefined ? [] : [`data:${String(mimeType)};base64,${String(data)}`];
+    });
+    const own: SeenItem = {
+      role: role === "model" ? "assistant" : "user",
+      text: wordsOf(others.filter(({ thought }) => thought !== true)) + given,
+      callIds: calls.map(({ id, name }) => String(id ?? name)),
+      ...(images.length === 0 ? {} : { images }),
+    };
+    const answered = results.map((part): SeenItem => {
+      const { id, name, response } = fields(part["functionResponse"]);
+      const { output } = fields(response);
+      const text = typeof output === "string" ? output : JSON.stringify(response);
+      return { role: "tool", text, callIds: [String(id ?? name)] };
+    });
+    return others.length > 0 ? [...answered, own] : answered;
+  });
+  const tools = list(body["tools"]).flatMap(({ functionDeclarations: declared }) =>
+    list(declared).map(({ name }) => ({ name: String(name) })),
+  );
   return { items: [...system, ...items], tools };
 }
 

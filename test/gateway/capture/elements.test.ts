@@ -10,6 +10,7 @@ const PATHS: Record<WireApi, string> = {
   "openai-responses": "/responses",
   "anthropic-messages": "/messages",
   "openai-completions": "/chat/completions",
+  "google-generative-ai": "/v1beta/models/m:generateContent",
 };
 
 const RECORDED = new URL("../recorded/", import.meta.url);
@@ -31,7 +32,7 @@ function recorded(harness: string, api: WireApi) {
         return [header.toLowerCase(), value.join(": ")];
       }),
     );
-    const path = (first.split(" ")[1] ?? "").replace(/^\/v1|\?.*$/g, "");
+    const path = (first.split(" ")[1] ?? "").replace(/^\/v1(?=\/)|\?.*$/g, "");
     return { name, api, path, headers, body: bytes.subarray(end + 2 * space.length) };
   });
 }
@@ -99,6 +100,26 @@ test("calls, results and elements without text are shown for the Responses proto
   ]);
 });
 
+test("parts of Google's protocol are shown, and the model of its path", async () => {
+  const { view } = await look("google-generative-ai", {
+    contents: [
+      { parts: [{ text: "hi" }, { inlineData: { mimeType: "image/png", data: "AAAA" } }], role: "user" },
+      { parts: [{ functionCall: { name: "look", args: { at: "pier" } } }], role: "model" },
+      { parts: [{ functionResponse: { name: "look", response: { output: "a whelk" } } }], role: "user" },
+    ],
+    systemInstruction: { parts: [{ text: "rules" }] },
+    tools: [{ functionDeclarations: [{ name: "look" }, { name: "hear" }] }, { googleSearch: {} }],
+  });
+  assert.deepEqual(rows(view), [
+    "tools tools: 3: look, hear, googleSearch",
+    "systemInstruction systemInstruction: rules",
+    "contents[0] user: hi [image/png]",
+    'contents[1] model: look({"at":"pier"})',
+    "contents[2] user: a whelk",
+  ]);
+  assert.deepEqual([view.model, view.kind], ["m", "main"]);
+});
+
 test("a string in place of the list, a truncated body and invalid JSON are reported", async () => {
   const { view } = await look("openai-responses", { model: "m", input: "only words" });
   assert.deepEqual(rows(view), ["input[0] input: only words"]);
@@ -150,8 +171,12 @@ test("equal elements are matched in order, and each only once", async () => {
   assert.deepEqual([diff.sharedPrefix.elements, diff.isSameModel], [0, true]);
 });
 
-test("every recorded request of Claude Code and of Codex is read completely, and equals itself", async () => {
-  const all = [...recorded("claude-code", "anthropic-messages"), ...recorded("codex", "openai-responses")];
+test("every recorded request is read completely, and equals itself", async () => {
+  const all = [
+    ...recorded("claude-code", "anthropic-messages"),
+    ...recorded("codex", "openai-responses"),
+    ...recorded("gemini-cli", "google-generative-ai"),
+  ];
   assert.ok(all.length > 20);
   for (const { name, api, path, headers, body } of all) {
     const dialect = await dialectOf(api);

@@ -1,4 +1,4 @@
-/** Conversations in the three protocols with an engine's context in their place, checked by what a model reads in the new body. */
+/** Conversations in the four protocols with an engine's context in their place, checked by what a model reads in the new body. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";

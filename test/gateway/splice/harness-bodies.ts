@@ -2,6 +2,7 @@
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { completionsDialect } from "../../../src/gateway/dialect/completions/completions-dialect.ts";
 import type { Dialect } from "../../../src/gateway/dialect/wire-dialect.ts";
+import { generateContentDialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
 import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
 import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
 
@@ -187,6 +188,42 @@ const responses: Protocol = {
   },
 };
 
+const generateContent: Protocol = {
+  dialect: generateContentDialect,
+  path: "/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse",
+  list: "contents",
+  rules: [],
+  elements(message, next) {
+    if (message.role === "toolResult") {
+      const { toolCallId: id, toolName: name } = message;
+      results.push({ functionResponse: { response: { output: wordsOf(message) }, name, id } });
+      // The API counts the results that follow calls.
+      return next?.role === "toolResult" ? [] : [{ role: "user", parts: results.splice(0) }];
+    }
+    const parts = partsOf(message).map((part) =>
+      part.type === "toolCall"
+        ? { functionCall: { args: part.arguments, name: part.name, id: part.id }, thoughtSignature: "c2ln" }
+        : part.type === "image"
+          ? { inlineData: { data: IMAGE, mimeType: "image/png" } }
+          : { text: part.text },
+    );
+    return [{ role: message.role === "assistant" ? "model" : "user", parts }];
+  },
+  pieces({ role, parts }) {
+    return listOf(parts).map((part) => {
+      const call = part["functionCall"] as Json | undefined;
+      if (call) return ["call", String(call["id"]), JSON.stringify(call["args"])];
+      const result = part["functionResponse"] as Json | undefined;
+      if (result) {
+        const { output, error } = result["response"] as Json;
+        return ["result", String(result["id"]), String(output ?? error)];
+      }
+      if (part["inlineData"]) return ["image"];
+      return [role === "model" ? "assistant" : "user", String(part["text"])];
+    });
+  },
+};
+
 /** Consecutive results in one element, as Claude Code writes them. */
 const joined: Protocol = {
   ...messages,
@@ -203,6 +240,7 @@ export const PROTOCOLS: Readonly<Record<string, Protocol>> = {
   "Chat Completions": completions,
   Messages: messages,
   "Messages with results in one element": joined,
+  generateContent,
   Responses: responses,
 };
 

@@ -4,8 +4,10 @@ import { describe, it } from "node:test";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { Dialect, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
 import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
+import { generateContentDialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
 import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
 import { passing, splice } from "../../../src/gateway/splice/splice-request.ts";
+import { NAMES as GEMINI, readRecorded as readGemini } from "../dialect/generate-content-recorded.ts";
 import { NAMES, readRecorded as readClaude } from "../dialect/messages-recorded.ts";
 import { RECORDED, readRecorded as readCodex } from "../dialect/responses-recorded.ts";
 
@@ -18,6 +20,7 @@ interface Sample {
 const SAMPLES: Sample[] = [
   ...RECORDED.map((name) => ({ name, request: readCodex(name), dialect: responsesDialect })),
   ...NAMES.map((name) => ({ name, request: readClaude(name), dialect: messagesDialect })),
+  ...GEMINI.map((name) => ({ name, request: readGemini(name), dialect: generateContentDialect })),
 ].filter(({ request }) => request.kind === "main");
 
 function messagesIn({ items }: WireRequest, from: number, to: number): AgentMessage[] {

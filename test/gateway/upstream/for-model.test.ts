@@ -38,8 +38,10 @@ function modelAt(baseUrl: string, api: ModelApi, key?: string, headers = {}): Re
   };
 }
 
+type Direct = "openai-completions" | "anthropic-messages" | "google-generative-ai";
+
 /** The headers that could reveal a key to the endpoint. */
-async function keyHeaders(api: "openai-completions" | "anthropic-messages", key?: string, headers = {}) {
+async function keyHeaders(api: Direct, key?: string, headers = {}) {
   const endpoint = await rawEndpoint((socket) => {
     socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
   });
@@ -71,10 +73,15 @@ test("a model of the host gets the host's key and never the harness's, even if i
     ["authorization", "Bearer host-key"],
   ]);
   assert.deepEqual(await keyHeaders("anthropic-messages", "host-key"), [other, ["x-api-key", "host-key"]]);
+  assert.deepEqual(await keyHeaders("google-generative-ai", "host-key"), [
+    other,
+    ["x-goog-api-key", "host-key"],
+  ]);
+  assert.deepEqual(await keyHeaders("google-generative-ai"), [other]);
 });
 
 test("of the harness's headers only those of the protocol reach another provider (finding F13)", async () => {
-  for (const api of ["openai-completions", "anthropic-messages"] as const) {
+  for (const api of ["openai-completions", "anthropic-messages", "google-generative-ai"] as const) {
     const sent = await keyHeaders(api, "host-key");
     assert.deepEqual(sent[0], ["anthropic-version", "2023-06-01"]);
     assert.equal(sent.length, 2);

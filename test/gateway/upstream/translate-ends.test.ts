@@ -15,7 +15,11 @@ const USER = [{ role: "user", content: "Where is the whelk?" }];
 function bodyOf(api: string, stream = true, more: Body = {}): Body {
   return {
     model: "m",
-    ...(api === "openai-responses" ? { input: USER } : { messages: USER }),
+    ...(api === "openai-responses"
+      ? { input: USER }
+      : api === "google-generative-ai"
+        ? { contents: USER.map(({ role, content }) => ({ role, parts: [{ text: content }] })) }
+        : { messages: USER }),
     ...(api === "anthropic-messages" ? { max_tokens: 100 } : {}),
     stream,
     ...more,
@@ -145,7 +149,9 @@ for (const api of APIS) {
               ? bodyOf(api, true, { instructions: rules })
               : api === "anthropic-messages"
                 ? bodyOf(api, true, { system: rules })
-                : bodyOf(api, true, { messages: [{ role: "system", content: rules }, user] });
+                : api === "google-generative-ai"
+                  ? bodyOf(api, true, { systemInstruction: { parts: [{ text: rules }] } })
+                  : bodyOf(api, true, { messages: [{ role: "system", content: rules }, user] });
           const answer = await send(model, { api, body });
           assert.equal(answer.status, 400);
           const { error } = await answerOf(api, answer);
@@ -166,7 +172,8 @@ for (const api of APIS) {
     it("sends keep-alive events while the model sends nothing", () =>
       with_([{ text: "I look behind the pier.", delayMs: 60 }], async ({ model }) => {
         const bytes = await bytesOf(await send(model, { api, body: bodyOf(api), aliveMs: 20 }));
-        assert.match(bytes.toString(), /: alive\n\n|"keepalive"|event: ping/);
+        const alive = api === "google-generative-ai" ? /\n\n\n/ : /: alive\n\n|"keepalive"|event: ping/;
+        assert.match(bytes.toString(), alive);
         const reader = DIALECTS[api].dialect.reader(200, { "content-type": "text/event-stream" });
         reader.take(bytes);
         const { message, isComplete } = reader.end();
@@ -186,5 +193,16 @@ describe("a request to count tokens", () => {
         input_tokens: number;
       };
       assert.ok(answer.status === 200 && tokens > 900 && tokens < 3_000, String(tokens));
+    }));
+
+  it("of Google's protocol is answered by one too, in either form of its body", () =>
+    withServer("openai-completions", [], async ({ model }) => {
+      const api = "google-generative-ai";
+      const contents = [{ role: "user", parts: [{ text: "whelk ".repeat(1_000) }] }];
+      for (const body of [{ contents }, { generateContentRequest: { model: "models/m", contents } }]) {
+        const answer = await send(model, { api, body, path: "/v1beta/models/m:countTokens" });
+        const { totalTokens } = JSON.parse((await bytesOf(answer)).toString()) as { totalTokens: number };
+        assert.ok(answer.status === 200 && totalTokens > 900 && totalTokens < 3_000, String(totalTokens));
+      }
     }));
 });

@@ -21,7 +21,16 @@ const odd = fc.oneof(
   { weight: 5, arbitrary: word },
   { weight: 1, arbitrary: fc.constantFrom<unknown>(null, 7, true, [], {}, [1], ["x"], [null]) },
 );
-const role = fc.constantFrom("user", "assistant", "system", "developer", "tool", "other");
+const role = fc.constantFrom(
+  "user",
+  "assistant",
+  "system",
+  "developer",
+  "tool",
+  "model",
+  "function",
+  "other",
+);
 
 function record(shape: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<Body> {
   return fc.record(shape, { requiredKeys: [] });
@@ -64,6 +73,7 @@ const tools = fc.oneof(
       parameters: odd,
       input_schema: odd,
       tools: odd,
+      functionDeclarations: fc.oneof(odd, fc.array(record({ name: odd, parameters: odd }), { maxLength: 2 })),
       format: odd,
       execution: odd,
     }),
@@ -83,7 +93,24 @@ const types = fc.constantFrom(
   "compaction",
   "compaction_trigger",
 );
+const googleParts = fc.oneof(
+  odd,
+  fc.array(
+    record({
+      text: odd,
+      thought: odd,
+      thoughtSignature: odd,
+      functionCall: fc.oneof(odd, record({ id: odd, name: odd, args: odd })),
+      functionResponse: fc.oneof(odd, record({ id: odd, name: odd, response: odd, parts: odd })),
+      inlineData: fc.oneof(odd, record({ mimeType: odd, data: odd })),
+      fileData: odd,
+      executableCode: odd,
+    }),
+    { maxLength: 3 },
+  ),
+);
 const element = record({
+  parts: googleParts,
   type: types,
   role,
   content: parts,
@@ -113,7 +140,15 @@ const body = record({
   max_output_tokens: odd,
   prompt_cache_key: odd,
   stream: odd,
+  systemInstruction: fc.oneof(odd, record({ parts: googleParts })),
+  generationConfig: fc.oneof(odd, record({ thinkingConfig: odd, maxOutputTokens: odd })),
+  toolConfig: fc.oneof(odd, record({ functionCallingConfig: odd })),
 });
+
+const LISTS: Partial<Record<WireApi, string>> = {
+  "openai-responses": "input",
+  "google-generative-ai": "contents",
+};
 
 function asked(api: WireApi, bytes: Buffer): ModelRequest | undefined {
   const { dialect, path } = DIALECTS[api];
@@ -133,7 +168,8 @@ describe("an odd request", () => {
       let read = 0;
       fc.assert(
         fc.property(body, fc.array(element, { maxLength: 8 }), (rest, list) => {
-          const listed = api === "openai-responses" ? { input: list } : { messages: list };
+          const name = LISTS[api] ?? "messages";
+          const listed = { [name]: list };
           const request = asked(api, Buffer.from(JSON.stringify({ ...rest, ...listed })));
           if (!request) return;
           read += 1;

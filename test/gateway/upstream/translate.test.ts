@@ -109,6 +109,34 @@ const REQUESTS: Record<WireApi, Body> = {
     stream: true,
     stream_options: { include_usage: true },
   },
+  "google-generative-ai": {
+    systemInstruction: { role: "user", parts: [{ text: RULES }, { text: "Know this." }] },
+    contents: [
+      { role: "user", parts: [{ text: "Where is the whelk?" }] },
+      {
+        role: "model",
+        parts: [
+          { text: "Hm.", thought: true, thoughtSignature: "opaque" },
+          { text: "I look." },
+          { functionCall: { id: "call_1", name: "look", args: { at: "pier" } }, thoughtSignature: "opaque" },
+          { functionCall: { id: "call_2", name: "look", args: { at: "tower" } } },
+        ],
+      },
+      {
+        role: "user",
+        parts: [
+          { functionResponse: { id: "call_2", name: "look", response: { output: "nothing" } } },
+          { functionResponse: { id: "call_1", name: "look", response: { output: "a whelk" } } },
+        ],
+      },
+      { role: "user", parts: [{ text: "And the crab?" }] },
+    ],
+    tools: [
+      { functionDeclarations: [{ name: "look", description: "Looks.", parametersJsonSchema: SCHEMA }] },
+      { googleSearch: {} },
+    ],
+    generationConfig: { maxOutputTokens: 900, thinkingConfig: { thinkingBudget: 20_000 } },
+  },
 };
 
 const STEP: ReplyStep = {
@@ -155,7 +183,7 @@ const SERVERS: Protocol[] = ["openai-responses", "anthropic-messages", "openai-c
 describe("a model of another protocol", () => {
   for (const api of APIS) {
     for (const protocol of SERVERS) {
-      if (api === protocol) continue;
+      if (api === protocol || (api === "google-generative-ai" && protocol === "google")) continue;
       it(`gets the content of an ${api} request and answers in its form, over ${protocol}`, () =>
         withServer(protocol, [STEP, STEP], async ({ server, model }) => {
           const streamed = await ask(model, { api, body: REQUESTS[api] });
@@ -173,12 +201,15 @@ describe("a model of another protocol", () => {
           assert.ok(request);
           assert.equal(request.text, server.requests[1]?.text, "the model is asked the same");
           if (protocol === "google") return;
+          // Google's protocol has no rules in the middle of a conversation.
           const noon =
-            protocol === "openai-responses"
-              ? ["system It is noon.", "user And the crab?"]
-              : protocol === "anthropic-messages"
-                ? ["user <developer_instructions> It is noon. </developer_instructions>And the crab?"]
-                : ["user <developer_instructions> It is noon. </developer_instructions> And the crab?"];
+            api === "google-generative-ai"
+              ? ["user And the crab?"]
+              : protocol === "openai-responses"
+                ? ["system It is noon.", "user And the crab?"]
+                : protocol === "anthropic-messages"
+                  ? ["user <developer_instructions> It is noon. </developer_instructions>And the crab?"]
+                  : ["user <developer_instructions> It is noon. </developer_instructions> And the crab?"];
           const order = ["tool call_1 a whelk", "tool call_2 nothing"];
           const calls =
             protocol === "openai-responses"

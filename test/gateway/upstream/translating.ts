@@ -1,5 +1,6 @@
 /** Requests of harnesses to a translating upstream, for the tests of this folder. */
 import { completionsDialect } from "../../../src/gateway/dialect/completions/completions-dialect.ts";
+import { generateContentDialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
 import type { Dialect, WireAnswer, WireApi } from "../../../src/gateway/dialect/wire-dialect.ts";
 import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
 import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
@@ -14,8 +15,19 @@ export const DIALECTS: Readonly<Record<WireApi, { dialect: Dialect; path: string
   "openai-responses": { dialect: responsesDialect, path: "/responses" },
   "anthropic-messages": { dialect: messagesDialect, path: "/messages?beta=true" },
   "openai-completions": { dialect: completionsDialect, path: "/chat/completions" },
+  "google-generative-ai": {
+    dialect: generateContentDialect,
+    path: "/v1beta/models/harness-model:streamGenerateContent?alt=sse",
+  },
 };
 export const APIS = Object.keys(DIALECTS) as WireApi[];
+
+/** Of Google's protocol the path states whether the answer is a stream. */
+function pathOf({ api, body, path }: Asking): string {
+  if (path !== undefined) return path;
+  const isWhole = api === "google-generative-ai" && typeof body === "object" && body["stream"] === false;
+  return isWhole ? "/v1beta/models/harness-model:generateContent" : DIALECTS[api].path;
+}
 
 export interface Asking {
   api: WireApi;
@@ -29,25 +41,28 @@ export interface Asking {
 }
 
 /** The upstream's answer to a request as the gateway gets it. */
-export function send(model: ResolvedModel, { api, body, ...more }: Asking): Promise<UpstreamAnswer> {
+export function send(model: ResolvedModel, asking: Asking): Promise<UpstreamAnswer> {
+  const { api, body, ...more } = asking;
   const upstream = translatingUpstream({
     model,
     sessionKey: "s-1",
     ...(more.aliveMs === undefined ? {} : { aliveMs: more.aliveMs }),
     stream: (to, request) => streamModel(to, { ...request, retry: { attempts: 3, baseMs: 1, maxMs: 2 } }),
   });
-  const { dialect, path } = DIALECTS[api];
+  const { dialect } = DIALECTS[api];
+  const path = pathOf(asking);
   const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
   const method = more.method ?? "POST";
-  const content = more.original ?? (typeof body === "string" ? { messages: [], input: [] } : body);
+  const content =
+    more.original ?? (typeof body === "string" ? { messages: [], input: [], contents: [] } : body);
   const original = Buffer.from(JSON.stringify(content));
   return upstream.send({
     method,
-    path: more.path ?? path,
+    path,
     rawHeaders: ["Content-Type", "application/json"],
     // As after a splice.
     body: [bytes.subarray(0, 9), bytes.subarray(9)],
-    read: method === "POST" ? dialect.read(more.path ?? path, {}, original) : undefined,
+    read: method === "POST" ? dialect.read(path, {}, original) : undefined,
     dialect,
     signal: more.signal ?? new AbortController().signal,
   });

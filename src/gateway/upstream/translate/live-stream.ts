@@ -6,12 +6,13 @@ import type { WireApi } from "../../dialect/wire-dialect.ts";
 
 /**
  * Events that each protocol's clients accept as a keep-alive and otherwise ignore. For clients of the first two, comments do not
- * reset the timeout.
+ * reset the timeout. Google's is valid between events and between the elements of a list.
  */
 const ALIVE: Readonly<Record<WireApi, Buffer>> = {
   "openai-responses": sseBytes({ event: "keepalive", data: JSON.stringify({ type: "keepalive" }) }),
   "anthropic-messages": sseBytes({ event: "ping", data: JSON.stringify({ type: "ping" }) }),
   "openai-completions": Buffer.from(": alive\n\n"),
+  "google-generative-ai": Buffer.from("\n"),
 };
 
 interface LiveOptions {

@@ -10,6 +10,7 @@ import { messagesTokens } from "../../../tokens/message-tokens.ts";
 import type { WireApi, WireRequest } from "../../dialect/wire-dialect.ts";
 import type { Asked } from "./asked.ts";
 import { readCompletions } from "./read-completions.ts";
+import { readGenerateContent } from "./read-generate-content.ts";
 import { readMessages } from "./read-messages.ts";
 import { readResponses } from "./read-responses.ts";
 import { offeredName, type OfferedTool } from "./translate-tools.ts";
@@ -18,6 +19,7 @@ const READERS: Readonly<Record<WireApi, (request: WireRequest) => Asked>> = {
   "openai-responses": readResponses,
   "anthropic-messages": readMessages,
   "openai-completions": readCompletions,
+  "google-generative-ai": readGenerateContent,
 };
 
 /** Throws `JsonScanError`. */

@@ -7,7 +7,14 @@ import { PagurusError, toPagurusError, type ErrorCode } from "../../../contract/
 import type { AssistantMessage } from "../../../contract/message.ts";
 import { streamModel } from "../../../model/model-stream.ts";
 import type { ModelPart, ResolvedModel } from "../../../model/provider-types.ts";
-import type { AnswerWriter, Dialect, WireFault, WireReply, WireRequest } from "../../dialect/wire-dialect.ts";
+import type {
+  AnswerWriter,
+  Dialect,
+  WireApi,
+  WireFault,
+  WireReply,
+  WireRequest,
+} from "../../dialect/wire-dialect.ts";
 import { JsonScanError } from "../../json/scan.ts";
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from "../upstream.ts";
 import type { Asked } from "./asked.ts";
@@ -48,8 +55,9 @@ const FAULTS: Partial<Record<ErrorCode, readonly [WireFault, number]>> = {
   model_bad_response: ["upstream_failed", 502],
 };
 
-/** Paths that call a model, and one that counts tokens. */
-const PATHS = /^\/(?:responses|chat\/completions|messages(?:\/count_tokens)?)$/;
+/** Paths that call a model, and those that count tokens. */
+const PATHS =
+  /^\/(?:responses|chat\/completions|messages(?:\/count_tokens)?|(?:v1(?:alpha|beta)?\/)?models\/[^/]+:(?:generateContent|streamGenerateContent|countTokens))$/;
 
 export function translatingUpstream(options: TranslateOptions): Upstream {
   return new Translator(options);
@@ -68,8 +76,10 @@ class Translator implements Upstream {
 
   async send(request: UpstreamRequest): Promise<UpstreamAnswer> {
     const { dialect, method, path } = request;
-    if (method !== "POST" || !PATHS.test(path.split("?")[0] ?? ""))
-      return whole(dialect.fault("not_found", `Nothing answers ${method} ${path} for "${this.label}".`));
+    // A query may have a key.
+    const [plain = ""] = path.split("?");
+    if (method !== "POST" || !PATHS.test(plain))
+      return whole(dialect.fault("not_found", `Nothing answers ${method} ${plain} for "${this.label}".`));
     try {
       return await this.#ask(reread(request), request);
     } catch (thrown) {
@@ -85,7 +95,7 @@ class Translator implements Upstream {
     const { model, stream = streamModel, sessionKey = read.native.threadId } = this.#options;
     const { dialect } = request;
     const asked = readAsked(read);
-    if (read.kind === "count") return whole(counted(askedTokens(asked)));
+    if (read.kind === "count") return whole(counted(read.api, askedTokens(asked)));
     const problem = translationProblem(model.info, asked);
     if (problem !== undefined) return whole(dialect.fault("bad_request", problem));
     const left = new AbortController();
@@ -184,12 +194,13 @@ function written(
 
 function refusal(dialect: Dialect, { code, message }: PagurusError): WireReply {
   const [fault, status] = FAULTS[code] ?? ["internal", 500];
-  return { ...dialect.fault(fault, message), status };
+  return { ...dialect.fault(fault, message, status), status };
 }
 
-/** The format of Anthropic's endpoint, the only one for counting. */
-function counted(tokens: number): WireReply {
-  const body = Buffer.from(JSON.stringify({ input_tokens: tokens }));
+/** The format of Google's endpoint, or of Anthropic's; the other protocols have none for counting. */
+function counted(api: WireApi, tokens: number): WireReply {
+  const name = api === "google-generative-ai" ? "totalTokens" : "input_tokens";
+  const body = Buffer.from(JSON.stringify({ [name]: tokens }));
   return { status: 200, headers: { "content-type": "application/json" }, body };
 }
 

@@ -6,7 +6,15 @@ import {
   type Frame,
   type ReplyContext,
   type ReplyStep,
-} from "../../src/testkit/endpoint/script.ts";
+} from "./script.ts";
+
+const PATH = /^\/v1(?:alpha|beta)?\/models\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/;
+
+/** Model and method of a path; undefined for a path of another protocol. */
+export function googlePath(path: string): { model: string; method: string } | undefined {
+  const [, model, method] = PATH.exec(path) ?? [];
+  return model === undefined || method === undefined ? undefined : { model, method };
+}
 
 const FINISH = { stop: "STOP", toolUse: "STOP", length: "MAX_TOKENS", refused: "SAFETY" };
 
@@ -40,6 +48,19 @@ export function google(step: ReplyStep, context: ReplyContext): Frame[] {
   const end = candidate([{ text: "" }], { finishReason: FINISH[stopOf(step)] }) as object;
   frames.push(json({ ...end, ...(usage ? { usageMetadata: usageOf(usage) } : {}), ...tail }));
   return frames;
+}
+
+/** The answer of `generateContent`: the parts of all events, and the rest of the last one. */
+export function wholeGoogle(frames: readonly Frame[]): Record<string, unknown> {
+  const chunks = frames.map(({ data }) => JSON.parse(data) as GoogleChunk);
+  const parts = chunks.flatMap(({ candidates }) => candidates?.[0]?.content.parts ?? []);
+  const last = chunks.at(-1) ?? {};
+  const candidate = { ...last.candidates?.[0], content: { role: "model", parts } };
+  return { ...last, candidates: [candidate] };
+}
+
+interface GoogleChunk {
+  candidates?: { content: { parts: unknown[] } }[];
 }
 
 function usageOf(usage: NonNullable<ReplyContext["usage"]>): Record<string, unknown> {

@@ -1,0 +1,24 @@
+/** Converts the parts of a user's content to our messages. */
+import type { AgentMessage, ToolCallPart } from "../../../contract/message.ts";
+import type { Fields } from "../../../data/record-fields.ts";
+import { isMedia, resultContent, resultFields, shownPart } from "../../../protocols/gemini/gemini-parts.ts";
+
+/** `answered`: for each result the call that it belongs to. Results in order, then the user's text and images. */
+export function userMessages(parts: readonly Fields[], answered: readonly ToolCallPart[]): AgentMessage[] {
+  const results: { result: Fields; media: Fields[] }[] = [];
+  const own: Fields[] = [];
+  for (const part of parts) {
+    const result = resultFields(part);
+    const last = results.at(-1);
+    if (result) results.push({ result, media: [] });
+    // Models before Gemini 3 take a result's images next to it.
+    else if (last && own.length === 0 && isMedia(part)) last.media.push(part);
+    else own.push(part);
+  }
+  const messages = results.map(({ result, media }, index): AgentMessage => {
+    const { id = "", name = "unknown" } = answered[index] ?? {};
+    return { role: "toolResult", toolCallId: id, toolName: name, ...resultContent(result, media) };
+  });
+  const content = own.map(shownPart).filter((part) => part.type === "image" || part.text !== "");
+  return content.length > 0 ? [...messages, { role: "user", content }] : messages;
+}

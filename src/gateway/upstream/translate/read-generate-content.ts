@@ -1,0 +1,91 @@
+/** Reads a request of the generateContent API. */
+import type { AgentMessage } from "../../../contract/message.ts";
+import { type Fields, isRecord, listOf, recordOf, stringOf } from "../../../data/record-fields.ts";
+import type { ThinkingLevel } from "../../../model/provider-types.ts";
+import { memberOf, partsOf } from "../../../protocols/gemini/gemini-parts.ts";
+import {
+  declaredFunctions,
+  recordAt,
+  requestMembers,
+  valueOf,
+} from "../../dialect/generate-content/generate-content-fields.ts";
+import type { WireRequest } from "../../dialect/wire-dialect.ts";
+import { limits, readElements, type Asked } from "./asked.ts";
+import { levelOf, limitOf, wordsOf } from "./translate-fields.ts";
+import { distinct, functionTool, type OfferedTool } from "./translate-tools.ts";
+
+/** Lower bounds of the budgets for medium and high thinking, tokens. */
+const MEDIUM_BUDGET = 4_096;
+const HIGH_BUDGET = 16_384;
+
+/** A schema of the API's own kind, whose types have upper-case names, as JSON schema. */
+function jsonSchema(value: unknown): unknown {
+  if (!isRecord(value)) return value;
+  const { nullable, type, properties, items, anyOf, ...rest } = value;
+  const name = typeof type === "string" ? type.toLowerCase() : type;
+  return {
+    ...rest,
+    ...(name === undefined ? {} : { type: nullable === true ? [name, "null"] : name }),
+    ...(isRecord(properties)
+      ? {
+          properties: Object.fromEntries(
+            Object.entries(properties).map(([key, inner]) => [key, jsonSchema(inner)]),
+          ),
+        }
+      : {}),
+    ...(items === undefined ? {} : { items: jsonSchema(items) }),
+    ...(Array.isArray(anyOf) ? { anyOf: anyOf.map(jsonSchema) } : {}),
+  };
+}
+
+function toolOf(tool: Fields): OfferedTool | undefined {
+  const schema = memberOf(tool, "parametersJsonSchema");
+  return functionTool(tool, schema ?? jsonSchema(tool["parameters"]));
+}
+
+/** The functions that the request allows to be called. */
+function chosen(tools: readonly OfferedTool[], toolConfig: Fields): readonly OfferedTool[] {
+  const calling = recordOf(memberOf(toolConfig, "functionCallingConfig"));
+  if (calling["mode"] === "NONE") return [];
+  const allowed = listOf(memberOf(calling, "allowedFunctionNames"));
+  const left = tools.filter(({ name }) => allowed.includes(name));
+  return left.length > 0 ? left : tools;
+}
+
+function thinkingOf(config: Fields): ThinkingLevel | undefined {
+  const thinking = recordOf(memberOf(config, "thinkingConfig"));
+  const level = levelOf(stringOf(memberOf(thinking, "thinkingLevel")).toLowerCase());
+  const budget = memberOf(thinking, "thinkingBudget");
+  if (level !== undefined || typeof budget !== "number") return level;
+  if (budget === 0) return "off";
+  // -1: the model decides.
+  if (budget < 0) return undefined;
+  if (budget >= HIGH_BUDGET) return "high";
+  return budget >= MEDIUM_BUDGET ? "medium" : "low";
+}
+
+/** Surroundings, or a summary of the harness's own with the answer that it puts after it. */
+function settingMessage(element: Fields): AgentMessage {
+  const text = wordsOf(partsOf(element));
+  if (element["role"] !== "model") return { role: "user", content: text };
+  return { role: "assistant", content: [{ type: "text", text }] };
+}
+
+/** Throws `JsonScanError`. */
+export function readGenerateContent(request: WireRequest): Asked {
+  const { body } = request;
+  const members = requestMembers(body);
+  const config = recordAt(body, members, "generationConfig");
+  const { messages, historyCount } = readElements(request, {
+    rule: () => undefined,
+    messages: (element, item) => (item.kind === "setting" ? [settingMessage(element)] : item.messages),
+  });
+  const tools = distinct(declaredFunctions(valueOf(body, members, "tools")).map(toolOf));
+  return {
+    system: wordsOf(partsOf(recordAt(body, members, "systemInstruction"))),
+    messages,
+    historyCount,
+    tools: chosen(tools, recordAt(body, members, "toolConfig")),
+    ...limits(limitOf(memberOf(config, "maxOutputTokens")), thinkingOf(config)),
+  };
+}
