@@ -1,11 +1,34 @@
 /**
- * Ids of function calls. The API's are optional: without one, an id is derived from what the call's own answer shows, so that the
- * answer and every later request with it have the same. A client may name a result differently from its call.
+ * Function calls and their ids. The API's are optional: without one, an id is derived from what the call's own answer shows, so that
+ * the answer and every later request with it have the same.
  */
 import { createHash } from "node:crypto";
-import type { ToolCallPart } from "../../contract/message.ts";
 import { attempt } from "../../data/attempt.ts";
 import { type Fields, isRecord, stringOf } from "../../data/record-fields.ts";
+import { argumentsOf } from "../protocol-parts.ts";
+
+export interface FunctionCall {
+  id: string;
+  /** The id as the request has it; empty for none. */
+  ownId: string;
+  name: string;
+  args: Record<string, unknown>;
+}
+
+/** Without the name that Gemini CLI (0.61.0) puts before ids in some of its requests: `look__id`. */
+function bareId(id: string, name: string): string {
+  return id.startsWith(`${name}__`) ? id.slice(name.length + 2) : id;
+}
+
+/**
+ * Whether a client has made the id itself, for a call that the API sent without one. Gemini CLI makes it from name, time and a number,
+ * and `synth_…` for calls of a session that it has loaded.
+ */
+function isClients(id: string, name: string): boolean {
+  return (
+    id.startsWith("synth_") || (id.startsWith(`${name}_`) && /^\d{13}_\d+$/.test(id.slice(name.length + 1)))
+  );
+}
 
 function ordered(_name: string, value: unknown): unknown {
   if (!isRecord(value)) return value;
@@ -20,36 +43,56 @@ function callJson(name: string, args: Fields): string {
   return attempt(() => JSON.stringify([name, args], ordered)) ?? name;
 }
 
-/**
- * The id of a call without one: from name and arguments, and the number of equal calls before it in the same answer, which `counts`
- * keeps. The same call in another answer has the same id, as with servers that count their calls from 0.
- */
-export function callIdOf(name: string, args: Fields, counts: Map<string, number>): string {
-  const call = callJson(name, args);
-  const count = counts.get(call) ?? 0;
-  counts.set(call, count + 1);
+function derivedId(call: string, count: number): string {
   return `call_${createHash("sha256").update(`${count} ${call}`).digest("hex").slice(0, 24)}`;
 }
 
-/** The id for a result without a call in the request. */
-function loneId(result: Fields): string {
-  return stringOf(result["id"]) || callIdOf(stringOf(result["name"]), {}, new Map());
-}
-
 /**
- * The ids of the calls that results answer, in the order of the results: the call with the result's id; else, since a client may
- * number results whose calls have no id, the first call of its name that is left.
+ * The calls of an answer, all of them in order. A derived id is from name and arguments, and the number of equal calls before it in the
+ * answer; the same call in another answer has the same id, as with servers that count their calls from 0.
  */
-export function answeredIds(calls: readonly ToolCallPart[], results: readonly Fields[]): string[] {
-  const left = [...calls];
-  const taken = results.map(({ id }) => take(left, (call) => call.id === id));
-  return results.map((result, index) => {
-    const own = taken[index] ?? take(left, (call) => call.name === result["name"]);
-    return own?.id ?? loneId(result);
+export function functionCalls(calls: readonly Fields[]): FunctionCall[] {
+  const counts = new Map<string, number>();
+  return calls.map((call) => {
+    const name = stringOf(call["name"]) || "unknown";
+    const args = argumentsOf(call["args"]);
+    const ownId = stringOf(call["id"]);
+    const bare = bareId(ownId, name);
+    if (bare !== "" && !isClients(bare, name)) return { id: bare, ownId, name, args };
+    const json = callJson(name, args);
+    const count = counts.get(json) ?? 0;
+    counts.set(json, count + 1);
+    return { id: derivedId(json, count), ownId, name, args };
   });
 }
 
-function take(calls: ToolCallPart[], isIt: (call: ToolCallPart) => boolean): ToolCallPart | undefined {
+/** A result without its call in the request. */
+function loneCall(result: Fields): FunctionCall {
+  const ownId = stringOf(result["id"]);
+  const name = stringOf(result["name"]) || "unknown";
+  return { id: bareId(ownId, name) || derivedId(name, 0), ownId, name, args: {} };
+}
+
+/**
+ * The calls that results answer, in the order of the results: the call with the result's id; else, since a client may number results
+ * whose calls have no id, the first call of its name that is left. Undefined for a result that repeats an earlier one, as Gemini CLI
+ * sends them after it has loaded a session.
+ */
+export function answeredCalls(
+  calls: readonly FunctionCall[],
+  results: readonly Fields[],
+): readonly (FunctionCall | undefined)[] {
+  const left = [...calls];
+  const taken = results.map(({ id }) => take(left, ({ ownId }) => ownId !== "" && ownId === id));
+  return results.map((result, index) => {
+    const { id, name } = result;
+    const isRepeated = stringOf(id) !== "" && results.slice(0, index).some((other) => other["id"] === id);
+    if (taken[index] || isRepeated) return taken[index];
+    return take(left, (call) => call.name === name) ?? loneCall(result);
+  });
+}
+
+function take(calls: FunctionCall[], isIt: (call: FunctionCall) => boolean): FunctionCall | undefined {
   const at = calls.findIndex(isIt);
   return at < 0 ? undefined : calls.splice(at, 1)[0];
 }

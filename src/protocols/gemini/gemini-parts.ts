@@ -1,8 +1,7 @@
 /** Parts of Google's generateContent API as parts of our messages, and back. A new kind of part is added here. */
 import type { AssistantMessage, ImagePart, TextPart, ToolResultMessage } from "../../contract/message.ts";
 import { type Fields, isRecord, listOf, recordOf, recordsOf, stringOf } from "../../data/record-fields.ts";
-import { argumentsOf } from "../protocol-parts.ts";
-import { callIdOf } from "./gemini-calls.ts";
+import { functionCalls } from "./gemini-calls.ts";
 
 /** A part that we write. */
 export type Part = Record<string, unknown>;
@@ -18,10 +17,20 @@ export function partsOf(content: Fields): readonly Fields[] {
   return isRecord(parts) ? [parts] : recordsOf(parts);
 }
 
+/** The text of a part that is nothing else; undefined for a thought and for any other part. */
+export function textOf(part: Fields): string | undefined {
+  return typeof part["text"] === "string" && part["thought"] !== true ? part["text"] : undefined;
+}
+
 /** The fields of a function call; undefined for any other part. */
 export function callFields(part: Fields): Fields | undefined {
   const call = memberOf(part, "functionCall");
   return isRecord(call) ? call : undefined;
+}
+
+/** The fields of all calls, in order. */
+export function callsIn(parts: readonly Fields[]): readonly Fields[] {
+  return parts.map(callFields).filter((call) => call !== undefined);
 }
 
 /** The fields of a function's result; undefined for any other part. */
@@ -66,14 +75,12 @@ export function isMedia(part: Fields): boolean {
  */
 export function answerContent(parts: readonly Fields[]): AssistantMessage["content"] {
   const content: AssistantMessage["content"] = [];
-  const ids = new Map<string, number>();
+  const calls = functionCalls(callsIn(parts));
   for (const part of parts) {
-    const call = callFields(part);
     const text = stringOf(part["text"]);
+    const call = callFields(part) ? calls.shift() : undefined;
     if (call) {
-      const name = stringOf(call["name"]) || "unknown";
-      const args = argumentsOf(call["args"]);
-      const id = stringOf(call["id"]) || callIdOf(name, args, ids);
+      const { id, name, args } = call;
       content.push({ type: "toolCall", id, name, arguments: args, ...signatureOf(part) });
     } else if (part["thought"] === true) addThought(content, text, signatureOf(part));
     else if (text !== "") addText(content, text);

@@ -5,8 +5,24 @@
 import { type Fields, stringOf } from "../../../data/record-fields.ts";
 import type { WireHeaders } from "../wire-dialect.ts";
 
+/** `words`: the user's text; `lasting`: stays valid, such as surroundings; `passing`: was only valid for its moment. */
+export type TextKind = "words" | "lasting" | "passing";
+
 const SURROUNDINGS = ["<session_context>\n", "\n</session_context>"] as const;
+const HOOK = ["<hook_context>", "</hook_context>"] as const;
+/** Appended to the last content when an answer without text is requested again. */
+const ASKED_AGAIN = new Set([
+  "[System: You previously generated thoughts but failed to provide a final user-facing response. Please ensure you provide your final answer or call a tool now.]",
+  "[System: You previously returned an empty response with no text or thoughts. Please ensure you provide your final answer or call a tool now.]",
+]);
+/** The answer that it makes up between results and such a text. */
+const EXECUTED = "[Tool execution completed.]";
+/** The answer that it makes up for one that the user has stopped, or a loop. */
+const INTERRUPTED = "[The previous response was interrupted before it completed.]";
+const LOOP = "System: Potential loop detected. Details: ";
+
 const SNAPSHOT = "<state_snapshot>";
+/** The answer that it makes up after a summary. */
 const ACKNOWLEDGEMENT = "Got it. Thanks for the additional context!";
 const COMPACTION_RULES = "You are a specialized system component responsible for distilling chat history ";
 const COMPACTION_ENDS = "\n\nFirst, reason in your scratchpad. Then, generate the updated <state_snapshot>.";
@@ -19,24 +35,40 @@ export function isGeminiCli(headers: WireHeaders): boolean {
   return typeof agent === "string" && /^GeminiCLI[/-]/.test(agent);
 }
 
+function isWrapped(text: string, [begin, end]: readonly [string, string]): boolean {
+  return text.startsWith(begin) && text.indexOf(end) === text.length - end.length;
+}
+
+/** Whether the text describes surroundings: date, system, folders, memory. */
+export function describesSurroundings(text: string): boolean {
+  return isWrapped(text, SURROUNDINGS);
+}
+
+function asksAgain(text: string): boolean {
+  return ASKED_AGAIN.has(text.trim());
+}
+
+export function kindOfText(text: string): TextKind {
+  if (describesSurroundings(text) || isWrapped(text, HOOK)) return "lasting";
+  return asksAgain(text) || text.startsWith(LOOP) ? "passing" : "words";
+}
+
 function onlyText(parts: readonly Fields[]): string {
   return parts.length === 1 ? stringOf(parts[0]?.["text"]) : "";
 }
 
-/** Whether the content describes surroundings: date, system, folders, memory. */
-export function isSurroundings(parts: readonly Fields[]): boolean {
-  const [begin, end] = SURROUNDINGS;
-  const text = onlyText(parts);
-  return text.startsWith(begin) && text.endsWith(end) && text.indexOf(end) === text.length - end.length;
+export function isSnapshot(text: string): boolean {
+  return text.includes(SNAPSHOT);
 }
 
-export function isSnapshot(parts: readonly Fields[]): boolean {
-  return onlyText(parts).includes(SNAPSHOT);
-}
-
-/** The model's answer that Gemini CLI makes up after a summary. */
 export function isAcknowledgement(parts: readonly Fields[]): boolean {
   return onlyText(parts) === ACKNOWLEDGEMENT;
+}
+
+/** Whether an answer is made up, so that the text which follows is not next to results. */
+export function isMadeUp(answer: readonly Fields[], next: readonly Fields[]): boolean {
+  const text = onlyText(answer);
+  return text === INTERRUPTED || (text === EXECUTED && asksAgain(onlyText(next)));
 }
 
 export function asksForCompaction(system: string, asked: readonly Fields[]): boolean {

@@ -1,10 +1,17 @@
 /** Converts the parts of a user's content to our messages. */
-import type { AgentMessage, ToolCallPart } from "../../../contract/message.ts";
+import type { AgentMessage } from "../../../contract/message.ts";
 import type { Fields } from "../../../data/record-fields.ts";
+import type { FunctionCall } from "../../../protocols/gemini/gemini-calls.ts";
 import { isMedia, resultContent, resultFields, shownPart } from "../../../protocols/gemini/gemini-parts.ts";
 
-/** `answered`: for each result the call that it belongs to. Results in order, then the user's text and images. */
-export function userMessages(parts: readonly Fields[], answered: readonly ToolCallPart[]): AgentMessage[] {
+/**
+ * `answered`: for each result the call that it belongs to; undefined for one that is repeated. Results in order, then the user's text
+ * and images.
+ */
+export function userMessages(
+  parts: readonly Fields[],
+  answered: readonly (FunctionCall | undefined)[],
+): AgentMessage[] {
   const results: { result: Fields; media: Fields[] }[] = [];
   const own: Fields[] = [];
   for (const part of parts) {
@@ -15,9 +22,12 @@ export function userMessages(parts: readonly Fields[], answered: readonly ToolCa
     else if (last && own.length === 0 && isMedia(part)) last.media.push(part);
     else own.push(part);
   }
-  const messages = results.map(({ result, media }, index): AgentMessage => {
-    const { id = "", name = "unknown" } = answered[index] ?? {};
-    return { role: "toolResult", toolCallId: id, toolName: name, ...resultContent(result, media) };
+  const messages = results.flatMap(({ result, media }, index): AgentMessage[] => {
+    const call = answered[index];
+    if (!call) return [];
+    return [
+      { role: "toolResult", toolCallId: call.id, toolName: call.name, ...resultContent(result, media) },
+    ];
   });
   const content = own.map(shownPart).filter((part) => part.type === "image" || part.text !== "");
   return content.length > 0 ? [...messages, { role: "user", content }] : messages;

@@ -11,7 +11,7 @@ import { callPart, contentParts, type Part, resultParts } from "../../../protoco
 import { toolName } from "../../../protocols/protocol-parts.ts";
 import type { EncodeOptions, WireRequest } from "../wire-dialect.ts";
 import { declaredFunctions, requestMembers, spanOf } from "./generate-content-fields.ts";
-import { readable } from "./generate-content-items.ts";
+import { ContentItem, readable } from "./generate-content-items.ts";
 
 interface Element {
   role: "user" | "model";
@@ -123,9 +123,15 @@ class Encoder {
     return resultParts(result, { id: id || undefined, name, takesImages: !this.#isOlder });
   }
 
-  /** The id of a call in the harness's own bytes; undefined if it has none there, but one of ours. */
+  /** The id that a call has in the harness's own bytes; undefined if it has none there, or if several calls are equal. */
   #ownId(id: string): string | undefined {
-    return this.#options.request.body.includes(JSON.stringify(id)) ? id : undefined;
+    const ids = this.#options.request.items.flatMap((item) =>
+      item instanceof ContentItem
+        ? item.calls.filter((call) => call.id === id).map(({ ownId }) => ownId)
+        : [],
+    );
+    const [only = ""] = new Set(ids).size === 1 ? ids : [];
+    return only || undefined;
   }
 
   /** The name under which Gemini CLI offers a tool of the host (`mcp_server_name`). */

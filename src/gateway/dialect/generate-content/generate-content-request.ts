@@ -54,6 +54,12 @@ function isForm(shape: Shape): boolean {
   return ((type !== "" && type !== "text/plain") || hasSchema) && functionsOf(shape).length === 0;
 }
 
+/** Tools that Google runs itself count too. */
+function hasTools({ body, members }: Shape): boolean {
+  const tools = valueOf(body, members, "tools");
+  return Array.isArray(tools) && tools.length > 0;
+}
+
 function isTurn(shape: Shape): boolean {
   const { items, body, members } = shape;
   if (!items.some(({ role }) => role === "user") || items.at(-1)?.role === "model") return false;
@@ -81,8 +87,9 @@ function kindOfCli(shape: Shape): RequestKind {
   if (asksToCheck(system, asked)) return "side";
   const functions = recordsOf(functionsOf(shape));
   if (isOfSubagent(functions)) return "subagent";
-  if (functions.length === 0 || items[0]?.kind !== "setting") return "unknown";
-  return isTurn(shape) ? "main" : "unknown";
+  // A search, or a question to which the answer is JSON: who speaks next, which model is for the task.
+  if (functions.length === 0) return isForm(shape) || hasTools(shape) ? "side" : "unknown";
+  return items[0]?.surroundings !== undefined && isTurn(shape) ? "main" : "unknown";
 }
 
 function kindOf(shape: Shape): RequestKind {
@@ -109,8 +116,8 @@ function prefixCountOf(items: readonly ContentItem[]): number {
   return first < 0 ? items.length : first;
 }
 
-function windowOf(item: ContentItem | undefined): { window?: string } {
-  const summary = item?.summary;
+function windowOf(items: readonly ContentItem[]): { window?: string } {
+  const summary = items[0]?.summary ?? items[1]?.summary;
   if (summary === undefined) return {};
   return { window: createHash("sha256").update(summary).digest("hex").slice(0, 16) };
 }
@@ -136,10 +143,10 @@ export function readRequest(path: string, headers: WireHeaders, body: Buffer): W
     items,
     prefixCount,
     liveFrom: liveFromOf(items, prefixCount),
-    native: windowOf(items[prefixCount]),
+    native: windowOf(items),
     // Requests do not state who started a compaction: the user, or the program at its threshold.
     ...(kind === "compaction" ? { compaction: { trigger: "auto" as const } } : {}),
-    ...(kind === "side" ? checkedOf(items) : {}),
+    ...(kind === "side" && asksToCheck(systemText(shape), items.at(-1)?.parts ?? []) ? checkedOf(items) : {}),
   };
 }
 
