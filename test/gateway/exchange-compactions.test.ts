@@ -131,7 +131,7 @@ describe("a compaction that the engine does not answer", () => {
     });
   }
 
-  it("is repeated by the gateway if the harness then asks to check it, and by nobody else", async () => {
+  it("is repeated by the gateway if the harness then asks to check it, and no other summary is", async () => {
     bench = new Bench("google-generative-ai");
     await bench.open({ compaction: async () => ({ summary: SUMMARY }) });
     const ask = (name: string, change: (text: string) => string = (text) => text): Promise<Response> => {

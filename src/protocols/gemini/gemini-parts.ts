@@ -23,7 +23,7 @@ export function textOf(part: Fields): string | undefined {
 }
 
 /** The fields of a function call; undefined for any other part. */
-export function callFields(part: Fields): Fields | undefined {
+function callFields(part: Fields): Fields | undefined {
   const call = memberOf(part, "functionCall");
   return isRecord(call) ? call : undefined;
 }
@@ -45,7 +45,7 @@ function signatureOf(part: Fields): { signature?: string } {
 }
 
 /** A part of a user's content or of a result; undefined for a kind without a counterpart, such as a video or a file's address. */
-export function contentPart(part: Fields): TextPart | ImagePart | undefined {
+function contentPart(part: Fields): TextPart | ImagePart | undefined {
   if (typeof part["text"] === "string") return { type: "text", text: part["text"] };
   const data = recordOf(memberOf(part, "inlineData"));
   const mimeType = stringOf(memberOf(data, "mimeType"));

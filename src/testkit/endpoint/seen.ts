@@ -75,7 +75,7 @@ function googleSeen(body: Record<string, unknown>): SeenRequest {
     const given = calls.map(({ args }) => JSON.stringify(args)).join("");
     const images = others.flatMap((part) => {
       const { mimeType, data } = fields(part["inlineData"]);
-      return data === undefined ? [] : [`data:${String(mimeType)};base64,${String(data)}`];
+      return typeof data === "string" ? [`data:${String(mimeType)};base64,${data}`] : [];
     });
     const own: SeenItem = {
       role: role === "model" ? "assistant" : "user",

@@ -111,7 +111,7 @@ describe("the live turn of Gemini CLI", () => {
     assert.equal(recorded("resumed-turn").body.toString().split('"functionResponse"').length - 1, 6);
   });
 
-  it("goes on where an answer is asked for again, or a loop is reported", () => {
+  it("continues where an answer is asked for again, or a loop is reported", () => {
     assert.deepEqual(liveOf("asked-again"), ["user: EMPTY one"]);
     const results = liveOf("asked-again-results");
     assert.deepEqual(
@@ -167,7 +167,7 @@ describe("the live turn of Gemini CLI", () => {
     assert.match(recorded("compact").body.toString(), /"id":"read_file__read_file_\d{13}_1"/);
   });
 
-  it("keeps the ids that a server has given, with the name before them or without", () => {
+  it("keeps the ids of a server, with the name before them or without", () => {
     const named = readChanged("tool-results", (body) => {
       const [, answer] = body["contents"] as { parts: { functionCall?: Json }[] }[];
       const [, one, other] = answer?.parts ?? [];
@@ -216,8 +216,8 @@ describe("a compaction of Gemini CLI", () => {
     const summary: AgentMessage = { role: "user", content: [{ type: "text", text: "Earlier: much." }] };
     const context = { messages: [summary, ...messages.slice(historyCount)], historyCount: 1 };
     const body = Buffer.concat(splice(request, { context, isOriginal: () => true }, dialect).body);
-    const { contents } = JSON.parse(body.toString()) as { contents: { role: string; parts: Json[] }[] };
-    const texts = contents.map(({ parts }) => String(parts[0]?.["text"] ?? "").slice(0, 17));
+    const { contents } = JSON.parse(body.toString()) as { contents: { parts: { text?: string }[] }[] };
+    const texts = contents.map(({ parts }) => parts[0]?.text?.slice(0, 17));
     assert.deepEqual(texts.slice(0, 3), ["Earlier: much.", "<session_context>", "LOOK HUGE again"]);
     assert.ok(!body.includes("Look after the quay"), "the summary of the program is gone");
     const live = request.body.subarray(items[liveFrom]?.start, items.at(-1)?.end);

@@ -226,11 +226,11 @@ describe("rules of the engine in a generateContent request", () => {
       `{"systemInstruction": {"role":"user", "parts":[ {"text":"Be brief."} ]},"contents":${contents}}`,
       `{"contents":${contents},"systemInstruction":{"parts":[{"text":"Be brief."}],"role":"user"}}`,
     ]) {
-      const { parts } = inserted(body)?.["systemInstruction"] as Element;
-      assert.deepEqual(parts, [{ text: "Be brief." }, { text: 'Know "this".' }]);
+      const { systemInstruction: rules } = inserted(body) as { systemInstruction: Element };
+      assert.deepEqual(rules.parts, [{ text: "Be brief." }, { text: 'Know "this".' }]);
     }
     const empty = inserted(`{"contents":${contents},"systemInstruction":{"parts":[]}}`);
-    assert.deepEqual((empty?.["systemInstruction"] as Element).parts, [{ text: 'Know "this".' }]);
+    assert.deepEqual(empty?.["systemInstruction"], { parts: [{ text: 'Know "this".' }] });
   });
 
   it("have no place without an instruction, and are then encoded before the messages", () => {

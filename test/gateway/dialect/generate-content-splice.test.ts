@@ -94,7 +94,8 @@ function checkApi(contents: readonly Element[]): void {
     for (const [at, call] of calls.entries()) {
       const { id } = call["functionCall"] as Json;
       // Gemini 3 compares ids where the call has one.
-      if (id !== undefined) assert.equal((results[at]?.["functionResponse"] as Json)["id"], id);
+      if (id !== undefined)
+        assert.equal((results[at] as { functionResponse: Json }).functionResponse["id"], id);
     }
   }
 }

@@ -19,7 +19,7 @@ interface Element {
 }
 
 /** First content of a context that would begin with an answer, whose calls the API rejects. */
-const BEGINNING = "(The conversation goes on from here.)";
+const BEGINNING = "(The conversation continues from here.)";
 
 /**
  * Gemini 3 rejects a call of the current turn without the signature of its thought. This is the documented value for calls that it

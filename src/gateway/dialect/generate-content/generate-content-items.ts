@@ -96,7 +96,7 @@ export class ContentItem implements WireItem {
     return this.role === "user" || this.role === "function";
   }
 
-  /** A client that stores each piece of a stream has one answer in several elements; the last one stands for all. */
+  /** A client that stores each piece of a stream has one answer in several elements; the last one has all of it. */
   get #isAnswerEnd(): boolean {
     return this.role === "model" && this.#all[this.#index + 1]?.role !== "model";
   }
