@@ -172,8 +172,7 @@ for (const api of APIS) {
     it("sends keep-alive events while the model sends nothing", () =>
       with_([{ text: "I look behind the pier.", delayMs: 60 }], async ({ model }) => {
         const bytes = await bytesOf(await send(model, { api, body: bodyOf(api), aliveMs: 20 }));
-        const alive = api === "google-generative-ai" ? /\n\n\n/ : /: alive\n\n|"keepalive"|event: ping/;
-        assert.match(bytes.toString(), alive);
+        assert.match(bytes.toString(), /: alive\n\n|"keepalive"|event: ping|data: \{\}\n\n/);
         const reader = DIALECTS[api].dialect.reader(200, { "content-type": "text/event-stream" });
         reader.take(bytes);
         const { message, isComplete } = reader.end();
@@ -182,6 +181,23 @@ for (const api of APIS) {
       }));
   });
 }
+
+describe("an answer as one JSON list", () => {
+  it("stays one while the model sends nothing", () =>
+    withServer(
+      "openai-completions",
+      [{ text: "I look behind the pier.", delayMs: 60 }],
+      async ({ model }) => {
+        const api = "google-generative-ai";
+        const path = "/v1beta/models/m:streamGenerateContent";
+        const answer = await send(model, { api, body: bodyOf(api), path, aliveMs: 20 });
+        const text = (await bytesOf(answer)).toString();
+        assert.match(text, /\n\n/);
+        const chunks = JSON.parse(text) as { candidates: unknown[] }[];
+        assert.ok(chunks.length > 1 && chunks.every(({ candidates }) => candidates.length === 1));
+      },
+    ));
+});
 
 describe("a request to count tokens", () => {
   it("is answered by an estimate", () =>

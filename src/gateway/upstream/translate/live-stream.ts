@@ -6,17 +6,21 @@ import type { WireApi } from "../../dialect/wire-dialect.ts";
 
 /**
  * Events that each protocol's clients accept as a keep-alive and otherwise ignore. For clients of the first two, comments do not
- * reset the timeout. Google's is valid between events and between the elements of a list.
+ * reset the timeout. Google's own libraries fail at comments, and some at empty lines, so theirs is a chunk without content.
  */
 const ALIVE: Readonly<Record<WireApi, Buffer>> = {
   "openai-responses": sseBytes({ event: "keepalive", data: JSON.stringify({ type: "keepalive" }) }),
   "anthropic-messages": sseBytes({ event: "ping", data: JSON.stringify({ type: "ping" }) }),
   "openai-completions": Buffer.from(": alive\n\n"),
-  "google-generative-ai": Buffer.from("\n"),
+  "google-generative-ai": sseBytes({ data: "{}" }),
 };
+/** White space between the elements of a list. */
+const ALIVE_IN_LIST = Buffer.from("\n");
 
 interface LiveOptions {
   api: WireApi;
+  /** The stream is one JSON list. */
+  isList: boolean;
   aliveMs: number;
   /** Ends the call to the model; a generator that is waiting for it cannot be stopped otherwise. */
   leave(): void;
@@ -39,7 +43,8 @@ export class LiveStream extends Readable {
     // A keep-alive triggers another read while the previous one still waits.
     if (this.#isWaiting) return;
     this.#isWaiting = true;
-    this.#timer = setInterval(() => this.push(ALIVE[this.#options.api]), this.#options.aliveMs);
+    const { api, isList, aliveMs } = this.#options;
+    this.#timer = setInterval(() => this.push(isList ? ALIVE_IN_LIST : ALIVE[api]), aliveMs);
     this.#next().catch((error: unknown) => this.destroy(toPagurusError(error)));
   }
 

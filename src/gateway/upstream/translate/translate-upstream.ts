@@ -112,7 +112,8 @@ class Translator implements Upstream {
     const first = await begun(parts);
     const source = bytes(first, parts, { write, fail: (reason) => writer.fail(reason) });
     const { aliveMs = ALIVE_MS } = this.#options;
-    const answer = new LiveStream(source, { leave: () => left.abort(), api: read.api, aliveMs });
+    const { api, isListStream: isList = false } = read;
+    const answer = new LiveStream(source, { leave: () => left.abort(), api, isList, aliveMs });
     return { ...heads(writer.head.headers), status: writer.head.status, stream: answer };
   }
 }
