@@ -152,7 +152,8 @@ export interface Dialect {
    * the messages.
    */
   rules?(request: WireRequest, addition: string): Rules | undefined;
-  reader(status: number, headers: WireHeaders): AnswerReader;
+  /** `request`: the one that is answered, if the answer is recorded: ids of its calls may depend on the conversation. */
+  reader(status: number, headers: WireHeaders, request?: WireRequest): AnswerReader;
   /** An answer as the model would send it, with the usage to report to the harness. */
   answer(request: WireRequest, text: string, usage: Usage): WireReply;
   writer(request: WireRequest): AnswerWriter;

@@ -1,7 +1,7 @@
 /** Decodes a compressed answer for its reader, all at its end. Providers compress answers for harnesses that accept it. */
 import { brotliDecompressSync, constants, gunzipSync, inflateSync, zstdDecompressSync } from "node:zlib";
 import { attempt } from "../../data/attempt.ts";
-import type { AnswerReader, Dialect, WireAnswer, WireHeaders } from "../dialect/wire-dialect.ts";
+import type { AnswerReader, Dialect, WireAnswer, WireHeaders, WireRequest } from "../dialect/wire-dialect.ts";
 
 /** Limit of what is decoded; a longer answer passes unread. */
 const MOST_BYTES = 64 * 1024 * 1024;
@@ -41,10 +41,14 @@ class EncodedReader implements AnswerReader {
   }
 }
 
-/** The dialect's reader of an answer, with a decoder for its content encoding. */
-export function readerOf(dialect: Dialect, status: number, headers: WireHeaders): AnswerReader {
+/** The dialect's reader of an answer to a request, with a decoder for its content encoding. */
+export function readerOf(
+  dialect: Dialect,
+  { status, headers }: { status: number; headers: WireHeaders },
+  request?: WireRequest,
+): AnswerReader {
   const encoding = String(headers["content-encoding"] ?? "");
   const decode = DECODERS[encoding.trim().toLowerCase()];
-  const reader = dialect.reader(status, headers);
+  const reader = dialect.reader(status, headers, request);
   return decode ? new EncodedReader(decode, reader) : reader;
 }

@@ -207,7 +207,7 @@ export class Exchange {
 
   async #compacted(read: WireRequest, answer: UpstreamAnswer, stages: Stages): Promise<void> {
     const { governor, dialect } = this.#options;
-    const reader = readerOf(dialect, answer.status, answer.headers);
+    const reader = readerOf(dialect, answer, read);
     stages.streams();
     await this.relay(answer, reader);
     stages.streamed();
@@ -302,7 +302,7 @@ export class Exchange {
   }
 
   async #answered(read: WireRequest, answer: UpstreamAnswer, stages: Stages): Promise<void> {
-    const reader = readerOf(this.#options.dialect, answer.status, answer.headers);
+    const reader = readerOf(this.#options.dialect, answer, read);
     stages.streams();
     try {
       await this.relay(answer, reader);

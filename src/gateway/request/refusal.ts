@@ -99,8 +99,8 @@ function isOpen({ stream }: UpstreamAnswer): boolean {
   return !stream.readableEnded && !stream.destroyed;
 }
 
-function readerOfWhole(dialect: Dialect, { status, headers }: UpstreamAnswer, { body }: Begun): AnswerReader {
-  const reader = readerOf(dialect, status, headers);
+function readerOfWhole(dialect: Dialect, answer: UpstreamAnswer, { body }: Begun): AnswerReader {
+  const reader = readerOf(dialect, answer);
   reader.take(body);
   return reader;
 }

@@ -1,6 +1,6 @@
 /**
- * Function calls and their ids. The API's are optional: without one, an id is derived from what the call's own answer shows, so that
- * the answer and every later request with it have the same.
+ * Function calls and their ids. The API's are optional: without one, an id is derived from the turn and the answer, so that the answer
+ * as it passes and every later request with it have the same.
  */
 import { createHash } from "node:crypto";
 import { attempt } from "../../data/attempt.ts";
@@ -43,34 +43,50 @@ function callJson(name: string, args: Fields): string {
   return attempt(() => JSON.stringify([name, args], ordered)) ?? name;
 }
 
-function derivedId(call: string, count: number): string {
-  return `call_${createHash("sha256").update(`${count} ${call}`).digest("hex").slice(0, 24)}`;
+function digest(values: readonly unknown[]): string {
+  return `call_${createHash("sha256").update(JSON.stringify(values)).digest("hex").slice(0, 24)}`;
+}
+
+/** Text with normalized white space, which clients may change. */
+function plain(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
 }
 
 /**
- * The calls of an answer, all of them in order. A derived id is from name and arguments, and the number of equal calls before it in the
- * answer; the same call in another answer has the same id, as with servers that count their calls from 0.
+ * The calls of a turn, in order. A derived id is from the user's input, the answer's text, name and arguments, and the number of equal
+ * calls before it in the turn: all of that stays when a client leaves out older turns.
  */
-export function functionCalls(calls: readonly Fields[]): FunctionCall[] {
-  const counts = new Map<string, number>();
-  return calls.map((call) => {
-    const name = stringOf(call["name"]) || "unknown";
-    const args = argumentsOf(call["args"]);
-    const ownId = stringOf(call["id"]);
-    const bare = bareId(ownId, name);
-    if (bare !== "" && !isClients(bare, name)) return { id: bare, ownId, name, args };
-    const json = callJson(name, args);
-    const count = counts.get(json) ?? 0;
-    counts.set(json, count + 1);
-    return { id: derivedId(json, count), ownId, name, args };
-  });
+export class TurnCalls {
+  #input = "";
+  readonly #counts = new Map<string, number>();
+
+  /** The user's input begins a turn. */
+  begin(input: string): void {
+    this.#input = plain(input);
+    this.#counts.clear();
+  }
+
+  /** `calls`: those of the next answer, all of them in order. */
+  answer(text: string, calls: readonly Fields[]): FunctionCall[] {
+    return calls.map((call) => {
+      const name = stringOf(call["name"]) || "unknown";
+      const args = argumentsOf(call["args"]);
+      const ownId = stringOf(call["id"]);
+      const bare = bareId(ownId, name);
+      if (bare !== "" && !isClients(bare, name)) return { id: bare, ownId, name, args };
+      const json = callJson(name, args);
+      const count = this.#counts.get(json) ?? 0;
+      this.#counts.set(json, count + 1);
+      return { id: digest([this.#input, plain(text), json, count]), ownId, name, args };
+    });
+  }
 }
 
 /** A result without its call in the request. */
 function loneCall(result: Fields): FunctionCall {
   const ownId = stringOf(result["id"]);
   const name = stringOf(result["name"]) || "unknown";
-  return { id: bareId(ownId, name) || derivedId(name, 0), ownId, name, args: {} };
+  return { id: bareId(ownId, name) || digest([name]), ownId, name, args: {} };
 }
 
 /**

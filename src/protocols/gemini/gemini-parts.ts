@@ -1,7 +1,7 @@
 /** Parts of Google's generateContent API as parts of our messages, and back. A new kind of part is added here. */
 import type { AssistantMessage, ImagePart, TextPart, ToolResultMessage } from "../../contract/message.ts";
 import { type Fields, isRecord, listOf, recordOf, recordsOf, stringOf } from "../../data/record-fields.ts";
-import { functionCalls } from "./gemini-calls.ts";
+import type { FunctionCall } from "./gemini-calls.ts";
 
 /** A part that we write. */
 export type Part = Record<string, unknown>;
@@ -69,16 +69,24 @@ export function isMedia(part: Fields): boolean {
   return isRecord(memberOf(part, "inlineData")) || isRecord(memberOf(part, "fileData"));
 }
 
+/** The text of an answer, without its thoughts. */
+export function answerText(parts: readonly Fields[]): string {
+  return parts.map((part) => textOf(part) ?? "").join("");
+}
+
 /**
- * Content of an answer, from all its parts in order. Text in several parts, as it streams, is one text, as clients store it: also
+ * Content of an answer, from all its parts in order, with its calls. Text in several parts, as it streams, is one text, as clients store it: also
  * where a thought comes between, which they drop. Code that the provider ran itself has no counterpart.
  */
-export function answerContent(parts: readonly Fields[]): AssistantMessage["content"] {
+export function answerContent(
+  parts: readonly Fields[],
+  calls: readonly FunctionCall[],
+): AssistantMessage["content"] {
   const content: AssistantMessage["content"] = [];
-  const calls = functionCalls(callsIn(parts));
+  let next = 0;
   for (const part of parts) {
     const text = stringOf(part["text"]);
-    const call = callFields(part) ? calls.shift() : undefined;
+    const call = callFields(part) ? calls[next++] : undefined;
     if (call) {
       const { id, name, args } = call;
       content.push({ type: "toolCall", id, name, arguments: args, ...signatureOf(part) });

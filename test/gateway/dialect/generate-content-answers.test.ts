@@ -131,45 +131,6 @@ describe("an answer of the generateContent API", () => {
     );
   });
 
-  it("has the same ids of calls as the next request, which has no ids", () => {
-    const call = { name: "look", args: { at: "pier", far: { a: 1 } } };
-    const frames = [
-      chunk([{ text: "Hm.", thought: true }]),
-      chunk([{ text: "I " }]),
-      chunk([{ functionCall: call, thoughtSignature: "c2ln" }, { functionCall: { name: "hear", args: {} } }]),
-      chunk([{ functionCall: call }], { finishReason: "STOP" }),
-    ];
-    const { message } = readAs(EVENTS, eventsOf(frames));
-    const parts = [
-      { text: "I " },
-      { functionCall: call },
-      { functionCall: { name: "hear", args: {} } },
-      { functionCall: call },
-    ];
-    const contents = [
-      { role: "user", parts: [{ text: "x" }] },
-      { role: "model", parts },
-      {
-        role: "user",
-        parts: ["look", "hear", "look"].map((name) => ({ functionResponse: { name, response: {} } })),
-      },
-    ];
-    const request = dialect.read(
-      "/v1beta/models/m:generateContent",
-      {},
-      Buffer.from(JSON.stringify({ contents })),
-    );
-    const idsOf = (one: AssistantMessage): string[] =>
-      one.content.flatMap((part) => (part.type === "toolCall" ? [part.id] : []));
-    const [, again, ...results] = request.items.flatMap(({ messages }) => messages);
-    assert.ok(again?.role === "assistant");
-    assert.deepEqual(idsOf(again), idsOf(message));
-    assert.deepEqual(
-      results.map((result) => result.role === "toolResult" && result.toolCallId),
-      idsOf(message),
-    );
-  });
-
   it("joins text around thoughts, as clients that drop them do", () => {
     const frames = [
       chunk([{ text: "One" }]),

@@ -142,12 +142,13 @@ describe("the live turn of Gemini CLI", () => {
   it("has calls with the same ids as their answer, which had none, although the program adds its own", () => {
     const call = (name: string, args: object): Json => ({ functionCall: { name, args } });
     const parts = [
+      { text: "I look around." },
       call("list_directory", { dir_path: "." }),
       call("read_file", { file_path: "quay.txt" }),
       call("read_file", { file_path: "quay.txt" }),
     ];
     const chunk = { candidates: [{ content: { role: "model", parts }, finishReason: "STOP" }] };
-    const reader = dialect.reader(200, { "content-type": "text/event-stream" });
+    const reader = dialect.reader(200, { "content-type": "text/event-stream" }, readRecorded("first-turn"));
     reader.take(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`));
     const idsOf = (message: AgentMessage | undefined): string[] =>
       message?.role === "assistant"

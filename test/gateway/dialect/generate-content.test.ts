@@ -1,10 +1,12 @@
 /** Requests of Google's generateContent API: their structure and their content. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import fc from "fast-check";
 import type { AgentMessage, ToolCallPart } from "../../../src/contract/message.ts";
 import { generateContentDialect as dialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
 import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
 import { JsonScanError } from "../../../src/gateway/json/scan.ts";
+import { runs } from "../../runner/short-form.ts";
 
 type Json = Record<string, unknown>;
 
@@ -263,10 +265,10 @@ describe("the ids of function calls", () => {
     assert.deepEqual(messagesOf(contents), messages, "the same request has the same ids");
   });
 
-  it("do not depend on what came before, nor on the order of arguments, signatures and thoughts", () => {
+  it("do not depend on older turns, nor on the order of arguments, signatures and thoughts", () => {
     const call = { name: "look", args: { at: "pier", far: { a: 1, b: 2 } } };
     const other = { name: "look", args: { far: { b: 2, a: 1 }, at: "pier" } };
-    const [first] = callsOf(messagesOf([user("x"), called(call)]));
+    const [first] = callsOf(messagesOf([user("z"), called(call)]));
     const signed = {
       role: "model",
       parts: [
@@ -274,9 +276,86 @@ describe("the ids of function calls", () => {
         { functionCall: other, thoughtSignature: "c2ln" },
       ],
     };
-    const later = callsOf(messagesOf([user("y"), called({ name: "hear", args: {} }), user("z"), signed]));
+    const later = callsOf(messagesOf([user("y"), called(call), user("z"), signed]));
     assert.equal(first?.id, later[1]?.id);
     assert.match(first?.id ?? "", /^call_[0-9a-f]{24}$/);
+  });
+
+  it("of equal calls differ between turns, answers and places", () => {
+    const call = { name: "look", args: {} };
+    const result = answered({ name: "look", response: { output: "here" } });
+    const twice = answered({ name: "look", response: {} }, { name: "look", response: {} });
+    const contents = [
+      user("one"),
+      called(call),
+      result,
+      called(call),
+      result,
+      user("two"),
+      called(call, call),
+      twice,
+    ];
+    const messages = messagesOf(contents);
+    assert.deepEqual(pairsOf(messages), [
+      ["look", 0],
+      ["look", 1],
+      ["look", 2],
+      ["look", 3],
+    ]);
+  });
+
+  it("are those of the answer as it passed, in each later request, however a client stores the answer", () => {
+    const part = fc.oneof(
+      fc.constantFrom<Json>({ text: "Hm.", thought: true }, { text: "I look. " }, { text: "So" }),
+      fc
+        .tuple(fc.constantFrom("look", "hear"), fc.constantFrom({}, { at: "pier" }))
+        .map(([name, args]): Json => ({ functionCall: { name, args } })),
+    );
+    const answers = fc.array(fc.array(part, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 3 });
+    const turns = fc.array(fc.tuple(fc.constantFrom("continue", "go", "stop"), answers), {
+      minLength: 1,
+      maxLength: 3,
+    });
+    /** As one element without thoughts, or each piece as it came. */
+    const stored = (parts: Json[], isPieces: boolean): Json[] =>
+      isPieces
+        ? parts.map((one) => ({ role: "model", parts: [one] }))
+        : [{ role: "model", parts: parts.filter(({ thought }) => thought !== true) }];
+    let calls = 0;
+    fc.assert(
+      fc.property(turns, fc.boolean(), (conversation, isPieces) => {
+        const contents: Json[] = [];
+        for (const [text, list] of conversation) {
+          const ids: string[] = [];
+          const from = contents.length;
+          contents.push(user(text));
+          for (const parts of list) {
+            const reader = dialect.reader(200, { "content-type": "application/json" }, read({ contents }));
+            reader.take(Buffer.from(JSON.stringify({ candidates: [{ content: { role: "model", parts } }] })));
+            ids.push(...callsOf([reader.end().message]).map(({ id }) => id));
+            const results = parts.flatMap(({ functionCall: call }) =>
+              call ? [{ name: (call as Json)["name"], response: {} }] : [],
+            );
+            contents.push(
+              ...stored(parts, isPieces),
+              ...(results.length > 0 ? [answered(...results)] : [user("?")]),
+            );
+            if (results.length === 0) break;
+          }
+          calls += ids.length;
+          assert.deepEqual(
+            callsOf(messagesOf(contents.slice(from))).map(({ id }) => id),
+            ids,
+            "without the older turns",
+          );
+          const all = callsOf(messagesOf(contents)).map(({ id }) => id);
+          assert.deepEqual(all.slice(all.length - ids.length), ids);
+          assert.equal(new Set(ids).size, ids.length);
+        }
+      }),
+      { numRuns: runs(300), seed: 8 },
+    );
+    assert.ok(calls > runs(300));
   });
 
   it("are the same if a client stores each piece of a stream as an element of its own", () => {

@@ -91,7 +91,7 @@ const CONTENT: AssistantMessage["content"] = [
 ];
 
 function read(chunks: readonly Buffer[], status = 200, headers: Record<string, string> = SSE): WireAnswer {
-  const reader = readerOf(dialect, status, headers);
+  const reader = readerOf(dialect, { status, headers });
   for (const chunk of chunks) reader.take(chunk);
   return reader.end();
 }

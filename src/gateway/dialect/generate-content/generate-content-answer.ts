@@ -1,7 +1,8 @@
 /** Builds a message from the chunks of an answer. */
 import type { AssistantMessage, StopReason, Usage } from "../../../contract/message.ts";
 import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
-import { answerContent, partsOf } from "../../../protocols/gemini/gemini-parts.ts";
+import type { TurnCalls } from "../../../protocols/gemini/gemini-calls.ts";
+import { answerContent, answerText, callsIn, partsOf } from "../../../protocols/gemini/gemini-parts.ts";
 import { readUsage } from "../../../protocols/gemini/gemini-usage.ts";
 import type { WireAnswer } from "../wire-dialect.ts";
 
@@ -37,8 +38,10 @@ export class AnswerParts {
     return this.#reason === "" && this.#blocked === "" ? undefined : "error";
   }
 
-  end(error: WireAnswer["error"]): WireAnswer {
-    const content = answerContent(this.#parts);
+  /** `turn`: the one that the answer belongs to. */
+  end(error: WireAnswer["error"], turn: TurnCalls): WireAnswer {
+    const calls = turn.answer(answerText(this.#parts), callsIn(this.#parts));
+    const content = answerContent(this.#parts, calls);
     const usage = this.#usage;
     const stop = error ? "error" : this.#stop(content.some(({ type }) => type === "toolCall"));
     const filtered = `The provider's filter ended the answer (${this.#reason || this.#blocked}).`;

@@ -12,7 +12,7 @@ export const generateContentDialect: Dialect = {
   read: readRequest,
   encode: encodeMessages,
   rules: systemRules,
-  reader: (status, headers) => new GenerateContentReader(status, headers),
+  reader: (status, headers, request) => new GenerateContentReader(status, headers, request),
   answer: replyWith,
   writer: (request) => new GenerateContentWriter(request),
   fault: faultReply,

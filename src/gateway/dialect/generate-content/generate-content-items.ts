@@ -1,9 +1,10 @@
 /** Elements of `contents`: their places, and their content, parsed on demand. */
 import type { AgentMessage } from "../../../contract/message.ts";
 import { type Fields, recordOf, stringOf } from "../../../data/record-fields.ts";
-import { answeredCalls, functionCalls, type FunctionCall } from "../../../protocols/gemini/gemini-calls.ts";
+import { answeredCalls, TurnCalls, type FunctionCall } from "../../../protocols/gemini/gemini-calls.ts";
 import {
   answerContent,
+  answerText,
   callsIn,
   partsOf,
   resultFields,
@@ -27,19 +28,21 @@ export class ContentItem implements WireItem {
   /** As the request has it: `user`, `model`, or `function` for results in the API's first year; a content without one is the user's. */
   readonly role: string;
   readonly #body: Buffer;
+  readonly #list: ContentList;
   readonly #all: readonly ContentItem[];
   readonly #index: number;
   #parts: readonly Fields[] | undefined;
   #kind: "message" | "setting" | undefined;
   #messages: readonly AgentMessage[] | undefined;
 
-  /** `all`: the request's elements, to which this one is being added. */
-  constructor(body: Buffer, { start, end }: Span, all: readonly ContentItem[]) {
+  /** `list`: the request's elements, to which this one is being added. */
+  constructor(body: Buffer, { start, end }: Span, list: ContentList) {
     this.start = start;
     this.end = end;
     this.#body = body;
-    this.#all = all;
-    this.#index = all.length;
+    this.#list = list;
+    this.#all = list.items;
+    this.#index = list.items.length;
     const role = objectMembers(body, this).get("role");
     this.role = role ? stringOf(parsePart(body, role)) : "user";
   }
@@ -87,9 +90,22 @@ export class ContentItem implements WireItem {
     return this.#isUser && resultsIn(this).length > 0;
   }
 
+  /** Input of the user, which begins a turn: text next to results is steering, and belongs to the turn before. */
+  get isInput(): boolean {
+    return this.role === "user" && this.kind === "message" && !this.hasResults;
+  }
+
+  /** The text of an input, without surroundings. */
+  get inputText(): string {
+    const texts = this.parts
+      .filter((part) => this.#kindOf(part) === "words")
+      .map((part) => textOf(part) ?? "");
+    return texts.join("\n");
+  }
+
   /** The calls of the answer that ends with this element. */
   get calls(): readonly FunctionCall[] {
-    return this.#isAnswerEnd ? functionCalls(callsIn(this.#answerParts())) : [];
+    return this.#list.callsOf(this.#index);
   }
 
   get #isUser(): boolean {
@@ -97,7 +113,7 @@ export class ContentItem implements WireItem {
   }
 
   /** A client that stores each piece of a stream has one answer in several elements; the last one has all of it. */
-  get #isAnswerEnd(): boolean {
+  get isAnswerEnd(): boolean {
     return this.role === "model" && this.#all[this.#index + 1]?.role !== "model";
   }
 
@@ -122,13 +138,13 @@ export class ContentItem implements WireItem {
       const own = this.parts.filter((part) => this.#kindOf(part) === "words");
       return userMessages(own, this.#answered());
     }
-    if (!this.#isAnswerEnd) return [];
-    const content = answerContent(this.#answerParts());
+    if (!this.isAnswerEnd) return [];
+    const content = answerContent(this.answerParts(), this.calls);
     return content.length > 0 ? [{ role: "assistant", content }] : [];
   }
 
   /** The parts of the consecutive elements of an answer. */
-  #answerParts(): Fields[] {
+  answerParts(): Fields[] {
     let first = this.#index;
     while (first > 0 && this.#all[first - 1]?.role === "model") first -= 1;
     return this.#all.slice(first, this.#index + 1).flatMap(({ parts }) => parts);
@@ -159,9 +175,45 @@ export function readable(body: Buffer, span: Span): unknown {
   }
 }
 
+/** The elements of a request, with what depends on those before. */
+class ContentList {
+  readonly items: ContentItem[] = [];
+  /** By the index of the element with which the answer ends; complete when the first one is needed. */
+  #calls: Map<number, readonly FunctionCall[]> | undefined;
+
+  callsOf(index: number): readonly FunctionCall[] {
+    if (!this.#calls) {
+      this.#calls = new Map();
+      const turn = new TurnCalls();
+      for (const [at, item] of this.items.entries()) {
+        const calls = follow(turn, item);
+        if (calls.length > 0) this.#calls.set(at, calls);
+      }
+    }
+    return this.#calls.get(index) ?? [];
+  }
+}
+
+/** Returns the calls of the answer that ends with the element. */
+function follow(turn: TurnCalls, item: ContentItem): readonly FunctionCall[] {
+  if (item.isInput) turn.begin(item.inputText);
+  if (!item.isAnswerEnd || item.kind === "setting") return [];
+  const parts = item.answerParts();
+  return turn.answer(answerText(parts), callsIn(parts));
+}
+
+/** The turn whose next answer follows the elements. */
+export function turnAfter(items: readonly WireItem[]): TurnCalls {
+  const turn = new TurnCalls();
+  const all = items.filter((item) => item instanceof ContentItem);
+  const from = all.findLastIndex((item) => item.isInput);
+  for (const item of all.slice(Math.max(0, from))) follow(turn, item);
+  return turn;
+}
+
 /** Throws `JsonScanError`. */
 export function itemsOf(body: Buffer, list: Span): ContentItem[] {
-  const items: ContentItem[] = [];
-  for (const span of arrayElements(body, list)) items.push(new ContentItem(body, span, items));
-  return items;
+  const all = new ContentList();
+  for (const span of arrayElements(body, list)) all.items.push(new ContentItem(body, span, all));
+  return all.items;
 }

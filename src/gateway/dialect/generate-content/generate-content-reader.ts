@@ -11,8 +11,9 @@ import {
 import { saysContextOverflow } from "../../../model/quirks/error-phrases.ts";
 import { partsOf } from "../../../protocols/gemini/gemini-parts.ts";
 import { AnswerBytes } from "../../request/answer-bytes.ts";
-import type { AnswerReader, WireAnswer, WireHeaders } from "../wire-dialect.ts";
+import type { AnswerReader, WireAnswer, WireHeaders, WireRequest } from "../wire-dialect.ts";
 import { AnswerParts } from "./generate-content-answer.ts";
+import { turnAfter } from "./generate-content-items.ts";
 
 const RATE_LIMITED = 429;
 
@@ -33,10 +34,12 @@ export class GenerateContentReader implements AnswerReader {
   readonly #status: number;
   readonly #answer = new AnswerParts();
   readonly #bytes: AnswerBytes;
+  readonly #request: WireRequest | undefined;
   #error: WireAnswer["error"];
 
-  constructor(status: number, headers: WireHeaders) {
+  constructor(status: number, headers: WireHeaders, request?: WireRequest) {
     this.#status = status;
+    this.#request = request;
     this.#bytes = new AnswerBytes(status, headers);
   }
 
@@ -48,7 +51,7 @@ export class GenerateContentReader implements AnswerReader {
     const body = this.#bytes.body();
     if (body !== undefined) this.#whole(body);
     if (this.#status >= 400) this.#error ??= this.#failure({}, body ?? "");
-    return this.#answer.end(this.#error);
+    return this.#answer.end(this.#error, turnAfter(this.#request?.items ?? []));
   }
 
   #event(chunk: Fields): void {

@@ -100,11 +100,9 @@ function kindOf(shape: Shape): RequestKind {
   return isTurn(shape) ? "main" : "unknown";
 }
 
-/** Index of the user's last input. Text next to results is steering, and belongs to the turn before. */
+/** Index of the user's last input. */
 function liveFromOf(items: readonly ContentItem[], prefixCount: number): number {
-  let at = items.findLastIndex(
-    ({ role, kind, hasResults }) => role === "user" && kind === "message" && !hasResults,
-  );
+  let at = items.findLastIndex(({ isInput }) => isInput);
   if (at <= prefixCount) return prefixCount;
   // Settings sent with the text, before it.
   while (at > prefixCount && items[at - 1]?.kind === "setting" && items[at - 1]?.isPassing !== true) at -= 1;
