@@ -29,8 +29,9 @@ export function google(step: ReplyStep, context: ReplyContext): Frame[] {
   for (const text of deltas(step.text ?? "", step)) parts.push({ text });
   for (const [index, call] of (step.toolCalls ?? []).entries()) {
     const args: unknown = step.rawArguments === undefined ? call.arguments : argumentsOf(step, index);
+    const name = call.namespace === undefined ? call.name : `${call.namespace}_${call.name}`;
     parts.push({
-      functionCall: { id: call.id, name: call.name, args },
+      functionCall: { id: call.id, name, args },
       ...(call.signature ? { thoughtSignature: call.signature } : {}),
     });
   }

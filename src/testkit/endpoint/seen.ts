@@ -64,7 +64,10 @@ function fields(value: unknown): Record<string, unknown> {
   return isRecord(value) ? value : {};
 }
 
-/** Google's form: calls and results are parts, mostly without ids, and then known by their names. */
+/**
+ * Google's form: calls and results are parts, mostly without ids, and then known by their names. A tool of an MCP server has the
+ * server's name in its own, as Gemini CLI writes it.
+ */
 function googleSeen(body: Record<string, unknown>): SeenRequest {
   const rules = wordsOf(fields(body["systemInstruction"])["parts"]);
   const system: SeenItem[] = rules === "" ? [] : [{ role: "system", text: rules, callIds: [] }];
@@ -91,9 +94,11 @@ function googleSeen(body: Record<string, unknown>): SeenRequest {
     });
     return others.length > 0 ? [...answered, own] : answered;
   });
-  const tools = list(body["tools"]).flatMap(({ functionDeclarations: declared }) =>
-    list(declared).map(({ name }) => ({ name: String(name) })),
-  );
+  const declared = list(body["tools"]).flatMap((tool) => list(tool["functionDeclarations"]));
+  const tools = declared.map(({ name }) => {
+    const [, namespace, own] = /^(mcp_[^_]+)_(.+)$/.exec(String(name)) ?? [];
+    return namespace === undefined || own === undefined ? { name: String(name) } : { name: own, namespace };
+  });
   return { items: [...system, ...items], tools };
 }
 
