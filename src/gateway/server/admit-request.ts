@@ -12,13 +12,16 @@ interface Address {
   token?: string;
 }
 
+/** Version of a base URL. A method of a model of Google's has the version that its client asks for. */
+const VERSION = /^\/v1(?=\/|$)(?!\/(?:models|tunedModels)\/[^/]+:)/;
+
 export function addressOf(url: string): Address {
   const mark = url.indexOf("?");
   const whole = mark === -1 ? url : url.slice(0, mark);
   const query = mark === -1 ? "" : url.slice(mark);
   const held = /^\/t\/([^/]*)(.*)$/s.exec(whole);
   const rest = held?.[2] ?? whole;
-  const path = /^\/v1(?=\/|$)/.test(rest) ? rest.slice(3) : rest;
+  const path = VERSION.test(rest) ? rest.slice(3) : rest;
   return { path: path === "" ? "/" : path, query, ...(held?.[1] === undefined ? {} : { token: held[1] }) };
 }
 

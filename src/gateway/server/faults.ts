@@ -43,7 +43,7 @@ const GOOGLE_NAMES: Partial<Record<WireFault, string>> = {
   internal: "INTERNAL",
 };
 /** `/v1beta/models/gemini-3-pro:generateContent` */
-const GOOGLE_PATH = /^\/v1(?:alpha|beta)\/|^\/models\/[^/]+:/;
+const GOOGLE_PATH = /^\/v1(?:alpha|beta)\/|^(?:\/v1)?\/models\/[^/]+:/;
 
 function bodyOf(path: string, code: WireFault, message: string): object {
   const status = STATUS[code];

@@ -35,7 +35,7 @@ export interface DirectTarget {
 
 /** A version at the end of a base, and at the start of a request's path: Google's clients write it themselves. */
 const BASE_VERSION = /\/v1(?:alpha|beta)?$/;
-const OWN_VERSION = /^\/v1(?:alpha|beta)\//;
+const OWN_VERSION = /^\/(?:(?:up|down)load\/)?v1(?:alpha|beta)\/|^\/v1\/(?:models|tunedModels)\/[^/]+:/;
 /** Parameters of a query in which Google's clients may have a key. */
 const KEY_PARAMETER = /^(?:key|access_token|oauth_token)=/;
 

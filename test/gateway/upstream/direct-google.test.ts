@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { captureNumbers, readCapture, readPart } from "../../../src/gateway/capture/read-capture.ts";
 import { pathAt } from "../../../src/gateway/upstream/direct-request.ts";
+import { addressOf } from "../../../src/gateway/server/admit-request.ts";
 import { plainFault } from "../../../src/gateway/server/faults.ts";
 import { Captures } from "../capture/setting.ts";
 import { askRaw, plainAnswer, withSetting } from "../passthrough-setting.ts";
@@ -28,6 +29,11 @@ describe("the path of a request to Google's API", () => {
   it("keeps the version that the client asks for", () => {
     assert.equal(joined("https://a.example/v1beta", `/v1alpha${METHOD}`), `/v1alpha${METHOD}`);
     assert.equal(joined("https://a.example/v1", `/v1beta${METHOD}`), `/v1beta${METHOD}`);
+    assert.equal(joined("https://a.example/v1beta", `/v1${METHOD}`), `/v1${METHOD}`);
+    assert.equal(joined("https://a.example/v1beta", "/upload/v1beta/files"), "/upload/v1beta/files");
+    assert.equal(addressOf(`/t/token/v1${METHOD}?alt=sse`).path, `/v1${METHOD}`);
+    assert.equal(addressOf("/v1/models").path, "/models");
+    assert.equal(joined("https://a.example/v1", "/v1/chat/completions"), "/v1/v1/chat/completions");
   });
 
   it("has no key of the harness for a model of the host, and all of the query otherwise", () => {
