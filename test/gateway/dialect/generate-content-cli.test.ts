@@ -47,6 +47,7 @@ const KINDS: Readonly<Record<string, string>> = {
   "compact-check": "side",
   route: "side",
   search: "side",
+  "session-summary": "side",
   count: "count",
 };
 

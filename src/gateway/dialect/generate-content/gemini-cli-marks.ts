@@ -27,6 +27,9 @@ const ACKNOWLEDGEMENT = "Got it. Thanks for the additional context!";
 const COMPACTION_RULES = "You are a specialized system component responsible for distilling chat history ";
 const COMPACTION_ENDS = "\n\nFirst, reason in your scratchpad. Then, generate the updated <state_snapshot>.";
 const CHECK_BEGINS = "Critically evaluate the <state_snapshot> you just generated. ";
+/** Asked for a line in its list of sessions. */
+const SESSION_SUMMARY_BEGINS =
+  "Summarize the user's primary intent or goal in this conversation in ONE sentence ";
 /** The function with which each of its subagents ends. */
 const SUBAGENT_END = "complete_task";
 
@@ -78,6 +81,10 @@ export function asksForCompaction(system: string, asked: readonly Fields[]): boo
 /** Whether a request asks to check a summary that was made right before, and to repeat it if nothing is missing. */
 export function asksToCheck(system: string, asked: readonly Fields[]): boolean {
   return system.trimStart().startsWith(COMPACTION_RULES) && onlyText(asked).startsWith(CHECK_BEGINS);
+}
+
+export function asksForSessionSummary(asked: readonly Fields[]): boolean {
+  return onlyText(asked).startsWith(SESSION_SUMMARY_BEGINS);
 }
 
 export function isOfSubagent(functions: readonly Fields[]): boolean {

@@ -4,7 +4,13 @@ import { recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
 import { memberOf, partsOf } from "../../../protocols/gemini/gemini-parts.ts";
 import { JsonScanError } from "../../json/scan.ts";
 import type { RequestKind, WireHeaders, WireRequest } from "../wire-dialect.ts";
-import { asksForCompaction, asksToCheck, isGeminiCli, isOfSubagent } from "./gemini-cli-marks.ts";
+import {
+  asksForCompaction,
+  asksForSessionSummary,
+  asksToCheck,
+  isGeminiCli,
+  isOfSubagent,
+} from "./gemini-cli-marks.ts";
 import {
   declaredFunctions,
   recordAt,
@@ -88,7 +94,8 @@ function kindOfCli(shape: Shape): RequestKind {
   const functions = recordsOf(functionsOf(shape));
   if (isOfSubagent(functions)) return "subagent";
   // A search, or a question to which the answer is JSON: who speaks next, which model is for the task.
-  if (functions.length === 0) return isForm(shape) || hasTools(shape) ? "side" : "unknown";
+  const isAside = isForm(shape) || hasTools(shape) || asksForSessionSummary(asked);
+  if (functions.length === 0) return isAside ? "side" : "unknown";
   return items[0]?.surroundings !== undefined && isTurn(shape) ? "main" : "unknown";
 }
 
