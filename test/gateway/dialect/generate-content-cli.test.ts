@@ -41,6 +41,7 @@ const KINDS: Readonly<Record<string, string>> = {
   loop: "main",
   image: "main",
   hook: "main",
+  vscode: "main",
   subagent: "subagent",
   "subagent-results": "subagent",
   compact: "compaction",
@@ -84,6 +85,7 @@ describe("a recorded request of Gemini CLI", () => {
     );
     const other = { "user-agent": "another-client/1" };
     assert.equal(readChanged("first-turn", noTools, other).kind, "main");
+    assert.equal(readChanged("vscode", noTools).kind, "unknown");
   });
 });
 

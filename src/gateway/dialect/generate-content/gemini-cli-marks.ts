@@ -33,9 +33,12 @@ const SESSION_SUMMARY_BEGINS =
 /** The function with which each of its subagents ends. */
 const SUBAGENT_END = "complete_task";
 
+/** In a terminal of VS Code the program has another name. */
+const AGENT = /^GeminiCLI[/-]|^CloudCodeVSCode\/.*; proxy_client=geminicli\)$/;
+
 export function isGeminiCli(headers: WireHeaders): boolean {
   const agent = headers["user-agent"];
-  return typeof agent === "string" && /^GeminiCLI[/-]/.test(agent);
+  return typeof agent === "string" && AGENT.test(agent);
 }
 
 function isWrapped(text: string, [begin, end]: readonly [string, string]): boolean {
