@@ -42,6 +42,8 @@ const KINDS: Readonly<Record<string, string>> = {
   image: "main",
   hook: "main",
   vscode: "main",
+  editor: "main",
+  "editor-changes": "main",
   subagent: "subagent",
   "subagent-results": "subagent",
   compact: "compaction",
@@ -104,6 +106,8 @@ describe("the live turn of Gemini CLI", () => {
     ]);
     assert.deepEqual(liveOf("flash-tool-results"), liveOf("tool-results"));
     assert.deepEqual(liveOf("hook"), ["user: Which berth is free?"]);
+    assert.deepEqual(liveOf("editor"), ["user: Which one is free"]);
+    assert.deepEqual(liveOf("editor-changes"), ["user: And this one"]);
   });
 
   it("begins with the user's newest text, and results that are repeated count once", () => {

@@ -10,6 +10,12 @@ export type TextKind = "words" | "lasting" | "passing";
 
 const SURROUNDINGS = ["<session_context>\n", "\n</session_context>"] as const;
 const HOOK = ["<hook_context>", "</hook_context>"] as const;
+/** What is open in the editor that it runs in, sent with the user's text. */
+const EDITOR = [
+  "Here is the user's editor context as a JSON object. This is for your information only.\n```json\n",
+  "Here is a summary of changes in the user's editor context, in JSON format. This is for your information only.\n```json\n",
+];
+const EDITOR_ENDS = "\n```";
 /** Appended to the last content when an answer without text is requested again. */
 const ASKED_AGAIN = new Set([
   "[System: You previously generated thoughts but failed to provide a final user-facing response. Please ensure you provide your final answer or call a tool now.]",
@@ -54,9 +60,13 @@ function asksAgain(text: string): boolean {
   return ASKED_AGAIN.has(text.trim());
 }
 
+function isOfEditor(text: string): boolean {
+  return text.endsWith(EDITOR_ENDS) && EDITOR.some((begin) => text.startsWith(begin));
+}
+
 export function kindOfText(text: string): TextKind {
   if (describesSurroundings(text) || isWrapped(text, HOOK)) return "lasting";
-  return asksAgain(text) || text.startsWith(LOOP) ? "passing" : "words";
+  return asksAgain(text) || text.startsWith(LOOP) || isOfEditor(text) ? "passing" : "words";
 }
 
 function onlyText(parts: readonly Fields[]): string {
