@@ -64,6 +64,15 @@ function thinkingOf(config: Fields): ThinkingLevel | undefined {
   return budget >= MEDIUM_BUDGET ? "medium" : "low";
 }
 
+/** Not every protocol can require an output format, so the model is asked for it. */
+function formRule(config: Fields): string {
+  const schema = memberOf(config, "responseJsonSchema") ?? jsonSchema(memberOf(config, "responseSchema"));
+  const isJson = memberOf(config, "responseMimeType") === "application/json";
+  if (schema === undefined && !isJson) return "";
+  const valid = schema === undefined ? "" : ` It is valid for this JSON schema:\n${JSON.stringify(schema)}`;
+  return `Answer with one JSON value and no other text.${valid}`;
+}
+
 /** Surroundings, or a summary of the harness's own with the answer that it puts after it. */
 function settingMessage(element: Fields): AgentMessage {
   const text = wordsOf(partsOf(element));
@@ -82,7 +91,9 @@ export function readGenerateContent(request: WireRequest): Asked {
   });
   const tools = distinct(declaredFunctions(valueOf(body, members, "tools")).map(toolOf));
   return {
-    system: wordsOf(partsOf(recordAt(body, members, "systemInstruction"))),
+    system: [wordsOf(partsOf(recordAt(body, members, "systemInstruction"))), formRule(config)]
+      .filter(Boolean)
+      .join("\n\n"),
     messages,
     historyCount,
     tools: chosen(tools, recordAt(body, members, "toolConfig")),
