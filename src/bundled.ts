@@ -105,6 +105,7 @@ const PROGRAMS: Readonly<Record<BundledProgram, () => Promise<ProgramWrap>>> = {
   claude: async () => (await import("./runtimes/claude/claude-wrap.ts")).claudeWrap,
   copilot: async () => (await import("./programs/copilot.ts")).copilotWrap,
   opencode: async () => (await import("./programs/opencode.ts")).opencodeWrap,
+  gemini: async () => (await import("./programs/gemini.ts")).geminiWrap,
   qwen: async () => (await import("./programs/qwen.ts")).qwenWrap,
   pi: async () => (await import("./programs/pi.ts")).piWrap,
   aider: async () => (await import("./programs/aider.ts")).aiderWrap,

@@ -36,6 +36,7 @@ export const BUNDLED_PROGRAMS = [
   "claude",
   "copilot",
   "opencode",
+  "gemini",
   "qwen",
   "pi",
   "aider",

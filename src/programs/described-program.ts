@@ -16,6 +16,7 @@ export const BASE_URL_VARIABLES: Readonly<Record<WireApi, string>> = {
   "openai-responses": "OPENAI_BASE_URL",
   "openai-completions": "OPENAI_BASE_URL",
   "anthropic-messages": "ANTHROPIC_BASE_URL",
+  "google-generative-ai": "GOOGLE_GEMINI_BASE_URL",
 };
 
 /** Throws `usage_invalid` for an address that is none. */
@@ -30,6 +31,7 @@ function checkedUrl(text: string, from: string): string {
 /** Anthropic's and Google's clients add the version to their base URL themselves. */
 function withVersion(api: WireApi, url: string): string {
   if (api === "anthropic-messages" && !/\/v\d+$/.test(url)) return `${url}/v1`;
+  if (api === "google-generative-ai" && !/\/v\d+\w*$/.test(url)) return `${url}/v1beta`;
   return url;
 }
 
@@ -98,5 +100,6 @@ function survey(request: WrapRequest, description: ProgramDescription): WrappedP
 /** The user's key, as the protocol sends it. */
 function credentialsOf(api: WireApi, key: string): Record<string, string> {
   if (api === "anthropic-messages") return { "x-api-key": key };
+  if (api === "google-generative-ai") return { "x-goog-api-key": key };
   return { authorization: `Bearer ${key}` };
 }

@@ -33,11 +33,18 @@ const PACKAGES: Readonly<Record<string, WireApi>> = {
   "@ai-sdk/anthropic": "anthropic-messages",
   "@ai-sdk/openai": "openai-responses",
   "@ai-sdk/openai-compatible": "openai-completions",
+  "@ai-sdk/google": "google-generative-ai",
 };
 /** Providers that it knows without a configuration. */
 const BUILT_IN: Readonly<Record<string, WireApi>> = {
   anthropic: "anthropic-messages",
   openai: "openai-responses",
+  google: "google-generative-ai",
+};
+
+const VERSIONS: Partial<Record<WireApi, string>> = {
+  "anthropic-messages": "/v1",
+  "google-generative-ai": "/v1beta",
 };
 
 const RULES: readonly WrapRequestRule[] = [
@@ -175,8 +182,8 @@ function settingsFor({
   api: WireApi;
   route: WrapRoute;
 }): Record<string, unknown> {
-  // Its client adds no version.
-  const baseURL = api === "anthropic-messages" ? `${route.baseUrl}/v1` : route.baseUrl;
+  // Its clients add no version.
+  const baseURL = `${route.baseUrl}${VERSIONS[api] ?? ""}`;
   const key = route.answersAll ? { apiKey: NO_KEY } : {};
   const options = { baseURL, headers: route.headers, ...key };
   const { tools } = route;

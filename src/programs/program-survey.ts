@@ -17,6 +17,11 @@ export const PROVIDERS: Readonly<Record<WireApi, { id: string; baseUrl: string; 
     baseUrl: "https://api.anthropic.com/v1",
     keyEnv: "ANTHROPIC_API_KEY",
   },
+  "google-generative-ai": {
+    id: "google",
+    baseUrl: "https://generativelanguage.googleapis.com/v1beta",
+    keyEnv: "GEMINI_API_KEY",
+  },
 };
 
 /** Key of a program whose requests a model of ours answers, for programs that do not start without one. */

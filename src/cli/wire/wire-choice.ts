@@ -27,6 +27,7 @@ const APIS: Readonly<Record<string, WireApi>> = {
   responses: "openai-responses",
   messages: "anthropic-messages",
   completions: "openai-completions",
+  gemini: "google-generative-ai",
 };
 
 export function wrapSource(cli: Cli): WrapSource {

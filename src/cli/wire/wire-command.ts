@@ -54,7 +54,7 @@ export function addWireCommand(program: Command, cli: Cli, act: Act, source?: Wr
     )
     .option("--context-window <n>", "context window of the program's model in tokens, if unknown", positive)
     .option("--login", "let a program that is logged in by subscription use its own login; see below")
-    .option("--api <name>", "protocol of any other program: responses, messages or completions")
+    .option("--api <name>", "protocol of any other program: responses, messages, completions or gemini")
     .option(
       "--base-url-env <name>",
       "variable that it reads its base URL from (default: of the API's own client)",

@@ -4,7 +4,7 @@
  */
 import { Readable } from "node:stream";
 import { readAhead, type Ahead } from "./read-ahead.ts";
-import type { AnswerReader, WireAnswer } from "../dialect/wire-dialect.ts";
+import type { AnswerReader, WireAnswer, WireApi } from "../dialect/wire-dialect.ts";
 import type { UpstreamAnswer } from "../upstream/upstream.ts";
 
 /** Pause between two comments, ms. */
@@ -12,6 +12,8 @@ const COMMENT_MS = 4_000;
 /** A comment of the event stream, which no client shows. */
 const COMMENT = Buffer.from(": waiting\n\n");
 const MOST_BYTES = 64 * 1024;
+/** Longest time without an event, ms: a comment does not count as one for every client. */
+const MOST_MS = 60_000;
 
 export interface Waiting {
   /** The part read so far. */
@@ -24,9 +26,9 @@ export interface Waiting {
 /** The answer to a smaller context; undefined if there is none. Never throws. */
 export type AskAgain = (refused: WireAnswer) => Promise<UpstreamAnswer | undefined>;
 
-/** Whether comments and another answer can be in the stream: it has no length of its own. */
-export function canWait({ headers }: Pick<UpstreamAnswer, "headers">): boolean {
-  return headers["content-length"] === undefined;
+/** Whether comments and another answer can be in the stream: it has no length, and its clients read comments. Google's fail. */
+export function canWait({ headers }: Pick<UpstreamAnswer, "headers">, api: WireApi): boolean {
+  return headers["content-length"] === undefined && api !== "google-generative-ai";
 }
 
 /** The answer with a body that waits as described above. The caller must listen at once. */
@@ -46,8 +48,13 @@ async function* bodyOf(
     reader.take(chunk);
     return reader.opening === "begun";
   };
+  const began = performance.now();
   const isWaiting = (): boolean =>
-    reader.opening === "begun" && bytes < MOST_BYTES && !stream.readableEnded && !stream.destroyed;
+    reader.opening === "begun" &&
+    bytes < MOST_BYTES &&
+    performance.now() - began < MOST_MS &&
+    !stream.readableEnded &&
+    !stream.destroyed;
   while (isWaiting() && !signal.aborted) {
     yield COMMENT;
     const limits = { bytes: MOST_BYTES - bytes, ms: COMMENT_MS };

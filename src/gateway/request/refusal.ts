@@ -87,7 +87,7 @@ export async function refusalIn(
     : await readOpening(dialect, answer, OPENING, signal);
   if (!begun) return { answer };
   const { reader, ahead } = begun;
-  if (!isError && reader?.opening === "begun" && isOpen(answer) && canWait(answer))
+  if (!isError && reader?.opening === "begun" && isOpen(answer) && canWait(answer, dialect.api))
     return { answer, waiting: { ahead, reader } };
   if (!isError && begun.reader?.opening !== "failed") return begun;
   const refusal = (begun.reader ?? readerOfWhole(dialect, answer, begun)).end();

@@ -50,7 +50,7 @@ function textOf(content: unknown): string {
 }
 
 /** As the benches of Codex and Claude Code write a request. */
-export function completionsLines({ body }: RecordedRequest): string[] {
+function completionsLines({ body }: RecordedRequest): string[] {
   return (body["messages"] as Fields[]).flatMap((message): string[] => {
     const { role, content } = message;
     if (role === "user") return userLines(content);
@@ -63,6 +63,23 @@ export function completionsLines({ body }: RecordedRequest): string[] {
       ...calls.map(({ id, function: { name } }) => `call ${name} ${id}`),
     ];
   });
+}
+
+/** As the benches of Codex and Claude Code write a request. */
+function contentsLines({ body }: RecordedRequest): string[] {
+  const lines = (body["contents"] as { role?: string; parts: Fields[] }[]).flatMap(({ role, parts }) =>
+    parts.flatMap((part): string[] => {
+      const call = part["functionCall"] as { id?: string; name: string } | undefined;
+      const result = part["functionResponse"] as { id?: string; response: Fields } | undefined;
+      if (call) return [`call ${call.name} ${call.id ?? ""}`];
+      if (result) return [`result ${result.id ?? ""} ${String(result.response["output"])}`];
+      const text = typeof part["text"] === "string" ? part["text"] : "";
+      if (part["thought"] === true || text === "" || text.startsWith("<session_context>")) return [];
+      return [`${role === "model" ? "assistant" : "user"}: ${text}`];
+    }),
+  );
+  // Gemini CLI repeats the results of a session that it resumes.
+  return lines.filter((line, at) => !line.startsWith("result ") || lines[at - 1] !== line);
 }
 
 /** The head of a context is one message here, and may be several elements. */
@@ -127,6 +144,33 @@ export const PROGRAM_CASES: readonly ProgramCase[] = [
     call: SHELL("run_shell_command"),
     lines: completionsLines,
     isMain: (request) => hasTools(request) && !request.text.includes("managed memory extraction subagent"),
+  },
+  {
+    id: "gemini",
+    protocol: "google",
+    program: () => realProgram("@google/gemini-cli", "gemini"),
+    setUp: ({ home, url }) => {
+      write(join(home, ".gemini/settings.json"), {
+        security: { auth: { selectedType: "gemini-api-key" } },
+        general: { enableAutoUpdate: false },
+      });
+      return {
+        GEMINI_API_KEY: "key-of-test",
+        GOOGLE_GEMINI_BASE_URL: url.replace(/\/v1beta$/, ""),
+        GEMINI_CLI_TRUST_WORKSPACE: "true",
+      };
+    },
+    argv: (prompt, isNext) => [
+      "-y",
+      "-m",
+      "gemini-2.5-pro",
+      ...(isNext ? ["--resume", "latest"] : []),
+      "-p",
+      prompt,
+    ],
+    call: SHELL("run_shell_command"),
+    lines: contentsLines,
+    isMain: hasTools,
   },
   {
     id: "opencode",

@@ -17,9 +17,13 @@ const LEAST_COMPACTIONS = FULL ? 3 : 1;
 const LOSSLESS = FULL
   ? { trigger: 8_000, headTokens: 1_500, tailTokens: 2_500 }
   : { trigger: 2_600, headTokens: 600, tailTokens: 900 };
-const MORE = "The keeper of the quay wrote down which ships had come, and when they were to leave. ".repeat(
-  12,
-);
+/** No sentence twice: Gemini CLI takes repeated text for a loop. */
+const MORE = "anchor barrel capstan davit ensign fender gangway hawser jetty keel lantern mast"
+  .split(" ")
+  .map(
+    (thing, at) => `The ${thing} of quay ${at * 7 + 3} was counted ${at * 37 + 11} times in week ${at + 20}.`,
+  )
+  .join(" ");
 
 /** Programs with a test of their own of the same claim: `turns.process.test.ts`. */
 const OTHERS = PROGRAM_CASES.filter(({ id }) => id !== "codex" && id !== "claude");
@@ -75,7 +79,7 @@ for (const program of OTHERS)
             join(run.cwd, `berth-${turn}.txt`),
             `berth ${turn} holds the barge number ${turn + 700}\n`,
           );
-          const prompt = `Question ${turn}: look after berth ${turn}. ${MORE}`.trim();
+          const prompt = `Question ${turn}: look after berth ${turn}. ${MORE}`;
           const from = script.mains.length;
           const { code, output, report } = await run.start(program, script.spy, { prompt, isNext: turn > 0 });
           assert.equal(code, 0, output);

@@ -1,0 +1,119 @@
+/** Gemini CLI (0.61.0): pointed by its environment; the engine's tools are in a settings file of the run. */
+import { randomUUID } from "node:crypto";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type {
+  ProgramWrap,
+  WrapLaunch,
+  WrappedProgram,
+  WrapRequest,
+  WrapRoute,
+} from "../contract/harness/wrap.ts";
+import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
+import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
+import {
+  changedEnvironment,
+  checkCommand,
+  findExecutable,
+  hasOption,
+  keyIn,
+  mergedSettings,
+  NO_KEY,
+  optionValue,
+  PROVIDERS,
+  readSettings,
+} from "./program-survey.ts";
+
+const { id: PROVIDER, baseUrl: ADDRESS, keyEnv: KEY } = PROVIDERS["google-generative-ai"];
+const BASE_URL = "GOOGLE_GEMINI_BASE_URL";
+const SYSTEM_SETTINGS = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
+const SYSTEM_FILE = "/etc/gemini-cli/settings.json";
+const COMMANDS = "mcp extensions extension skills skill hooks hook".split(" ");
+/** The only way of authentication whose requests go to the protocol's address. */
+const BY_KEY = "gemini-api-key";
+
+export const geminiWrap: ProgramWrap = {
+  id: "gemini",
+  label: "Gemini CLI",
+  api: "google-generative-ai",
+  survey: (request) => Promise.resolve(survey(request)),
+};
+
+interface SetUp {
+  system: Fields;
+  /** Way of authentication. */
+  type: string;
+  model: string | undefined;
+}
+
+function setUpOf({ args, env, cwd }: WrapRequest): SetUp {
+  const system = readSettings(env[SYSTEM_SETTINGS] || SYSTEM_FILE);
+  const home = join(env["GEMINI_CLI_HOME"] || env["HOME"] || homedir(), ".gemini");
+  const layers = [
+    readSettings(join(home, "settings.json")),
+    readSettings(join(cwd, ".gemini", "settings.json")),
+    system,
+  ];
+  const settings = layers.reduce<Fields>((under, over) => mergedSettings(under, over), {});
+  const selected = stringOf(recordOf(recordOf(settings["security"])["auth"])["selectedType"]);
+  const named = filledString(recordOf(settings["model"])["name"]);
+  const model = optionValue(args, "-m", "--model") ?? env["GEMINI_MODEL"] ?? named;
+  return { system, type: selected || (env[KEY] ? BY_KEY : ""), model };
+}
+
+function survey(request: WrapRequest): WrappedProgram {
+  const { args, env, cwd } = request;
+  checkCommand(request, COMMANDS);
+  const command = findExecutable(request, "npm install -g @google/gemini-cli");
+  const setUp = setUpOf(request);
+  const set = env[BASE_URL]?.replace(/\/+$/, "");
+  const refusal = refusalOf(setUp.type);
+  return {
+    provider: {
+      id: PROVIDER,
+      baseUrl: set ? `${set.replace(/\/v1(?:beta)?$/, "")}/v1beta` : ADDRESS,
+      ...keyIn(env, KEY),
+    },
+    cwd,
+    models: setUp.model === undefined ? [] : [setUp.model],
+    resumes: hasOption(args, "-r", "--resume"),
+    ...(refusal ? { refusal } : {}),
+    launch: (route) => Promise.resolve(launch(request, { command, setUp, route })),
+  };
+}
+
+function refusalOf(type: string): WrappedProgram["refusal"] {
+  if (type === BY_KEY) return undefined;
+  if (type === "vertex-ai")
+    return {
+      kind: "place",
+      reason: `Gemini CLI is set to Vertex AI, whose requests are not governed yet; choose an API key (${KEY}), or run gemini without pagurus wire.`,
+    };
+  return {
+    kind: "login",
+    reason: `Gemini CLI uses a Google account, whose requests go to an address of the login alone; set ${KEY} and choose the API key in /auth to have its conversation governed, or name a model of ours with --model.`,
+  };
+}
+
+function launch(
+  { args, env, folder }: WrapRequest,
+  { command, setUp, route }: { command: string; setUp: SetUp; route: WrapRoute },
+): WrapLaunch {
+  const { system } = setUp;
+  const { tools, answersAll } = route;
+  const own = mergedSettings(system, {
+    ...(answersAll ? { security: { auth: { selectedType: BY_KEY } } } : {}),
+    ...(tools ? { mcpServers: serverOf(tools) } : {}),
+  });
+  ensurePrivateDir(folder);
+  const file = join(folder, `wire-${randomUUID()}.json`);
+  writeFileAtomic(file, JSON.stringify(own), { synced: false });
+  const key: Record<string, string> = answersAll && !env[KEY] ? { [KEY]: NO_KEY } : {};
+  const set = { [SYSTEM_SETTINGS]: file, [BASE_URL]: route.secretUrl, ...key };
+  return { command, args: [...args], env: changedEnvironment(env, set), files: [file] };
+}
+
+/** Its server is trusted: the host's own hooks and rules see each call. */
+function serverOf({ name, command, args, env }: NonNullable<WrapRoute["tools"]>): Fields {
+  return { [name]: { command, args, env, trust: true } };
+}
