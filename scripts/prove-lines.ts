@@ -354,6 +354,7 @@ export const PROOFS: Record<string, Proof> = {
     steps: [
       tests("with the openai package", "test/real/wire/compact-endpoint"),
       tests("with Codex", "test/real/wire/compactions-codex"),
+      tests("with Copilot, Qwen Code and OpenCode", "test/real/wire/programs-compact"),
       tests("form", "test/gateway/dialect/responses-compact"),
     ],
   },

@@ -23,6 +23,11 @@ const COMMANDS = "help init login logout mcp plugin update version completion".s
 
 const RULES: readonly WrapRequestRule[] = [
   {
+    kind: "compaction",
+    version: "1.0.102",
+    matches: ({ headers }) => headers["x-interaction-type"] === "conversation-compaction",
+  },
+  {
     kind: "subagent",
     version: "1.0.102",
     matches: ({ headers }) => headers["x-interaction-type"] === "conversation-subagent",

@@ -49,6 +49,15 @@ const VERSIONS: Partial<Record<WireApi, string>> = {
 
 const RULES: readonly WrapRequestRule[] = [
   {
+    kind: "compaction",
+    version: "1.18.33",
+    matches: ({ hasTools, system }) =>
+      !hasTools &&
+      system.startsWith(
+        "You are a context summarization agent. You are given a conversation between a user and an agent.",
+      ),
+  },
+  {
     kind: "subagent",
     version: "1.18.33",
     matches: ({ headers }) => headers["x-parent-session-id"] !== undefined,

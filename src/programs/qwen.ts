@@ -38,6 +38,15 @@ const TYPES: Readonly<Record<string, { api: WireApi; baseUrlEnv: string }>> = {
 
 const RULES: readonly WrapRequestRule[] = [
   {
+    kind: "compaction",
+    version: "0.24.4",
+    matches: ({ hasTools, system }) =>
+      !hasTools &&
+      system.startsWith(
+        "You are the component that summarizes a conversation when its context window is about to overflow.",
+      ),
+  },
+  {
     kind: "side",
     version: "0.24.4",
     matches: ({ system }) =>

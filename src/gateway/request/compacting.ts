@@ -34,7 +34,8 @@ export function spliceCompaction(
   }
   const last = read.items.length - 1;
   const asking = read.items[last];
-  if (!asking || last < read.prefixCount) return undefined;
+  // A prompt without elements before it contains the conversation itself.
+  if (!asking || last <= read.prefixCount) return undefined;
   const keys = keysFrom(read, read.prefixCount);
   const named = asRequested(context.messages, (id) => keys.has(callKey(id)));
   // Excludes the input of a turn that is about to begin, and what the harness keeps of the live turn.

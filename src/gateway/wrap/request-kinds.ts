@@ -8,6 +8,7 @@ import { listOf, recordOf, recordsOf, stringOf } from "../../data/record-fields.
 import { JsonScanError, objectMembers, parsePart, wholeValue, type Span } from "../json/scan.ts";
 import type { RequestKind, WireHeaders, WireRequest } from "../dialect/wire-dialect.ts";
 import { liveMessages, userKey } from "./request-messages.ts";
+import { summaryBeginning, untagged } from "./wrap-summaries.ts";
 
 export interface RequestKindsOptions {
   rules: readonly WrapRequestRule[];
@@ -23,6 +24,7 @@ interface Call {
   headers: WireHeaders;
 }
 
+const MOST_SUMMARIES = 20;
 /** Maximum number of conversations whose kind is remembered. */
 const MOST_KNOWN = 200;
 
@@ -90,30 +92,35 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("base64url");
 }
 
-/**
- * Digest of the user's words before the first answer; undefined if there are none. They stay the same for a whole conversation, and
- * the gateway's own compactions keep it.
- */
-function contentId({ items, prefixCount }: WireRequest): string | undefined {
+/** The user's words before the first answer; they stay the same for a whole conversation, until it is compacted. */
+function firstWords({ items, prefixCount }: WireRequest): string[] {
   const words: string[] = [];
-  const compacted = items.find(({ compactedFrom }) => compactedFrom !== undefined)?.compactedFrom;
-  if (compacted !== undefined) return compacted;
   for (let at = prefixCount; at < items.length; at++) {
     const messages = items[at]?.messages ?? [];
     if (messages.some(({ role }) => role !== "user")) break;
     for (const message of messages) if (message.role === "user") words.push(userKey(message));
   }
-  return words.length === 0 ? undefined : digest(JSON.stringify(words));
+  return words;
 }
 
 export class RequestKinds {
   readonly #options: RequestKindsOptions;
   readonly #kinds = new Map<string, RequestKind>();
+  /** Beginnings of the summaries of compactions, with the names of their conversations, the newest first. */
+  readonly #summaries: { begins: string; id: string }[] = [];
   /** What the program's own conversations have in common: rules and tools. */
   #main: { rules: string; hasTools: boolean } | undefined;
 
   constructor(options: RequestKindsOptions) {
     this.#options = options;
+  }
+
+  /** Called with the summary that the program got for a conversation: it is in the first words of what comes next. */
+  noteSummary({ native }: WireRequest, summary: string): void {
+    const begins = summaryBeginning(summary);
+    if (native.contentId === undefined || begins === undefined) return;
+    this.#summaries.unshift({ begins, id: native.contentId });
+    this.#summaries.splice(MOST_SUMMARIES);
   }
 
   /** The request with its kind and the name of its conversation. One that cannot be read further stays as it is. */
@@ -146,8 +153,18 @@ export class RequestKinds {
     if (native.threadId !== undefined || (kind !== "main" && kind !== "compaction")) return request;
     const threadId = headers[this.#options.conversationHeader ?? ""];
     if (typeof threadId === "string") return { ...request, native: { ...native, threadId } };
-    const id = contentId(request);
+    const id = this.#contentId(request);
     return id === undefined ? request : { ...request, native: { ...native, contentId: id } };
+  }
+
+  /** Undefined if the conversation has no words. A compaction keeps the name: its summary is known, or names the conversation. */
+  #contentId(request: WireRequest): string | undefined {
+    const compacted = request.items.find(({ compactedFrom }) => compactedFrom !== undefined)?.compactedFrom;
+    if (compacted !== undefined) return compacted;
+    const words = firstWords(request);
+    if (words.length === 0) return undefined;
+    const text = this.#summaries.length === 0 ? "" : untagged(words.join("\n"));
+    return this.#summaries.find(({ begins }) => text.includes(begins))?.id ?? digest(JSON.stringify(words));
   }
 
   /**

@@ -31,12 +31,16 @@ export interface WrapGovernorOptions {
   folder?: string | undefined;
   claims?: WrapClaims | undefined;
   logger: Logger;
+  /** The engine owns compaction; used while no turn has run. */
+  ownsCompaction?: boolean;
   /** Ref of the model that a request names. */
   modelOf(request: WireRequest): string;
   /** Upstream of a request; without a request: that of the last one. */
   upstream(request: WireRequest | undefined): Upstream;
   /** Reports a sentence to the user after the program has left the terminal. */
   notify(sentence: string): void;
+  /** Called with the summary that answers a compaction of the program: its next request begins with it. */
+  onSummary?(request: WireRequest, summary: string): void;
   /** How long a turn stays open after its last answer, in case the program continues it, ms. Default 500. */
   settleMs?: number;
 }
@@ -119,6 +123,17 @@ export class WrapGovernor implements Governor {
   }
 
   async compaction(request: WireRequest, { signal }: GovernorCall): Promise<{ summary: string } | undefined> {
+    const answer = await this.#summary(request, signal);
+    if (answer) this.#noteSummary(request, answer.summary);
+    return answer;
+  }
+
+  #noteSummary(request: WireRequest, summary: string): void {
+    this.#options.onSummary?.(request, summary);
+    this.#threads.noteSummary(request, summary);
+  }
+
+  async #summary(request: WireRequest, signal: AbortSignal): Promise<{ summary: string } | undefined> {
     const thread = conversationOf(request);
     const conversation = this.#conversations.get(thread);
     conversation?.continues();
@@ -142,7 +157,8 @@ export class WrapGovernor implements Governor {
       }
       await conversation?.end();
       const about = { runtime: harness.id, sessionKey, agentId, model: modelOf(request), cwd };
-      return await compactionAnswer(question, turn?.ownsCompaction === true, (asked) =>
+      const owns = turn?.ownsCompaction ?? this.#options.ownsCompaction === true;
+      return await compactionAnswer(question, owns, (asked) =>
         pagurus.native.answerCompaction({ ...about, ...asked }),
       );
     } catch (error) {
@@ -153,6 +169,8 @@ export class WrapGovernor implements Governor {
   }
 
   async compacted(request: WireRequest, answer: WireAnswer): Promise<void> {
+    const summary = answer.message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+    if (summary !== "") this.#noteSummary(request, summary);
     await this.#conversations.get(conversationOf(request))?.turn.compacted(answer);
   }
 
@@ -195,6 +213,7 @@ export class WrapGovernor implements Governor {
     const open = [...this.#conversations.values()];
     await Promise.all(open.map((conversation) => conversation.untilAnswered(LAST_ANSWER_MS)));
     for (const conversation of open) await conversation.end();
+    this.#threads.storeSummaries();
   }
 
   /** The conversation of a request, with its turn begun; if none can begin, the reason is also reported after the program has exited. */

@@ -17,7 +17,6 @@ import { createModelGateway, type Gateway } from "../gateway.ts";
 import type { Governor } from "../governor/governor.ts";
 import { directUpstream } from "../upstream/direct.ts";
 import { upstreamFor } from "../upstream/for-model.ts";
-import type { RouteOptions } from "../request/route-facts.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { folderName } from "../../session/folder-keys.ts";
 import { MAIN, sharesMain, workspaceOf } from "../../turn/admit/session-key.ts";
@@ -98,8 +97,13 @@ class Wrap implements OpenWrap {
   #engine: StatusReport["engine"] | undefined;
   #closeRoute: () => Promise<void> = () => Promise.resolve();
 
+  readonly #kinds: RequestKinds;
+
   constructor(options: WrapOptions) {
     this.#options = options;
+    const { rules = [], conversationHeader } = options;
+    const hasOpenCalls = (): boolean => this.#governor?.hasOpenCalls === true;
+    this.#kinds = new RequestKinds({ rules, conversationHeader, hasOpenCalls });
   }
 
   async open(): Promise<this> {
@@ -121,7 +125,7 @@ class Wrap implements OpenWrap {
       governor: governor as Governor,
       sessionKey,
       runtime: `wire-${id}`,
-      classify: observe ? undefined : this.#classify(),
+      classify: observe ? undefined : (request, call) => this.#kinds.classified(request, call),
       onExchange: ({ kind }) => void (this.#requests += kind === "count" || kind === "unknown" ? 0 : 1),
     });
     this.#closeRoute = () => route.close();
@@ -209,18 +213,13 @@ class Wrap implements OpenWrap {
       cwd,
       ...(isFree ? { folder: this.claim?.folder, claims: this.#claims } : {}),
       logger,
+      ownsCompaction: this.#engine?.ownsCompaction === true,
       modelOf: (request: WireRequest) => model ?? `${provider.id}/${request.model}`,
       upstream: () => upstream,
       notify: (sentence) => this.#notify(sentence),
+      onSummary: (request, summary) => this.#kinds.noteSummary(request, summary),
     });
     return this.#governor;
-  }
-
-  #classify(): NonNullable<RouteOptions["classify"]> {
-    const hasOpenCalls = (): boolean => this.#governor?.hasOpenCalls === true;
-    const { rules = [], conversationHeader } = this.#options;
-    const kinds = new RequestKinds({ rules, conversationHeader, hasOpenCalls });
-    return (request, call) => kinds.classified(request, call);
   }
 
   #openCapture(config: ReturnType<typeof wrapConfig>): CaptureLog | undefined {

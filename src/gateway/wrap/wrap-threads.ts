@@ -6,6 +6,7 @@ import type { Logger } from "../../platform/log.ts";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
 import { conversationOf } from "../request/order.ts";
 import { namesIn, sessionsNamed, type WrapClaims } from "./wrap-claims.ts";
+import { hasSummary, storedBeginning, SUMMARY_ENTRY, summaryBeginning } from "./wrap-summaries.ts";
 import { assistantWords, callIds, historyMessages, hasMessagesBefore, userKey } from "./request-messages.ts";
 
 export interface ThreadsOptions {
@@ -33,11 +34,15 @@ const SHORT_ID = 8;
 const MOST_ALIKE = 20;
 /** Minimum number of messages that two conversations must share: short texts occur in many. */
 const LEAST_ALIKE = 2;
+/** Length of a text that occurs in no other conversation, characters. */
+const LONG_TEXT = 400;
 
 export class WrapThreads {
   readonly #options: ThreadsOptions;
   /** Sessions by the program's name for the conversation. */
   readonly #keys = new Map<string, string>();
+  /** Summaries that are not in their sessions yet. */
+  readonly #summaries: { sessionKey: string; begins: string }[] = [];
   #current: string;
 
   constructor(options: ThreadsOptions) {
@@ -137,7 +142,8 @@ export class WrapThreads {
   async #alike(history: AgentMessage[]): Promise<string | undefined> {
     const { runtime } = this.#options;
     const folder = this.#store.find(this.#options.sessionKey)?.folder ?? this.#options.folder;
-    if (folder === undefined || history.length < LEAST_ALIKE) return undefined;
+    const isLong = history.some((message) => message.role === "user" && userKey(message).length > LONG_TEXT);
+    if (folder === undefined || history.length < (isLong ? 1 : LEAST_ALIKE)) return undefined;
     for (const record of this.#store.inFolder(folder).slice(0, MOST_ALIKE)) {
       if (record.entryCount === 0 || namesIn(record, runtime).length > 0) continue;
       if (await this.#missing(record.sessionKey, history)) return record.sessionKey;
@@ -223,16 +229,22 @@ export class WrapThreads {
   /** Returns whether a message is among the newest ones of the session. */
   async #known(sessionKey: string): Promise<(message: AgentMessage) => boolean> {
     const known = new Set<string>();
+    const beginnings: string[] = [];
     const reader = this.#store.openReader(sessionKey);
     try {
       for await (const entry of reader.cursor.backward()) {
         if (entry.type === "message") for (const key of keysOf(entry.message)) known.add(key);
+        const begins =
+          entry.type === "custom" && entry.customType === SUMMARY_ENTRY
+            ? storedBeginning(entry.data)
+            : undefined;
+        if (begins !== undefined) beginnings.push(begins);
         if (known.size > MOST_KNOWN) break;
       }
     } finally {
       reader.close();
     }
-    return (message) => keysOf(message).every((key) => known.has(key));
+    return (message) => keysOf(message).every((key) => known.has(key)) || hasSummary(message, beginnings);
   }
 
   /** The messages after the last one that the session has; undefined if it has none of them. */
@@ -260,6 +272,34 @@ export class WrapThreads {
       sessionKey,
       count: messages.length,
     });
+  }
+
+  /**
+   * Stores the beginning of a summary that the program got, so that a later run recognizes the conversation. Never throws: a session
+   * that another writer has open is tried again at the next call.
+   */
+  noteSummary(request: WireRequest, summary: string): void {
+    const sessionKey = this.#keys.get(conversationOf(request));
+    const begins = summaryBeginning(summary);
+    if (sessionKey !== undefined && begins !== undefined) this.#summaries.push({ sessionKey, begins });
+    this.storeSummaries();
+  }
+
+  storeSummaries(): void {
+    const { cwd } = this.#options;
+    for (const { sessionKey, begins } of this.#summaries.splice(0)) {
+      try {
+        const writer = this.#store.openWriter(sessionKey, { cwd, create: false, deadlineMs: 0 });
+        try {
+          writer.append({ type: "custom", customType: SUMMARY_ENTRY, data: { begins } });
+        } finally {
+          writer.close();
+        }
+      } catch {
+        this.#summaries.push({ sessionKey, begins });
+        return;
+      }
+    }
   }
 
   #leftOut(sessionKey: string, why: string): void {
