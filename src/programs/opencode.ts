@@ -52,10 +52,7 @@ const RULES: readonly WrapRequestRule[] = [
     kind: "compaction",
     version: "1.18.33",
     matches: ({ hasTools, system }) =>
-      !hasTools &&
-      system.startsWith(
-        "You are a context summarization agent. You are given a conversation between a user and an agent.",
-      ),
+      !hasTools && system.startsWith("You are a context summarization agent. "),
   },
   {
     kind: "subagent",
