@@ -45,3 +45,8 @@ export function claudeVariables(env: Environment): string[] {
 
 export const GEMINI_VARIABLES = ["GEMINI_*", "GOOGLE_*"];
 export const OPENCODE_VARIABLES = ["OPENCODE_*"];
+export const COPILOT_VARIABLES = ["COPILOT_*"];
+/** Its provider is OpenAI's protocol, whoever serves it. */
+export const QWEN_VARIABLES = ["QWEN_*", "OPENAI_*", "DASHSCOPE_*"];
+export const PI_VARIABLES = ["PI_*"];
+export const DROID_VARIABLES = ["FACTORY_*"];

@@ -28,7 +28,7 @@ export function accessOf(
   options: Pick<AcpOptions, "endpoint" | "env">,
 ): Access {
   const endpoint = agent.entry.login === "own" ? undefined : options.endpoint({ api, id, ...model });
-  const env = leading(agent, { api, id }, endpoint, options.env);
+  const env = leading(agent, { api, id: agent.entry.model ?? id }, endpoint, options.env);
   const key = endpoint === undefined ? "" : hash("sha256", JSON.stringify([api, endpoint, env]));
   return { key, endpoint, api, env, isAsked: endpoint !== undefined && agent.known?.isReachedByEnv !== true };
 }

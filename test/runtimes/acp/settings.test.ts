@@ -102,7 +102,7 @@ describe("the agent of a turn", () => {
     });
     assert.deepEqual(
       allAgents({ agents: { x: { command: "x" } } }).map(({ id }) => id),
-      ["x", "claude", "codex", "gemini", "opencode"],
+      ["x", "claude", "codex", "gemini", "opencode", "copilot", "qwen", "pi", "droid"],
     );
   });
 });
@@ -129,15 +129,68 @@ describe("the environment of an agent", () => {
     assert.deepEqual(seen({}), {
       PATH: "/bin",
       CLAUDE_CONFIG_DIR: "/c",
-      ANTHROPIC_MODEL: "m",
       ANTHROPIC_BASE_URL: "http://127.0.0.1:9",
       ANTHROPIC_API_KEY: "ours",
+      ANTHROPIC_MODEL: "claude-opus-5-5",
     });
+    assert.equal(seen({}, { model: "opus" })["ANTHROPIC_MODEL"], "opus");
+    assert.equal(seen({}, { env: { ANTHROPIC_MODEL: "mine" } })["ANTHROPIC_MODEL"], "mine");
     assert.equal(seen({}, { env: { ANTHROPIC_AUTH_TOKEN: "mine" } })["ANTHROPIC_AUTH_TOKEN"], "mine");
   });
 
   it("has its own variables when it has its own access to its model, and no other provider's key (finding F10)", () => {
     assert.deepEqual(seen({ endpoint: () => undefined }), env);
     assert.deepEqual(seen({}, { login: "own" }), env);
+  });
+});
+
+describe("an agent that takes the host's endpoint by its environment", () => {
+  const endpoint = {
+    baseUrl: "http://127.0.0.1:9/v1",
+    headers: { authorization: "Bearer ours", "x-route": "r" },
+  };
+  const env = {
+    PATH: "/bin",
+    OPENAI_API_KEY: "theirs",
+    COPILOT_PROVIDER_HEADERS: "x: y",
+    FACTORY_API_KEY: "f",
+  };
+  const seen = (id: string, api: ModelInfo["api"], entry: object = {}): Record<string, string> => {
+    const agent = agentFor({ agents: { [id]: entry } }, id, MODEL);
+    const model = { ref: "local/m1", provider: "local", id: "m1", api } as ModelInfo;
+    return environmentOf(agent, accessOf(agent, model, { env, endpoint: () => endpoint }), { env });
+  };
+
+  it("copilot: a provider of its own in either protocol, with the model, and offline", () => {
+    assert.deepEqual(seen("copilot", "openai-completions"), {
+      PATH: "/bin",
+      COPILOT_PROVIDER_TYPE: "openai",
+      COPILOT_PROVIDER_BASE_URL: "http://127.0.0.1:9/v1",
+      COPILOT_PROVIDER_API_KEY: "ours",
+      COPILOT_PROVIDER_HEADERS: "x-route: r",
+      COPILOT_MODEL: "m1",
+      COPILOT_OFFLINE: "true",
+    });
+    const { COPILOT_PROVIDER_TYPE: type, COPILOT_PROVIDER_BASE_URL: url } = seen(
+      "copilot",
+      "anthropic-messages",
+    );
+    assert.deepEqual([type, url], ["anthropic", "http://127.0.0.1:9"]);
+    assert.equal(seen("copilot", "google-generative-ai")["COPILOT_PROVIDER_BASE_URL"], undefined);
+  });
+
+  it("qwen: OpenAI's variables, and no key of another endpoint", () => {
+    assert.deepEqual(seen("qwen", "openai-completions"), {
+      PATH: "/bin",
+      OPENAI_BASE_URL: "http://127.0.0.1:9/v1",
+      OPENAI_API_KEY: "ours",
+      OPENAI_MODEL: "m1",
+    });
+    assert.deepEqual(seen("qwen", "anthropic-messages"), { PATH: "/bin", OPENAI_API_KEY: "theirs" });
+  });
+
+  it("pi and droid: none, they have their own variables only", () => {
+    assert.deepEqual(seen("pi", "openai-completions"), { PATH: "/bin" });
+    assert.deepEqual(seen("droid", "openai-completions"), { PATH: "/bin", FACTORY_API_KEY: "f" });
   });
 });

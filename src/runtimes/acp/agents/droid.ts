@@ -1,0 +1,13 @@
+import { DROID_VARIABLES } from "../../../native/own-variables.ts";
+import type { KnownAgent } from "./known-agent.ts";
+
+/** Its models are in its own configuration; `model: "custom:…"` in the agent's settings selects one of the user's. */
+export const DROID: KnownAgent = {
+  label: "Droid",
+  program: "droid",
+  args: ["exec", "--output-format", "acp"],
+  install: "npm install -g droid",
+  keepsPast: true,
+  variables: () => DROID_VARIABLES,
+  keys: { "factory-api-key": "FACTORY_API_KEY" },
+};

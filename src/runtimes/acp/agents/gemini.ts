@@ -1,0 +1,21 @@
+import { GEMINI_VARIABLES } from "../../../native/own-variables.ts";
+import { always, keyOf, type KnownAgent, type ServedModel } from "./known-agent.ts";
+
+function access({ api, endpoint }: ServedModel): Record<string, string> | undefined {
+  if (api !== "google-generative-ai") return undefined;
+  const baseUrl = endpoint.baseUrl.replace(/\/v1(?:beta)?\/?$/, "");
+  return { GEMINI_API_KEY: keyOf(endpoint), GOOGLE_GEMINI_BASE_URL: baseUrl };
+}
+
+export const GEMINI: KnownAgent = {
+  label: "Gemini CLI",
+  program: "gemini",
+  args: ["--acp"],
+  install: "npm install -g @google/gemini-cli",
+  modes: always("default"),
+  access,
+  isReachedByEnv: true,
+  strays: /^(?:GEMINI_API_KEY|GOOGLE_API_KEY|GOOGLE_GENAI_USE_\w+|GOOGLE_GEMINI_BASE_URL)$/,
+  variables: () => GEMINI_VARIABLES,
+  keys: { "gemini-api-key": "GEMINI_API_KEY" },
+};

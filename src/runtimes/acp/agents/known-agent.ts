@@ -1,0 +1,58 @@
+/** Facts of an agent that is known by name, and what the descriptions of several agents share. */
+import type { ModelInfo } from "../../../contract/model.ts";
+import type { Endpoint } from "../acp-options.ts";
+
+export type PermissionMode = "ask" | "deny" | "auto" | "read-only";
+export type Env = Readonly<Record<string, string | undefined>>;
+
+export interface KnownAgent {
+  label: string;
+  program: string;
+  args: readonly string[];
+  /** Command that installs it, or where it is described. */
+  install: string;
+  /** Modes in which the agent asks for whatever the permission mode does not allow. */
+  modes?: Readonly<Record<PermissionMode, string>>;
+  /** It never requests permission: only the mode `auto` can be kept. Default true. */
+  asks?: false;
+  /** It takes no MCP servers: its model has none of the host's tools. Default true. */
+  takesTools?: false;
+  /** A new session of the same process still has what earlier ones contained. */
+  keepsPast?: true;
+  /** Environment that points the agent to the model of an endpoint; undefined when it cannot use that model. */
+  access?(model: ServedModel): Record<string, string> | undefined;
+  /** Its environment is enough: no endpoint request is sent. */
+  isReachedByEnv?: boolean;
+  /** Variables of the user's shell that would redirect it, or send another provider's key to the endpoint. */
+  strays?: RegExp;
+  /** Names of its own variables. */
+  variables?(env: Env): readonly string[];
+  /** Model that the environment of its process names; undefined when none does. */
+  modelIn?(env: Env): string | undefined;
+  /** Variables with the key of a way to log in (`authenticate`), by the id of that way. */
+  keys?: Readonly<Record<string, string>>;
+}
+
+export interface ServedModel {
+  api: ModelInfo["api"];
+  id: string;
+  endpoint: Endpoint;
+  env: Env;
+}
+
+export function keyOf({ headers }: Endpoint): string {
+  return (headers["authorization"] ?? "").replace(/^Bearer /, "");
+}
+
+/** Headers besides the key, one a line, as several agents take them. */
+export function otherHeaders({ headers }: Endpoint): string | undefined {
+  const lines = Object.entries(headers).flatMap(([name, value]) =>
+    name === "authorization" ? [] : [`${name}: ${value}`],
+  );
+  return lines.length === 0 ? undefined : lines.join("\n");
+}
+
+/** The same mode of the agent for each permission mode: it asks for everything that may change something. */
+export function always(mode: string): Record<PermissionMode, string> {
+  return { ask: mode, auto: mode, deny: mode, "read-only": mode };
+}

@@ -1,0 +1,52 @@
+/** The agents that are known by name. */
+import { CLAUDE } from "./claude.ts";
+import { CODEX } from "./codex.ts";
+import { COPILOT } from "./copilot.ts";
+import { DROID } from "./droid.ts";
+import { GEMINI } from "./gemini.ts";
+import type { KnownAgent } from "./known-agent.ts";
+import { OPENCODE } from "./opencode.ts";
+import { PI } from "./pi.ts";
+import { QWEN } from "./qwen.ts";
+
+const KNOWN: Readonly<Record<string, KnownAgent>> = {
+  claude: CLAUDE,
+  codex: CODEX,
+  gemini: GEMINI,
+  opencode: OPENCODE,
+  copilot: COPILOT,
+  qwen: QWEN,
+  pi: PI,
+  droid: DROID,
+};
+export const KNOWN_IDS: readonly string[] = Object.keys(KNOWN);
+
+/** Names that others use for known agents. */
+const ALIASES: Readonly<Record<string, string>> = {
+  "claude-agent-acp": "claude",
+  "claude-code": "claude",
+  "codex-acp": "codex",
+  "gemini-cli": "gemini",
+  "github-copilot": "copilot",
+  "qwen-code": "qwen",
+  "pi-acp": "pi",
+  "factory-droid": "droid",
+};
+
+/** The default agent for the models of a provider. */
+export const BY_PROVIDER: Readonly<Record<string, string>> = {
+  anthropic: "claude",
+  openai: "codex",
+  google: "gemini",
+};
+
+/** The id of an agent that others call differently. */
+export function canonical(name: string): string {
+  const plain = name.trim().toLowerCase();
+  return (Object.hasOwn(ALIASES, plain) ? ALIASES[plain] : undefined) ?? plain;
+}
+
+export function knownAgent(id: string): KnownAgent | undefined {
+  const name = canonical(id);
+  return Object.hasOwn(KNOWN, name) ? KNOWN[name] : undefined;
+}
