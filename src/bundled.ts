@@ -6,6 +6,7 @@ import { agentDir } from "./config/config-paths.ts";
 import type { BundledProgram, BundledRuntime } from "./config/bundled.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
 import type { AgentHarness } from "./contract/harness/harness.ts";
+import type { Usage } from "./contract/message.ts";
 import type { ModelInfo } from "./contract/model.ts";
 import type { PluginApi } from "./contract/host/plugin.ts";
 import type { ModelGateway } from "./contract/harness/wire.ts";
@@ -14,7 +15,8 @@ import { createLegacyEngine } from "./engines/legacy/legacy-engine.ts";
 import { registerLossless } from "./engines/lossless/register.ts";
 import { answerLimits } from "./model/answer-limits.ts";
 import { createFilesMemory } from "./memories/files/files-memory.ts";
-import { resolveModel, servedAt } from "./model/resolve.ts";
+import { costOf } from "./model/model-usage.ts";
+import { describeModel, resolveModel, servedAt } from "./model/resolve.ts";
 import { streamModel } from "./model/model-stream.ts";
 import type { Logger } from "./platform/log.ts";
 import { buildMemorySystemPromptAddition } from "./plugin/engine-frame.ts";
@@ -76,7 +78,18 @@ export async function registerBundled(
   await runtime("claude-cli", (settings) =>
     createClaudeHarness({ ...readClaudeSettings(settings), ...shared }),
   );
-  await runtime("acp", (settings) => createAcpHarness({ ...readAcpSettings(settings), ...shared }));
+  const costs = (ref: string, usage: Usage): number | undefined => {
+    try {
+      const { cost } = describeModel(ref, config);
+      return cost && costOf(usage, cost);
+    } catch {
+      // A model that only the agent knows.
+      return undefined;
+    }
+  };
+  await runtime("acp", (settings) =>
+    createAcpHarness({ ...readAcpSettings(settings), ...shared, costOf: costs }),
+  );
 }
 
 /** Shared by all runtimes of a host, created at first use; its server ends with its last route. */

@@ -3,6 +3,7 @@ import type { ModelInfo } from "../../contract/model.ts";
 import type { WireRoute } from "../../contract/harness/wire.ts";
 import { childEnvironment } from "../../platform/child-environment.ts";
 import type { Agent } from "./agents.ts";
+import { isSameModel, type AskedModel } from "./acp-model.ts";
 import type { AcpOptions, Endpoint } from "./acp-options.ts";
 
 /** How an agent reaches the model. */
@@ -59,6 +60,17 @@ export function routedAccess(
   const env = leading(agent, { api, id: wire?.modelId ?? "" }, endpoint, hostEnv);
   const isLed = Object.keys(env).some((name) => name.endsWith("_BASE_URL"));
   return { ...access, endpoint, env, isAsked: !(isLed && agent.known?.isReachedByEnv === true) };
+}
+
+/** Model that the turn asks the agent for. */
+export function askedModel(
+  agent: Agent,
+  { id }: Pick<ModelInfo, "id">,
+  env: Readonly<Record<string, string | undefined>>,
+): AskedModel {
+  const asked = agent.entry.model ?? id;
+  const named = agent.known?.modelIn?.(env);
+  return { id: asked, isNamed: named !== undefined && isSameModel(named, asked) };
 }
 
 /** Whole environment of the agent's process: what every child gets, its own entry, and the access to the model. */

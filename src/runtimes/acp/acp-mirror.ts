@@ -35,7 +35,8 @@ function newAnswer(): Answer {
 }
 
 export class TurnMirror {
-  readonly #identity: { provider: string; model: string };
+  /** Model of the messages that are emitted from now on. */
+  identity: { provider: string; model: string };
   readonly #emit: (message: AgentMessage) => void;
   /** The first one's messages are being emitted; a late result delays those after it. */
   #answers: Answer[] = [];
@@ -45,7 +46,7 @@ export class TurnMirror {
 
   /** `emit` is called for each complete message, in order. */
   constructor(identity: { provider: string; model: string }, emit: (message: AgentMessage) => void) {
-    this.#identity = identity;
+    this.identity = identity;
     this.#emit = emit;
   }
 
@@ -149,7 +150,7 @@ export class TurnMirror {
     this.#emit({
       role: "assistant",
       content: answer.parts,
-      ...this.#identity,
+      ...this.identity,
       ...(usage ? { usage } : {}),
       stopReason: answer.calls.size > 0 && how === "stop" ? "toolUse" : how,
       timestamp: Date.now(),

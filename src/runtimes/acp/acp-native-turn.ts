@@ -9,6 +9,7 @@ import { reportedUsage } from "../thread/reported-usage.ts";
 import { TurnMirror } from "./acp-mirror.ts";
 import { callFor, News } from "./acp-pairing.ts";
 import { decide } from "./acp-approvals.ts";
+import { modelsReported, readModel, type RanModel } from "./acp-model.ts";
 import type { OpenSession, SessionUser } from "./acp-sessions.ts";
 import { NativeCall } from "./acp-tool-calls.ts";
 
@@ -25,6 +26,8 @@ export interface NativeTurnWatcher {
   onMessage(message: AgentMessage): void;
   /** The agent compacted its session. */
   onCompacted(): void;
+  /** Which model runs, in all prompts of the turn. */
+  model: RanModel;
 }
 
 /** Tokens as the agent reports them for the turn. */
@@ -58,8 +61,7 @@ export class NativeTurn implements SessionUser {
   compacted = false;
   /** Resolves when the model has exceeded its limit of answers. */
   readonly exceeded: Promise<"exceeded">;
-  /** Set once the session is known; its updates arrive from then on. */
-  session: OpenSession | undefined;
+  #session: OpenSession | undefined;
   readonly #exceeds = Promise.withResolvers<"exceeded">();
   readonly #turn: HarnessTurn;
   readonly #watcher: NativeTurnWatcher;
@@ -87,11 +89,27 @@ export class NativeTurn implements SessionUser {
     this.tools = turn.tools;
     this.exceeded = this.#exceeds.promise;
     this.#hostTools = new Set(turn.tools.specs.map(({ name }) => name));
-    const { provider, id: model } = turn.model;
-    this.#mirror = new TurnMirror({ provider, model }, (message) => {
+    this.#mirror = new TurnMirror(watcher.model.recorded, (message) => {
       watcher.onMessage(message);
       this.#emit({ type: "message", message });
     });
+  }
+
+  get session(): OpenSession | undefined {
+    return this.#session;
+  }
+
+  /** Set once the session is known; its updates arrive from then on. */
+  set session(session: OpenSession | undefined) {
+    this.#session = session;
+    this.#watcher.model.session = session?.model;
+    this.#mirror.identity = this.#watcher.model.recorded;
+  }
+
+  /** Models of the requests, as the agent reports them. */
+  ranOn(report: Fields): void {
+    this.#watcher.model.report(modelsReported(report));
+    this.#mirror.identity = this.#watcher.model.recorded;
   }
 
   /** Answers of the model, as far as they show. */
@@ -125,7 +143,10 @@ export class NativeTurn implements SessionUser {
       case "plan":
         return this.#emit({ type: "plan.updated", steps: planSteps(update["entries"]) });
       case "usage_update":
+        this.ranOn(update);
         return this.#counted(update["used"]);
+      case "config_option_update":
+        return this.#configured(update);
       case "compaction_update":
         return this.#compaction(update);
       case "notice":
@@ -136,7 +157,7 @@ export class NativeTurn implements SessionUser {
         if (this.session) this.session.mode = stringOf(update["currentModeId"]) || this.session.mode;
         return;
       default:
-        // Titles, config options, the user's own text: not the work of the turn.
+        // Titles, the user's own text: not the work of the turn.
         return;
     }
   }
@@ -302,6 +323,16 @@ export class NativeTurn implements SessionUser {
     this.#answers = answers;
     if (answers > 1 && !this.#watcher.isWired) this.#turn.context.receipt({});
     if (answers > this.#watcher.mostAnswers) this.#exceeds.resolve("exceeded");
+  }
+
+  /** An agent may change its model inside a turn, such as for another one of lower demand. */
+  #configured(update: Fields): void {
+    const { session } = this;
+    const model = readModel(update);
+    if (!session || !model) return;
+    const isSame = model.current === session.model.current;
+    session.model = { ...model, ...(isSame ? { setFor: session.model.setFor } : {}) };
+    this.session = session;
   }
 
   #counted(used: unknown): void {

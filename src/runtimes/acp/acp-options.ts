@@ -1,5 +1,6 @@
 /** Options that the host passes to the runtime, and its configuration. */
 import type { ModelInfo } from "../../contract/model.ts";
+import type { CostOf } from "./acp-model.ts";
 import type { ModelGateway } from "../../contract/harness/wire.ts";
 
 /** One agent of `plugins.entries.acp.config.agents`. */
@@ -42,6 +43,8 @@ export interface AcpOptions extends AcpSettings {
   passedOn?: readonly string[] | undefined;
   /** Undefined when the host has no access of its own. Throws what resolving a model throws. */
   endpoint(model: ModelInfo): Endpoint | undefined;
+  /** Dollars at the prices of a model (`provider/model`); undefined when they are unknown. Never throws. */
+  costOf?: CostOf | undefined;
   /** Throws `gateway_failed`. Absent: contexts are always sent in the prompt. */
   gateway?: (() => Promise<ModelGateway>) | undefined;
   log: {

@@ -4,7 +4,8 @@ import type { AssembledContext, HarnessTurn } from "../../contract/harness/harne
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import { fragmentsFrom, splitInput } from "../thread/thread-input.ts";
 import { extended, type Held, NOTHING_HELD } from "../thread/thread-state.ts";
-import type { Access } from "./acp-access.ts";
+import { askedModel, type Access } from "./acp-access.ts";
+import { modeFor, otherMode } from "./acp-permission-modes.ts";
 import type { Agent } from "./agents.ts";
 import type { AcpOptions } from "./acp-options.ts";
 import {
@@ -67,7 +68,8 @@ export function boundTo(turn: HarnessTurn, { agent }: TurnPlace, open: Opening):
 
 /**
  * The session of a turn, set to its mode and model. `context`: undefined for a turn through the gateway, which sends the model
- * whatever the session lacks. Throws `RequestRefused`, `runtime_failed`, `turn_aborted`.
+ * whatever the session lacks. Throws `RequestRefused`, `runtime_failed`, `runtime_unsupported`,
+ * `turn_aborted`.
  */
 export async function openSession(
   turn: HarnessTurn,
@@ -80,12 +82,12 @@ export async function openSession(
   if (context) open.session.tokens ??= context.estimatedTokens;
   turn.thread.bind(openBinding(boundTo(turn, at, open), turn.turnId));
   const { agent, place } = at;
-  const mode = agent.entry.mode ?? agent.known?.modes?.[turn.permissionMode];
-  const model = agent.entry.model ?? turn.model.id;
+  const mode = modeFor(agent, turn.permissionMode);
+  const model = askedModel(agent, turn.model, place.process.env);
   try {
-    const refused = await adjust(place, open.session, { mode, model }, turn.signal);
-    if (open.isNew)
-      for (const detail of refused) await turn.io.emit({ type: "notice", kind: "acp_agent", detail });
+    await adjust(place, open.session, { mode, model }, turn.signal);
+    const detail = otherMode(agent, open.session, mode, turn.permissionMode);
+    if (open.isNew && detail !== undefined) await turn.io.emit({ type: "notice", kind: "acp_agent", detail });
   } catch (error) {
     leave(place, open.session);
     throw error;

@@ -70,6 +70,7 @@ export function startSecondsOf({ entry }: Agent): number {
 
 export class AgentProcess {
   readonly agent: Agent;
+  readonly env: Readonly<Record<string, string | undefined>>;
   traits: AgentTraits = traitsOf({});
   readonly pid: number;
   readonly #child: RpcChild;
@@ -109,8 +110,9 @@ export class AgentProcess {
     }
   }
 
-  private constructor(child: RpcChild, { agent, warn }: AgentProcessOptions) {
+  private constructor(child: RpcChild, { agent, env, warn }: AgentProcessOptions) {
     this.agent = agent;
+    this.env = env;
     this.#child = child;
     this.#warn = warn;
     this.pid = child.pid;

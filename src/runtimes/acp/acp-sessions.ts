@@ -13,6 +13,7 @@ import {
   type AskOptions,
   type SessionListener,
 } from "./acp-process.ts";
+import { choiceFor, isCurrent, noModel, readModel, type AskedModel, type SessionModel } from "./acp-model.ts";
 
 /** Name of the host's MCP server in the agent, which prefixes its tools with it. */
 export const SERVER_NAME = "pagurus";
@@ -32,12 +33,6 @@ export interface SessionUser extends SessionListener {
   outcome(call: ServedCall, outcome: ToolOutcome): void;
 }
 
-interface ModelSetting {
-  method: string;
-  /** Parameters in addition to the session id. */
-  params(model: string): object;
-}
-
 /** A native session that a process has open. */
 export interface OpenSession {
   id: string;
@@ -47,9 +42,7 @@ export interface OpenSession {
   mode: string | undefined;
   /** Ids of its modes. */
   modes: readonly string[];
-  model: string | undefined;
-  /** How to set its model; undefined when that is not possible. */
-  modelSetting: ModelSetting | undefined;
+  model: SessionModel;
   /** Tokens of its context, as the agent last counted them; undefined before. */
   tokens: number | undefined;
   /** Ids of calls of earlier prompts: later updates of these are not part of the current one. */
@@ -103,8 +96,7 @@ function emptySession(user: SessionUser | undefined): OpenSession {
     served: undefined,
     mode: undefined,
     modes: [],
-    model: undefined,
-    modelSetting: undefined,
+    model: noModel(),
     tokens: undefined,
     past: new Set(),
   };
@@ -241,59 +233,40 @@ function opened({ sessions }: Place, session: OpenSession, answer: Fields): Open
   const modes = recordOf(answer["modes"]);
   session.modes = listOf(modes["availableModes"]).map((mode) => stringOf(recordOf(mode)["id"]));
   session.mode = stringOf(modes["currentModeId"]) || undefined;
-  noteModel(session, answer);
+  session.model = readModel(answer) ?? session.model;
   sessions.set(session.id, session);
   return session;
 }
 
-/** The model is set by a config option or, in Gemini CLI, by a method of its own. */
-function noteModel(session: OpenSession, answer: Fields): void {
-  const option = listOf(answer["configOptions"])
-    .map(recordOf)
-    .find(({ category, type }) => category === "model" && type === "select");
-  const models = recordOf(answer["models"]);
-  if (option) {
-    const configId = stringOf(option["id"]);
-    session.modelSetting = {
-      method: "session/set_config_option",
-      params: (value) => ({ configId, value }),
-    };
-    session.model = stringOf(option["currentValue"]) || undefined;
-  } else if (listOf(models["availableModels"]).length > 0) {
-    session.modelSetting = { method: "session/set_model", params: (modelId) => ({ modelId }) };
-    session.model = stringOf(models["currentModelId"]) || undefined;
-  }
-}
-
-/** Sets mode and model for the turn. Returns a sentence for each that the agent rejected. Throws `turn_aborted`. */
+/** Sets mode and model for the turn, where the agent can be set. Throws `turn_aborted`. */
 export async function adjust(
   { process }: Place,
   session: OpenSession,
-  wanted: { mode: string | undefined; model: string },
+  wanted: { mode: string | undefined; model: AskedModel },
   signal: AbortSignal,
-): Promise<string[]> {
-  const refused: string[] = [];
+): Promise<void> {
   const { mode, model } = wanted;
-  const { label } = process.agent;
-  if (mode !== undefined && mode !== session.mode) {
+  if (mode !== undefined && mode !== session.mode && session.modes.includes(mode)) {
     const params = { sessionId: session.id, modeId: mode };
-    if (session.modes.includes(mode) && (await accepted(process, "session/set_mode", params, signal)))
-      session.mode = mode;
-    else refused.push(`${label} has no mode "${mode}" and stays in ${session.mode ?? "its own"}.`);
+    if (await accepted(process, "session/set_mode", params, signal)) session.mode = mode;
   }
-  if (model === session.model) return refused;
-  const { modelSetting: setting } = session;
-  const params = { sessionId: session.id, ...setting?.params(model) };
-  if (setting && (await accepted(process, setting.method, params, signal))) session.model = model;
-  else
-    refused.push(
-      `${label} cannot be set to the model ${model} and continues with its own${ofModel(session)}.`,
-    );
-  return refused;
+  await setModel(process, session, model, signal);
 }
 
-function ofModel({ model }: OpenSession): string {
-  return model === undefined ? "" : `, ${model}`;
+/** A model that the environment names and the agent's list lacks is not set: agents take the nearest one of the list. */
+async function setModel(
+  process: AgentProcess,
+  session: OpenSession,
+  { id, isNamed }: AskedModel,
+  signal: AbortSignal,
+): Promise<void> {
+  const { model } = session;
+  const choice = choiceFor(id, model);
+  if (!model.setting || isCurrent(model, id) || (isNamed && choice === undefined)) return;
+  const value = choice ?? id;
+  const params = { sessionId: session.id, ...model.setting.params(value) };
+  const answer = await accepted(process, model.setting.method, params, signal);
+  if (answer) session.model = { ...model, current: value, ...readModel(answer), setFor: id };
 }
 
 async function accepted(
@@ -301,12 +274,11 @@ async function accepted(
   method: string,
   params: object,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<Fields | undefined> {
   try {
-    await process.ask(method, params, { deadlineMs: SETTING_MS, signal });
-    return true;
+    return await process.ask(method, params, { deadlineMs: SETTING_MS, signal });
   } catch (error) {
-    if (error instanceof RequestRefused) return false;
+    if (error instanceof RequestRefused) return undefined;
     throw error;
   }
 }

@@ -11,13 +11,15 @@ import type {
   HarnessTurnResult,
   SteeringMessage,
 } from "../../contract/harness/harness.ts";
-import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import type { AgentMessage, Usage, UserMessage } from "../../contract/message.ts";
 import { type Fields, stringOf } from "../../data/record-fields.ts";
 import { splitInput } from "../thread/thread-input.ts";
 import { extended } from "../thread/thread-state.ts";
 import { endOf, endsWithin, type Steer } from "../thread/thread-steering.ts";
 import { ServedTurn } from "../../native/served-turn.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
+import { askedModel } from "./acp-access.ts";
+import { otherModel, RanModel, type AskedModel } from "./acp-model.ts";
 import { RequestRefused } from "./acp-process.ts";
 import { reasonOf, refusal } from "./acp-failure.ts";
 import { boundTo, openSession, splitContext, type Opening, type TurnPlace } from "./acp-place.ts";
@@ -56,6 +58,10 @@ export class AcpTurn {
   #run: NativeTurn;
   /** Answers of the model in the earlier prompts of the turn. */
   #answers = 0;
+  readonly #asked: AskedModel;
+  readonly #model: RanModel;
+  /** The reported degradation about the model. */
+  #otherModel = "";
   /** No later turn continues the session. */
   #isForgotten = false;
   /** The binding at the start of the turn. */
@@ -69,6 +75,8 @@ export class AcpTurn {
     this.#context = context;
     this.#keeps = !turn.engine.governs;
     this.#before = turn.thread.binding();
+    this.#asked = askedModel(at.agent, turn.model, at.place.process.env);
+    this.#model = new RanModel(this.#asked, turn.model);
     this.#run = this.#newRun();
   }
 
@@ -161,6 +169,7 @@ export class AcpTurn {
       isWired: this.#context === undefined,
       onMessage: (message) => this.#hold([message]),
       onCompacted: () => undefined,
+      model: this.#model,
     });
   }
 
@@ -211,6 +220,7 @@ export class AcpTurn {
     } catch (error) {
       const reason = error instanceof RequestRefused ? reasonOf(error) : undefined;
       await run.close(this.#turn.signal.aborted ? "aborted" : "error", undefined, reason);
+      this.#priced(undefined);
       this.#failed(open, error);
       // The failure of `assemble` says more than the error that followed from it.
       throw served?.failure ?? error;
@@ -290,7 +300,8 @@ export class AcpTurn {
     const { aborted } = this.#turn.signal;
     const answer = "answer" in ended ? ended.answer : {};
     const stopReason = "stopped" in ended ? "cancelled" : stringOf(answer["stopReason"]);
-    const usage = usageOf(answer["usage"]);
+    this.#run.ranOn(answer);
+    const usage = this.#priced(usageOf(answer["usage"]));
     const how = stopReason === "cancelled" ? "aborted" : stopReason === "max_tokens" ? "length" : "stop";
     await this.#run.close(aborted ? "aborted" : how, usage);
     if (usage) {
@@ -326,6 +337,26 @@ export class AcpTurn {
     if (stopReason === "cancelled" || stopReason === "max_turn_requests")
       return { stopReason: "max_steps", usage: total };
     return { stopReason: stopReason === "max_tokens" ? "length" : "stop", usage: total };
+  }
+
+  /** Reports, once, that the model is not the asked one. The usage has the cost of the one that ran, where its prices are known. */
+  #priced(usage: Usage | undefined): Usage | undefined {
+    const { isOther, id, recorded } = this.#model;
+    const { model } = this.#turn;
+    const isPriced = recorded.model === model.id && recorded.provider === model.provider;
+    const { agent, options } = this.#at;
+    const cost =
+      usage && !isPriced ? options.costOf?.(`${recorded.provider}/${recorded.model}`, usage) : undefined;
+    if (isOther) {
+      const isEstimate = usage && !isPriced && cost === undefined && model.cost;
+      const estimate = isEstimate
+        ? ` Its prices are unknown: the cost is computed with those of ${model.ref}.`
+        : "";
+      const reason = `${otherModel(agent.label, this.#asked, id)}${estimate}`;
+      if (reason !== this.#otherModel) this.#turn.io.degrade("transcript", reason);
+      this.#otherModel = reason;
+    }
+    return usage && cost !== undefined ? { ...usage, cost } : usage;
   }
 
   /** Binds the session for the next turn: its content is known, or managed by the agent. */

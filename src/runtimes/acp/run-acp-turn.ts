@@ -4,6 +4,7 @@ import type { AssembledContext, HarnessRun, HarnessTurn } from "../../contract/h
 import { ThreadRun } from "../thread/thread-run.ts";
 import { accessOf, type Access } from "./acp-access.ts";
 import type { AcpOptions } from "./acp-options.ts";
+import { checkAsks } from "./acp-permission-modes.ts";
 import type { Place } from "./acp-sessions.ts";
 import { AcpTurn } from "./acp-turn.ts";
 import { NotRouted, notWired, wiredAccess } from "./acp-wire.ts";
@@ -24,6 +25,7 @@ interface From {
 
 export function acpRun(turn: HarnessTurn, options: AcpOptions, agents: Agents): HarnessRun {
   const agent = agentFor(options, turn.agentId, turn.model);
+  checkAsks(agent, turn.permissionMode);
   const access = accessOf(agent, turn.model, options);
   const get = (): Promise<Place> => {
     const place = agents.get(agent, access, turn.signal);

@@ -40,6 +40,8 @@ export async function tearDown(): Promise<void> {
 }
 
 interface Options {
+  /** Id of the agent; that of a known one brings its facts. */
+  id?: string;
   way?: string;
   slot?: string;
   engine?: ContextEngine;
@@ -51,6 +53,7 @@ interface Options {
 }
 
 export async function hostOf({
+  id = "mine",
   way = "",
   slot = "legacy",
   engine,
@@ -72,7 +75,7 @@ export async function hostOf({
   const harness =
     gateway &&
     createAcpHarness({
-      ...readAcpSettings({ agents: { mine } }),
+      ...readAcpSettings({ agents: { [id]: mine } }),
       env,
       endpoint: () => ({ baseUrl: "http://127.0.0.1:9/v1", headers: { authorization: "Bearer k" } }),
       gateway: () => Promise.resolve(gateway),
@@ -91,7 +94,10 @@ export async function hostOf({
             api: "openai-responses",
             baseUrl: "http://127.0.0.1:9/v1",
             apiKey: "k",
-            models: [{ id: "model", contextWindow: 100_000 }],
+            models: [
+              { id: "model", contextWindow: 100_000, cost: { input: 10, output: 10 } },
+              { id: "cheap", contextWindow: 100_000, cost: { input: 2, output: 5 } },
+            ],
           },
         },
       },
@@ -99,12 +105,12 @@ export async function hostOf({
         defaults: {
           model: REF,
           permission: { mode: permission },
-          models: { [REF]: { agentRuntime: { id: "acp", agentId: "mine" } } },
+          models: { [REF]: { agentRuntime: { id: "acp", agentId: id } } },
         },
       },
       plugins: {
         slots: { contextEngine: engine?.info.id ?? slot },
-        entries: { acp: gateway ? { enabled: false } : { config: { agents: { mine } } } },
+        entries: { acp: gateway ? { enabled: false } : { config: { agents: { [id]: mine } } } },
       },
       logging: { level: "silent" },
     },
@@ -143,6 +149,22 @@ export function answer(events: readonly TurnEvent[]): string {
 
 export function words(events: readonly TurnEvent[]): string {
   return events.map((event) => (event.type === "text.delta" ? event.delta : "")).join("");
+}
+
+/** Degradations of the turn, each with its stage. */
+export function degraded(events: readonly TurnEvent[]): string[] {
+  return events.flatMap((event) =>
+    event.type === "context.degraded" ? [`${event.stage}: ${event.reason}`] : [],
+  );
+}
+
+/** Models of the recorded answers. */
+export function modelsOf(events: readonly TurnEvent[]): string[] {
+  return events.flatMap((event) =>
+    event.type === "message" && event.message.role === "assistant"
+      ? [`${event.message.provider}/${event.message.model}`]
+      : [],
+  );
 }
 
 export function noted(): Noted[] {

@@ -109,6 +109,17 @@ const WAYS: Record<string, Way> = {
     say(sessionId, "Called.");
     return { stopReason: "end_turn" };
   },
+  /** Its requests went to another model than the one that it accepted. */
+  async other(_id, sessionId) {
+    update(sessionId, {
+      sessionUpdate: "usage_update",
+      used: 9,
+      size: 99,
+      _meta: { "_claude/model": "cheap" },
+    });
+    say(sessionId, "Cheaply.");
+    return { stopReason: "end_turn", usage: { inputTokens: 10, outputTokens: 2, totalTokens: 12 } };
+  },
   async late(_id, sessionId) {
     const of = { toolCallId: "open", status: "completed", rawOutput: "late" };
     update(sessionId, { sessionUpdate: "tool_call_update", ...of });
@@ -251,6 +262,10 @@ const MODELS: Record<string, object> = {
   },
 };
 
+function modelsOf(): object | undefined {
+  return MODELS[way.startsWith("routed") ? "options" : way];
+}
+
 function setModel(id: number | undefined, params: Params): void {
   const model = params["modelId"] ?? params["value"];
   note({ model, option: params["configId"] });
@@ -272,7 +287,7 @@ function begin(id: number | undefined, params: Params): void {
     servers: params.mcpServers?.map(({ name }) => name),
   });
   const modes = { availableModes: [{ id: "careful", name: "Careful" }], currentModeId: "bold" };
-  send({ id, result: { sessionId, ...(way === "modes" ? { modes } : MODELS[way]) } });
+  send({ id, result: { sessionId, ...(way === "modes" ? { modes } : modelsOf()) } });
 }
 
 function initialized(id: number | undefined): void {

@@ -5,15 +5,16 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { join } from "node:path";
 import { createPagurus } from "../../../src/app.ts";
 import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import type { RunRequest } from "../../../src/contract/host/run.ts";
 import {
   AGENT,
   answer,
   bench,
+  degraded,
   failure,
   hostOf,
   isAlive,
+  modelsOf,
   noted,
   prompts,
   REF,
@@ -200,19 +201,17 @@ describe("a native session is sent", () => {
     assert.equal(prompts().at(-1)?.at(-1), "Third.");
   });
 
-  it("its model by the option or the method that it names, once, and the user sees what it rejected", async () => {
-    const noticesOf = (events: readonly TurnEvent[]): string[] =>
-      events.flatMap((event) =>
-        event.type === "notice" && event.kind === "acp_agent" ? [event.detail] : [],
-      );
+  it("its model by the option or the method that it names, once", async () => {
     for (const [way, option] of [
       ["models", undefined],
       ["options", "which"],
     ] as const) {
       const host = await hostOf({ way });
       const before = noted().length;
-      for (const words of ["First.", "Second."])
-        assert.deepEqual(noticesOf(await turn(host, words)), [], way);
+      for (const words of ["First.", "Second."]) {
+        const events = await turn(host, words);
+        assert.deepEqual([degraded(events), modelsOf(events)], [[], ["local/model"]], way);
+      }
       const sent = noted()
         .slice(before)
         .filter((each) => "model" in each);
@@ -221,9 +220,6 @@ describe("a native session is sent", () => {
         [["model", option]],
       );
     }
-    const host = await hostOf({ way: "models", entry: { model: "none" } });
-    const [notice] = noticesOf(await turn(host, "First."));
-    assert.match(notice ?? "", /cannot be set to the model none and continues with its own, auto\.$/);
   });
 
   it("after a restart its session is loaded, and the replayed history is not part of the turn", async () => {
@@ -246,6 +242,72 @@ describe("a native session is sent", () => {
       prompts().at(-1)?.join("\n") ?? "",
       /\[user\]\nFirst\.\n\n\[assistant\]\nHeard[\s\S]*Second\.$/,
     );
+  });
+});
+
+describe("the model that ran", () => {
+  it("is recorded in place of the asked one, and reported on every turn", async () => {
+    const host = await hostOf({ way: "models", entry: { model: "none" } });
+    for (const words of ["First.", "Second."]) {
+      const events = await turn(host, words);
+      assert.deepEqual(modelsOf(events), ["local/auto"]);
+      const [sentence = "", ...others] = degraded(events);
+      assert.match(
+        sentence,
+        /^transcript: .* ran the model auto and not none, .* is recorded as auto\. Its prices are unknown: .* those of local\/model\.$/,
+      );
+      assert.deepEqual(others, []);
+    }
+  });
+
+  it("is what the agent reports of its requests, also where it had accepted another", async () => {
+    const events = await turn(await hostOf({ way: "options" }), "Now !other");
+    assert.deepEqual(modelsOf(events), ["local/cheap"]);
+    assert.match(degraded(events).join("\n"), /ran the model cheap and not model/);
+    const usage = events.flatMap((event) => (event.type === "usage" ? [event.usage.cost] : []));
+    assert.deepEqual(usage, [0.000_03]);
+  });
+
+  it("is the asked one, and reported as unknown, where an agent names none", async () => {
+    const events = await turn(await hostOf(), "First.");
+    assert.deepEqual(modelsOf(events), ["local/model"]);
+    assert.match(degraded(events).join("\n"), /does not report which model it runs/);
+  });
+});
+
+describe("a permission mode", () => {
+  it("is refused before the start of an agent that never requests permission, unless it allows everything", async () => {
+    for (const permission of ["ask", "deny", "read-only"]) {
+      const { code, message } = failure(await turn(await hostOf({ id: "pi", permission }), "First."));
+      assert.equal(code, "runtime_unsupported");
+      assert.match(
+        message,
+        /^pi never requests permission, so the permission mode "[a-z-]+" cannot be kept; choose/,
+      );
+    }
+    assert.deepEqual(started(), []);
+    assert.match(answer(await turn(await hostOf({ id: "pi" }), "First.")), /^Heard /);
+  });
+
+  it("is refused where a known agent has no mode for it, and a mode of the user's settings is taken", async () => {
+    const { code, message } = failure(
+      await turn(await hostOf({ id: "gemini", way: "modes", permission: "ask" }), "First."),
+    );
+    assert.equal(code, "runtime_unsupported");
+    assert.match(
+      message,
+      /has no mode "default" and stays in bold.*name one of its modes \(careful\) in .*gemini\.mode/,
+    );
+    assert.deepEqual(prompts(), []);
+    for (const [permission, mode] of [
+      ["auto", undefined],
+      ["ask", "other"],
+    ] as const) {
+      const entry = mode === undefined ? {} : { mode };
+      const events = await turn(await hostOf({ id: "gemini", way: "modes", permission, entry }), "First.");
+      assert.match(words(events), /^Heard /);
+      assert.ok(events.some((event) => event.type === "notice" && event.detail.includes("stays in bold")));
+    }
   });
 });
 

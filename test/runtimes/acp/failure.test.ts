@@ -76,6 +76,7 @@ describe("an agent's access to the model", () => {
       ANTHROPIC_BASE_URL: "http://h",
       ANTHROPIC_API_KEY: "K",
       ANTHROPIC_CUSTOM_HEADERS: "x-team: t",
+      ANTHROPIC_MODEL: "m",
     });
     assert.equal(claude.isAsked, false);
     assert.deepEqual(of("gemini", "google-generative-ai").env["GEMINI_API_KEY"], "K");

@@ -47,7 +47,9 @@ function wired(way = "routed", more: object = {}): Promise<Pagurus> {
 }
 
 function degradations(events: readonly TurnEvent[]): string[] {
-  return events.flatMap((event) => (event.type === "context.degraded" ? [event.reason] : []));
+  return events.flatMap((event) =>
+    event.type === "context.degraded" && event.stage === "projection" ? [event.reason] : [],
+  );
 }
 
 function sessions(): unknown[] {
