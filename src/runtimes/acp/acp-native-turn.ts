@@ -14,6 +14,8 @@ import type { OpenSession, SessionUser } from "./acp-sessions.ts";
 import { NativeCall } from "./acp-tool-calls.ts";
 
 const PAIRING_MS = 1_000;
+/** Id of a call that a permission request does not name. */
+const UNNAMED = "unnamed";
 
 export interface NativeTurnWatcher {
   agentId: string;
@@ -165,10 +167,10 @@ export class NativeTurn implements SessionUser {
   async permission(params: Fields): Promise<string | undefined> {
     if (this.#isClosed) return undefined;
     const reported = recordOf(params["toolCall"]);
-    const call = this.#callOf(reported) ?? new NativeCall("unnamed");
+    const call = this.#callOf(reported) ?? new NativeCall(UNNAMED);
     call.merge(reported, this.#hostTools);
     this.#news.report();
-    if (call.part.id !== "unnamed") this.#announce(call);
+    if (call.part.id !== UNNAMED) this.#announce(call);
     const signal = AbortSignal.any([this.#turn.signal, this.#stop.signal]);
     const { optionId, refusal } = await decide({ tools: this.#turn.tools, signal }, params, call);
     if (refusal !== undefined) {
@@ -226,6 +228,7 @@ export class NativeTurn implements SessionUser {
   close(how: "stop" | "length" | "aborted" | "error", usage?: Usage, error?: string): Promise<void> {
     this.stop();
     if (error !== undefined) this.#mirror.dropRepeated(error);
+    this.#endDenied();
     for (const call of this.#calls) if (!call.isEnded && call.outcome) this.#ended(call, "completed");
     this.#isClosed = true;
     this.#news.report();
@@ -256,6 +259,7 @@ export class NativeTurn implements SessionUser {
       this.#failure += delta;
       return;
     }
+    this.#endDenied();
     this.#mirror.words(delta, stringOf(messageId));
     this.#answered();
     this.#emit({ type: "text.delta", delta });
@@ -263,6 +267,7 @@ export class NativeTurn implements SessionUser {
 
   #thought(delta: string): void {
     if (delta === "") return;
+    this.#endDenied();
     this.#mirror.thought(delta);
     this.#answered();
     this.#emit({ type: "thinking.delta", delta });
@@ -314,6 +319,12 @@ export class NativeTurn implements SessionUser {
     const { id: toolCallId, name: toolName } = call.part;
     this.#mirror.result(toolCallId, { content, isError });
     this.#emit({ type: "tool.completed", toolCallId, toolName, outcome: { content, isError } });
+  }
+
+  /** Denied calls whose end the agent reports after its model's next words, or never. */
+  #endDenied(): void {
+    for (const call of this.#calls)
+      if (!call.isEnded && call.refusal !== undefined) this.#ended(call, "failed");
   }
 
   /** The first request was reported when it was sent; a later one is known by its answer. */

@@ -7,6 +7,9 @@ import { type Fields, listOf, recordOf, stringOf } from "../../data/record-field
 /** Names of the host's tools in an agent's calls: `mcp__pagurus__note`, `mcp.pagurus.note`, `pagurus_note`, … */
 const HOST_CALL = new RegExp(`^(?:mcp[._:/-]+)?${SERVER_NAME}[._:/ -]+(.+)$`);
 
+/** Result of a call whose agent reports that it ended, and nothing of what came of it. */
+export const NOT_REPORTED = "The agent did not report this result.";
+
 export class NativeCall {
   readonly part: ToolCallPart;
   /** Name of the called host tool; undefined for the agent's own. */
@@ -23,6 +26,8 @@ export class NativeCall {
   isCalled = false;
   #hasInput = false;
   #content: readonly unknown[] = [];
+  /** The content came with the call or its permission request: its text describes the call. */
+  #isBefore = false;
   #output: unknown;
   #terminal = "";
   #exitCode: number | undefined;
@@ -39,7 +44,10 @@ export class NativeCall {
     if (typeof title === "string") this.title = title;
     if (Array.isArray(locations)) this.#locations = locations.map((each) => stringOf(recordOf(each)["path"]));
     if (rawOutput !== undefined && rawOutput !== null) this.#output = rawOutput;
-    if (Array.isArray(content)) this.#content = content;
+    if (Array.isArray(content)) {
+      this.#content = content;
+      this.#isBefore = update["status"] === "pending";
+    }
     this.#name(update, hostTools);
     this.#input(rawInput);
     const meta = recordOf(_meta);
@@ -78,7 +86,7 @@ export class NativeCall {
     );
   }
 
-  /** The result that its model got, as far as the agent reports it. */
+  /** The result that its model got, as far as the agent reports it; an unreported one says so. */
   result(): (TextPart | ImagePart)[] {
     if (this.outcome) return this.outcome.content;
     if (this.refusal !== undefined) return [{ type: "text", text: this.refusal }];
@@ -91,9 +99,13 @@ export class NativeCall {
       stringOf(recordOf(recordOf(output)["error"])["message"]) || stringOf(recordOf(output)["error"]);
     if (refusal !== "") return [{ type: "text", text: refusal }];
     if (this.#terminal !== "") return [{ type: "text", text: this.#terminal }];
-    const shown = this.#content.flatMap((each) => shownContent(recordOf(each)));
+    const shown = this.#content
+      .map(recordOf)
+      .filter(({ type }) => type === "diff" || !this.#isBefore)
+      .flatMap(shownContent);
     if (shown.length > 0) return shown;
-    return [{ type: "text", text: output === undefined ? "" : JSON.stringify(output) }];
+    if (output !== undefined) return [{ type: "text", text: JSON.stringify(output) }];
+    return [{ type: "text", text: this.#exitCode === undefined ? NOT_REPORTED : "" }];
   }
 
   #name(update: Fields, hostTools: ReadonlySet<string>): void {

@@ -170,6 +170,23 @@ const WAYS: Record<string, Way> = {
     say(sessionId, `The answer was ${answer}.`);
     return { stopReason: "end_turn" };
   },
+  /** Reports the end of a call only after its model's next words. */
+  async tardy(_id, sessionId) {
+    const answer = await leave(sessionId, "w1", `${process.cwd()}/written.txt`);
+    say(sessionId, `The answer was ${answer}.`);
+    update(sessionId, {
+      sessionUpdate: "tool_call_update",
+      toolCallId: "w1",
+      status: "completed",
+      content: [],
+    });
+    return { stopReason: "end_turn" };
+  },
+  /** Ends at the answer to a permission request, without words. */
+  async wordless(_id, sessionId) {
+    await leave(sessionId, "w1", `${process.cwd()}/written.txt`);
+    return { stopReason: "end_turn" };
+  },
   async compact(_id, sessionId) {
     update(sessionId, { sessionUpdate: "usage_update", used: 900, size: 1_000 });
     update(sessionId, { sessionUpdate: "compaction_update", compactionId: "k", status: "in_progress" });

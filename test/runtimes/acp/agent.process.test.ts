@@ -393,4 +393,30 @@ describe("an agent's reports", () => {
       await host.close();
     }
   });
+
+  it("a denied call is recorded as denied, also when its end is reported late or never", async () => {
+    for (const [prompt, rest] of [
+      ["Now !tardy", ["The answer was no."]],
+      ["Now !wordless", []],
+    ] as const) {
+      const host = await hostOf({ permission: "read-only" });
+      const events = await turn(host, prompt);
+      const lines = events.flatMap((event) => {
+        if (event.type !== "message" || event.message.role === "user") return [];
+        const { message } = event;
+        const isError = message.role === "toolResult" && message.isError;
+        const parts = typeof message.content === "string" ? [] : message.content;
+        return parts.map((part) => [part.type === "text" ? part.text : part.type, isError]);
+      });
+      const [call, result, ...others] = lines;
+      assert.deepEqual(call, ["toolCall", false]);
+      assert.match(String(result?.[0]), /read-only/);
+      assert.equal(result?.[1], true);
+      assert.deepEqual(
+        others,
+        rest.map((text) => [text, false]),
+      );
+      await host.close();
+    }
+  });
 });

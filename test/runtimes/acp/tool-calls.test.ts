@@ -77,6 +77,27 @@ describe("a tool call of an agent", () => {
     assert.equal(made.failed("completed"), true);
   });
 
+  it("says so when the agent reports its end and no result", () => {
+    const asked = { type: "content", content: { type: "text", text: "[current working directory /w] (x)" } };
+    for (const update of [
+      { content: [] },
+      { content: [{ type: "terminal", terminalId: "t" }] },
+      { rawOutput: null },
+      {},
+    ])
+      for (const before of [{}, { status: "pending", content: [asked] }])
+        assert.deepEqual(
+          texts(call({ kind: "execute", title: "ls" }, before, { status: "completed", ...update })),
+          ["The agent did not report this result."],
+        );
+    for (const empty of [
+      { rawOutput: "" },
+      { _meta: { terminal_exit: { exit_code: 0 } } },
+      { content: [{ type: "content", content: { type: "text", text: "" } }] },
+    ])
+      assert.deepEqual(texts(call({ kind: "execute" }, { status: "completed", ...empty })), [""]);
+  });
+
   it("shows results of MCP, and their errors", () => {
     assert.deepEqual(texts(call({ rawOutput: { result: { content: [{ type: "text", text: "fine" }] } } })), [
       "fine",
