@@ -138,6 +138,8 @@ async function found(
   const { cwd, tools, signal, sessionKey } = turn;
   const title = `Pagurus: ${sessionKey}`;
   const request: SessionRequest = { cwd, tools, instructions: system, title, signal };
+  if (agent.known?.keepsPast && !(check.bound && place.sessions.has(check.nativeId)))
+    await requireUnused(place);
   const session = check.bound ? await resumeSession(place, check.nativeId, request, user) : undefined;
   if (check.bound && session) {
     const shownAgain = check.isCompacted ? turn.context.fragmentsLost().map(({ text }) => text) : [];
@@ -167,4 +169,15 @@ async function found(
   if (before && !before.user) leave(place, before);
   const begun = await beginSession(place, request, user);
   return { session: begun, isNew: true, identity, held, lacks, shownAgain: [] };
+}
+
+/** Ends a process with an earlier session and throws that; the turn is retried in a new process. */
+async function requireUnused({ process, isUsed }: Place): Promise<void> {
+  if (isUsed !== true) return;
+  const reason = new PagurusError(
+    "runtime_failed",
+    `${process.agent.label} was ended before a new session, which would have had the content of the earlier one.`,
+  );
+  await process.end(reason);
+  throw reason;
 }

@@ -66,6 +66,8 @@ export interface Place {
   sessions: Map<string, OpenSession>;
   /** Its model is called through the host's gateway, which sends it the context. */
   route: WireRoute | undefined;
+  /** The process has begun or resumed a session. */
+  isUsed?: boolean;
   /** Turns that use it, or are about to. */
   turns: number;
 }
@@ -229,12 +231,13 @@ class Replay implements SessionListener {
   }
 }
 
-function opened({ sessions }: Place, session: OpenSession, answer: Fields): OpenSession {
+function opened(place: Place, session: OpenSession, answer: Fields): OpenSession {
   const modes = recordOf(answer["modes"]);
   session.modes = listOf(modes["availableModes"]).map((mode) => stringOf(recordOf(mode)["id"]));
   session.mode = stringOf(modes["currentModeId"]) || undefined;
   session.model = readModel(answer) ?? session.model;
-  sessions.set(session.id, session);
+  place.isUsed = true;
+  place.sessions.set(session.id, session);
   return session;
 }
 

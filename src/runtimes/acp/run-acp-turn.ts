@@ -26,7 +26,7 @@ interface From {
 export function acpRun(turn: HarnessTurn, options: AcpOptions, agents: Agents): HarnessRun {
   const agent = agentFor(options, turn.agentId, turn.model);
   checkAsks(agent, turn.permissionMode);
-  const access = accessOf(agent, turn.model, options);
+  const access = accessOfTurn(turn, agent, options);
   const get = (): Promise<Place> => {
     const place = agents.get(agent, access, turn.signal);
     // A failure is reported where it is awaited.
@@ -81,6 +81,12 @@ export function acpRun(turn: HarnessTurn, options: AcpOptions, agents: Agents): 
       return context ? { access, place: get(), context } : prepare();
     },
   });
+}
+
+/** A session of an agent that keeps its past has a process of its own. */
+function accessOfTurn(turn: HarnessTurn, agent: Agent, options: AcpOptions): Access {
+  const access = accessOf(agent, turn.model, options);
+  return agent.known?.keepsPast ? { ...access, key: `session ${turn.sessionKey}\n${access.key}` } : access;
 }
 
 function reportSlowStart(turn: HarnessTurn, agent: Agent): NodeJS.Timeout {

@@ -201,6 +201,23 @@ describe("a native session is sent", () => {
     assert.equal(prompts().at(-1)?.at(-1), "Third.");
   });
 
+  it("in a process of its own, by an agent that keeps the past of its process", async () => {
+    const state = { epoch: "one" };
+    const host = await hostOf({ id: "droid", engine: epochs(state) });
+    await turn(host, "First.");
+    await turn(host, "Second.");
+    state.epoch = "two";
+    await turn(host, "Third.");
+    await turn(host, "Elsewhere.", { sessionKey: "agent:main:other" });
+    const begun = noted().flatMap(({ new: id }) =>
+      typeof id === "string" ? [Number(/^s(\d+)-/.exec(id)?.[1])] : [],
+    );
+    assert.equal(begun.length, 3);
+    assert.deepEqual(begun, started());
+    assert.equal(prompts().length, 4);
+    assert.ok(!isAlive(begun[0] ?? 0), "the process of the first session has ended");
+  });
+
   it("its model by the option or the method that it names, once", async () => {
     for (const [way, option] of [
       ["models", undefined],
