@@ -57,6 +57,9 @@ export async function compactSession(
   const { state } = found;
   const { model, signal } = request;
   const agent = agentFor(around.options, state.agentId, model);
+  // Its session is in a process of its own, which this one would not be.
+  if (agent.known?.keepsPast)
+    return { compacted: false, reason: `${agent.label} compacts its sessions only in its own turns` };
   const place = await around.agents.get(agent, accessOf(agent, model, around.options), signal);
   try {
     return await compactAt(place, binding.nativeId, state, signal);

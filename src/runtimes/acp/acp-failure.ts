@@ -65,7 +65,10 @@ export function reasonOf({ message, data }: RequestRefused): string {
 /** The error of a request that the agent refused in a turn. */
 export function refusal(error: RequestRefused, { agent, traits }: AgentProcess): PagurusError {
   if (error.needsLogin) {
-    const ways = traits.authMethods.filter((name) => name !== "").join(", ");
+    const names = traits.authMethods.map(({ name, variables }) =>
+      variables.length === 0 ? name : `${name} with ${variables.join(", ")}`,
+    );
+    const ways = names.filter((name) => name !== "").join("; ");
     const offers = ways === "" ? "" : ` (it offers: ${ways})`;
     return new PagurusError(
       "model_auth",

@@ -5,6 +5,7 @@ import { type Fields, listOf, recordOf, stringOf } from "../../data/record-field
 import { withDeadline } from "../../platform/deadline.ts";
 import { RpcChild, type EndDeadlines } from "../../rpc/rpc-child.ts";
 import { findProgram, type Agent } from "./agents.ts";
+import { authMethodsOf, type AuthMethod } from "./acp-login.ts";
 import { messageStream, MOST_LINE_MB } from "./acp-messages.ts";
 
 const PROTOCOL_VERSION = 1;
@@ -41,7 +42,7 @@ export interface AgentTraits {
   takesProviders: boolean;
   /** Accepts input while a prompt runs (`_session/steering`). */
   canSteer: boolean;
-  authMethods: readonly string[];
+  authMethods: readonly AuthMethod[];
 }
 
 export interface AskOptions {
@@ -350,6 +351,6 @@ function traitsOf(answer: Fields): AgentTraits {
     takesSystemPrompt: has("systemPrompt"),
     takesProviders: typeof capabilities.providers === "object" && capabilities.providers !== null,
     canSteer: recordOf(recordOf(_meta)["steering"])["supported"] === true,
-    authMethods: listOf(authMethods).map((method) => stringOf(recordOf(method)["name"])),
+    authMethods: authMethodsOf(authMethods),
   };
 }

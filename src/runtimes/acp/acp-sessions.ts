@@ -13,6 +13,7 @@ import {
   type AskOptions,
   type SessionListener,
 } from "./acp-process.ts";
+import { logIn } from "./acp-login.ts";
 import { choiceFor, isCurrent, noModel, readModel, type AskedModel, type SessionModel } from "./acp-model.ts";
 
 /** Name of the host's MCP server in the agent, which prefixes its tools with it. */
@@ -104,8 +105,25 @@ function emptySession(user: SessionUser | undefined): OpenSession {
   };
 }
 
-/** Turns timeouts, refusals and missing logins into sentences; a process that does not answer is ended. */
+/** As `askedOnce`; a missing login is made up for once, by a key of the agent's environment. */
 async function asked(
+  place: Place,
+  method: string,
+  params: object,
+  options: AskOptions & { signal: AbortSignal },
+): Promise<Fields> {
+  try {
+    return await askedOnce(place, method, params, options);
+  } catch (error) {
+    if (!(error instanceof RequestRefused) || !error.needsLogin) throw error;
+    const { process } = place;
+    if (!(await logIn(process, startSecondsOf(process.agent) * 1_000, options.signal))) throw error;
+    return askedOnce(place, method, params, options);
+  }
+}
+
+/** Turns timeouts, refusals and missing logins into sentences; a process that does not answer is ended. */
+async function askedOnce(
   { process }: Place,
   method: string,
   params: object,

@@ -47,6 +47,8 @@ interface Options {
   engine?: ContextEngine;
   permission?: string;
   entry?: object;
+  /** Added to the agent's environment. */
+  env?: Record<string, string>;
   /** Replaces the host's gateway. */
   gateway?: ModelGateway;
   more?: Partial<PagurusOptions>;
@@ -59,13 +61,14 @@ export async function hostOf({
   engine,
   permission = "auto",
   entry,
+  env: added,
   gateway,
   more,
 }: Options = {}): Promise<Pagurus> {
   const mine = {
     command: process.execPath,
     args: [AGENT],
-    env: { AGENT_WAY: way, AGENT_LOG: bench.logFile, ...COMPILE_CACHE },
+    env: { AGENT_WAY: way, AGENT_LOG: bench.logFile, ...COMPILE_CACHE, ...added },
     cwd: bench.root,
     startSeconds: 5,
     ...entry,

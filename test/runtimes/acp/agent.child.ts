@@ -31,6 +31,7 @@ const fail = (id: number | undefined, code: number, message: string, data?: unkn
   send({ id, error: { code, message, ...(data === undefined ? {} : { data }) } });
 
 let asked = 0;
+let isLoggedIn = false;
 let servers: readonly McpServer[] = [];
 let provider: { baseUrl: string; headers: Record<string, string> } | undefined;
 const open = new Map<number, (answer: Message) => void>();
@@ -292,7 +293,7 @@ function setModel(id: number | undefined, params: Params): void {
 
 function begin(id: number | undefined, params: Params): void {
   if (way === "stuck") return;
-  if (way === "locked") return fail(id, -32_000, "Authentication required");
+  if (way === "locked" && !isLoggedIn) return fail(id, -32_000, "Authentication required");
   const sessionId = `s${process.pid}-${(asked += 1)}`;
   appendFileSync(known, `${sessionId}\n`);
   servers = params.mcpServers ?? [];
@@ -319,7 +320,8 @@ function initialized(id: number | undefined): void {
     sessionCapabilities,
     ...(isRouted ? { providers: {} } : {}),
   };
-  const authMethods = [{ id: "sso", name: "Single sign-on" }];
+  const key = { id: "key", name: "API key", type: "env_var", vars: [{ name: "AGENT_KEY" }] };
+  const authMethods = [{ id: "sso", name: "Single sign-on" }, ...(way === "locked" ? [key] : [])];
   send({ id, result: { protocolVersion: way === "old" ? 7 : 1, agentCapabilities, authMethods } });
   if (way === "quits") process.stdout.write("", () => process.exit(5));
 }
@@ -336,6 +338,10 @@ function handle({ id, method, params = {}, result }: Message): void {
   switch (method) {
     case "initialize":
       return initialized(id);
+    case "authenticate":
+      note({ login: params["methodId"] });
+      isLoggedIn = process.env["AGENT_KEY"] === "right";
+      return isLoggedIn ? send({ id, result: {} }) : fail(id, -32_000, "The key is wrong");
     case "session/new":
       return begin(id, params);
     case "session/load": {

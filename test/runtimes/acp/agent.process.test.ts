@@ -73,19 +73,31 @@ describe("an agent that misbehaves", () => {
   });
 
   it("requires a login, at its start or in a turn", async () => {
-    for (const [way, prompt] of [
-      ["locked", "Hello?"],
-      ["", "Now !login"],
+    for (const [way, prompt, offers] of [
+      ["locked", "Hello?", "Single sign-on; API key with AGENT_KEY"],
+      ["", "Now !login", "Single sign-on"],
     ] as const) {
       const host = await hostOf({ way });
       const { code, message } = failure(await turn(host, prompt));
       assert.equal(code, "model_auth");
-      assert.match(
+      assert.ok(
+        message.includes(`asks for a login (it offers: ${offers}); log in with the agent's own command`),
         message,
-        /asks for a login \(it offers: Single sign-on\); log in with the agent's own command/,
       );
       await host.close();
     }
+    assert.ok(!noted().some((each) => "login" in each));
+  });
+
+  it("requires a login by a key that its environment has: it is logged in, once", async () => {
+    const host = await hostOf({ way: "locked", env: { AGENT_KEY: "right" } });
+    for (const prompt of ["First.", "Second."]) answer(await turn(host, prompt));
+    const wrong = await hostOf({ way: "locked", env: { AGENT_KEY: "wrong" } });
+    assert.equal(failure(await turn(wrong, "Third.", { sessionKey: "agent:main:other" })).code, "model_auth");
+    assert.deepEqual(
+      noted().flatMap(({ login }) => (login === undefined ? [] : [login])),
+      ["key", "key"],
+    );
   });
 
   it("crashes in a turn: its text is kept, its last output is reported, the next turn starts it again", async () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ModelInfo } from "../../../src/contract/model.ts";
+import { authMethodsOf } from "../../../src/runtimes/acp/acp-login.ts";
 import { accessOf } from "../../../src/runtimes/acp/acp-access.ts";
 import { RequestRefused, type AgentProcess } from "../../../src/runtimes/acp/acp-process.ts";
 import { agentFor } from "../../../src/runtimes/acp/agents.ts";
@@ -9,7 +10,7 @@ import { usageOf } from "../../../src/runtimes/acp/acp-native-turn.ts";
 
 const AGENT = {
   agent: { id: "a", label: "The agent" },
-  traits: { authMethods: ["A key", ""] },
+  traits: { authMethods: authMethodsOf([{ id: "key", name: "A key" }, {}]) },
 } as unknown as AgentProcess;
 
 function refused(message: string, code = -32_603, data?: unknown): { code: string; message: string } {
