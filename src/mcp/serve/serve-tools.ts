@@ -10,6 +10,8 @@ export interface ServedTools {
    * ends when its standard input or this host does. Contains no secret. Add `env` to the child's environment.
    */
   readonly server: { command: string; args: string[]; env: Record<string, string> };
+  /** A client has listed the tools, so that its model may have them. */
+  readonly isListed: boolean;
   /**
    * Call it when `tools()` returns another set, such as at the start of a turn. When the fingerprint changed, notifies the
    * clients (`notifications/tools/list_changed`) and waits until each client that had listed the tools has listed them again.
@@ -44,6 +46,9 @@ export async function serveTools(options: ServeOptions): Promise<ServedTools> {
   return {
     // A user's Node options are meant for programs, not for this: a loader or an inspector would only slow it down.
     server: { command: process.execPath, args: [socket.script], env: { NODE_OPTIONS: "" } },
+    get isListed() {
+      return server.isListed;
+    },
     refresh: (deadlineMs = REFRESH_MS) => server.refresh(deadlineMs),
     close,
   };

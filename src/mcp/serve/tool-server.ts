@@ -59,6 +59,8 @@ export class ToolServer {
   #calls = 0;
   #known: { specs: readonly ToolSpec[]; fingerprint: string } | undefined;
   #announced: string | undefined;
+  /** A client has listed the tools. */
+  isListed = false;
   /** Callbacks for when a client has listed the tools or disconnected. */
   readonly #onListed = new Set<() => void>();
 
@@ -139,6 +141,7 @@ export class ToolServer {
     server.setRequestHandler("tools/list", () => {
       const { specs, fingerprint } = this.#look();
       connection.listed = this.#announced = fingerprint;
+      this.isListed = true;
       // After the answer was sent.
       setImmediate(() => this.#clientsChanged());
       return { tools: specs.map(listedTool) };

@@ -13,6 +13,7 @@ import {
   type AskOptions,
   type SessionListener,
 } from "./acp-process.ts";
+import type { Agent } from "./agents.ts";
 import { logIn } from "./acp-login.ts";
 import { choiceFor, isCurrent, noModel, readModel, type AskedModel, type SessionModel } from "./acp-model.ts";
 
@@ -76,8 +77,9 @@ export interface Place {
 async function serveFor(
   session: Pick<OpenSession, "user">,
   { tools }: SessionRequest,
+  { known }: Agent,
 ): Promise<ServedTools | undefined> {
-  if (tools === undefined || tools.specs.length === 0) return undefined;
+  if (tools === undefined || tools.specs.length === 0 || known?.takesTools === false) return undefined;
   const { serveTools } = await import("../../mcp/serve/serve-tools.ts");
   return serveTools({
     name: SERVER_NAME,
@@ -85,6 +87,22 @@ async function serveFor(
     onCall: (call) => session.user?.called(call),
     onOutcome: (call, outcome) => session.user?.outcome(call, outcome),
   });
+}
+
+/** Why the agent's model has none of the host's tools; undefined when it may have them, or there are none. */
+export function missingTools(
+  { label, known }: Agent,
+  { served }: Pick<OpenSession, "served">,
+  { specs }: Pick<ToolSet, "specs">,
+): string | undefined {
+  if (specs.length === 0 || served?.isListed === true) return undefined;
+  const why =
+    known?.takesTools === false
+      ? `${label} takes no MCP servers`
+      : `${label} has not taken the host's MCP server`;
+  const remedy = known?.toolsRemedy === undefined ? "" : `; ${known.toolsRemedy}`;
+  const names = specs.map(({ name }) => name).join(", ");
+  return `${why}: its model has none of the host's tools (${names})${remedy}.`;
 }
 
 function mcpServer({ server }: ServedTools): McpServerStdio {
@@ -163,7 +181,7 @@ export async function beginSession(
 ): Promise<OpenSession> {
   const session = emptySession(user);
   const { signal } = request;
-  session.served = await serveFor(session, request);
+  session.served = await serveFor(session, request, place.process.agent);
   const params = sessionParams(place, request, session.served);
   // Closes a session that arrives after its caller gave up; agents keep a process of 200 MB for each.
   const late = (answer: Fields): void => closeNative(place, stringOf(answer["sessionId"]));
@@ -208,7 +226,7 @@ export async function resumeSession(
   if (!canResume && !canLoad) return undefined;
   const session = emptySession(user);
   session.id = id;
-  session.served = await serveFor(session, request);
+  session.served = await serveFor(session, request, place.process.agent);
   const params = { sessionId: id, ...sessionParams(place, request, session.served) };
   const { signal } = request;
   const replay = new Replay();

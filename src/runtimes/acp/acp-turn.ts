@@ -25,7 +25,7 @@ import { reasonOf, refusal } from "./acp-failure.ts";
 import { boundTo, openSession, splitContext, type Opening, type TurnPlace } from "./acp-place.ts";
 import { promptBlocks } from "./acp-projection.ts";
 import { NativeTurn, usageOf } from "./acp-native-turn.ts";
-import { leave, rest, type Place } from "./acp-sessions.ts";
+import { leave, missingTools, rest, type Place } from "./acp-sessions.ts";
 import { closedBinding, openBinding } from "./acp-thread.ts";
 import type { Agents } from "./agent-pool.ts";
 
@@ -60,6 +60,8 @@ export class AcpTurn {
   #answers = 0;
   readonly #asked: AskedModel;
   readonly #model: RanModel;
+  /** It was reported that the model has none of the host's tools. */
+  #lacksTools = false;
   /** The reported degradation about the model. */
   #otherModel = "";
   /** No later turn continues the session. */
@@ -221,6 +223,7 @@ export class AcpTurn {
       const reason = error instanceof RequestRefused ? reasonOf(error) : undefined;
       await run.close(this.#turn.signal.aborted ? "aborted" : "error", undefined, reason);
       this.#priced(undefined);
+      this.#reportTools(open);
       this.#failed(open, error);
       // The failure of `assemble` says more than the error that followed from it.
       throw served?.failure ?? error;
@@ -301,6 +304,7 @@ export class AcpTurn {
     const answer = "answer" in ended ? ended.answer : {};
     const stopReason = "stopped" in ended ? "cancelled" : stringOf(answer["stopReason"]);
     this.#run.ranOn(answer);
+    this.#reportTools(open);
     const usage = this.#priced(usageOf(answer["usage"]));
     const how = stopReason === "cancelled" ? "aborted" : stopReason === "max_tokens" ? "length" : "stop";
     await this.#run.close(aborted ? "aborted" : how, usage);
@@ -337,6 +341,14 @@ export class AcpTurn {
     if (stopReason === "cancelled" || stopReason === "max_turn_requests")
       return { stopReason: "max_steps", usage: total };
     return { stopReason: stopReason === "max_tokens" ? "length" : "stop", usage: total };
+  }
+
+  /** Reports, once, that the model has none of the host's tools; some agents take them only during their first prompt. */
+  #reportTools({ session }: Opening): void {
+    if (this.#lacksTools) return;
+    const reason = missingTools(this.#at.agent, session, this.#turn.tools);
+    this.#lacksTools = reason !== undefined;
+    if (reason !== undefined) this.#turn.io.degrade("tools", reason);
   }
 
   /** Reports, once, that the model is not the asked one. The usage has the cost of the one that ran, where its prices are known. */

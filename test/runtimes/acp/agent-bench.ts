@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createPagurus } from "../../../src/app.ts";
 import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { Stage, TurnEvent } from "../../../src/contract/host/events.ts";
 import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
 import type { RunRequest } from "../../../src/contract/host/run.ts";
 import type { ModelGateway } from "../../../src/contract/harness/wire.ts";
@@ -154,10 +154,10 @@ export function words(events: readonly TurnEvent[]): string {
   return events.map((event) => (event.type === "text.delta" ? event.delta : "")).join("");
 }
 
-/** Degradations of the turn, each with its stage. */
-export function degraded(events: readonly TurnEvent[]): string[] {
+/** Degradations of a stage of the turn. */
+export function degraded(events: readonly TurnEvent[], stage: Stage): string[] {
   return events.flatMap((event) =>
-    event.type === "context.degraded" ? [`${event.stage}: ${event.reason}`] : [],
+    event.type === "context.degraded" && event.stage === stage ? [event.reason] : [],
   );
 }
 

@@ -232,6 +232,13 @@ const WAYS: Record<string, Way> = {
     say(sessionId, "Both are noted.");
     return { stopReason: "end_turn" };
   },
+  async lists(_id, sessionId) {
+    const tools = await hostTools(servers[0] ?? { name: "", command: "", args: [], env: [] });
+    await tools.list();
+    tools.end();
+    say(sessionId, "Listed.");
+    return { stopReason: "end_turn" };
+  },
   async child(_id, sessionId) {
     spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" }).unref();
     say(sessionId, "Started.");

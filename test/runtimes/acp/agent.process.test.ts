@@ -239,7 +239,7 @@ describe("a native session is sent", () => {
       const before = noted().length;
       for (const words of ["First.", "Second."]) {
         const events = await turn(host, words);
-        assert.deepEqual([degraded(events), modelsOf(events)], [[], ["local/model"]], way);
+        assert.deepEqual([degraded(events, "transcript"), modelsOf(events)], [[], ["local/model"]], way);
       }
       const sent = noted()
         .slice(before)
@@ -280,10 +280,10 @@ describe("the model that ran", () => {
     for (const words of ["First.", "Second."]) {
       const events = await turn(host, words);
       assert.deepEqual(modelsOf(events), ["local/auto"]);
-      const [sentence = "", ...others] = degraded(events);
+      const [sentence = "", ...others] = degraded(events, "transcript");
       assert.match(
         sentence,
-        /^transcript: .* ran the model auto and not none, .* is recorded as auto\. Its prices are unknown: .* those of local\/model\.$/,
+        /ran the model auto and not none, .* is recorded as auto\. Its prices are unknown: .* those of local\/model\.$/,
       );
       assert.deepEqual(others, []);
     }
@@ -292,7 +292,7 @@ describe("the model that ran", () => {
   it("is what the agent reports of its requests, also where it had accepted another", async () => {
     const events = await turn(await hostOf({ way: "options" }), "Now !other");
     assert.deepEqual(modelsOf(events), ["local/cheap"]);
-    assert.match(degraded(events).join("\n"), /ran the model cheap and not model/);
+    assert.match(degraded(events, "transcript").join("\n"), /ran the model cheap and not model/);
     const usage = events.flatMap((event) => (event.type === "usage" ? [event.usage.cost] : []));
     assert.deepEqual(usage, [0.000_03]);
   });
@@ -300,7 +300,7 @@ describe("the model that ran", () => {
   it("is the asked one, and reported as unknown, where an agent names none", async () => {
     const events = await turn(await hostOf(), "First.");
     assert.deepEqual(modelsOf(events), ["local/model"]);
-    assert.match(degraded(events).join("\n"), /does not report which model it runs/);
+    assert.match(degraded(events, "transcript").join("\n"), /does not report which model it runs/);
   });
 });
 
@@ -337,6 +337,33 @@ describe("a permission mode", () => {
       assert.match(words(events), /^Heard /);
       assert.ok(events.some((event) => event.type === "notice" && event.detail.includes("stays in bold")));
     }
+  });
+});
+
+describe("the host's tools", () => {
+  const reasons = async (id: string, prompt: string): Promise<string[]> =>
+    degraded(await turn(await hostOf({ id }), prompt), "tools");
+
+  it("that an agent does not take are reported on every turn, once, with what helps", async () => {
+    const host = await hostOf();
+    for (const prompt of ["First.", "Second."]) {
+      const [reason = "", ...others] = degraded(await turn(host, prompt), "tools");
+      assert.match(
+        reason,
+        /"mine" has not taken the host's MCP server: .* none of the host's tools \([a-z_, ]+\)\.$/,
+      );
+      assert.deepEqual(others, []);
+    }
+    assert.match((await reasons("gemini", "Third.")).join(), /; trust the folder in Gemini CLI \(or set/);
+  });
+
+  it("are not offered to an agent without MCP, which is reported, too", async () => {
+    assert.match((await reasons("pi", "First.")).join(), /^pi takes no MCP servers: /);
+    assert.deepEqual(noted().find((each) => "new" in each)?.["servers"], []);
+  });
+
+  it("that its model may have are not reported", async () => {
+    assert.deepEqual(await reasons("mine", "Now !lists"), []);
   });
 });
 

@@ -11,6 +11,7 @@ export interface McpServer {
 
 export interface HostTools {
   call(name: string, args: object): Promise<unknown>;
+  list(): Promise<unknown>;
   end(): void;
 }
 
@@ -42,6 +43,7 @@ export async function hostTools({ command, args, env }: McpServer): Promise<Host
   send({ method: "notifications/initialized" });
   return {
     call: (name, args) => ask("tools/call", { name, arguments: args }),
+    list: () => ask("tools/list", {}),
     end: () => child.stdin.end(),
   };
 }

@@ -17,5 +17,7 @@ export const GEMINI: KnownAgent = {
   isReachedByEnv: true,
   strays: /^(?:GEMINI_API_KEY|GOOGLE_API_KEY|GOOGLE_GENAI_USE_\w+|GOOGLE_GEMINI_BASE_URL)$/,
   variables: () => GEMINI_VARIABLES,
+  toolsRemedy:
+    "trust the folder in Gemini CLI (or set GEMINI_CLI_TRUST_WORKSPACE to true in the agent's env)",
   keys: { "gemini-api-key": "GEMINI_API_KEY" },
 };

@@ -17,6 +17,8 @@ export interface KnownAgent {
   asks?: false;
   /** It takes no MCP servers: its model has none of the host's tools. Default true. */
   takesTools?: false;
+  /** What lets it take MCP servers, as an imperative. */
+  toolsRemedy?: string;
   /** A new session of the same process still has what earlier ones contained. */
   keepsPast?: true;
   /** Environment that points the agent to the model of an endpoint; undefined when it cannot use that model. */
