@@ -1,5 +1,5 @@
 import { DROID_VARIABLES } from "../../../native/own-variables.ts";
-import type { KnownAgent } from "./known-agent.ts";
+import { always, type KnownAgent } from "./known-agent.ts";
 
 /** Its models are in its own configuration; `model: "custom:…"` in the agent's settings selects one of the user's. */
 export const DROID: KnownAgent = {
@@ -7,6 +7,7 @@ export const DROID: KnownAgent = {
   program: "droid",
   args: ["exec", "--output-format", "acp"],
   install: "npm install -g droid",
+  modes: always("normal"),
   keepsPast: true,
   variables: () => DROID_VARIABLES,
   keys: { "factory-api-key": "FACTORY_API_KEY" },

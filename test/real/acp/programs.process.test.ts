@@ -1,0 +1,159 @@
+/** Turns on real agents besides Claude Agent and Codex: what the transcript says of their models, calls and permissions. */
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { createPagurus } from "../../../src/app.ts";
+import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import { NOT_REPORTED } from "../../../src/runtimes/acp/acp-tool-calls.ts";
+import { startServer, type ModelServer, type RecordedRequest } from "../../servers/server.ts";
+import { AGENT_CASES, type AgentCase } from "./programs-table.ts";
+
+const APIS = {
+  google: "google-generative-ai",
+  "anthropic-messages": "anthropic-messages",
+  "openai-completions": "openai-completions",
+  "openai-responses": "openai-responses",
+} as const;
+
+/** Side calls, such as for a title, have no tools. */
+function isMain({ body }: RecordedRequest): boolean {
+  return Array.isArray(body["tools"]) && body["tools"].length > 0;
+}
+
+class ProgramBench {
+  readonly root = mkdtempSync(join(tmpdir(), "pagurus-acp-programs-"));
+  readonly #case: AgentCase;
+  readonly #server: ModelServer;
+
+  private constructor(agent: AgentCase, server: ModelServer) {
+    this.#case = agent;
+    this.#server = server;
+    for (const name of ["work", "user"]) mkdirSync(join(this.root, name));
+  }
+
+  /** The model writes `file` with its shell when the newest turn's prompt asks for it, then answers. */
+  static async with(agent: AgentCase): Promise<ProgramBench> {
+    const called = new Set<string>();
+    const server = await startServer({
+      protocol: agent.protocol,
+      models: [agent.model],
+      script: (request) => {
+        const file = /Write (\w+)\.txt/.exec(request.text)?.[1] ?? "";
+        if (!isMain(request) || called.has(file)) return { text: "All done." };
+        called.add(file);
+        return {
+          toolCalls: [{ id: `call_${file}`, ...agent.call(`echo harbour > ${file}.txt; cat ${file}.txt`) }],
+        };
+      },
+    });
+    return new ProgramBench(agent, server);
+  }
+
+  file(name: string): string {
+    return join(this.root, "work", name);
+  }
+
+  async turn(prompt: string, permission: string): Promise<TurnEvent[]> {
+    const { id, model, protocol, program, setUp } = this.#case;
+    const { url } = this.#server;
+    const home = join(this.root, "user");
+    const command = program();
+    const ref = `local/${model}`;
+    const models = [{ id: model, contextWindow: 200_000, maxTokens: 4_000 }];
+    const host = await createPagurus({
+      home: join(this.root, `home-${permission}`),
+      env: {
+        PATH: [dirname(process.execPath), dirname(command), process.env["PATH"]].join(delimiter),
+        HOME: home,
+        PAGURUS_NO_PROBE: "1",
+      },
+      config: {
+        session: { scope: "main" },
+        models: { providers: { local: { api: APIS[protocol], baseUrl: url, apiKey: "test-key", models } } },
+        agents: {
+          defaults: {
+            model: ref,
+            permission: { mode: permission },
+            models: { [ref]: { agentRuntime: { id: "acp", agentId: id } } },
+          },
+        },
+        plugins: {
+          entries: { acp: { config: { agents: { [id]: { command, env: setUp?.({ home, url }) ?? {} } } } } },
+        },
+        logging: { level: "silent" },
+      },
+    });
+    try {
+      const events: TurnEvent[] = [];
+      for await (const event of host.run({ prompt, cwd: join(this.root, "work") })) events.push(event);
+      return events;
+    } finally {
+      await host.close();
+    }
+  }
+
+  async end(): Promise<void> {
+    await this.#server.close();
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+function degraded(events: readonly TurnEvent[]): string[] {
+  return events.flatMap((event) => (event.type === "context.degraded" ? [event.stage] : []));
+}
+
+function results(events: readonly TurnEvent[]): { text: string; isError: boolean }[] {
+  return events.flatMap((event) => {
+    if (event.type !== "message" || event.message.role !== "toolResult") return [];
+    const { content, isError } = event.message;
+    return [
+      { text: content.map((part) => (part.type === "text" ? part.text : part.type)).join(""), isError },
+    ];
+  });
+}
+
+for (const agent of AGENT_CASES) {
+  describe(`the agent ${agent.id}`, { timeout: 240_000 }, () => {
+    let bench: ProgramBench;
+    before(async () => {
+      bench = await ProgramBench.with(agent);
+    });
+    after(() => bench.end());
+
+    it("runs the asked model, and its results are recorded as far as it reports them", async () => {
+      const events = await bench.turn("Write one.txt, please.", "auto");
+      assert.equal(events.at(-1)?.type, "turn.completed", JSON.stringify(events.at(-1)));
+      const models = events.flatMap((event) =>
+        event.type === "message" && event.message.role === "assistant"
+          ? [`${event.message.provider}/${event.message.model}`]
+          : [],
+      );
+      assert.deepEqual([...new Set(models)], [`local/${agent.model}`]);
+      const [result, ...others] = results(events);
+      assert.deepEqual(others, []);
+      assert.equal(result?.isError, false);
+      if (agent.reports) assert.match(result.text, /harbour/);
+      else assert.equal(result.text, NOT_REPORTED);
+      assert.ok(existsSync(bench.file("one.txt")));
+      assert.deepEqual(degraded(events), agent.takesTools ? [] : ["tools"]);
+    });
+
+    it("does nothing that the permission mode does not allow, and the denied call is recorded as denied", async () => {
+      const events = await bench.turn("Write two.txt, please.", "read-only");
+      assert.ok(!existsSync(bench.file("two.txt")));
+      const last = events.at(-1);
+      if (!agent.asks) {
+        assert.ok(last?.type === "turn.failed");
+        assert.equal(last.error.code, "runtime_unsupported");
+        return;
+      }
+      assert.equal(last?.type, "turn.completed", JSON.stringify(last));
+      const [result, ...others] = results(events);
+      assert.deepEqual(others, []);
+      assert.equal(result?.isError, true);
+      assert.match(result.text, /read-only/);
+    });
+  });
+}
