@@ -98,7 +98,7 @@ export function missingTools(
   if (specs.length === 0 || served?.isListed === true) return undefined;
   const why =
     known?.takesTools === false
-      ? `${label} takes no MCP servers`
+      ? `${label} takes no MCP servers over stdio`
       : `${label} has not taken the host's MCP server`;
   const remedy = known?.toolsRemedy === undefined ? "" : `; ${known.toolsRemedy}`;
   const names = specs.map(({ name }) => name).join(", ");

@@ -1,4 +1,4 @@
-/** Agents besides Claude Agent and Codex that run offline: how each is pointed to a scripted server, and what it reports. */
+/** Agents that run offline: how each is pointed to a scripted server, and what it reports. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Protocol } from "../../servers/server.ts";
@@ -33,6 +33,33 @@ const SHELL = (name: string) => (command: string) => ({
 });
 
 export const AGENT_CASES: readonly AgentCase[] = [
+  {
+    id: "claude",
+    protocol: "anthropic-messages",
+    // Its default is another one.
+    model: "claude-sonnet-5-5",
+    program: () => realProgram("@agentclientprotocol/claude-agent-acp", "claude-agent-acp"),
+    // Claude Code requires it when it runs as root.
+    setUp: () => ({ IS_SANDBOX: "1" }),
+    call: SHELL("Bash"),
+    reports: true,
+    asks: true,
+    takesTools: true,
+  },
+  {
+    id: "codex",
+    protocol: "openai-responses",
+    model: "gpt-5.5",
+    program: () => realProgram("@agentclientprotocol/codex-acp", "codex-acp"),
+    // Outside its sandbox, so that it asks.
+    call: (command) => ({
+      name: "exec_command",
+      arguments: { cmd: command, sandbox_permissions: "require_escalated", justification: "Writes a file." },
+    }),
+    reports: true,
+    asks: true,
+    takesTools: true,
+  },
   {
     id: "gemini",
     protocol: "google",
@@ -76,7 +103,7 @@ export const AGENT_CASES: readonly AgentCase[] = [
     call: SHELL("bash"),
     reports: true,
     asks: true,
-    // It connects to no MCP servers of a client.
+    // It rejects MCP servers over stdio.
     takesTools: false,
   },
   {

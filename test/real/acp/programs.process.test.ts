@@ -1,4 +1,4 @@
-/** Turns on real agents besides Claude Agent and Codex: what the transcript says of their models, calls and permissions. */
+/** Turns on real agents: what the transcript says of their models, calls and permissions. */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,9 +17,9 @@ const APIS = {
   "openai-responses": "openai-responses",
 } as const;
 
-/** Side calls, such as for a title, have no tools. */
+/** Side calls, such as for a title, have at most a few tools. */
 function isMain({ body }: RecordedRequest): boolean {
-  return Array.isArray(body["tools"]) && body["tools"].length > 0;
+  return Array.isArray(body["tools"]) && body["tools"].length > 3;
 }
 
 class ProgramBench {
@@ -49,6 +49,14 @@ class ProgramBench {
       },
     });
     return new ProgramBench(agent, server);
+  }
+
+  /** Models of the conversation's requests; Google's protocol has them in the address. */
+  get models(): string[] {
+    const mains = this.#server.requests.filter(isMain);
+    return [
+      ...new Set(mains.flatMap(({ body }) => (typeof body["model"] === "string" ? [body["model"]] : []))),
+    ];
   }
 
   file(name: string): string {
@@ -131,6 +139,7 @@ for (const agent of AGENT_CASES) {
           : [],
       );
       assert.deepEqual([...new Set(models)], [`local/${agent.model}`]);
+      assert.deepEqual(bench.models, agent.protocol === "google" ? [] : [agent.model]);
       const [result, ...others] = results(events);
       assert.deepEqual(others, []);
       assert.equal(result?.isError, false);

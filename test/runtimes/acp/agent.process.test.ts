@@ -358,7 +358,7 @@ describe("the host's tools", () => {
   });
 
   it("are not offered to an agent without MCP, which is reported, too", async () => {
-    assert.match((await reasons("pi", "First.")).join(), /^pi takes no MCP servers: /);
+    assert.match((await reasons("pi", "First.")).join(), /^pi takes no MCP servers over stdio: /);
     assert.deepEqual(noted().find((each) => "new" in each)?.["servers"], []);
   });
 

@@ -29,6 +29,8 @@ export const COPILOT: KnownAgent = {
   args: ["--acp"],
   install: "npm install -g @github/copilot",
   modes: always("https://agentclientprotocol.com/protocol/session-modes#agent"),
+  // It rejects servers of a client that are not reached over HTTP.
+  takesTools: false,
   access,
   isReachedByEnv: true,
   strays: /^(?:COPILOT_PROVIDER_\w+|COPILOT_GITHUB_TOKEN)$/,

@@ -15,7 +15,7 @@ export interface KnownAgent {
   modes?: Readonly<Record<PermissionMode, string>>;
   /** It never requests permission: only the mode `auto` can be kept. Default true. */
   asks?: false;
-  /** It takes no MCP servers: its model has none of the host's tools. Default true. */
+  /** It takes no MCP servers over stdio: its model has none of the host's tools. Default true. */
   takesTools?: false;
   /** What lets it take MCP servers, as an imperative. */
   toolsRemedy?: string;
