@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import type { HarnessTurn } from "../../contract/harness/harness.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import type { WireRoute } from "../../contract/harness/wire.ts";
 import { childEnvironment } from "../../platform/child-environment.ts";
@@ -14,6 +15,8 @@ export interface Access {
   api: ModelInfo["api"];
   /** Environment that sets the agent's endpoint or names the model. */
   env: Readonly<Record<string, string>>;
+  /** Environment for the permission mode. */
+  modeEnv?: Readonly<Record<string, string>>;
   /** The endpoint is sent to the agent (`providers/set`), where it supports that. */
   isAsked: boolean;
   /** Requests go to the endpoint through a route of the host's gateway, which is opened for the process. */
@@ -32,6 +35,23 @@ export function accessOf(
   const env = leading(agent, { api, id: agent.entry.model ?? id }, endpoint, options.env);
   const key = endpoint === undefined ? "" : hash("sha256", JSON.stringify([api, endpoint, env]));
   return { key, endpoint, api, env, isAsked: endpoint !== undefined && agent.known?.isReachedByEnv !== true };
+}
+
+/** The same for a turn: an agent may need a process for each permission mode, or for each session. */
+export function turnAccess(
+  { entry, known }: Agent,
+  access: Access,
+  { permissionMode, sessionKey }: Pick<HarnessTurn, "permissionMode" | "sessionKey">,
+): Access {
+  const own = entry.env ?? {};
+  const modeEnv = Object.entries(known?.modeEnv?.(permissionMode) ?? {}).filter(
+    ([name]) => !Object.hasOwn(own, name),
+  );
+  const names = [
+    ...(modeEnv.length > 0 ? [`mode ${permissionMode}`] : []),
+    ...(known?.keepsPast ? [`session ${sessionKey}`] : []),
+  ];
+  return { ...access, modeEnv: Object.fromEntries(modeEnv), key: [...names, access.key].join("\n") };
 }
 
 /** Environment that points an agent to the endpoint. */
@@ -82,5 +102,5 @@ export function environmentOf(
   const isLed = known?.strays !== undefined && Object.keys(access.env).length > 0;
   const seen = Object.entries(childEnvironment(env, [...(known?.variables?.(env) ?? []), ...passedOn]));
   const kept = isLed ? seen.filter(([name]) => !known.strays?.test(name)) : seen;
-  return { ...Object.fromEntries(kept), ...entry.env, ...access.env };
+  return { ...Object.fromEntries(kept), ...entry.env, ...access.env, ...access.modeEnv };
 }

@@ -57,10 +57,11 @@ export async function compactSession(
   const { state } = found;
   const { model, signal } = request;
   const agent = agentFor(around.options, state.agentId, model);
-  // Its session is in a process of its own, which this one would not be.
-  if (agent.known?.keepsPast)
-    return { compacted: false, reason: `${agent.label} compacts its sessions only in its own turns` };
-  const place = await around.agents.get(agent, accessOf(agent, model, around.options), signal);
+  const open = around.agents.holding(binding.nativeId);
+  // Another process would be one with other sessions.
+  if (!open && agent.known?.keepsPast)
+    return { compacted: false, reason: `${agent.label} has not opened this session since it was started` };
+  const place = open ?? (await around.agents.get(agent, accessOf(agent, model, around.options), signal));
   try {
     return await compactAt(place, binding.nativeId, state, signal);
   } catch (error) {

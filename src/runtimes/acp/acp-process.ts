@@ -5,7 +5,7 @@ import { type Fields, listOf, recordOf, stringOf } from "../../data/record-field
 import { withDeadline } from "../../platform/deadline.ts";
 import { RpcChild, type EndDeadlines } from "../../rpc/rpc-child.ts";
 import { findProgram, type Agent } from "./agents.ts";
-import { authMethodsOf, type AuthMethod } from "./acp-login.ts";
+import { authMethodsOf, type AuthMethod } from "./agents/auth-methods.ts";
 import { messageStream, MOST_LINE_MB } from "./acp-messages.ts";
 
 const PROTOCOL_VERSION = 1;

@@ -14,7 +14,7 @@ import {
   type SessionListener,
 } from "./acp-process.ts";
 import type { Agent } from "./agents.ts";
-import { logIn } from "./acp-login.ts";
+import { methodFor } from "./agents/auth-methods.ts";
 import { choiceFor, isCurrent, noModel, readModel, type AskedModel, type SessionModel } from "./acp-model.ts";
 
 /** Name of the host's MCP server in the agent, which prefixes its tools with it. */
@@ -134,8 +134,10 @@ async function asked(
     return await askedOnce(place, method, params, options);
   } catch (error) {
     if (!(error instanceof RequestRefused) || !error.needsLogin) throw error;
-    const { process } = place;
-    if (!(await logIn(process, startSecondsOf(process.agent) * 1_000, options.signal))) throw error;
+    const { agent, env, traits } = place.process;
+    const login = methodFor(traits.authMethods, env, agent.known?.keys);
+    if (!login) throw error;
+    await askedOnce(place, "authenticate", { methodId: login.id }, options);
     return askedOnce(place, method, params, options);
   }
 }

@@ -107,6 +107,13 @@ export class Agents {
     place.turns += 1;
   }
 
+  /** The process that has a session open, held for the caller, who must `release` it. */
+  holding(sessionId: string): Place | undefined {
+    const place = [...this.#all].find(({ process, sessions }) => process.isAlive && sessions.has(sessionId));
+    if (place) this.hold(place);
+    return place;
+  }
+
   /** Forgets the session in every process of this host. */
   leave(sessionId: string): void {
     for (const place of this.#all) {

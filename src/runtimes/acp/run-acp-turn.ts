@@ -2,7 +2,7 @@
 import { toPagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessRun, HarnessTurn } from "../../contract/harness/harness.ts";
 import { ThreadRun } from "../thread/thread-run.ts";
-import { accessOf, type Access } from "./acp-access.ts";
+import { accessOf, turnAccess, type Access } from "./acp-access.ts";
 import type { AcpOptions } from "./acp-options.ts";
 import { checkAsks } from "./acp-permission-modes.ts";
 import type { Place } from "./acp-sessions.ts";
@@ -26,7 +26,7 @@ interface From {
 export function acpRun(turn: HarnessTurn, options: AcpOptions, agents: Agents): HarnessRun {
   const agent = agentFor(options, turn.agentId, turn.model);
   checkAsks(agent, turn.permissionMode);
-  const access = accessOfTurn(turn, agent, options);
+  const access = turnAccess(agent, accessOf(agent, turn.model, options), turn);
   const get = (): Promise<Place> => {
     const place = agents.get(agent, access, turn.signal);
     // A failure is reported where it is awaited.
@@ -81,12 +81,6 @@ export function acpRun(turn: HarnessTurn, options: AcpOptions, agents: Agents): 
       return context ? { access, place: get(), context } : prepare();
     },
   });
-}
-
-/** A session of an agent that keeps its past has a process of its own. */
-function accessOfTurn(turn: HarnessTurn, agent: Agent, options: AcpOptions): Access {
-  const access = accessOf(agent, turn.model, options);
-  return agent.known?.keepsPast ? { ...access, key: `session ${turn.sessionKey}\n${access.key}` } : access;
 }
 
 function reportSlowStart(turn: HarnessTurn, agent: Agent): NodeJS.Timeout {

@@ -84,7 +84,6 @@ export const AGENT_CASES: readonly AgentCase[] = [
         autoupdate: false,
         model: "local/m1",
         small_model: "local/m1",
-        permission: { bash: "ask" },
         provider: { local: { npm: "@ai-sdk/anthropic", options, models: { m1: model } } },
       });
       return { OPENCODE_DISABLE_MODELS_FETCH: "1" };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ModelInfo } from "../../../src/contract/model.ts";
-import { authMethodsOf } from "../../../src/runtimes/acp/acp-login.ts";
+import { authMethodsOf } from "../../../src/runtimes/acp/agents/auth-methods.ts";
 import { accessOf } from "../../../src/runtimes/acp/acp-access.ts";
 import { RequestRefused, type AgentProcess } from "../../../src/runtimes/acp/acp-process.ts";
 import { agentFor } from "../../../src/runtimes/acp/agents.ts";

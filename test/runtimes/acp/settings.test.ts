@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { accessOf, environmentOf } from "../../../src/runtimes/acp/acp-access.ts";
+import { accessOf, environmentOf, turnAccess } from "../../../src/runtimes/acp/acp-access.ts";
 import type { ModelInfo } from "../../../src/contract/model.ts";
 import { agentFor, allAgents, findProgram } from "../../../src/runtimes/acp/agents.ts";
 import { readAcpSettings } from "../../../src/runtimes/acp/acp-settings.ts";
@@ -192,5 +192,22 @@ describe("an agent that takes the host's endpoint by its environment", () => {
   it("pi and droid: none, they have their own variables only", () => {
     assert.deepEqual(seen("pi", "openai-completions"), { PATH: "/bin" });
     assert.deepEqual(seen("droid", "openai-completions"), { PATH: "/bin", FACTORY_API_KEY: "f" });
+  });
+
+  it("opencode: asks in each permission mode that needs it, in a process of its own; the user's setting stays", () => {
+    const seenIn = (permissionMode: "ask" | "auto", entry: object = {}): [string | undefined, string] => {
+      const agent = agentFor({ agents: { opencode: entry } }, "opencode", MODEL);
+      const model = { ref: "local/m1", provider: "local", id: "m1", api: "openai-completions" } as ModelInfo;
+      const access = turnAccess(agent, accessOf(agent, model, { env, endpoint: () => undefined }), {
+        permissionMode,
+        sessionKey: "s",
+      });
+      return [environmentOf(agent, access, { env })["OPENCODE_PERMISSION"], access.key];
+    };
+    assert.deepEqual(seenIn("auto"), [undefined, ""]);
+    const [permission = "", key] = seenIn("ask");
+    assert.equal((JSON.parse(permission) as Record<string, string>)["*"], "ask");
+    assert.notEqual(key, "");
+    assert.deepEqual(seenIn("ask", { env: { OPENCODE_PERMISSION: "{}" } }), ["{}", ""]);
   });
 });

@@ -13,6 +13,8 @@ export interface KnownAgent {
   install: string;
   /** Modes in which the agent asks for whatever the permission mode does not allow. */
   modes?: Readonly<Record<PermissionMode, string>>;
+  /** Environment in which the agent asks for what the permission mode does not allow, for one that has no mode for it. */
+  modeEnv?(mode: PermissionMode): Record<string, string>;
   /** It never requests permission: only the mode `auto` can be kept. Default true. */
   asks?: false;
   /** It takes no MCP servers over stdio: its model has none of the host's tools. Default true. */

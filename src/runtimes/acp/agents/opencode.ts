@@ -1,10 +1,22 @@
 import { OPENCODE_VARIABLES } from "../../../native/own-variables.ts";
 import type { KnownAgent } from "./known-agent.ts";
 
+/** By default it asks for nothing. What is allowed here changes nothing. */
+const ASKING = {
+  "*": "ask",
+  read: "allow",
+  list: "allow",
+  glob: "allow",
+  grep: "allow",
+  todoread: "allow",
+  todowrite: "allow",
+};
+
 export const OPENCODE: KnownAgent = {
   label: "OpenCode",
   program: "opencode",
   args: ["acp"],
   install: "npm install -g opencode-ai",
+  modeEnv: (mode) => (mode === "auto" ? {} : { OPENCODE_PERMISSION: JSON.stringify(ASKING) }),
   variables: () => OPENCODE_VARIABLES,
 };

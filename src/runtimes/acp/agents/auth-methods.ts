@@ -1,7 +1,6 @@
-/** Logging in to an agent (`authenticate`) with a key that its environment has. */
-import { type Fields, listOf, recordOf, stringOf } from "../../data/record-fields.ts";
-import type { AgentProcess } from "./acp-process.ts";
-import type { Env } from "./agents/known-agent.ts";
+/** Ways to log in that an agent offers, and the one that needs nothing but a key of its environment. */
+import { type Fields, listOf, recordOf, stringOf } from "../../../data/record-fields.ts";
+import type { Env } from "./known-agent.ts";
 
 export interface AuthMethod {
   id: string;
@@ -46,17 +45,4 @@ export function methodFor(
     const needed = key === undefined ? variables : [key];
     return !isTerminal && needed.length > 0 && needed.every((name) => (env[name] ?? "") !== "");
   });
-}
-
-/** True once the agent has accepted a login. Throws `RequestRefused`, `runtime_failed`, `turn_aborted`. */
-export async function logIn(
-  process: AgentProcess,
-  deadlineMs: number,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { agent, env, traits } = process;
-  const method = methodFor(traits.authMethods, env, agent.known?.keys);
-  if (!method) return false;
-  await process.ask("authenticate", { methodId: method.id }, { deadlineMs, signal });
-  return true;
 }
