@@ -32,10 +32,13 @@ export interface NativeTurnWatcher {
   model: RanModel;
 }
 
-/** Tokens as the agent reports them for the turn. */
-export function usageOf(value: unknown): Usage | undefined {
+/** Tokens as the agent reports them with the end of a prompt; Gemini CLI reports them as its quota. */
+export function usageOf({ usage, _meta }: Fields): Usage | undefined {
   const caches = { cacheRead: "cachedReadTokens", cacheWrite: "cachedWriteTokens" };
-  return reportedUsage(value, { ...caches, reasoning: "thoughtTokens", total: "totalTokens" });
+  const names = { ...caches, reasoning: "thoughtTokens", total: "totalTokens" };
+  const counts = recordOf(recordOf(recordOf(_meta)["quota"])["token_count"]);
+  const quota = { inputTokens: counts["input_tokens"], outputTokens: counts["output_tokens"] };
+  return reportedUsage(usage, names) ?? reportedUsage(quota, names);
 }
 
 function planSteps(entries: unknown): PlanStep[] {

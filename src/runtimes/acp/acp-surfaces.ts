@@ -17,6 +17,8 @@ export const ACP_SURFACES: RuntimeSurfaces = {
     "Rewriting the arguments of the agent's own tools.",
     "Editing the history of an existing session, or preventing the agent from compacting it.",
     "File system and terminal of the client: they are not offered, agents use their own.",
+    "Permission modes other than auto with an agent that never requests permission: such a turn is refused.",
+    "Results of tools that the agent does not report: the transcript says so in their place.",
     "How often the agent calls its model is known only from its visible updates.",
   ],
 };

@@ -50,15 +50,24 @@ describe("an agent's error response", () => {
 
 describe("the usage that an agent reports", () => {
   it("is taken unchanged, with cached tokens separate or included in the input", () => {
-    const beside = usageOf({ inputTokens: 10, outputTokens: 5, cachedReadTokens: 90, totalTokens: 105 });
-    const among = usageOf({ inputTokens: 100, outputTokens: 5, cachedReadTokens: 90, totalTokens: 105 });
+    const beside = usageOf({
+      usage: { inputTokens: 10, outputTokens: 5, cachedReadTokens: 90, totalTokens: 105 },
+    });
+    const among = usageOf({
+      usage: { inputTokens: 100, outputTokens: 5, cachedReadTokens: 90, totalTokens: 105 },
+    });
     assert.deepEqual(beside, { input: 10, output: 5, cacheRead: 90, totalTokens: 105 });
     assert.deepEqual(among, beside);
   });
 
+  it("is the quota of Gemini CLI", () => {
+    const quota = { token_count: { input_tokens: 100, output_tokens: 5 } };
+    assert.deepEqual(usageOf({ _meta: { quota } }), { input: 100, output: 5, totalTokens: 105 });
+  });
+
   it("is undefined when counts are missing", () => {
-    for (const value of [undefined, null, {}, { inputTokens: 1 }, { inputTokens: "1", outputTokens: 1 }])
-      assert.equal(usageOf(value), undefined);
+    for (const usage of [undefined, null, {}, { inputTokens: 1 }, { inputTokens: "1", outputTokens: 1 }])
+      assert.equal(usageOf({ usage }), undefined);
   });
 });
 
