@@ -17,9 +17,10 @@ const APIS = {
   "openai-responses": "openai-responses",
 } as const;
 
-/** Side calls, such as for a title, have at most a few tools. */
+/** Side calls, such as for a title, have at most a few tools; Google's protocol has them in groups. */
 function isMain({ body }: RecordedRequest): boolean {
-  return Array.isArray(body["tools"]) && body["tools"].length > 3;
+  const groups = (body["tools"] ?? []) as { functionDeclarations?: unknown[] }[];
+  return groups.flatMap(({ functionDeclarations }) => functionDeclarations ?? [{}]).length > 3;
 }
 
 class ProgramBench {
@@ -112,6 +113,16 @@ function degraded(events: readonly TurnEvent[]): string[] {
   return events.flatMap((event) => (event.type === "context.degraded" ? [event.stage] : []));
 }
 
+/** Models of the recorded answers, each once. */
+function modelsOf(events: readonly TurnEvent[]): string[] {
+  const models = events.flatMap((event) =>
+    event.type === "message" && event.message.role === "assistant"
+      ? [`${event.message.provider}/${event.message.model}`]
+      : [],
+  );
+  return [...new Set(models)];
+}
+
 function results(events: readonly TurnEvent[]): { text: string; isError: boolean }[] {
   return events.flatMap((event) => {
     if (event.type !== "message" || event.message.role !== "toolResult") return [];
@@ -133,12 +144,7 @@ for (const agent of AGENT_CASES) {
     it("runs the asked model, and its results are recorded as far as it reports them", async () => {
       const events = await bench.turn("Write one.txt, please.", "auto");
       assert.equal(events.at(-1)?.type, "turn.completed", JSON.stringify(events.at(-1)));
-      const models = events.flatMap((event) =>
-        event.type === "message" && event.message.role === "assistant"
-          ? [`${event.message.provider}/${event.message.model}`]
-          : [],
-      );
-      assert.deepEqual([...new Set(models)], [`local/${agent.model}`]);
+      assert.deepEqual(modelsOf(events), [`local/${agent.model}`]);
       assert.deepEqual(bench.models, agent.protocol === "google" ? [] : [agent.model]);
       const [result, ...others] = results(events);
       assert.deepEqual(others, []);
@@ -146,6 +152,15 @@ for (const agent of AGENT_CASES) {
       if (agent.reports) assert.match(result.text, /harbour/);
       else assert.equal(result.text, NOT_REPORTED);
       assert.ok(existsSync(bench.file("one.txt")));
+      assert.deepEqual(degraded(events), agent.takesTools ? [] : ["tools"]);
+    });
+
+    it("answers the next turn in a new process, with the same model", async () => {
+      const before = bench.models;
+      const events = await bench.turn("And now?", "auto");
+      assert.equal(events.at(-1)?.type, "turn.completed", JSON.stringify(events.at(-1)));
+      assert.deepEqual(modelsOf(events), [`local/${agent.model}`]);
+      assert.deepEqual(bench.models, before);
       assert.deepEqual(degraded(events), agent.takesTools ? [] : ["tools"]);
     });
 
