@@ -230,6 +230,16 @@ describe("a native session is sent", () => {
     assert.ok(!isAlive(begun[0] ?? 0), "the process of the first session has ended");
   });
 
+  it("no compaction of its own, where another process would have other sessions", async () => {
+    const first = await hostOf({ id: "droid" });
+    await turn(first, "First.");
+    await first.close();
+    const again = await hostOf({ id: "droid" });
+    const report = await again.compact({ sessionKey: "main", cwd: bench.root });
+    assert.match(JSON.stringify(report), /Droid has not opened this session since it was started/);
+    assert.equal(started().length, 1);
+  });
+
   it("its model by the option or the method that it names, once", async () => {
     for (const [way, option] of [
       ["models", undefined],
