@@ -344,6 +344,11 @@ export const PROOFS: Record<string, Proof> = {
       tests("kinds, conversations, marks", "test/gateway/wrap/request-kinds"),
     ],
   },
+  "wire.8": {
+    claim:
+      "ACP agents: the model that ran, results, denials, permission modes, and the next turn in a new process.",
+    steps: [tests("real agents", "test/real/acp/programs"), tests("scripted agent", "test/runtimes/acp/")],
+  },
   "wire.9": {
     claim:
       "A program's own login is used on the user's word, reaches its own host untouched, and is nowhere else.",
@@ -356,6 +361,18 @@ export const PROOFS: Record<string, Proof> = {
       tests("with Codex", "test/real/wire/compactions-codex"),
       tests("with Copilot, Qwen Code and OpenCode", "test/real/wire/programs-compact"),
       tests("form", "test/gateway/dialect/responses-compact"),
+    ],
+  },
+  "wire.11": {
+    claim:
+      "Gemini's protocol: recorded requests pass byte for byte, mutated ones never fail, spliced ones keep their order.",
+    steps: [
+      tests(
+        "reading, recorded, mutated, spliced",
+        "test/gateway/dialect/generate-content",
+        "test/gateway/splice/",
+      ),
+      tests("byte for byte", "test/gateway/passthrough"),
     ],
   },
   ...STRANGERS,

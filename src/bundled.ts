@@ -121,7 +121,6 @@ const PROGRAMS: Readonly<Record<BundledProgram, () => Promise<ProgramWrap>>> = {
   gemini: async () => (await import("./programs/gemini.ts")).geminiWrap,
   qwen: async () => (await import("./programs/qwen.ts")).qwenWrap,
   pi: async () => (await import("./programs/pi.ts")).piWrap,
-  aider: async () => (await import("./programs/aider.ts")).aiderWrap,
   goose: async () => (await import("./programs/goose.ts")).gooseWrap,
 };
 

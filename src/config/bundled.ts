@@ -39,7 +39,6 @@ export const BUNDLED_PROGRAMS = [
   "gemini",
   "qwen",
   "pi",
-  "aider",
   "goose",
 ] as const;
 export type BundledProgram = (typeof BUNDLED_PROGRAMS)[number];

@@ -2,9 +2,13 @@
  * GitHub Copilot CLI (1.0.102), with a model provider of the user's own: pointed by its environment (`copilot help providers`). Its
  * requests to GitHub's own models go to an address that cannot be set.
  */
+import { homedir } from "node:os";
+import { join } from "node:path";
 import type { WireApi } from "../contract/harness/wire.ts";
 import type { ProgramWrap, WrappedProgram, WrapRequest, WrapRoute } from "../contract/harness/wrap.ts";
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
+import { recordOf } from "../data/record-fields.ts";
+import { freeName } from "../native/free-name.ts";
 import {
   changedEnvironment,
   checkCommand,
@@ -14,6 +18,7 @@ import {
   NO_KEY,
   optionValue,
   PROVIDERS,
+  readSettings,
 } from "./program-survey.ts";
 
 const BASE_URL = "COPILOT_PROVIDER_BASE_URL";
@@ -39,7 +44,7 @@ export const copilotWrap: ProgramWrap = {
   label: "GitHub Copilot",
   api: "openai-completions",
   rules: RULES,
-  survey: (request) => Promise.resolve(survey(request)),
+  survey: async (request) => survey(request),
 };
 
 /** Protocol that it is set to; undefined for one that is not governed. */
@@ -74,7 +79,7 @@ function survey(request: WrapRequest): WrappedProgram {
     launch: (route) =>
       Promise.resolve({
         command,
-        args: [...toolArguments(route), ...args],
+        args: [...toolArguments(route, request), ...args],
         env: changedEnvironment(env, variablesFor(env, { api, route }), ["COPILOT_PROVIDER_TRANSPORT"]),
       }),
   };
@@ -109,10 +114,13 @@ function variablesFor(
 }
 
 /** Its option adds to the user's own servers. */
-function toolArguments({ tools }: WrapRoute): string[] {
+function toolArguments({ tools }: WrapRoute, { env }: WrapRequest): string[] {
   if (!tools) return [];
-  const { name, command, args, env } = tools;
-  const server = { type: "local", command, args, env, tools: ["*"] };
+  const home = env["COPILOT_HOME"] || join(env["HOME"] || homedir(), ".copilot");
+  const theirs = recordOf(readSettings(join(home, "mcp-config.json"))["mcpServers"]);
+  const name = freeName(tools.name, new Set(Object.keys(theirs)));
+  const { command, args } = tools;
+  const server = { type: "local", command, args, env: tools.env, tools: ["*"] };
   return [
     "--additional-mcp-config",
     JSON.stringify({ mcpServers: { [name]: server } }),

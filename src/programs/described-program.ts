@@ -50,7 +50,7 @@ export function describedWrap(command: string, description: ProgramDescription):
     id,
     label: command === "" ? "The program" : basename(command),
     api,
-    survey: (request) => Promise.resolve(survey(request, description)),
+    survey: async (request) => survey(request, description),
   };
 }
 
@@ -70,12 +70,14 @@ function survey(request: WrapRequest, description: ProgramDescription): WrappedP
   const keyEnv = description.keyEnv ?? PROVIDERS[api].keyEnv;
   const baseUrl = upstreamOf(description, request);
   const isOwn = new URL(baseUrl).host === new URL(PROVIDERS[api].baseUrl).host;
+  // The client library of the default variable sends the default key there by itself.
+  const isPaired = isOwn || description.keyEnv !== undefined || description.baseUrlEnv === undefined;
   const inKey = args.some((arg) => arg.includes("{url}"));
   return {
     provider: {
       id: isOwn ? PROVIDERS[api].id : new URL(baseUrl).hostname.replaceAll(/[^\w-]+/g, "-"),
       baseUrl,
-      ...keyIn(env, keyEnv),
+      ...(isPaired ? keyIn(env, keyEnv) : {}),
     },
     ...(inKey && env[keyEnv] ? { credentials: credentialsOf(api, env[keyEnv]) } : {}),
     cwd,

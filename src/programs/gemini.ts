@@ -10,6 +10,7 @@ import type {
   WrapRoute,
 } from "../contract/harness/wrap.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
+import { freeName } from "../native/free-name.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
 import {
   changedEnvironment,
@@ -22,6 +23,7 @@ import {
   optionValue,
   PROVIDERS,
   readSettings,
+  withEnvFile,
 } from "./program-survey.ts";
 
 const { id: PROVIDER, baseUrl: ADDRESS, keyEnv: KEY } = PROVIDERS["google-generative-ai"];
@@ -36,7 +38,7 @@ export const geminiWrap: ProgramWrap = {
   id: "gemini",
   label: "Gemini CLI",
   api: "google-generative-ai",
-  survey: (request) => Promise.resolve(survey(request)),
+  survey: async (request) => survey(request),
 };
 
 interface SetUp {
@@ -44,9 +46,11 @@ interface SetUp {
   /** Way of authentication. */
   type: string;
   model: string | undefined;
+  /** Names of the user's MCP servers. */
+  servers: ReadonlySet<string>;
 }
 
-function setUpOf({ args, env, cwd }: WrapRequest): SetUp {
+function setUpOf({ args, cwd }: WrapRequest, env: WrapRequest["env"]): SetUp {
   const system = readSettings(env[SYSTEM_SETTINGS] || SYSTEM_FILE);
   const home = join(env["GEMINI_CLI_HOME"] || env["HOME"] || homedir(), ".gemini");
   const layers = [
@@ -58,15 +62,18 @@ function setUpOf({ args, env, cwd }: WrapRequest): SetUp {
   const selected = stringOf(recordOf(recordOf(settings["security"])["auth"])["selectedType"]);
   const named = filledString(recordOf(settings["model"])["name"]);
   const model = optionValue(args, "-m", "--model") ?? env["GEMINI_MODEL"] ?? named;
-  return { system, type: selected || (env[KEY] ? BY_KEY : ""), model };
+  const servers = new Set(Object.keys(recordOf(settings["mcpServers"])));
+  return { system, type: selected || (env[KEY] ? BY_KEY : ""), model, servers };
 }
 
 function survey(request: WrapRequest): WrappedProgram {
   const { args, env, cwd } = request;
   checkCommand(request, COMMANDS);
   const command = findExecutable(request, "npm install -g @google/gemini-cli");
-  const setUp = setUpOf(request);
-  const set = env[BASE_URL]?.replace(/\/+$/, "");
+  // Its own file of variables is read by itself; a key in it makes no summaries.
+  const seen = withEnvFile(request, ".gemini");
+  const setUp = setUpOf(request, seen);
+  const set = seen[BASE_URL]?.replace(/\/+$/, "");
   const refusal = refusalOf(setUp.type);
   return {
     provider: {
@@ -99,11 +106,11 @@ function launch(
   { args, env, folder }: WrapRequest,
   { command, setUp, route }: { command: string; setUp: SetUp; route: WrapRoute },
 ): WrapLaunch {
-  const { system } = setUp;
+  const { system, servers } = setUp;
   const { tools, answersAll } = route;
   const own = mergedSettings(system, {
     ...(answersAll ? { security: { auth: { selectedType: BY_KEY } } } : {}),
-    ...(tools ? { mcpServers: serverOf(tools) } : {}),
+    ...(tools ? { mcpServers: serverOf(tools, servers) } : {}),
   });
   ensurePrivateDir(folder);
   const file = join(folder, `wire-${randomUUID()}.json`);
@@ -114,6 +121,9 @@ function launch(
 }
 
 /** Its server is trusted: the host's own hooks and rules see each call. */
-function serverOf({ name, command, args, env }: NonNullable<WrapRoute["tools"]>): Fields {
-  return { [name]: { command, args, env, trust: true } };
+function serverOf(
+  { name, command, args, env }: NonNullable<WrapRoute["tools"]>,
+  servers: ReadonlySet<string>,
+): Fields {
+  return { [freeName(name, servers)]: { command, args, env, trust: true } };
 }

@@ -26,7 +26,7 @@ export const gooseWrap: ProgramWrap = {
   id: "goose",
   label: "goose",
   api: "openai-completions",
-  survey: (request) => Promise.resolve(survey(request)),
+  survey: async (request) => survey(request),
 };
 
 /** A key of goose's configuration, whose simple ones are lines of their own. */

@@ -11,12 +11,14 @@ import { freeName } from "../native/free-name.ts";
 import {
   changedEnvironment,
   checkCommand,
+  entryOf,
   findExecutable,
   hasOption,
   keyIn,
   mergedSettings,
   NO_KEY,
   optionValue,
+  ownKey,
   parseSettings,
   PROVIDERS,
   readSettings,
@@ -72,7 +74,7 @@ export const opencodeWrap: ProgramWrap = {
   api: "anthropic-messages",
   conversationHeader: "x-session-id",
   rules: RULES,
-  survey: (request) => Promise.resolve(survey(request)),
+  survey: async (request) => survey(request),
 };
 
 /** The user's configuration, in OpenCode's order: global, project folders from the root down, variables. */
@@ -80,10 +82,15 @@ function configuration({ env, cwd }: WrapRequest): Fields {
   const home = env["HOME"] || homedir();
   const global = join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "opencode");
   const inFolder = (folder: string): Fields[] => FILES.map((name) => readSettings(join(folder, name)));
+  const inProject = (folder: string): Fields[] => [
+    ...inFolder(folder),
+    ...inFolder(join(folder, ".opencode")),
+  ];
   const layers = [
     ...inFolder(global),
     ...(env["OPENCODE_CONFIG"] ? [readSettings(env["OPENCODE_CONFIG"])] : []),
-    ...(env["OPENCODE_DISABLE_PROJECT_CONFIG"] ? [] : projectFolders(cwd).flatMap(inFolder)),
+    ...(env["OPENCODE_DISABLE_PROJECT_CONFIG"] ? [] : projectFolders(cwd).flatMap(inProject)),
+    ...(env["OPENCODE_CONFIG_DIR"] ? inFolder(env["OPENCODE_CONFIG_DIR"]) : []),
     parseSettings(env[CONTENT]),
   ];
   return layers.reduce<Fields>((under, over) => mergedSettings(under, over), {});
@@ -121,18 +128,23 @@ function survey(request: WrapRequest): WrappedProgram {
   const [id = "", ...rest] = ref.split("/");
   const provider = recordOf(recordOf(config["provider"])[id]);
   const api =
-    PACKAGES[stringOf(provider["npm"])] ?? (provider["npm"] === undefined ? BUILT_IN[id] : undefined);
-  const { baseURL } = recordOf(provider["options"]);
+    entryOf(PACKAGES, stringOf(provider["npm"])) ??
+    (provider["npm"] === undefined ? entryOf(BUILT_IN, id) : undefined);
+  const options = recordOf(provider["options"]);
   const isBuiltIn = Object.hasOwn(BUILT_IN, id);
-  const address = filledString(baseURL) ?? (api && isBuiltIn ? PROVIDERS[api].baseUrl : undefined);
+  const address =
+    expanded(filledString(options["baseURL"]), env) ??
+    (api && isBuiltIn ? PROVIDERS[api].baseUrl : undefined);
   const refusal = refusalOf({ ref, id, api, address, login: recordOf(logins(request)[id]) });
   const spoken = api ?? "anthropic-messages";
+  const url = (address ?? PROVIDERS[spoken].baseUrl).replace(/\/+$/, "");
+  const variable = /^\{env:(\w+)\}$/.exec(stringOf(options["apiKey"]))?.[1];
   return {
     api: spoken,
     provider: {
       id: id === "" ? PROVIDERS[spoken].id : id,
-      baseUrl: (address ?? PROVIDERS[spoken].baseUrl).replace(/\/+$/, ""),
-      ...keyIn(env, PROVIDERS[spoken].keyEnv),
+      baseUrl: url,
+      ...(variable === undefined ? ownKey(env, spoken, url) : keyIn(env, variable)),
     },
     cwd,
     models: rest.length === 0 ? [] : [rest.join("/")],
@@ -148,6 +160,11 @@ function survey(request: WrapRequest): WrappedProgram {
       });
     },
   };
+}
+
+/** A value with the variables that OpenCode's configuration may refer to. */
+function expanded(text: string | undefined, env: WrapRequest["env"]): string | undefined {
+  return text?.replaceAll(/\{env:(\w+)\}/g, (_, name: string) => env[name] ?? "") || undefined;
 }
 
 interface Chosen {

@@ -16,11 +16,13 @@ import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
 import {
   changedEnvironment,
   checkCommand,
+  entryOf,
   findExecutable,
   hasOption,
   keyIn,
   NO_KEY,
   optionValue,
+  ownKey,
   PROVIDERS,
   readSettings,
 } from "./program-survey.ts";
@@ -51,7 +53,7 @@ export const piWrap: ProgramWrap = {
   label: "pi",
   api: "anthropic-messages",
   rules: RULES,
-  survey: (request) => Promise.resolve(survey(request)),
+  survey: async (request) => survey(request),
 };
 
 interface SetUp {
@@ -83,10 +85,13 @@ function survey(request: WrapRequest): WrappedProgram {
   const command = findExecutable(request, "npm install -g @earendil-works/pi-coding-agent");
   const setUp = setUpOf(request);
   const { id, model, provider } = setUp;
-  const api = APIS[stringOf(provider["api"])] ?? (provider["api"] === undefined ? BUILT_IN[id] : undefined);
+  const api =
+    entryOf(APIS, stringOf(provider["api"])) ??
+    (provider["api"] === undefined ? entryOf(BUILT_IN, id) : undefined);
   const spoken = api ?? "anthropic-messages";
   const isBuiltIn = Object.hasOwn(BUILT_IN, id);
   const set = filledString(provider["baseUrl"]) ?? (isBuiltIn ? PROVIDERS[spoken].baseUrl : undefined);
+  const variable = /^\$\{?(\w+)\}?$/.exec(stringOf(provider["apiKey"]))?.[1];
   const refusal = refusalOf(setUp, api !== undefined && set !== undefined);
   const address = (set ?? PROVIDERS[spoken].baseUrl).replace(/\/+$/, "");
   return {
@@ -94,7 +99,7 @@ function survey(request: WrapRequest): WrappedProgram {
     provider: {
       id: id === "" ? PROVIDERS[spoken].id : id,
       baseUrl: spoken === "anthropic-messages" ? `${address.replace(/\/v1$/, "")}/v1` : address,
-      ...keyIn(env, PROVIDERS[spoken].keyEnv),
+      ...(variable === undefined ? ownKey(env, spoken, address) : keyIn(env, variable)),
     },
     cwd,
     models: model === undefined ? [] : [model],

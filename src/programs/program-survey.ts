@@ -1,10 +1,13 @@
 /** What the programs of this folder share: finding the executable, reading arguments and settings, and where each provider is. */
 import { readFileSync } from "node:fs";
-import { basename, resolve } from "node:path";
+import { homedir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import { parseEnv } from "node:util";
 import { PagurusError } from "../contract/errors.ts";
 import type { WireApi } from "../contract/harness/wire.ts";
 import type { WrapRequest } from "../contract/harness/wrap.ts";
 import { parseJson5 } from "../config/json5.ts";
+import { attempt } from "../data/attempt.ts";
 import { type Fields, isRecord, recordOf } from "../data/record-fields.ts";
 import { executable, onPath } from "../platform/executables.ts";
 
@@ -26,6 +29,11 @@ export const PROVIDERS: Readonly<Record<WireApi, { id: string; baseUrl: string; 
 
 /** Key of a program whose requests a model of ours answers, for programs that do not start without one. */
 export const NO_KEY = "answered-by-pagurus";
+
+/** The value of a table's own key. */
+export function entryOf<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined;
+}
 
 /** Path of the executable. Throws `runtime_failed` with how to install it. */
 export function findExecutable({ command, env }: WrapRequest, install?: string): string {
@@ -56,6 +64,15 @@ export function optionValue(args: readonly string[], ...names: string[]): string
   return found;
 }
 
+/** The arguments without an option and its value. */
+export function withoutOption(args: readonly string[], name: string): string[] {
+  const end = args.indexOf("--");
+  return args.filter((arg, at) => {
+    if (end >= 0 && at >= end) return true;
+    return arg !== name && !arg.startsWith(`${name}=`) && args[at - 1] !== name;
+  });
+}
+
 /** Whether one of the options is there, with or without a value. */
 export function hasOption(args: readonly string[], ...names: string[]): boolean {
   const end = args.indexOf("--");
@@ -82,6 +99,31 @@ export function readSettings(file: string): Fields {
     // The program reports its own file better than we could.
     return {};
   }
+}
+
+/**
+ * The environment as a program sees it that reads the nearest `.env` file: in `folder` (`.qwen`) or beside it, from the working folder
+ * up, else in the home. The process's variables win.
+ */
+export function withEnvFile(
+  { env, cwd }: WrapRequest,
+  folder: string,
+  settings: Fields = {},
+): WrapRequest["env"] {
+  const places: string[] = [];
+  for (let at = cwd; ; at = dirname(at)) {
+    places.push(at);
+    if (dirname(at) === at) break;
+  }
+  places.push(env["HOME"] || homedir());
+  const files = places.flatMap((at) => [join(at, folder, ".env"), join(at, ".env")]);
+  const text = files
+    .map((file) => attempt(() => readFileSync(file, "utf8")))
+    .find((each) => each !== undefined);
+  const own = Object.entries(settings).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string",
+  );
+  return { ...Object.fromEntries(own), ...(text === undefined ? {} : parseEnv(text)), ...env };
 }
 
 /** Settings in a variable. */
@@ -112,6 +154,12 @@ export function changedEnvironment(
 ): Record<string, string | undefined> {
   const kept = Object.entries(env).filter(([name]) => !without.includes(name));
   return { ...Object.fromEntries(kept), ...set };
+}
+
+/** The variable of the protocol's usual key, if the requests go to its own provider: no other host gets that key. */
+export function ownKey(env: WrapRequest["env"], api: WireApi, baseUrl: string): { keyEnv?: string } {
+  const own = PROVIDERS[api];
+  return URL.parse(baseUrl)?.host === new URL(own.baseUrl).host ? keyIn(env, own.keyEnv) : {};
 }
 
 /** The key's variable, if the environment has it. */

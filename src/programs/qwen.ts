@@ -12,10 +12,12 @@ import type {
 } from "../contract/harness/wrap.ts";
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { type Fields, filledString, recordOf, recordsOf, stringOf } from "../data/record-fields.ts";
+import { freeName } from "../native/free-name.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
 import {
   changedEnvironment,
   checkCommand,
+  entryOf,
   findExecutable,
   hasOption,
   keyIn,
@@ -24,6 +26,8 @@ import {
   optionValue,
   PROVIDERS,
   readSettings,
+  withEnvFile,
+  withoutOption,
 } from "./program-survey.ts";
 
 const SYSTEM_SETTINGS = "QWEN_CODE_SYSTEM_SETTINGS_PATH";
@@ -61,10 +65,12 @@ export const qwenWrap: ProgramWrap = {
   label: "Qwen Code",
   api: "openai-completions",
   rules: RULES,
-  survey: (request) => Promise.resolve(survey(request)),
+  survey: async (request) => survey(request),
 };
 
 interface SetUp {
+  /** As the program sees it, with its files of variables. */
+  env: WrapRequest["env"];
   settings: Fields;
   system: Fields;
   type: string;
@@ -73,21 +79,23 @@ interface SetUp {
   entry: Fields | undefined;
 }
 
-function setUpOf({ args, env, cwd }: WrapRequest): SetUp {
-  const home = env["QWEN_HOME"] || join(env["HOME"] || homedir(), ".qwen");
-  const system = readSettings(env[SYSTEM_SETTINGS] || SYSTEM_FILE);
+function setUpOf(request: WrapRequest): SetUp {
+  const { args, cwd } = request;
+  const home = request.env["QWEN_HOME"] || join(request.env["HOME"] || homedir(), ".qwen");
+  const system = readSettings(request.env[SYSTEM_SETTINGS] || SYSTEM_FILE);
   const layers = [
     readSettings(join(home, "settings.json")),
     readSettings(join(cwd, ".qwen", "settings.json")),
     system,
   ];
   const settings = layers.reduce<Fields>((under, over) => mergedSettings(under, over), {});
+  const env = withEnvFile(request, ".qwen", recordOf(settings["env"]));
   const auth = recordOf(recordOf(settings["security"])["auth"]);
   const type = optionValue(args, "--auth-type") ?? (stringOf(auth["selectedType"]) || "openai");
   const named = filledString(recordOf(settings["model"])["name"]);
   const model = optionValue(args, "-m", "--model") ?? env["OPENAI_MODEL"] ?? env["QWEN_MODEL"] ?? named;
   const listed = recordsOf(recordOf(settings["modelProviders"])[type]);
-  return { settings, system, type, model, entry: listed.find(({ id }) => id === model) };
+  return { env, settings, system, type, model, entry: listed.find(({ id }) => id === model) };
 }
 
 function survey(request: WrapRequest): WrappedProgram {
@@ -96,14 +104,14 @@ function survey(request: WrapRequest): WrappedProgram {
   const command = findExecutable(request, "npm install -g @qwen-code/qwen-code");
   const setUp = setUpOf(request);
   const { type, model, entry, settings } = setUp;
-  const known = TYPES[type];
+  const known = entryOf(TYPES, type);
   const { api, baseUrlEnv } = known ?? { api: "openai-completions" as const, baseUrlEnv: "OPENAI_BASE_URL" };
   const { id, baseUrl, keyEnv } = PROVIDERS[api];
   const auth = recordOf(recordOf(settings["security"])["auth"]);
   const set =
     optionValue(args, "--openai-base-url") ??
     filledString(entry?.["baseUrl"]) ??
-    env[baseUrlEnv] ??
+    setUp.env[baseUrlEnv] ??
     filledString(auth["baseUrl"]);
   const address = (set || baseUrl).replace(/\/+$/, "");
   return {
@@ -157,17 +165,27 @@ function launch(
   const own = mergedSettings(system, {
     security: { auth: { selectedType: chosen, baseUrl: route.secretUrl } },
     ...(entry ? { modelProviders: { [chosen]: models } } : {}),
-    ...(route.tools ? { mcpServers: serverOf(route.tools) } : {}),
+    ...(route.tools
+      ? { mcpServers: serverOf(route.tools, new Set(Object.keys(recordOf(settings["mcpServers"])))) }
+      : {}),
   });
   ensurePrivateDir(folder);
   const file = join(folder, `wire-${randomUUID()}.json`);
   writeFileAtomic(file, JSON.stringify(own), { synced: false });
   const key: Record<string, string> = route.answersAll && !env[keyEnv] ? { [keyEnv]: NO_KEY } : {};
   const set = { [SYSTEM_SETTINGS]: file, [baseUrlEnv]: route.secretUrl, ...key };
-  return { command, args: [...args], env: changedEnvironment(env, set), files: [file] };
+  return {
+    command,
+    args: withoutOption(args, "--openai-base-url"),
+    env: changedEnvironment(env, set),
+    files: [file],
+  };
 }
 
 /** Its server is trusted: the host's own hooks and rules see each call. */
-function serverOf({ name, command, args, env }: NonNullable<WrapRoute["tools"]>): Fields {
-  return { [name]: { command, args, env, trust: true } };
+function serverOf(
+  { name, command, args, env }: NonNullable<WrapRoute["tools"]>,
+  servers: ReadonlySet<string>,
+): Fields {
+  return { [freeName(name, servers)]: { command, args, env, trust: true } };
 }

@@ -52,7 +52,7 @@ export async function chosenWrap(
 ): Promise<ProgramWrap> {
   const { api: named, arg: args = [], baseUrlEnv, keyEnv, upstream } = options;
   if (named !== undefined) {
-    const api = APIS[named];
+    const api = Object.hasOwn(APIS, named) ? APIS[named] : undefined;
     if (api === undefined) throw usageError(`There is no API "${named}"; --api takes ${apiNames()}.`);
     if (command === "" && options.print !== true)
       throw usageError("No program is named; add it after --, or --print to set up a program by hand.");

@@ -3,12 +3,14 @@
  * rules of the program, and by content.
  */
 import { createHash } from "node:crypto";
+import { toPagurusError } from "../../contract/errors.ts";
+import type { AssistantMessage } from "../../contract/message.ts";
 import type { WrapRequestRule, WrapRequestView } from "../../contract/harness/wrap-rules.ts";
 import { listOf, recordOf, recordsOf, stringOf } from "../../data/record-fields.ts";
 import { JsonScanError, objectMembers, parsePart, wholeValue, type Span } from "../json/scan.ts";
 import type { RequestKind, WireHeaders, WireRequest } from "../dialect/wire-dialect.ts";
-import { liveMessages, userKey } from "./request-messages.ts";
-import { summaryBeginning, untagged } from "./wrap-summaries.ts";
+import { ContentNames } from "./content-names.ts";
+import { liveMessages } from "./request-messages.ts";
 
 export interface RequestKindsOptions {
   rules: readonly WrapRequestRule[];
@@ -16,6 +18,10 @@ export interface RequestKindsOptions {
   conversationHeader?: string | undefined;
   /** Whether a turn waits for the result of a call, which may be another agent's work. */
   hasOpenCalls(): boolean;
+  /** Whether a conversation of that name waits for an answer. */
+  isAnswering(contentId: string): boolean;
+  /** Reports a sentence to the user. */
+  notify(sentence: string): void;
 }
 
 /** What a request is besides its body. */
@@ -24,7 +30,6 @@ interface Call {
   headers: WireHeaders;
 }
 
-const MOST_SUMMARIES = 20;
 /** Maximum number of conversations whose kind is remembered. */
 const MOST_KNOWN = 200;
 
@@ -92,22 +97,10 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("base64url");
 }
 
-/** The user's words before the first answer; they stay the same for a whole conversation, until it is compacted. */
-function firstWords({ items, prefixCount }: WireRequest): string[] {
-  const words: string[] = [];
-  for (let at = prefixCount; at < items.length; at++) {
-    const messages = items[at]?.messages ?? [];
-    if (messages.some(({ role }) => role !== "user")) break;
-    for (const message of messages) if (message.role === "user") words.push(userKey(message));
-  }
-  return words;
-}
-
 export class RequestKinds {
   readonly #options: RequestKindsOptions;
   readonly #kinds = new Map<string, RequestKind>();
-  /** Beginnings of the summaries of compactions, with the names of their conversations, the newest first. */
-  readonly #summaries: { begins: string; id: string }[] = [];
+  readonly #names = new ContentNames();
   /** What the program's own conversations have in common: rules and tools. */
   #main: { rules: string; hasTools: boolean } | undefined;
 
@@ -115,12 +108,12 @@ export class RequestKinds {
     this.#options = options;
   }
 
-  /** Called with the summary that the program got for a conversation: it is in the first words of what comes next. */
-  noteSummary({ native }: WireRequest, summary: string): void {
-    const begins = summaryBeginning(summary);
-    if (native.contentId === undefined || begins === undefined) return;
-    this.#summaries.unshift({ begins, id: native.contentId });
-    this.#summaries.splice(MOST_SUMMARIES);
+  noteSummary(request: WireRequest, summary: string): void {
+    this.#names.noteSummary(request, summary);
+  }
+
+  noteAnswer(request: WireRequest, message: AssistantMessage): void {
+    this.#names.noteAnswer(request, message);
   }
 
   /** The request with its kind and the name of its conversation. One that cannot be read further stays as it is. */
@@ -136,15 +129,34 @@ export class RequestKinds {
   }
 
   #classified(request: WireRequest, view: View): WireRequest {
-    const rule = this.#options.rules.find((each) => each.matches(view));
+    const rule = this.#options.rules.find((each) => this.#matches(each, view));
     if (rule?.kind === "compaction") return asking(request);
-    if (rule) return { ...request, kind: rule.kind };
     const id = request.native.contentId;
+    if (rule) {
+      if (id !== undefined) this.#names.forget(id);
+      return { ...request, kind: rule.kind };
+    }
     if (id === undefined) return request;
-    const kind = this.#kinds.get(id) ?? this.#kindOf(view);
+    const known = this.#kinds.get(id);
+    // What continues with its answer is a conversation, although it began like a request beside one.
+    const kind =
+      known === undefined || (known === "side" && hasAnswer(request)) ? this.#kindOf(view, request) : known;
     this.#kinds.set(id, kind);
+    if (kind !== "main") this.#names.forget(id);
     if (this.#kinds.size > MOST_KNOWN) this.#kinds.delete([...this.#kinds.keys()][0] ?? "");
     return { ...request, kind };
+  }
+
+  /** A rule that fails is skipped: the program's other requests stay governed. */
+  #matches(rule: WrapRequestRule, view: View): boolean {
+    try {
+      return rule.matches(view);
+    } catch (error) {
+      if (error instanceof JsonScanError) throw error;
+      const { message } = toPagurusError(error);
+      this.#options.notify(`A rule for the program's requests failed and was skipped: ${message}`);
+      return false;
+    }
   }
 
   /** The request with the name of its conversation: the program's own, else one made from its first words. */
@@ -153,25 +165,15 @@ export class RequestKinds {
     if (native.threadId !== undefined || (kind !== "main" && kind !== "compaction")) return request;
     const threadId = headers[this.#options.conversationHeader ?? ""];
     if (typeof threadId === "string") return { ...request, native: { ...native, threadId } };
-    const id = this.#contentId(request);
+    const id = this.#names.nameOf(request, (each) => this.#options.isAnswering(each));
     return id === undefined ? request : { ...request, native: { ...native, contentId: id } };
-  }
-
-  /** Undefined if the conversation has no words. A compaction keeps the name: its summary is known, or names the conversation. */
-  #contentId(request: WireRequest): string | undefined {
-    const compacted = request.items.find(({ compactedFrom }) => compactedFrom !== undefined)?.compactedFrom;
-    if (compacted !== undefined) return compacted;
-    const words = firstWords(request);
-    if (words.length === 0) return undefined;
-    const text = this.#summaries.length === 0 ? "" : untagged(words.join("\n"));
-    return this.#summaries.find(({ begins }) => text.includes(begins))?.id ?? digest(JSON.stringify(words));
   }
 
   /**
    * A conversation that begins with other rules than the program's own ones is another agent's, if a call of the program's own
-   * conversation is open, and a side request if it has no tools and the program's own has.
+   * conversation is open, and a side request if it has no tools and no answer yet.
    */
-  #kindOf(view: View): RequestKind {
+  #kindOf(view: View, request: WireRequest): RequestKind {
     const { hasTools } = view;
     const rules = digest(JSON.stringify([view.system, view.toolNames]));
     if (this.#main === undefined || this.#main.rules === rules) {
@@ -179,10 +181,14 @@ export class RequestKinds {
       return "main";
     }
     if (this.#options.hasOpenCalls()) return "subagent";
-    if (this.#main.hasTools && !hasTools) return "side";
+    if (!hasTools && (this.#main.hasTools || !hasAnswer(request))) return "side";
     this.#main = { rules, hasTools };
     return "main";
   }
+}
+
+function hasAnswer({ items, prefixCount }: WireRequest): boolean {
+  return items.slice(prefixCount).some(({ messages }) => messages.some(({ role }) => role === "assistant"));
 }
 
 /** The request as a compaction: its last element is the prompt, and not part of the conversation. */

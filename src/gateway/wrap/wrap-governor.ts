@@ -4,7 +4,7 @@
  */
 import { toPagurusError } from "../../contract/errors.ts";
 import type { Pagurus } from "../../contract/host/host.ts";
-import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import type { AgentMessage, AssistantMessage, UserMessage } from "../../contract/message.ts";
 import type { ToolSet } from "../../contract/harness/tool.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { WireAnswer, WireRequest } from "../dialect/wire-dialect.ts";
@@ -39,6 +39,8 @@ export interface WrapGovernorOptions {
   upstream(request: WireRequest | undefined): Upstream;
   /** Reports a sentence to the user after the program has left the terminal. */
   notify(sentence: string): void;
+  /** Called with each complete answer. */
+  onAnswer?(request: WireRequest, message: AssistantMessage): void;
   /** Called with the summary that answers a compaction of the program: its next request begins with it. */
   onSummary?(request: WireRequest, summary: string): void;
   /** How long a turn stays open after its last answer, in case the program continues it, ms. Default 500. */
@@ -89,6 +91,11 @@ export class WrapGovernor implements Governor {
   /** The session that is followed now. */
   get sessionKey(): string {
     return this.#threads.current;
+  }
+
+  /** Whether the conversation of that name waits for an answer. */
+  isAnswering(thread: string): boolean {
+    return this.#conversations.get(thread)?.isIdle === false;
   }
 
   /** Whether a turn waits for results of the program's tools. */
@@ -188,6 +195,7 @@ export class WrapGovernor implements Governor {
     { isAborted }: GovernorCall & { isAborted: boolean },
   ): Promise<void> {
     const conversation = this.#of(request);
+    if (answer.isComplete && answer.error === undefined) this.#options.onAnswer?.(request, answer.message);
     if (!conversation) return;
     try {
       await this.#take(conversation, answer, isAborted ? STOPPED_MS : RETRY_MS);

@@ -103,7 +103,13 @@ class Wrap implements OpenWrap {
     this.#options = options;
     const { rules = [], conversationHeader } = options;
     const hasOpenCalls = (): boolean => this.#governor?.hasOpenCalls === true;
-    this.#kinds = new RequestKinds({ rules, conversationHeader, hasOpenCalls });
+    this.#kinds = new RequestKinds({
+      rules,
+      conversationHeader,
+      hasOpenCalls,
+      isAnswering: (contentId) => this.#governor?.isAnswering(contentId) === true,
+      notify: (sentence) => this.#notify(sentence),
+    });
   }
 
   async open(): Promise<this> {
@@ -217,6 +223,7 @@ class Wrap implements OpenWrap {
       modelOf: (request: WireRequest) => model ?? `${provider.id}/${request.model}`,
       upstream: () => upstream,
       notify: (sentence) => this.#notify(sentence),
+      onAnswer: (request, message) => this.#kinds.noteAnswer(request, message),
       onSummary: (request, summary) => this.#kinds.noteSummary(request, summary),
     });
     return this.#governor;

@@ -89,7 +89,8 @@ export class WrapThreads {
     if (known !== undefined) return (this.#current = known);
     const hasHistory = hasMessagesBefore(request);
     const resumed = hasHistory ? await this.#resumed(thread, historyMessages(request)) : undefined;
-    const isNext = !hasHistory && !isBusy(this.#current);
+    // A name made from words may be that of a request beside the conversation, which must not end it.
+    const isNext = !hasHistory && !isBusy(this.#current) && request.native.contentId === undefined;
     if (resumed && !resumed.inUse) this.#current = resumed.sessionKey;
     else if (this.#keys.size > 0) await this.#another(thread, isNext);
     this.#keys.set(thread, this.#current);

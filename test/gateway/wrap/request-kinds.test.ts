@@ -15,11 +15,20 @@ const SYSTEM = { role: "system", content: "You are an agent." };
 const TOOLS = [{ type: "function", function: { name: "bash" } }];
 
 let hasOpenCalls = false;
+let answering = false;
+let notices: string[] = [];
 let kinds: RequestKinds;
 
 beforeEach(() => {
   hasOpenCalls = false;
-  kinds = new RequestKinds({ rules: [], hasOpenCalls: () => hasOpenCalls });
+  answering = false;
+  notices = [];
+  kinds = new RequestKinds({
+    rules: [],
+    hasOpenCalls: () => hasOpenCalls,
+    isAnswering: () => answering,
+    notify: (text) => void notices.push(text),
+  });
 });
 
 function read(
@@ -53,10 +62,64 @@ describe("the conversation of a request without a name", () => {
       rules: [],
       conversationHeader: "x-session-id",
       hasOpenCalls: () => false,
+      isAnswering: () => false,
+      notify: () => undefined,
     });
     const { native } = read([SYSTEM, user("Moor.")], { headers: { "x-session-id": "ses_1" }, by: named });
     assert.deepEqual(native, { threadId: "ses_1" });
     assert.ok(read([SYSTEM, user("Moor.")], { by: named }).native.contentId, "and by content without it");
+  });
+});
+
+describe("conversations that begin with the same words", () => {
+  const id = (messages: Element[]): string => read([SYSTEM, ...messages]).native.contentId ?? "";
+  const answered = (request: WireRequest, text: string): void =>
+    kinds.noteAnswer(request, { role: "assistant", content: [{ type: "text", text }] });
+
+  it("are two while the first one waits for its answer, and are known by their answers", () => {
+    const one = read([SYSTEM, user("same")]);
+    answering = true;
+    const other = read([SYSTEM, user("same")]);
+    answering = false;
+    assert.notEqual(other.native.contentId, one.native.contentId);
+    answered(one, "Answer A.");
+    answered(other, "Answer B.");
+    assert.equal(id([user("same"), answer("Answer A."), user("more")]), one.native.contentId);
+    assert.equal(id([user("same"), answer("Answer B."), user("more")]), other.native.contentId);
+  });
+
+  it("are two after an answer: the program's user began again", () => {
+    const one = read([SYSTEM, user("same")]);
+    answered(one, "Answer A.");
+    assert.notEqual(id([user("same")]), one.native.contentId);
+  });
+
+  it("are one after a failure or an interruption of the first turn", () => {
+    const one = id([user("alpha")]);
+    assert.equal(id([user("alpha")]), one, "the program retries");
+    assert.equal(id([user("alpha"), user("beta")]), one, "its user adds words");
+    assert.equal(id([user("alpha"), user("beta"), answer("Yes."), user("gamma")]), one);
+  });
+});
+
+describe("a rule that fails", () => {
+  it("is skipped with a notice, and the request stays governed", () => {
+    const by = new RequestKinds({
+      rules: [
+        {
+          kind: "side",
+          version: "1",
+          matches: () => {
+            throw new TypeError("no such field");
+          },
+        },
+      ],
+      hasOpenCalls: () => false,
+      isAnswering: () => false,
+      notify: (text) => void notices.push(text),
+    });
+    assert.equal(read([SYSTEM, user("Moor.")], { by }).kind, "main");
+    assert.match(notices[0] ?? "", /failed and was skipped: no such field/);
   });
 });
 
@@ -80,14 +143,23 @@ describe("the kind of a request that its protocol does not mark", () => {
   it("a loop without tools is a conversation", () => {
     const more = { tools: [] };
     assert.equal(read([SYSTEM, user("One.")], { more }).kind, "main");
-    assert.equal(read([{ role: "system", content: "Now in June." }, user("Two.")], { more }).kind, "main");
+    const other = [{ role: "system", content: "Write a commit message." }, user("diff --git a b")];
+    assert.equal(read(other, { more }).kind, "side", "what has other rules and no answer yet is beside it");
+    const continued = [...other, answer("Fix the berth."), user("Shorter.")];
+    assert.equal(read(continued, { more }).kind, "main", "and a conversation of its own when it continues");
   });
 });
 
 describe("the rules of the programs", () => {
   it("OpenCode's titles and its subagents are not the conversation", () => {
     const { rules = [] } = opencodeWrap;
-    const by = new RequestKinds({ rules, conversationHeader: "x-session-id", hasOpenCalls: () => false });
+    const by = new RequestKinds({
+      rules,
+      conversationHeader: "x-session-id",
+      hasOpenCalls: () => false,
+      isAnswering: () => false,
+      notify: () => undefined,
+    });
     const title = { role: "system", content: "You are a title generator. You output ONLY a thread title." };
     assert.equal(read([title, user("Moor.")], { more: { tools: [] }, by }).kind, "side");
     assert.equal(read([title, user("Moor.")], { by }).kind, "main", "with tools it is no title");
@@ -96,14 +168,24 @@ describe("the rules of the programs", () => {
   });
 
   it("Copilot marks its subagents in a header", () => {
-    const by = new RequestKinds({ rules: copilotWrap.rules ?? [], hasOpenCalls: () => false });
+    const by = new RequestKinds({
+      rules: copilotWrap.rules ?? [],
+      hasOpenCalls: () => false,
+      isAnswering: () => false,
+      notify: () => undefined,
+    });
     const headers = { "x-interaction-type": "conversation-subagent" };
     assert.equal(read([SYSTEM, user("Look.")], { headers, by }).kind, "subagent");
     assert.equal(read([SYSTEM, user("Look.")], { by }).kind, "main");
   });
 
   it("Qwen Code's memory extraction is not the conversation, though it begins with it", () => {
-    const by = new RequestKinds({ rules: qwenWrap.rules ?? [], hasOpenCalls: () => false });
+    const by = new RequestKinds({
+      rules: qwenWrap.rules ?? [],
+      hasOpenCalls: () => false,
+      isAnswering: () => false,
+      notify: () => undefined,
+    });
     const rules = {
       role: "system",
       content:
