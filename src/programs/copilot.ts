@@ -19,6 +19,7 @@ import {
   optionValue,
   PROVIDERS,
   readSettings,
+  versioned,
 } from "./program-survey.ts";
 
 const BASE_URL = "COPILOT_PROVIDER_BASE_URL";
@@ -69,7 +70,7 @@ function survey(request: WrapRequest): WrappedProgram {
     api,
     provider: {
       id,
-      baseUrl: api === "anthropic-messages" ? `${address.replace(/\/v1$/, "")}/v1` : address,
+      baseUrl: versioned(address, api),
       ...keyIn(env, ...KEYS),
     },
     cwd,

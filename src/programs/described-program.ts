@@ -9,7 +9,7 @@ import type {
   WrappedProgram,
   WrapRequest,
 } from "../contract/harness/wrap.ts";
-import { changedEnvironment, findExecutable, keyIn, NO_KEY, PROVIDERS } from "./program-survey.ts";
+import { changedEnvironment, findExecutable, keyIn, NO_KEY, PROVIDERS, versioned } from "./program-survey.ts";
 
 /** Names of the variables that the providers' own client libraries read. */
 export const BASE_URL_VARIABLES: Readonly<Record<WireApi, string>> = {
@@ -28,18 +28,11 @@ function checkedUrl(text: string, from: string): string {
   );
 }
 
-/** Anthropic's and Google's clients add the version to their base URL themselves. */
-function withVersion(api: WireApi, url: string): string {
-  if (api === "anthropic-messages" && !/\/v\d+$/.test(url)) return `${url}/v1`;
-  if (api === "google-generative-ai" && !/\/v\d+\w*$/.test(url)) return `${url}/v1beta`;
-  return url;
-}
-
 function upstreamOf({ api, upstream, baseUrlEnv }: ProgramDescription, { env }: WrapRequest): string {
   if (upstream !== undefined) return checkedUrl(upstream, "--upstream");
   const name = baseUrlEnv ?? BASE_URL_VARIABLES[api];
   const set = env[name];
-  return set ? withVersion(api, checkedUrl(set, name)) : PROVIDERS[api].baseUrl;
+  return set ? versioned(checkedUrl(set, name), api) : PROVIDERS[api].baseUrl;
 }
 
 /** Throws `usage_invalid` if nothing in the description can point the program to the gateway. */

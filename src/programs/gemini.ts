@@ -23,6 +23,7 @@ import {
   optionValue,
   PROVIDERS,
   readSettings,
+  versioned,
   withEnvFile,
 } from "./program-survey.ts";
 
@@ -78,7 +79,7 @@ function survey(request: WrapRequest): WrappedProgram {
   return {
     provider: {
       id: PROVIDER,
-      baseUrl: set ? `${set.replace(/\/v1(?:beta)?$/, "")}/v1beta` : ADDRESS,
+      baseUrl: set ? versioned(set, "google-generative-ai") : ADDRESS,
       ...keyIn(env, KEY),
     },
     cwd,

@@ -25,6 +25,7 @@ import {
   ownKey,
   PROVIDERS,
   readSettings,
+  versioned,
 } from "./program-survey.ts";
 
 const COMMANDS = "install remove uninstall update list config llama".split(" ");
@@ -98,7 +99,7 @@ function survey(request: WrapRequest): WrappedProgram {
     api: spoken,
     provider: {
       id: id === "" ? PROVIDERS[spoken].id : id,
-      baseUrl: spoken === "anthropic-messages" ? `${address.replace(/\/v1$/, "")}/v1` : address,
+      baseUrl: versioned(address, spoken),
       ...(variable === undefined ? ownKey(env, spoken, address) : keyIn(env, variable)),
     },
     cwd,

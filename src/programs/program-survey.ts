@@ -35,6 +35,17 @@ export function entryOf<T>(table: Readonly<Record<string, T>>, key: string): T |
   return Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
+/** An address with the protocol's version at the end of its path, and its query kept. */
+export function versioned(address: string, api: WireApi): string {
+  const url = URL.parse(address);
+  if (!url) return address;
+  const path = url.pathname.replace(/\/+$/, "");
+  // Clients of OpenAI's protocols are configured with the version.
+  const version = { "anthropic-messages": "/v1", "google-generative-ai": "/v1beta" }[api as string];
+  url.pathname = version === undefined || /\/v\d+\w*$/.test(path) ? path : `${path}${version}`;
+  return url.pathname === "/" && url.search === "" ? url.origin : url.href;
+}
+
 /** Path of the executable. Throws `runtime_failed` with how to install it. */
 export function findExecutable({ command, env }: WrapRequest, install?: string): string {
   const found = /[/\\]/.test(command)

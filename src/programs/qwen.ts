@@ -26,6 +26,7 @@ import {
   optionValue,
   PROVIDERS,
   readSettings,
+  versioned,
   withEnvFile,
   withoutOption,
 } from "./program-survey.ts";
@@ -118,7 +119,7 @@ function survey(request: WrapRequest): WrappedProgram {
     api,
     provider: {
       id,
-      baseUrl: api === "anthropic-messages" ? `${address.replace(/\/v1$/, "")}/v1` : address,
+      baseUrl: versioned(address, api),
       ...keyIn(env, filledString(entry?.["envKey"]) ?? keyEnv),
     },
     cwd,

@@ -124,6 +124,16 @@ describe("the provider of a program", () => {
     assert.deepEqual([provider.id, provider.baseUrl, models], ["other", "http://127.0.0.1:8/v1", ["m2"]]);
   });
 
+  it("has the version at the end of the path, whatever the address has", async () => {
+    const described = describedWrap("agent", { api: "anthropic-messages", args: [] });
+    const at = async (address: string): Promise<string> =>
+      (await survey(described, { env: { ANTHROPIC_BASE_URL: address } })).provider.baseUrl;
+    assert.equal(await at("http://127.0.0.1:7/x?k=1"), "http://127.0.0.1:7/x/v1?k=1");
+    assert.equal(await at("http://127.0.0.1:7/v1/"), "http://127.0.0.1:7/v1");
+    assert.equal(await at("http://127.0.0.1:7"), "http://127.0.0.1:7/v1");
+    await assert.rejects(at("localhost:7"), { code: "usage_invalid" });
+  });
+
   it("is refused with what to do where it cannot be governed", async () => {
     const refused = async (wrap: ProgramWrap, asked: Asked): Promise<string> =>
       (await survey(wrap, asked)).refusal?.reason ?? "";

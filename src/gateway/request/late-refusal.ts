@@ -3,6 +3,7 @@
  * beginning stays held back. If the provider then rejects the context, the answer to a smaller one takes its place.
  */
 import { Readable } from "node:stream";
+import { setTimeout as pause } from "node:timers/promises";
 import { readAhead, type Ahead } from "./read-ahead.ts";
 import type { AnswerReader, WireAnswer, WireApi } from "../dialect/wire-dialect.ts";
 import type { UpstreamAnswer } from "../upstream/upstream.ts";
@@ -36,6 +37,16 @@ export function waited(answer: UpstreamAnswer, waiting: Waiting, askAgain: AskAg
   return { ...answer, stream: Readable.from(bodyOf(answer, waiting, askAgain), { objectMode: false }) };
 }
 
+/** Comments while the work takes; returns its outcome. */
+async function* commentsUntil<T>(work: Promise<T>): AsyncGenerator<Buffer, T> {
+  const done = work.then((value) => ({ value }));
+  for (;;) {
+    const outcome = await Promise.race([done, pause(COMMENT_MS, undefined, { ref: false })]);
+    if (outcome) return outcome.value;
+    yield COMMENT;
+  }
+}
+
 async function* bodyOf(
   answer: UpstreamAnswer,
   { ahead, reader, signal }: Waiting,
@@ -63,7 +74,7 @@ async function* bodyOf(
     bytes += body.length;
   }
   const refused = reader.opening === "failed" ? reader.end() : undefined;
-  const other = refused?.error?.overflow === true ? await askAgain(refused) : undefined;
+  const other = refused?.error?.overflow === true ? yield* commentsUntil(askAgain(refused)) : undefined;
   if (other) {
     stream.destroy();
     yield* other.stream as AsyncIterable<Buffer>;

@@ -249,7 +249,9 @@ export class LiveTurn implements TurnTaker {
     // There may be no waiting caller any more.
     this.#handed.promise.catch(() => undefined);
     for await (const event of run) {
-      if (event.type === "context.degraded") this.#host.onProblem(`${event.stage}: ${event.reason}`);
+      // Images of the program are sent as they are, whatever is known of its model.
+      if (event.type === "context.degraded" && !event.reason.includes("is not known to take images"))
+        this.#host.onProblem(`${event.stage}: ${event.reason}`);
       if (event.type !== "turn.failed") continue;
       const { code, message } = event.error;
       if (this.#turn) this.#host.onProblem(message);
