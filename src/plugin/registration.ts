@@ -1,7 +1,8 @@
 /** One plugin's registration: the api passed to it, and its registrations so far. */
 import type { ContextEngineFactory } from "../contract/engine/engine.ts";
-import { PagurusError } from "../contract/errors.ts";
+import { isPagurusError, PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { AgentHarness } from "../contract/harness/harness.ts";
+import { WIRE_APIS } from "../contract/harness/wire.ts";
 import type { ProgramWrap } from "../contract/harness/wrap.ts";
 import { HOOK_RULES, type HookHandler, type HookName } from "../contract/host/hooks.ts";
 import type { MemoryFactory } from "../contract/engine/memory.ts";
@@ -214,10 +215,44 @@ export class Registration {
   }
 
   readonly #program = (wrap: ProgramWrap): void => {
-    this.#mustBeFunction(wrap.survey, `survey of the program ${String(wrap.id)}`);
+    if (typeof wrap.id !== "string" || !TOOL_NAME.test(wrap.id))
+      throw new PagurusError(
+        "engine_contract",
+        `The program name ${JSON.stringify(wrap.id)} is not valid; use 1 to 64 letters, digits, "-" and "_".`,
+      );
+    if (!WIRE_APIS.includes(wrap.api))
+      throw new PagurusError(
+        "engine_contract",
+        `The program ${wrap.id} has the API ${JSON.stringify(wrap.api)}; use one of ${WIRE_APIS.join(", ")}.`,
+      );
+    this.#mustBeFunction(wrap.survey, `survey of the program ${wrap.id}`);
     if (isBundledProgram(wrap.id)) throw takenError("program", wrap.id, "pagurus", this.#options.id);
     this.#take("program", wrap.id);
-    this.#staged.programs.push(wrap);
+    const { id } = this.#options;
+    const named = async <T>(work: () => Promise<T>): Promise<T> => {
+      try {
+        return await asPlugin(id, work);
+      } catch (error) {
+        if (isPagurusError(error)) throw error;
+        const { message } = toPagurusError(error);
+        throw new PagurusError(
+          "plugin_failed",
+          `The plugin ${id} failed with the program ${wrap.id}: ${message}`,
+          {
+            cause: error,
+            details: { plugin: id },
+          },
+        );
+      }
+    };
+    this.#staged.programs.push({
+      ...wrap,
+      survey: (request) =>
+        named(async () => {
+          const program = await wrap.survey(request);
+          return { ...program, launch: (route) => named(() => program.launch(route)) };
+        }),
+    });
   };
 
   readonly #cli = (register: PluginCli): void => {

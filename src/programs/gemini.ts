@@ -1,5 +1,4 @@
 /** Gemini CLI (0.61.0): pointed by its environment; the engine's tools are in a settings file of the run. */
-import { randomUUID } from "node:crypto";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type {
@@ -11,7 +10,6 @@ import type {
 } from "../contract/harness/wrap.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
 import { freeName } from "../native/free-name.ts";
-import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
 import {
   changedEnvironment,
   checkCommand,
@@ -23,6 +21,7 @@ import {
   optionValue,
   PROVIDERS,
   readSettings,
+  runFile,
   versioned,
   withEnvFile,
 } from "./program-survey.ts";
@@ -113,9 +112,7 @@ function launch(
     ...(answersAll ? { security: { auth: { selectedType: BY_KEY } } } : {}),
     ...(tools ? { mcpServers: serverOf(tools, servers) } : {}),
   });
-  ensurePrivateDir(folder);
-  const file = join(folder, `wire-${randomUUID()}.json`);
-  writeFileAtomic(file, JSON.stringify(own), { synced: false });
+  const file = runFile(folder, "json", JSON.stringify(own));
   const key: Record<string, string> = answersAll && !env[KEY] ? { [KEY]: NO_KEY } : {};
   const set = { [SYSTEM_SETTINGS]: file, [BASE_URL]: route.secretUrl, ...key };
   return { command, args: [...args], env: changedEnvironment(env, set), files: [file] };

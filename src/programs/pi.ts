@@ -1,5 +1,4 @@
 /** pi (0.87.1): pointed by an extension of the run, which sets the address and headers of the chosen provider. */
-import { randomUUID } from "node:crypto";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { WireApi } from "../contract/harness/wire.ts";
@@ -12,7 +11,6 @@ import type {
 } from "../contract/harness/wrap.ts";
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
-import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
 import {
   changedEnvironment,
   checkCommand,
@@ -25,6 +23,7 @@ import {
   ownKey,
   PROVIDERS,
   readSettings,
+  runFile,
   versioned,
 } from "./program-survey.ts";
 
@@ -133,9 +132,7 @@ function launch(
   { args, env, folder }: WrapRequest,
   { command, id, route }: { command: string; id: string; route: WrapRoute },
 ): WrapLaunch {
-  ensurePrivateDir(folder);
-  const file = join(folder, `wire-${randomUUID()}.js`);
-  writeFileAtomic(file, EXTENSION, { synced: false });
+  const file = runFile(folder, "js", EXTENSION);
   const key = route.answersAll ? { apiKey: NO_KEY } : {};
   const setting = JSON.stringify({ id, baseUrl: route.baseUrl, headers: route.headers, ...key });
   return {

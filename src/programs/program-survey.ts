@@ -1,5 +1,6 @@
 /** What the programs of this folder share: finding the executable, reading arguments and settings, and where each provider is. */
-import { readFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
@@ -9,7 +10,9 @@ import type { WrapRequest } from "../contract/harness/wrap.ts";
 import { parseJson5 } from "../config/json5.ts";
 import { attempt } from "../data/attempt.ts";
 import { type Fields, isRecord, recordOf } from "../data/record-fields.ts";
+import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
 import { executable, onPath } from "../platform/executables.ts";
+import { processIsAlive } from "../platform/process-group.ts";
 
 /** Where each protocol's own provider is, and the variable that its key is usually in. */
 export const PROVIDERS: Readonly<Record<WireApi, { id: string; baseUrl: string; keyEnv: string }>> = {
@@ -44,6 +47,21 @@ export function versioned(address: string, api: WireApi): string {
   const version = { "anthropic-messages": "/v1", "google-generative-ai": "/v1beta" }[api as string];
   url.pathname = version === undefined || /\/v\d+\w*$/.test(path) ? path : `${path}${version}`;
   return url.pathname === "/" && url.search === "" ? url.origin : url.href;
+}
+
+/**
+ * Writes a file that the program reads in this run, for its user alone; returns its path. Files of runs whose process is gone, such as a
+ * killed one, are removed. Throws `store_write_failed`.
+ */
+export function runFile(folder: string, extension: string, content: string): string {
+  ensurePrivateDir(folder);
+  for (const name of readdirSync(folder)) {
+    const [, pid] = /^wire-(\d+)-/.exec(name) ?? [];
+    if (pid !== undefined && !processIsAlive(Number(pid))) rmSync(join(folder, name), { force: true });
+  }
+  const file = join(folder, `wire-${process.pid}-${randomUUID()}.${extension}`);
+  writeFileAtomic(file, content, { synced: false });
+  return file;
 }
 
 /** Path of the executable. Throws `runtime_failed` with how to install it. */

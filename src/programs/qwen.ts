@@ -1,5 +1,4 @@
 /** Qwen Code (0.24.4): pointed by settings of the run, which replace those of the user, in a file of the run alone. */
-import { randomUUID } from "node:crypto";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { WireApi } from "../contract/harness/wire.ts";
@@ -13,7 +12,6 @@ import type {
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { type Fields, filledString, recordOf, recordsOf, stringOf } from "../data/record-fields.ts";
 import { freeName } from "../native/free-name.ts";
-import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
 import {
   changedEnvironment,
   checkCommand,
@@ -26,6 +24,7 @@ import {
   optionValue,
   PROVIDERS,
   readSettings,
+  runFile,
   versioned,
   withEnvFile,
   withoutOption,
@@ -170,9 +169,7 @@ function launch(
       ? { mcpServers: serverOf(route.tools, new Set(Object.keys(recordOf(settings["mcpServers"])))) }
       : {}),
   });
-  ensurePrivateDir(folder);
-  const file = join(folder, `wire-${randomUUID()}.json`);
-  writeFileAtomic(file, JSON.stringify(own), { synced: false });
+  const file = runFile(folder, "json", JSON.stringify(own));
   const key: Record<string, string> = route.answersAll && !env[keyEnv] ? { [keyEnv]: NO_KEY } : {};
   const set = { [SYSTEM_SETTINGS]: file, [baseUrlEnv]: route.secretUrl, ...key };
   return {

@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { describe, it } from "node:test";
 import type { ContextEngine } from "../../src/contract/engine/engine.ts";
 import type { AgentHarness } from "../../src/contract/harness/harness.ts";
+import type { ProgramWrap } from "../../src/contract/harness/wrap.ts";
 import type { PluginApi } from "../../src/contract/host/plugin.ts";
 import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
 import type { PagurusConfig } from "../../src/config/config-types.ts";
@@ -50,6 +51,50 @@ const toolOf = (name: string) => ({
 });
 
 const commandOf = (name: string) => ({ name, usage: "", summary: "", run: () => Promise.resolve("") });
+
+const programOf = (id: string, more: Partial<ProgramWrap> = {}): ProgramWrap => ({
+  id,
+  label: id,
+  api: "openai-completions",
+  survey: () => Promise.reject(new TypeError("x is undefined")),
+  ...more,
+});
+
+const ASKED = { command: "mine", args: [], env: {}, cwd: "/", folder: "/" };
+
+describe("a program that a plugin adds to pagurus wire", () => {
+  it("is listed, and its failure names the plugin", async () => {
+    const registry = registryOf();
+    assert.equal(
+      await registry.register("a", (api) => api.registerProgramWrap(programOf("mine"))),
+      undefined,
+    );
+    const [program] = registry.programs;
+    assert.equal(program?.id, "mine");
+    await assert.rejects(program.survey(ASKED), {
+      code: "plugin_failed",
+      message: "The plugin a failed with the program mine: x is undefined",
+    });
+  });
+
+  it("is refused with the name of a bundled or registered one, and without what the gateway needs", async () => {
+    const registry = registryOf();
+    await registry.register("a", (api) => api.registerProgramWrap(programOf("mine")));
+    const refused = async (wrap: ProgramWrap, id: string): Promise<string> =>
+      (await registry.register(id, (api) => api.registerProgramWrap(wrap)))?.reason ?? "";
+    assert.match(await refused(programOf("codex"), "b"), /codex .* is registered already by pagurus/);
+    assert.match(await refused(programOf("mine"), "c"), /mine .* is registered already by a/);
+    assert.match(await refused(programOf("../x"), "d"), /program name "\.\.\/x" is not valid/);
+    assert.match(
+      await refused(programOf("e", { api: "soap" as never }), "e"),
+      /has the API "soap"; use one of openai-responses/,
+    );
+    assert.match(
+      await refused(programOf("f", { survey: undefined as never }), "f"),
+      /survey of the program f/,
+    );
+  });
+});
 
 describe("a plugin's registration", () => {
   it("is kept with everything it names", async () => {

@@ -1,8 +1,17 @@
 /** Where each program is set to send its requests, which key belongs there, and what points it to the gateway instead. */
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { ProgramWrap, WrapLaunch, WrappedProgram, WrapRoute } from "../../src/contract/harness/wrap.ts";
 import { copilotWrap } from "../../src/programs/copilot.ts";
@@ -186,6 +195,14 @@ describe("a program on its way to the gateway", () => {
     assert.equal(env["OPENAI_API_KEY"], "secret", "the key's place has the secret of the run");
     const { credentials } = await survey(described, { env: { OPENAI_API_KEY: "own" } });
     assert.deepEqual(credentials, { authorization: "Bearer own" });
+  });
+
+  it("leaves no file of a run that was killed", async () => {
+    write("run/pi/wire-999999999-old.js", "");
+    write("run/pi/wire-mine.js", "");
+    const { files = [] } = await launched(piWrap, { args: ["--provider", "anthropic"] });
+    const names = readdirSync(join(root, "run", "pi"));
+    assert.deepEqual(names.toSorted(), [basename(files[0] ?? ""), "wire-mine.js"].toSorted());
   });
 
   it("is not led away by its own option", async () => {

@@ -5,11 +5,13 @@
 import type { HarnessTurn, TurnContext, TurnIo } from "./harness-turn.ts";
 
 /** Protocols that the gateway speaks with a harness. */
-export type WireApi =
-  | "openai-responses"
-  | "anthropic-messages"
-  | "openai-completions"
-  | "google-generative-ai";
+export const WIRE_APIS = [
+  "openai-responses",
+  "anthropic-messages",
+  "openai-completions",
+  "google-generative-ai",
+] as const;
+export type WireApi = (typeof WIRE_APIS)[number];
 
 /** What the gateway needs from the turn that runs on a route. */
 export interface WireTurn

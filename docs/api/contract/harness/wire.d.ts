@@ -4,7 +4,8 @@
  */
 import type { HarnessTurn, TurnContext, TurnIo } from "./harness-turn.ts";
 /** Protocols that the gateway speaks with a harness. */
-export type WireApi = "openai-responses" | "anthropic-messages" | "openai-completions" | "google-generative-ai";
+export declare const WIRE_APIS: readonly ["openai-responses", "anthropic-messages", "openai-completions", "google-generative-ai"];
+export type WireApi = (typeof WIRE_APIS)[number];
 /** What the gateway needs from the turn that runs on a route. */
 export interface WireTurn extends Pick<HarnessTurn, "sessionId" | "turnId" | "hostAgentId" | "model" | "engine" | "signal">, Pick<TurnContext, "messages" | "answerCompaction" | "receipt">, Pick<TurnIo, "degrade" | "emit"> {
     /** A throw fails the harness's request with an error reply; one for a compaction is then sent unchanged. */
