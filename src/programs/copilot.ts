@@ -94,7 +94,7 @@ function refusalOf(isSet: boolean): NonNullable<WrappedProgram["refusal"]> {
         "Copilot is set to an Azure provider, whose requests are not governed yet; set COPILOT_PROVIDER_TYPE to openai or anthropic, or run copilot without pagurus wire.",
     };
   return {
-    kind: "login",
+    kind: "account",
     reason: `Copilot is set to GitHub's own models, whose address cannot be changed; set ${BASE_URL} (copilot help providers) to a provider of yours, or name a model of ours with --model.`,
   };
 }

@@ -97,7 +97,7 @@ function refusalOf(type: string): WrappedProgram["refusal"] {
       reason: `Gemini CLI is set to Vertex AI, whose requests are not governed yet; choose an API key (${KEY}), or run gemini without pagurus wire.`,
     };
   return {
-    kind: "login",
+    kind: "account",
     reason: `Gemini CLI uses a Google account, whose requests go to an address of the login alone; set ${KEY} and choose the API key in /auth to have its conversation governed, or name a model of ours with --model.`,
   };
 }

@@ -135,7 +135,7 @@ function survey(request: WrapRequest): WrappedProgram {
 function refusalOf(type: string): NonNullable<WrappedProgram["refusal"]> {
   if (type === "qwen-oauth")
     return {
-      kind: "login",
+      kind: "account",
       reason:
         "Qwen Code is logged in with a Qwen account, whose address is part of the login; choose an API key (--auth-type openai) to have its conversation governed, or name a model of ours with --model.",
     };

@@ -171,6 +171,11 @@ describe("pagurus wire", () => {
     mkdirSync(join(root, "home"), { recursive: true });
     writeFileSync(join(root, "home", "pagurus.json"), `{ wire: { ownLogin: true } }`);
     assert.equal(await run(program), 4);
+    const account = { does: "process.exit(5)", more: { refusal: { ...refusal, kind: "account" as const } } };
+    await assert.rejects(run(account, { login: true }), { code: "runtime_unsupported" });
+    await assert.rejects(run(account, { observe: true }), { code: "runtime_unsupported" });
+    Object.assign(cli, { env: { ...cli.env, ANTHROPIC_API_KEY: "key" } });
+    assert.equal(await run(account, { model: "anthropic/claude-sonnet-4-6" }), 5, "a model of ours answers");
     const place = { does: "", more: { refusal: { ...refusal, kind: "place" as const } } };
     await assert.rejects(run(place, { login: true }), { code: "runtime_unsupported" });
   });

@@ -76,6 +76,7 @@ function checkRefusal({ refusal }: WrappedProgram, options: WireOptions, { wire 
   // Nothing is governed, the login is not used, or the user has allowed its use.
   const isAllowed = observe === true || model !== undefined || login === true || wire?.ownLogin === true;
   if (refusal.kind === "login" && isAllowed) return;
+  if (refusal.kind === "account" && model !== undefined) return;
   throw new PagurusError("runtime_unsupported", refusal.reason);
 }
 

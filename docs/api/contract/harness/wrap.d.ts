@@ -62,9 +62,10 @@ export interface WrapLaunch {
 }
 export interface WrapRefusal {
     /**
-     * `login`: a subscription, which only the program itself may use; `place`: its requests go to an address without a gateway.
+     * `login`: a subscription, which only the program itself may use; `account`: a login whose address cannot be changed, so only a model
+     * of ours can answer; `place`: its requests go to an address without a gateway.
      */
-    kind: "login" | "place";
+    kind: "login" | "account" | "place";
     /** One sentence. */
     reason: string;
 }
