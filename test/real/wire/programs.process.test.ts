@@ -15,7 +15,7 @@ import { linesOf, Spy } from "./spy.ts";
 const TURNS = FULL ? 40 : 6;
 const LEAST_COMPACTIONS = FULL ? 3 : 1;
 const LOSSLESS = FULL
-  ? { trigger: 8_000, headTokens: 1_500, tailTokens: 2_500 }
+  ? { trigger: 5_000, headTokens: 1_000, tailTokens: 1_500 }
   : { trigger: 2_600, headTokens: 600, tailTokens: 900 };
 /** No sentence twice: Gemini CLI takes repeated text for a loop. */
 const MORE = "anchor barrel capstan davit ensign fender gangway hawser jetty keel lantern mast"
