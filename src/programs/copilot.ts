@@ -9,6 +9,7 @@ import type { ProgramWrap, WrappedProgram, WrapRequest, WrapRoute } from "../con
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { recordOf } from "../data/record-fields.ts";
 import { freeName } from "../native/free-name.ts";
+import { optionValue } from "../native/option-value.ts";
 import {
   changedEnvironment,
   checkCommand,
@@ -16,7 +17,6 @@ import {
   hasOption,
   keyIn,
   NO_KEY,
-  optionValue,
   PROVIDERS,
   readSettings,
   versioned,

@@ -9,19 +9,20 @@ import type {
   WrapRoute,
 } from "../contract/harness/wrap.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
-import { freeName } from "../native/free-name.ts";
+import { optionValue } from "../native/option-value.ts";
 import {
   changedEnvironment,
   checkCommand,
   findExecutable,
   hasOption,
   keyIn,
+  layeredSettings,
   mergedSettings,
-  NO_KEY,
-  optionValue,
+  placeholderKey,
   PROVIDERS,
   readSettings,
   runFile,
+  trustedServer,
   versioned,
   withEnvFile,
 } from "./program-survey.ts";
@@ -46,8 +47,8 @@ interface SetUp {
   /** Way of authentication. */
   type: string;
   model: string | undefined;
-  /** Names of the user's MCP servers. */
-  servers: ReadonlySet<string>;
+  /** The user's MCP servers. */
+  servers: unknown;
 }
 
 function setUpOf({ args, cwd }: WrapRequest, env: WrapRequest["env"]): SetUp {
@@ -58,12 +59,11 @@ function setUpOf({ args, cwd }: WrapRequest, env: WrapRequest["env"]): SetUp {
     readSettings(join(cwd, ".gemini", "settings.json")),
     system,
   ];
-  const settings = layers.reduce<Fields>((under, over) => mergedSettings(under, over), {});
+  const settings = layeredSettings(layers);
   const selected = stringOf(recordOf(recordOf(settings["security"])["auth"])["selectedType"]);
   const named = filledString(recordOf(settings["model"])["name"]);
   const model = optionValue(args, "-m", "--model") ?? env["GEMINI_MODEL"] ?? named;
-  const servers = new Set(Object.keys(recordOf(settings["mcpServers"])));
-  return { system, type: selected || (env[KEY] ? BY_KEY : ""), model, servers };
+  return { system, type: selected || (env[KEY] ? BY_KEY : ""), model, servers: settings["mcpServers"] };
 }
 
 function survey(request: WrapRequest): WrappedProgram {
@@ -110,18 +110,13 @@ function launch(
   const { tools, answersAll } = route;
   const own = mergedSettings(system, {
     ...(answersAll ? { security: { auth: { selectedType: BY_KEY } } } : {}),
-    ...(tools ? { mcpServers: serverOf(tools, servers) } : {}),
+    ...(tools ? { mcpServers: trustedServer(tools, servers) } : {}),
   });
   const file = runFile(folder, "json", JSON.stringify(own));
-  const key: Record<string, string> = answersAll && !env[KEY] ? { [KEY]: NO_KEY } : {};
-  const set = { [SYSTEM_SETTINGS]: file, [BASE_URL]: route.secretUrl, ...key };
+  const set = {
+    [SYSTEM_SETTINGS]: file,
+    [BASE_URL]: route.secretUrl,
+    ...placeholderKey(route, env, KEY),
+  };
   return { command, args: [...args], env: changedEnvironment(env, set), files: [file] };
-}
-
-/** Its server is trusted: the host's own hooks and rules see each call. */
-function serverOf(
-  { name, command, args, env }: NonNullable<WrapRoute["tools"]>,
-  servers: ReadonlySet<string>,
-): Fields {
-  return { [freeName(name, servers)]: { command, args, env, trust: true } };
 }

@@ -10,7 +10,7 @@ import {
   findExecutable,
   hasOption,
   keyIn,
-  NO_KEY,
+  placeholderKey,
   PROVIDERS,
 } from "./program-survey.ts";
 
@@ -60,7 +60,7 @@ function survey(request: WrapRequest): WrappedProgram {
     resumes: hasOption(args, "-r", "--resume"),
     ...(refusal ? { refusal } : {}),
     launch: (route) => {
-      const key = route.answersAll && !env[keyEnv] ? { [keyEnv]: NO_KEY } : {};
+      const key = placeholderKey(route, env, keyEnv);
       // The slash keeps the last part of the path when goose joins its own to it.
       const address = `${route.secretUrl.replace(/\/v1$/, "")}/`;
       const set = { GOOSE_PROVIDER: named, [variable]: address, ...key };

@@ -8,6 +8,7 @@ import type { ProgramWrap, WrappedProgram, WrapRequest, WrapRoute } from "../con
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
 import { freeName } from "../native/free-name.ts";
+import { optionValue } from "../native/option-value.ts";
 import {
   changedEnvironment,
   checkCommand,
@@ -15,13 +16,14 @@ import {
   findExecutable,
   hasOption,
   keyIn,
+  layeredSettings,
   mergedSettings,
   NO_KEY,
-  optionValue,
   ownKey,
   parseSettings,
   PROVIDERS,
   readSettings,
+  subscriptionRefusal,
 } from "./program-survey.ts";
 
 const CONTENT = "OPENCODE_CONFIG_CONTENT";
@@ -93,7 +95,7 @@ function configuration({ env, cwd }: WrapRequest): Fields {
     ...(env["OPENCODE_CONFIG_DIR"] ? inFolder(env["OPENCODE_CONFIG_DIR"]) : []),
     parseSettings(env[CONTENT]),
   ];
-  return layers.reduce<Fields>((under, over) => mergedSettings(under, over), {});
+  return layeredSettings(layers);
 }
 
 /** The folders from the repository's root to the working folder. */
@@ -182,11 +184,7 @@ function refusalOf({ ref, id, api, address, login }: Chosen): WrappedProgram["re
       reason:
         "OpenCode's model is not set, so its provider is not known; name one with --model provider/model after opencode, or in its configuration.",
     };
-  if (login["type"] === "oauth")
-    return {
-      kind: "login",
-      reason: `OpenCode is logged in to ${id} by subscription; use an API key to have its conversation governed, pass --login (or set wire.ownLogin) if its terms allow this, or pass --observe to let it pass unchanged.`,
-    };
+  if (login["type"] === "oauth") return subscriptionRefusal("OpenCode", id);
   if (api !== undefined && address !== undefined) return undefined;
   return {
     kind: "place",

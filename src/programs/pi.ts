@@ -11,6 +11,7 @@ import type {
 } from "../contract/harness/wrap.ts";
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
+import { optionValue } from "../native/option-value.ts";
 import {
   changedEnvironment,
   checkCommand,
@@ -19,10 +20,10 @@ import {
   hasOption,
   keyIn,
   NO_KEY,
-  optionValue,
   ownKey,
   PROVIDERS,
   readSettings,
+  subscriptionRefusal,
   runFile,
   versioned,
 } from "./program-survey.ts";
@@ -116,11 +117,7 @@ function refusalOf({ id, login }: SetUp, isKnown: boolean): WrappedProgram["refu
       reason:
         "pi's provider is not set; name it with --provider or --model provider/model after pi, or as defaultProvider in its settings.",
     };
-  if (login["type"] === "oauth")
-    return {
-      kind: "login",
-      reason: `pi is logged in to ${id} by subscription; use an API key to have its conversation governed, pass --login (or set wire.ownLogin) if its terms allow this, or pass --observe to let it pass unchanged.`,
-    };
+  if (login["type"] === "oauth") return subscriptionRefusal("pi", id);
   if (isKnown) return undefined;
   return {
     kind: "place",

@@ -6,11 +6,12 @@ import { basename, dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { PagurusError } from "../contract/errors.ts";
 import type { WireApi } from "../contract/harness/wire.ts";
-import type { WrapRequest } from "../contract/harness/wrap.ts";
+import type { WrapRefusal, WrapRequest, WrapRoute, WrapTools } from "../contract/harness/wrap.ts";
 import { parseJson5 } from "../config/json5.ts";
 import { attempt } from "../data/attempt.ts";
 import { type Fields, isRecord, recordOf } from "../data/record-fields.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
+import { freeName } from "../native/free-name.ts";
 import { executable, onPath } from "../platform/executables.ts";
 import { processIsAlive } from "../platform/process-group.ts";
 
@@ -77,20 +78,6 @@ export function findExecutable({ command, env }: WrapRequest, install?: string):
   throw new PagurusError("runtime_failed", `The program "${command}" was not found; ${remedy}.`, {
     details: { command },
   });
-}
-
-/** Value of an option, as `--name value` or `--name=value`; the last one counts. */
-export function optionValue(args: readonly string[], ...names: string[]): string | undefined {
-  let found: string | undefined;
-  for (const [index, arg] of args.entries()) {
-    if (arg === "--") break;
-    if (names.includes(arg)) found = args[index + 1];
-    else {
-      const name = names.find((each) => arg.startsWith(`${each}=`));
-      if (name !== undefined) found = arg.slice(name.length + 1);
-    }
-  }
-  return found;
 }
 
 /** The arguments without an option and its value. */
@@ -173,6 +160,38 @@ export function mergedSettings(under: Fields, over: Fields): Record<string, unkn
     merged[key] = isRecord(before) && isRecord(value) ? mergedSettings(before, value) : value;
   }
   return merged;
+}
+
+/** Settings layers as one, the last on top. */
+export function layeredSettings(layers: readonly Fields[]): Fields {
+  return layers.reduce<Fields>((under, over) => mergedSettings(under, over), {});
+}
+
+/**
+ * The engine's tools as an MCP server of Gemini CLI and its forks, under a name that the user's servers leave free. It is trusted: the
+ * host's own hooks and rules see each call.
+ */
+export function trustedServer({ name, command, args, env }: WrapTools, mcpServers: unknown): Fields {
+  return {
+    [freeName(name, new Set(Object.keys(recordOf(mcpServers))))]: { command, args, env, trust: true },
+  };
+}
+
+/** A value for the key's variable, if a model of ours answers and the program would not start without a key. */
+export function placeholderKey(
+  { answersAll }: WrapRoute,
+  env: WrapRequest["env"],
+  keyEnv: string,
+): Record<string, string> {
+  return answersAll && !env[keyEnv] ? { [keyEnv]: NO_KEY } : {};
+}
+
+/** Refusal of a program that is logged in by subscription at a provider. */
+export function subscriptionRefusal(label: string, provider: string): WrapRefusal {
+  return {
+    kind: "login",
+    reason: `${label} is logged in to ${provider} by subscription; use an API key to have its conversation governed, pass --login (or set wire.ownLogin) if its terms allow this, or pass --observe to let it pass unchanged.`,
+  };
 }
 
 /** The environment without some variables and with others. */

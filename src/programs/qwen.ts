@@ -11,7 +11,7 @@ import type {
 } from "../contract/harness/wrap.ts";
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { type Fields, filledString, recordOf, recordsOf, stringOf } from "../data/record-fields.ts";
-import { freeName } from "../native/free-name.ts";
+import { optionValue } from "../native/option-value.ts";
 import {
   changedEnvironment,
   checkCommand,
@@ -19,12 +19,13 @@ import {
   findExecutable,
   hasOption,
   keyIn,
+  layeredSettings,
   mergedSettings,
-  NO_KEY,
-  optionValue,
+  placeholderKey,
   PROVIDERS,
   readSettings,
   runFile,
+  trustedServer,
   versioned,
   withEnvFile,
   withoutOption,
@@ -88,7 +89,7 @@ function setUpOf(request: WrapRequest): SetUp {
     readSettings(join(cwd, ".qwen", "settings.json")),
     system,
   ];
-  const settings = layers.reduce<Fields>((under, over) => mergedSettings(under, over), {});
+  const settings = layeredSettings(layers);
   const env = withEnvFile(request, ".qwen", recordOf(settings["env"]));
   const auth = recordOf(recordOf(settings["security"])["auth"]);
   const type = optionValue(args, "--auth-type") ?? (stringOf(auth["selectedType"]) || "openai");
@@ -165,12 +166,10 @@ function launch(
   const own = mergedSettings(system, {
     security: { auth: { selectedType: chosen, baseUrl: route.secretUrl } },
     ...(entry ? { modelProviders: { [chosen]: models } } : {}),
-    ...(route.tools
-      ? { mcpServers: serverOf(route.tools, new Set(Object.keys(recordOf(settings["mcpServers"])))) }
-      : {}),
+    ...(route.tools ? { mcpServers: trustedServer(route.tools, settings["mcpServers"]) } : {}),
   });
   const file = runFile(folder, "json", JSON.stringify(own));
-  const key: Record<string, string> = route.answersAll && !env[keyEnv] ? { [keyEnv]: NO_KEY } : {};
+  const key = placeholderKey(route, env, keyEnv);
   const set = { [SYSTEM_SETTINGS]: file, [baseUrlEnv]: route.secretUrl, ...key };
   return {
     command,
@@ -178,12 +177,4 @@ function launch(
     env: changedEnvironment(env, set),
     files: [file],
   };
-}
-
-/** Its server is trusted: the host's own hooks and rules see each call. */
-function serverOf(
-  { name, command, args, env }: NonNullable<WrapRoute["tools"]>,
-  servers: ReadonlySet<string>,
-): Fields {
-  return { [freeName(name, servers)]: { command, args, env, trust: true } };
 }

@@ -1,4 +1,5 @@
 /** The gateway's own failures, in the error format of the client's protocol. */
+import { FAULT_STATUS, googleError } from "../dialect/fault-status.ts";
 import type { WireFault, WireReply } from "../dialect/wire-dialect.ts";
 
 /** `path` as far as known, without the version: `/messages`. */
@@ -15,17 +16,6 @@ export class WireCallError extends Error {
   }
 }
 
-const STATUS: Record<WireFault, number> = {
-  bad_request: 400,
-  unauthorized: 401,
-  not_found: 404,
-  too_large: 413,
-  overloaded: 503,
-  context_overflow: 400,
-  upstream_failed: 502,
-  internal: 500,
-};
-
 const ANTHROPIC_TYPES: Partial<Record<WireFault, string>> = {
   unauthorized: "authentication_error",
   not_found: "not_found_error",
@@ -35,28 +25,20 @@ const ANTHROPIC_TYPES: Partial<Record<WireFault, string>> = {
   internal: "api_error",
 };
 
-const GOOGLE_NAMES: Partial<Record<WireFault, string>> = {
-  unauthorized: "UNAUTHENTICATED",
-  not_found: "NOT_FOUND",
-  overloaded: "UNAVAILABLE",
-  upstream_failed: "UNAVAILABLE",
-  internal: "INTERNAL",
-};
 /** `/v1beta/models/gemini-3-pro:generateContent` */
 const GOOGLE_PATH = /^\/v1(?:alpha|beta)\/|^(?:\/v1)?\/models\/[^/]+:/;
 
 function bodyOf(path: string, code: WireFault, message: string): object {
-  const status = STATUS[code];
+  const status = FAULT_STATUS[code];
   if (path.startsWith("/messages"))
     return { type: "error", error: { type: ANTHROPIC_TYPES[code] ?? "invalid_request_error", message } };
-  if (GOOGLE_PATH.test(path))
-    return { error: { code: status, message, status: GOOGLE_NAMES[code] ?? "INVALID_ARGUMENT" } };
+  if (GOOGLE_PATH.test(path)) return googleError(status, message);
   return { error: { message, type: status < 500 ? "invalid_request_error" : "server_error", code } };
 }
 
 /** Default without a dialect, chosen by the path: Anthropic's format, Google's, or OpenAI's. */
 export const plainFault: FaultMaker = (path, code, message) => ({
-  status: STATUS[code],
+  status: FAULT_STATUS[code],
   headers: { "content-type": "application/json" },
   body: Buffer.from(JSON.stringify(bodyOf(path, code, message))),
 });

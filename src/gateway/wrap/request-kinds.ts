@@ -47,11 +47,11 @@ class View implements WrapRequestView {
   readonly headers: WireHeaders;
   readonly model: string;
   readonly #request: WireRequest;
-  readonly #members: ReadonlyMap<string, Span>;
+  /** Read on demand: most requests need none of the body. */
+  #members: ReadonlyMap<string, Span> | undefined;
 
   constructor(request: WireRequest, { path, headers }: Call) {
     this.#request = request;
-    this.#members = objectMembers(request.body, wholeValue(request.body));
     this.path = path;
     this.headers = headers;
     this.model = request.model;
@@ -88,8 +88,10 @@ class View implements WrapRequestView {
   }
 
   #value(name: string): unknown {
+    const { body } = this.#request;
+    this.#members ??= objectMembers(body, wholeValue(body));
     const span = this.#members.get(name);
-    return span && parsePart(this.#request.body, span);
+    return span && parsePart(body, span);
   }
 }
 

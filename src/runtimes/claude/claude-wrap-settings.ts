@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { type Fields, recordOf, stringOf } from "../../data/record-fields.ts";
+import { optionValue } from "../../native/option-value.ts";
 
 /** Settings of an organisation, which cannot be overridden. */
 const MANAGED: Readonly<Record<string, string>> = {
@@ -52,19 +53,8 @@ function parsed(json: string): Fields {
   }
 }
 
-/** Value of an option, as `--name value` or `--name=value`; the last one counts. */
-function optionOf(args: readonly string[], name: string): string | undefined {
-  let found: string | undefined;
-  for (const [index, arg] of args.entries()) {
-    if (arg === "--") break;
-    if (arg === name) found = args[index + 1];
-    else if (arg.startsWith(`${name}=`)) found = arg.slice(name.length + 1);
-  }
-  return found;
-}
-
 function argumentSettings({ args, cwd }: SettingsRequest): Fields {
-  const option = optionOf(args, "--settings");
+  const option = optionValue(args, "--settings");
   if (option === undefined) return {};
   return option.trimStart().startsWith("{") ? parsed(option) : read(resolve(cwd, option));
 }
@@ -77,7 +67,7 @@ export function readUserSettings(
   const { args, env, cwd } = request;
   const home = env["HOME"] ?? homedir();
   const folder = env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude");
-  const sources = optionOf(args, "--setting-sources")
+  const sources = optionValue(args, "--setting-sources")
     ?.split(",")
     .map((name) => name.trim());
   const from = (source: string, file: string): Fields =>
@@ -145,7 +135,7 @@ function isDeclined(state: Fields, key: string): boolean {
 
 export function modelsSet({ layers, variable }: UserSettings, args: readonly string[]): string[] {
   const named = [
-    optionOf(args, "--model"),
+    optionValue(args, "--model"),
     variable("ANTHROPIC_MODEL"),
     ...layers.map((layer) => stringOf(layer["model"])),
   ];

@@ -4,46 +4,24 @@ import type { StopReason, Usage } from "../../../contract/message.ts";
 import { type Part } from "../../../protocols/gemini/gemini-parts.ts";
 import { usageFields } from "../../../protocols/gemini/gemini-usage.ts";
 import { sseBytes } from "../../request/sse.ts";
+import { FAULT_STATUS, googleError } from "../fault-status.ts";
 import type { WireFault, WireReply, WireRequest } from "../wire-dialect.ts";
 import { inTags } from "./gemini-cli-marks.ts";
 
 const EVENT_HEADERS = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" };
 const JSON_HEADERS = { "content-type": "application/json; charset=UTF-8" };
 
-const STATUSES: Readonly<Record<WireFault, number>> = {
-  bad_request: 400,
-  unauthorized: 401,
-  not_found: 404,
-  too_large: 413,
-  overloaded: 503,
-  context_overflow: 400,
-  upstream_failed: 502,
-  internal: 500,
-};
-/** Names of the API's errors by HTTP status. */
-const NAMES: Readonly<Record<number, string>> = {
-  401: "UNAUTHENTICATED",
-  404: "NOT_FOUND",
-  429: "RESOURCE_EXHAUSTED",
-  500: "INTERNAL",
-  502: "UNAVAILABLE",
-  503: "UNAVAILABLE",
-};
 /** Clients recognize a context overflow by this text. */
 const TOO_LONG = "The input token count exceeds the maximum number of tokens allowed";
 
-export function errorBody(status: number, message: string): object {
-  return { error: { code: status, message, status: NAMES[status] ?? "INVALID_ARGUMENT" } };
-}
-
 /** `status`: the HTTP status, if another than the fault's own. */
-export function faultReply(code: WireFault, message: string, status = STATUSES[code]): WireReply {
+export function faultReply(code: WireFault, message: string, status = FAULT_STATUS[code]): WireReply {
   const sentence =
     code === "context_overflow" && !message.includes(TOO_LONG) ? `${TOO_LONG}: ${message}` : message;
   return {
     status,
     headers: { ...JSON_HEADERS },
-    body: Buffer.from(JSON.stringify(errorBody(status, sentence))),
+    body: Buffer.from(JSON.stringify(googleError(status, sentence))),
   };
 }
 

@@ -3,7 +3,8 @@ import type { AssistantMessage } from "../../../contract/message.ts";
 import type { ModelPart } from "../../../model/provider-types.ts";
 import { callPart, type Part } from "../../../protocols/gemini/gemini-parts.ts";
 import type { AnswerWriter, WireRequest } from "../wire-dialect.ts";
-import { chunkOf, ChunkWriter, errorBody, finishReason } from "./generate-content-reply.ts";
+import { googleError } from "../fault-status.ts";
+import { chunkOf, ChunkWriter, finishReason } from "./generate-content-reply.ts";
 
 const NOTHING = Buffer.alloc(0);
 
@@ -45,7 +46,7 @@ export class GenerateContentWriter implements AnswerWriter {
   fail(message: string): Buffer {
     if (this.#hasEnded) return NOTHING;
     this.#hasEnded = true;
-    return this.#chunks.write(errorBody(503, message), true);
+    return this.#chunks.write(googleError(503, message), true);
   }
 
   #finish(message: AssistantMessage): Buffer {
