@@ -298,7 +298,6 @@ export class WrapThreads {
         }
       } catch {
         this.#summaries.push({ sessionKey, begins });
-        return;
       }
     }
   }
