@@ -68,6 +68,7 @@ export interface WriterOptions {
   cwd: string;
   create?: boolean;
   deadlineMs?: number;
+  continues?: string | undefined;
 }
 
 export function openWriter(
@@ -89,7 +90,7 @@ export function openWriter(
       assertNotHeld(catalog, key);
       const { view, writer, notices } = startWriter(catalog, warm, locked);
       try {
-        closeInterrupted(view, writer, notices, catalog.now);
+        closeInterrupted({ view, writer, notices, now: catalog.now }, options.continues);
       } catch (error) {
         view.close();
         throw error;
@@ -198,13 +199,15 @@ export function startWriter(
   }
 }
 
-/** Ends the turns that a crash cut off: open tool calls get a result with that information, then the marker. */
-function closeInterrupted(
-  view: SessionView,
-  writer: SessionWriter,
-  notices: OpenNotice[],
-  now: () => number,
-): void {
+interface Reopened {
+  view: SessionView;
+  writer: SessionWriter;
+  notices: OpenNotice[];
+  now: () => number;
+}
+
+/** Ends the turns that a crash cut off: open tool calls get a result with that information, then the marker, except one that continues. */
+function closeInterrupted({ view, writer, notices, now }: Reopened, continues: string | undefined): void {
   for (const { turnId, openCalls } of interruptedTurns(view)) {
     for (const call of openCalls) {
       writer.append({
@@ -221,11 +224,12 @@ function closeInterrupted(
       });
     }
     // No engine has seen it: it is offered before the next turn.
-    writer.commitTurn({ turnId, outcome: "interrupted", finalized: false });
+    if (turnId !== continues) writer.commitTurn({ turnId, outcome: "interrupted", finalized: false });
     const closed = openCalls.length === 0 ? "" : `; ${openCalls.length} open tool calls were closed`;
+    const detail = `The turn ${turnId} was interrupted${turnId === continues ? " and is continued" : ""}${closed}.`;
     notices.push({
       kind: "interrupted_turn",
-      detail: `The turn ${turnId} was interrupted${closed}.`,
+      detail,
       turnId,
     });
   }

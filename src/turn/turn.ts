@@ -107,7 +107,9 @@ async function begin(admitted: Admitted): Promise<{ turn: TurnState; history: Ag
     engine: engine.info.id,
   });
   const turn = new TurnState(admitted, await prepare(admitted));
-  const history = turn.slice().messages;
+  const { messages } = turn.slice();
+  const { inputEntryId } = turn;
+  const history = inputEntryId === undefined ? messages : splitLive(messages, inputEntryId).history;
   await open(turn, history);
   noteModel(turn, history);
   recordInput(turn);
@@ -116,6 +118,11 @@ async function begin(admitted: Admitted): Promise<{ turn: TurnState; history: Ag
 
 function recordInput(turn: TurnState): void {
   const { recorder, writer } = turn;
+  const [resumed] = recorder.messages;
+  if (resumed?.role === "user") {
+    turn.input = resumed as HarnessTurn["input"];
+    return;
+  }
   const leafBefore = writer.leafId;
   turn.fragments.merge(contextOf(turn), "input");
   turn.input = recorder.message(turn.input) as HarnessTurn["input"];

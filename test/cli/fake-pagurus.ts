@@ -158,6 +158,7 @@ export class FakeStore implements SessionStore {
       ...reader,
       listen: () => undefined,
       unfinalizedTurns: () => [],
+      recordedTurn: () => undefined,
       append: nothing("append"),
       commitTurn: nothing("commitTurn"),
       markFinalized: nothing("markFinalized"),

@@ -61,6 +61,16 @@ export interface ContextNote {
   inputEntryId?: string;
 }
 
+/** What a session has of a turn. */
+export interface RecordedTurn {
+  /** Its end is recorded; nothing is added to it. */
+  isOver: boolean;
+  /** Its messages on the path, each with `entryId`; the input is the first. */
+  messages: AgentMessage[];
+  /** The entry before it; null where it begins the conversation. */
+  leafBefore: string | null;
+}
+
 /** A turn that the engine has not taken. */
 export interface UnfinalizedTurn {
   turnId: string;
@@ -93,6 +103,8 @@ export interface SessionWriter {
   append(entry: NewEntry): TranscriptEntry;
   /** Writes the commit marker and fsyncs; the same turn id twice is a no-op that returns false. Throws as `append`. */
   commitTurn(turn: Omit<Extract<NewEntry, { type: "turn_commit" }>, "type">): boolean;
+  /** Undefined for a turn without an entry. Throws `store_read_failed`. */
+  recordedTurn(turnId: string): RecordedTurn | undefined;
   /** Marks an earlier unfinalized turn as taken by the engine; any other turn is ignored. Throws as `append`. */
   markFinalized(turnId: string): void;
   /** Moves the leaf to an entry of this session (null: before everything). Throws `entry_not_found`. */

@@ -249,6 +249,11 @@ export function openTurns(db: Database, session: number): TurnRow[] {
   return rows.map((row) => checked("turns", row));
 }
 
+export function turnRow(db: Database, session: number, turn: string): TurnRow | undefined {
+  const row = db.get<TurnRow>("SELECT * FROM turns WHERE session = ? AND turn = ?", session, turn);
+  return row && checked("turns", row);
+}
+
 /** The first turn that starts after an offset and that no engine has taken. */
 export function nextUnfinalized(db: Database, session: number, after: number): TurnRow | undefined {
   const row = db.get<TurnRow>(

@@ -6,6 +6,7 @@ import type {
   OpenNotice,
   SessionRecord,
   SessionWriter,
+  RecordedTurn,
   UnfinalizedTurn,
 } from "../../contract/session/writer.ts";
 import type { RewriteRequest, TranscriptRewriteResult } from "../../contract/engine/runtime-context.ts";
@@ -17,7 +18,7 @@ import { entryNotFound, openCursor } from "./cursor.ts";
 import { completeEntry, formatLine, parseEntry } from "./transcript-entry.ts";
 import { writeFailure } from "../failures.ts";
 import { idBound } from "../index/session-catalog.ts";
-import { isCommitted, isUnfinalized, lastEntryId, nextUnfinalized, spansOf } from "../index/index-rows.ts";
+import { isCommitted, isUnfinalized, lastEntryId, nextUnfinalized, spansOf, turnRow } from "../index/index-rows.ts";
 import { FINALIZED_TYPE } from "../index/indexer.ts";
 import type { SessionLock } from "../lock.ts";
 import { LINE_LIMIT } from "./transcript-lines.ts";
@@ -110,6 +111,19 @@ export class TranscriptWriter implements SessionWriter {
     if (this.#isCommitted(turn.turnId)) return false;
     this.#commit({ ...turn, type: "turn_commit" });
     return true;
+  }
+
+  recordedTurn(turnId: string): RecordedTurn | undefined {
+    this.#view.flush();
+    this.#isCommitPending = false;
+    const row = this.#view.query(turnRow, turnId);
+    if (!row) return undefined;
+    const entries = [...this.#view.forward(clip(this.#view.tree.path(), row.start))];
+    return {
+      isOver: row.commit_end !== null,
+      messages: turnMessages(entries, turnId, this.#parts.cache),
+      leafBefore: entries.find(({ entry }) => entry.turnId === turnId)?.entry.parentId ?? null,
+    };
   }
 
   markFinalized(turnId: string): void {

@@ -50,7 +50,7 @@ export async function admit(
   checkPlugins(host);
   const limits = costLimits(request.maxCost, host.config.agents?.defaults?.maxCost);
 
-  const turnId = host.newTurnId();
+  const turnId = request.turnId ?? host.newTurnId();
   const guard = new Guard({
     engineId: engine.info.id,
     turnId,
@@ -72,8 +72,17 @@ export async function admit(
     throw new PagurusError("prompt_blocked", `The input was blocked: ${blocked}`);
   }
   if (signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted before it started.");
-  const writer = host.store.openWriter(sessionKey, { cwd, create: true, deadlineMs: LOCK_WAIT_MS });
+  // Only a runtime without a thread of its own can continue with what is recorded.
+  const continues = choice.harness.seam === "embedded" ? request.turnId : undefined;
+  const writer = host.store.openWriter(sessionKey, {
+    cwd,
+    create: true,
+    deadlineMs: LOCK_WAIT_MS,
+    continues,
+  });
   try {
+    const recorded = request.turnId === undefined ? undefined : writer.recordedTurn(request.turnId);
+    if (recorded?.isOver === true) throw existsError(sessionKey, turnId);
     const existed = writer.leafId !== null;
     showNotices(writer, channel);
     const { sessionId } = writer.record;
@@ -81,6 +90,8 @@ export async function admit(
     await announceInput(host, request, { context, existed, hooks });
     const session = new LiveSession(writer);
     const stop = (error: PagurusError): void => deadline.abort(error);
+    const recorder = new Recorder({ writer: () => session.writer, turnId, guard, stop });
+    if (recorded?.messages[0]?.role === "user") recorder.resume(recorded);
     return {
       ...port,
       host,
@@ -91,7 +102,7 @@ export async function admit(
       engine,
       model,
       session,
-      recorder: new Recorder({ writer: () => session.writer, turnId, guard, stop }),
+      recorder,
       receipts: safeSink({ host, guard, turnId, session }),
       cost: new CostGate({
         limits,
@@ -110,6 +121,14 @@ export async function admit(
     writer.close();
     throw error;
   }
+}
+
+function existsError(sessionKey: string, turnId: string): PagurusError {
+  return new PagurusError(
+    "turn_exists",
+    `The session ${sessionKey} has the turn ${turnId} already, and it has ended; look it up in its transcript, or take another id.`,
+    { details: { sessionKey, turnId } },
+  );
 }
 
 /** Emits what opening the session found, and what a later read finds. */

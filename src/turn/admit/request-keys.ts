@@ -17,6 +17,7 @@ const REQUEST_KEYS: Readonly<Record<keyof RunRequest, true>> = {
   thinking: true,
   tools: true,
   heartbeat: true,
+  turnId: true,
   additionalContext: true,
   maxCost: true,
   oneShot: true,

@@ -6,7 +6,7 @@ import type { TurnEvent } from "../../contract/host/events.ts";
 import { type PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { NewEntry, TurnOutcome } from "../../contract/session/transcript.ts";
-import type { SessionWriter } from "../../contract/session/writer.ts";
+import type { RecordedTurn, SessionWriter } from "../../contract/session/writer.ts";
 import { withBoundedCalls } from "../../platform/call-arguments.ts";
 import { boundedResult, resultsFolder } from "../prepare/large-results.ts";
 import type { Guard } from "../context/guard.ts";
@@ -37,6 +37,13 @@ export class Recorder {
 
   get failure(): PagurusError | undefined {
     return this.#failure;
+  }
+
+  /** Takes over what an earlier process recorded of the turn. */
+  resume({ messages, leafBefore }: RecordedTurn): void {
+    this.messages = [...messages];
+    this.inputEntryId = messages[0]?.entryId;
+    this.leafBefore = leafBefore;
   }
 
   /** Writes one message; returns it with its entry id. */

@@ -1,0 +1,65 @@
+/** What a session's transcript has of a piece of work, after a process ended in the middle of it. */
+import { isPagurusError } from "../contract/errors.ts";
+import type { AgentMessage } from "../contract/message.ts";
+import type { SessionStore } from "../contract/session/store.ts";
+import type { TranscriptEntry } from "../contract/session/transcript.ts";
+import type { TurnWork, Work, WorkOutcome } from "./work.ts";
+
+/** Entries of the path that are searched, from its end. */
+const MOST_ENTRIES = 20_000;
+
+async function* entriesFromEnd(store: SessionStore, sessionKey: string): AsyncGenerator<TranscriptEntry> {
+  const reader = openReader(store, sessionKey);
+  if (!reader) return;
+  try {
+    let count = 0;
+    for await (const entry of reader.cursor.backward()) {
+      yield entry;
+      count += 1;
+      if (count >= MOST_ENTRIES) return;
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+function openReader(
+  store: SessionStore,
+  sessionKey: string,
+): ReturnType<SessionStore["openReader"]> | undefined {
+  try {
+    return store.openReader(sessionKey);
+  } catch (error) {
+    if (isPagurusError(error) && error.code === "session_not_found") return undefined;
+    throw error;
+  }
+}
+
+/** The end that is recorded for a turn; `interrupted` where there is none. Throws `store_read_failed`. */
+export async function recordedOutcome(store: SessionStore, { id, sessionKey }: Work): Promise<WorkOutcome> {
+  for await (const entry of entriesFromEnd(store, sessionKey))
+    if (entry.type === "turn_commit" && entry.turnId === id) return entry.outcome;
+  return "interrupted";
+}
+
+function textOf(message: AgentMessage): string {
+  if (message.role !== "user") return "";
+  if (typeof message.content === "string") return message.content;
+  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+/** Whether the text is recorded as input of the turn that it was given to. Throws `store_read_failed`. */
+export async function hasSteering(
+  store: SessionStore,
+  { sessionKey, intoWork, request }: Work,
+): Promise<boolean> {
+  const { prompt } = request as TurnWork;
+  let hasBegun = false;
+  for await (const entry of entriesFromEnd(store, sessionKey)) {
+    if (entry.turnId === intoWork) hasBegun = true;
+    else if (hasBegun && entry.turnId !== undefined) return false;
+    if (entry.turnId === intoWork && entry.type === "message" && textOf(entry.message) === prompt)
+      return true;
+  }
+  return false;
+}

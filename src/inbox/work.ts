@@ -1,0 +1,62 @@
+/** Work of the inbox: what a client posted, from its acceptance to its end. */
+import type { RunRequest } from "../contract/host/run.ts";
+
+export type WorkKind = "turn" | "compaction";
+/** What happens when a turn runs in the session: wait for it, join it, or end it. */
+export type WorkPolicy = "queue" | "steer" | "interrupt";
+/** `steering`: given to the turn that runs, whose transcript has it when the work ends. */
+export type WorkState = "waiting" | "running" | "steering" | "ended";
+export type WorkOutcome = "completed" | "failed" | "aborted" | "interrupted" | "steered" | "withdrawn";
+
+/** A turn's request as it is stored; the session, the id and the signal are the inbox's. */
+export type TurnWork = Pick<
+  RunRequest,
+  | "prompt"
+  | "parts"
+  | "model"
+  | "runtime"
+  | "cwd"
+  | "permission"
+  | "thinking"
+  | "heartbeat"
+  | "maxCost"
+  | "additionalContext"
+>;
+export interface CompactionWork {
+  focus?: string;
+  cwd?: string;
+}
+
+export interface NewWork {
+  agentId: string;
+  sessionKey: string;
+  kind: WorkKind;
+  request: TurnWork | CompactionWork;
+  policy: WorkPolicy;
+  /** Where it came from, such as `api` or `job:<id>`. */
+  origin: string;
+  /** Id of the token that posted it; a key is unique among its work. */
+  tokenId: string;
+  idempotencyKey?: string | undefined;
+}
+
+export interface Work extends NewWork {
+  /** Order of acceptance. */
+  seq: number;
+  /** Also the turn's id. */
+  id: string;
+  state: WorkState;
+  /** The work that this one joined as steering. */
+  intoWork?: string;
+  outcome?: WorkOutcome;
+  error?: { code: string; message: string };
+  /** Milliseconds since the epoch. */
+  postedAt: number;
+  startedAt?: number;
+  endedAt?: number;
+}
+
+export interface WorkEnd {
+  outcome: WorkOutcome;
+  error?: { code: string; message: string } | undefined;
+}
