@@ -10,7 +10,7 @@ const only = (room, allowed) => ({
 });
 
 const LAYERS =
-  "data contract platform tokens protocols native rpc config session importers compaction model tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server testkit cli plugin-sdk".split(
+  "data contract platform tokens protocols native rpc config session importers compaction model tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox server testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -96,6 +96,17 @@ module.exports = {
       "turn",
       "command",
     ]),
+    only("inbox", ["contract", "platform"]),
+    only("server", [
+      "contract",
+      "platform",
+      "config",
+      "session",
+      "command",
+      "gateway",
+      "acp-server",
+      "inbox",
+    ]),
     only("testkit", ["contract", "platform", "tokens", "plugin"]),
     // The command line is a client of app.ts: it never reaches into sessions and turns by itself.
     {
@@ -103,7 +114,7 @@ module.exports = {
       to: {
         path: "^src/",
         pathNot: [
-          "^src/(cli|data|contract|platform|config|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server)/",
+          "^src/(cli|data|contract|platform|config|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server|inbox|server)/",
           "^src/app\\.ts$",
         ],
       },
@@ -115,7 +126,7 @@ module.exports = {
       severity: "error",
       from: { path: "^src/(engines|runtimes|memories)/([^/]+)/" },
       to: {
-        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|acp-server|doctor|plugin)/",
+        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|acp-server|inbox|server|doctor|plugin)/",
         pathNot: ["^src/$1/$2/", "^src/runtimes/thread/"],
       },
     },

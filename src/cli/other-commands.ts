@@ -11,6 +11,7 @@ import { addMcpCommands } from "./mcp/mcp-command.ts";
 import { addPluginCommands, addPluginOwnCommands } from "./plugins/plugins-command.ts";
 import { addRequestCommands } from "./requests/requests-command.ts";
 import { addRuntimeCommands } from "./runtimes/runtimes-command.ts";
+import { addServerCommands } from "./server/serve-command.ts";
 import { addSessionCommands } from "./sessions/sessions-command.ts";
 import { addSkillCommands } from "./skills/skills-command.ts";
 import { addWireCommand } from "./wire/wire-command.ts";
@@ -19,6 +20,7 @@ import { addWireCommand } from "./wire/wire-command.ts";
 export function addOtherCommands(program: Command, cli: Cli, act: Act): void {
   addWireCommand(program, cli, act);
   addAcpCommand(program, cli, act);
+  addServerCommands(program, cli, act);
   addSessionCommands(program, cli, act);
   addContextCommands(program, cli, act);
   addRequestCommands(program, cli, act);

@@ -282,6 +282,15 @@ function buildSchema(z: Zod) {
       .optional(),
     gateway: gateway(z).optional(),
     wire: z.strictObject({ ownLogin: z.boolean().optional() }).optional(),
+    server: z
+      .strictObject({
+        port: z.int().min(0).max(65_535).optional(),
+        host: z.string().min(1).optional(),
+        maxTurns: z.int().min(1).max(1_000).optional(),
+        allowedHosts: z.array(z.string().min(1)).optional(),
+        allowedOrigins: z.array(z.string().min(1)).optional(),
+      })
+      .optional(),
     session: z
       .strictObject({ scope: z.enum(["folder", "main", "per-sender", "global"]).optional() })
       .optional(),

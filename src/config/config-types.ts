@@ -86,6 +86,20 @@ export interface SessionConfig {
 }
 
 /** US dollars. */
+/** `pagurus serve`. */
+export interface ServerConfig {
+  /** Default 7117. */
+  port?: number;
+  /** Default 127.0.0.1. */
+  host?: string;
+  /** Sessions that may work at once. Default 16. */
+  maxTurns?: number;
+  /** Host names that requests may have, besides those of the loopback. */
+  allowedHosts?: string[];
+  /** Origins of other sites' pages that may call the server. */
+  allowedOrigins?: string[];
+}
+
 export interface CostLimits {
   turn?: number;
   session?: number;
@@ -272,6 +286,7 @@ export interface PagurusConfig {
   gateway?: GatewayConfig;
   /** `pagurus wire`. */
   wire?: WireConfig;
+  server?: ServerConfig;
   session?: SessionConfig;
   logging?: { level?: "debug" | "info" | "warn" | "error" | "silent" };
 }

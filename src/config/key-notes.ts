@@ -270,6 +270,11 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
     "whether programs of `pagurus wire` may use their own login by subscription, as with `--login`; the terms of most providers allow it to their own programs alone",
     "`false`",
   ],
+  "server.port": ["port of `pagurus serve`; 0: any free one", "7117"],
+  "server.host": ["address it listens on; another than the loopback needs a token", "127.0.0.1"],
+  "server.maxTurns": ["sessions that may work at once", "16"],
+  "server.allowedHosts": ["host names that requests may have, besides those of the loopback"],
+  "server.allowedOrigins": ["origins of other sites' pages that may call the server", "none"],
   "session.scope": [
     "default conversation of a command: `folder` is that of the workspace, `main` is one conversation, `main`, for all folders",
     "`folder`",

@@ -126,7 +126,13 @@ export class Approvals {
       );
       const allowed = answer !== "deny" && typeof answer === "string";
       if (changed > 0)
-        this.#events.insert({ workId, agentId, sessionKey, type: "approval.answered", data: { id, allowed } });
+        this.#events.insert({
+          workId,
+          agentId,
+          sessionKey,
+          type: "approval.answered",
+          data: { id, allowed },
+        });
       return changed > 0;
     });
     if (!isFirst) return false;

@@ -191,7 +191,13 @@ export class Dispatcher {
       outcome: "failed",
       error: { code: "internal", message: "The turn ended without a result." },
     };
-    running.run = this.#options.pagurus.run({ ...request, agentId, sessionKey, turnId, signal: abort.signal });
+    running.run = this.#options.pagurus.run({
+      ...request,
+      agentId,
+      sessionKey,
+      turnId,
+      signal: abort.signal,
+    });
     for await (const event of running.run) {
       const { type, ...data } = event;
       hasBegun ||= type === "turn.started";

@@ -215,7 +215,10 @@ export class Inbox {
 
   /** It has not joined a turn, and waits for one of its own. */
   queuesAgain(id: string): void {
-    this.#db.run("UPDATE work SET state = 'waiting', into_work = NULL WHERE id = ? AND state = 'steering'", id);
+    this.#db.run(
+      "UPDATE work SET state = 'waiting', into_work = NULL WHERE id = ? AND state = 'steering'",
+      id,
+    );
   }
 
   /** Ends it, with its last event, in one step; false where it had ended before. */

@@ -3,10 +3,13 @@
  * by a name that it lets resolve to this machine.
  */
 import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
 
 export interface AllowedOrigins {
   /** Names of this server besides those of the loopback, without a port. */
   hosts: ReadonlySet<string>;
+  /** Any address may be the host: the server listens on more than the loopback. */
+  anyAddress: boolean;
   /** Origins of other sites' pages that may call it. */
   origins: ReadonlySet<string>;
 }
@@ -21,7 +24,8 @@ function hostName(host: string): string {
 export function originProblem(request: IncomingMessage, allowed: AllowedOrigins): string | undefined {
   const { host, origin } = request.headers;
   const name = host === undefined ? "" : hostName(host);
-  if (!LOOPBACK.has(name) && !allowed.hosts.has(name))
+  const isAddress = allowed.anyAddress && isIP(name.replace(/^\[|\]$/g, "")) !== 0;
+  if (!LOOPBACK.has(name) && !allowed.hosts.has(name) && !isAddress)
     return `The server does not answer to the host name ${JSON.stringify(name)}; use its address, or add the name to server.allowedHosts.`;
   if (origin === undefined || isOwn(origin, host ?? "") || allowed.origins.has(origin)) return undefined;
   return `Pages of ${JSON.stringify(origin)} may not call this server; add the origin to server.allowedOrigins.`;

@@ -18,7 +18,14 @@ import { entryNotFound, openCursor } from "./cursor.ts";
 import { completeEntry, formatLine, parseEntry } from "./transcript-entry.ts";
 import { writeFailure } from "../failures.ts";
 import { idBound } from "../index/session-catalog.ts";
-import { isCommitted, isUnfinalized, lastEntryId, nextUnfinalized, spansOf, turnRow } from "../index/index-rows.ts";
+import {
+  isCommitted,
+  isUnfinalized,
+  lastEntryId,
+  nextUnfinalized,
+  spansOf,
+  turnRow,
+} from "../index/index-rows.ts";
 import { FINALIZED_TYPE } from "../index/indexer.ts";
 import type { SessionLock } from "../lock.ts";
 import { LINE_LIMIT } from "./transcript-lines.ts";

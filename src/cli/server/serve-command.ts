@@ -1,0 +1,73 @@
+import { InvalidArgumentError, Option, type Command } from "commander";
+import { SCOPES } from "../../server/access/caller.ts";
+import type { Act, Cli } from "../cli.ts";
+import type { ServeCommandOptions } from "./serve-work.ts";
+import type { TokenCreateOptions } from "./token-work.ts";
+
+const NOTES = `
+Keeps a host open: turns are posted over HTTP, wait in an inbox that survives a crash, and are followed as events. One
+server a home, on this machine only unless --host says otherwise. The API is described at /api/v1/openapi.json.
+
+Examples:
+  $ pagurus serve
+  $ pagurus serve status
+  $ pagurus serve --port 0
+  $ pagurus token create --name phone --scope chat
+  $ pagurus serve stop`;
+
+const JSON_OPTION = ["--json", "print JSON"] as const;
+
+function port(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value <= 65_535) return value;
+  throw new InvalidArgumentError("It must be a port from 0 to 65535.");
+}
+
+/** `serve`, `token`, `open`. */
+export function addServerCommands(program: Command, cli: Cli, act: Act): void {
+  const load = () => import("./serve-work.ts");
+  const serve = program
+    .command("serve")
+    .description("keep a host open, with an API for other programs")
+    .option("--port <n>", "port (default: server.port, else 7117)", port)
+    .option("--host <address>", "address to listen on (default: server.host, else 127.0.0.1)")
+    .addHelpText("after", NOTES)
+    .action((options: ServeCommandOptions) => act(async () => (await load()).serve(cli, options)));
+  serve
+    .command("status")
+    .description("whether a server of this home runs, and what it does")
+    .option(...JSON_OPTION)
+    .action((options: { json?: boolean }) => act(async () => (await load()).serveStatus(cli, options)));
+  serve
+    .command("stop")
+    .description("end the server: what runs gets a moment, the rest stays in the inbox")
+    .action(() => act(async () => (await load()).serveStop(cli)));
+  addTokenCommands(program, cli, act);
+}
+
+function addTokenCommands(program: Command, cli: Cli, act: Act): void {
+  const load = () => import("./token-work.ts");
+  const token = program.command("token").description("tokens for clients of the server");
+  token
+    .command("create")
+    .description("create a token and print it, once")
+    .requiredOption("--name <name>", "who it is for")
+    .addOption(
+      new Option("--scope <scope>", "what it may do; each includes the ones before it")
+        .choices(SCOPES)
+        .default("chat"),
+    )
+    .option("--session <pattern>", "session keys it may use, with * for any characters", "*")
+    .option("--expires <when>", "a duration such as 30d or 12h, or a date (default: never)")
+    .option(...JSON_OPTION)
+    .action((options: TokenCreateOptions) => act(async () => (await load()).tokenCreate(cli, options)));
+  token
+    .command("list")
+    .description("tokens, without their secrets")
+    .option(...JSON_OPTION)
+    .action((options: { json?: boolean }) => act(async () => (await load()).tokenList(cli, options)));
+  token
+    .command("revoke <name>")
+    .description("revoke the token with this name or id; its open streams end")
+    .action((name: string) => act(async () => (await load()).tokenRevoke(cli, name)));
+}

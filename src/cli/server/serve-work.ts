@@ -1,0 +1,138 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { resolveHome } from "../../config/config-paths.ts";
+import type { ServerConfig } from "../../config/config-types.ts";
+import { loadConfig } from "../../config/load-config.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import { fieldOf, listOf } from "../../data/record-fields.ts";
+import { createFileLogger } from "../../platform/log.ts";
+import { plural } from "../../command/layout.ts";
+import { localKey, runningServer, serverFiles, type ServerAddress } from "../../server/server-address.ts";
+import { printJson, printLine, type Cli } from "../cli.ts";
+import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED } from "../cli-failure.ts";
+import { packageVersion } from "../cli-version.ts";
+
+export interface ServeCommandOptions {
+  port?: number;
+  host?: string;
+}
+
+const DEFAULT_PORT = 7117;
+const DEFAULT_HOST = "127.0.0.1";
+const DEFAULT_TURNS = 16;
+/** How long `serve stop` waits for the process, ms. */
+const STOP_MS = 45_000;
+const LOOK_MS = 100;
+
+/** `pagurus serve`. Ends with an interrupt, or with `pagurus serve stop`. */
+export async function serve(cli: Cli, options: ServeCommandOptions): Promise<number> {
+  const { startServer, isLoopback } = await import("../../server/server.ts");
+  const home = resolveHome(cli.env);
+  const { config, warnings } = loadConfig({ home });
+  for (const warning of warnings) printLine(cli.stderr, `note: ${warning}`);
+  const settings: ServerConfig = config.server ?? {};
+  const host = options.host ?? settings.host ?? DEFAULT_HOST;
+  const server = await startServer({
+    home,
+    version: packageVersion(),
+    env: cli.env,
+    logger: createFileLogger(home, config.logging?.level),
+    port: options.port ?? settings.port ?? DEFAULT_PORT,
+    host,
+    maxTurns: settings.maxTurns ?? DEFAULT_TURNS,
+    allowedHosts: settings.allowedHosts ?? [],
+    allowedOrigins: settings.allowedOrigins ?? [],
+    open: cli.open,
+  });
+  const stopped = Promise.withResolvers<void>();
+  let interrupts = 0;
+  const forget = cli.onInterrupt(() => {
+    interrupts += 1;
+    if (interrupts > 1) cli.exit(EXIT_INTERRUPTED);
+    stopped.resolve();
+  });
+  const { url } = server.facts;
+  printLine(cli.stdout, `Pagurus serves ${home} at ${url}`);
+  if (!isLoopback(host))
+    printLine(
+      cli.stdout,
+      `Other machines that reach ${host} can use it with a token; pagurus token list shows them.`,
+    );
+  const key = `$(cat ${shellWord(serverFiles(home).key)})`;
+  printLine(cli.stdout, `Try it:  curl -H "Authorization: Bearer ${key}" ${url}/api/v1/status`);
+  printLine(cli.stdout, "Stop it: Ctrl-C, or pagurus serve stop");
+  await stopped.promise;
+  printLine(cli.stderr, "Stopping: running turns get a moment to end; press Ctrl-C again to stop at once.");
+  await server.close();
+  forget();
+  return EXIT_DONE;
+}
+
+function shellWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Throws `server_not_running`. */
+function theServer(home: string): ServerAddress {
+  const found = runningServer(home);
+  if (found) return found;
+  throw new PagurusError(
+    "server_not_running",
+    `No server of ${home} is running; start it with pagurus serve.`,
+  );
+}
+
+/** `pagurus serve status`. */
+export async function serveStatus(cli: Cli, { json }: { json?: boolean }): Promise<number> {
+  const home = resolveHome(cli.env);
+  const found = runningServer(home);
+  if (!found) {
+    if (json === true) printJson(cli, { running: false, home });
+    else printLine(cli.stdout, `No server of ${home} is running; start it with pagurus serve.`);
+    return EXIT_FAILED;
+  }
+  const status = await askServer(home, found, "/api/v1/status");
+  if (json === true) {
+    printJson(cli, { ...(status as object), isRunning: true });
+    return EXIT_DONE;
+  }
+  const running = listOf(fieldOf(status, "running"));
+  printLine(cli.stdout, `Server   ${found.url} (process ${found.pid}, since ${found.startedAt})`);
+  printLine(cli.stdout, `Running  ${plural(running.length, "turn")}`);
+  for (const each of running) printLine(cli.stdout, `         ${String(fieldOf(each, "session"))}`);
+  printLine(cli.stdout, `Waiting  ${String(fieldOf(status, "waiting"))}`);
+  printLine(cli.stdout, `Asked    ${String(fieldOf(status, "approvals"))} permission questions`);
+  return EXIT_DONE;
+}
+
+/** Throws `server_failed` where the server does not answer. */
+async function askServer(home: string, { url }: ServerAddress, path: string): Promise<unknown> {
+  try {
+    const headers = { authorization: `Bearer ${localKey(home)}` };
+    const answer = await fetch(`${url}${path}`, { headers, signal: AbortSignal.timeout(10_000) });
+    return await answer.json();
+  } catch (cause) {
+    throw new PagurusError(
+      "server_failed",
+      `The server at ${url} does not answer; look into its log, or end its process and start it again.`,
+      { cause },
+    );
+  }
+}
+
+/** `pagurus serve stop`. */
+export async function serveStop(cli: Cli): Promise<number> {
+  const home = resolveHome(cli.env);
+  const { url, pid } = theServer(home);
+  process.kill(pid, "SIGTERM");
+  for (const until = performance.now() + STOP_MS; performance.now() < until;) {
+    if (!runningServer(home)) {
+      printLine(cli.stdout, `The server at ${url} has stopped.`);
+      return EXIT_DONE;
+    }
+    await pause(LOOK_MS);
+  }
+  throw new PagurusError(
+    "server_failed",
+    `The server at ${url} has not stopped within ${STOP_MS / 1_000} s; end its process ${pid}.`,
+  );
+}

@@ -1,0 +1,36 @@
+/** The caller of a request: by its bearer token, the key of a provider's client, this user's own key, or a browser's cookie. */
+import type { IncomingMessage } from "node:http";
+import { timingSafeEqual } from "node:crypto";
+import type { BrowserSessions } from "./browser-sessions.ts";
+import type { Caller } from "./caller.ts";
+import { hashOf, type TokenStore } from "./token-store.ts";
+
+export interface CallerSources {
+  tokens: TokenStore;
+  browsers: BrowserSessions;
+  /** Secret of this user's own commands. */
+  localKey: string;
+}
+
+function secretOf({ headers }: IncomingMessage): string | undefined {
+  const { authorization } = headers;
+  const bearer = /^bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
+  // Clients of Anthropic's and Google's APIs have headers of their own.
+  const keys = [headers["x-api-key"], headers["x-goog-api-key"]];
+  return bearer ?? keys.find((key): key is string => typeof key === "string" && key !== "");
+}
+
+function isEqual(one: string, other: string): boolean {
+  return timingSafeEqual(Buffer.from(hashOf(one)), Buffer.from(hashOf(other)));
+}
+
+/** Undefined for a request without a valid secret. */
+export function callerOf(
+  request: IncomingMessage,
+  { tokens, browsers, localKey }: CallerSources,
+): Caller | undefined {
+  const secret = secretOf(request);
+  if (secret === undefined) return browsers.callerOf(request.headers.cookie);
+  if (isEqual(secret, localKey)) return { tokenId: "local", scope: "admin", sessions: "*" };
+  return tokens.callerOf(secret);
+}

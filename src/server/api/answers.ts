@@ -1,0 +1,59 @@
+/** Shapes of answers that several routes share. */
+import * as z from "zod";
+
+export const error = z.object({
+  error: z.object({
+    code: z.string().describe("Code of the error catalogue."),
+    message: z.string().describe("What failed, with which input, and what to do."),
+  }),
+});
+
+export const session = z.object({
+  key: z.string(),
+  id: z.string().describe("Id of the current generation."),
+  agent: z.string(),
+  cwd: z.string(),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+  entries: z.int(),
+  turns: z.int(),
+  bytes: z.int(),
+  name: z.string().optional(),
+  title: z.string().optional(),
+  folder: z.string().optional(),
+  generation: z.int(),
+});
+
+export const work = z.object({
+  id: z.string().describe("Also the id of its turn."),
+  session: z.string(),
+  agent: z.string(),
+  kind: z.enum(["turn", "compaction"]),
+  policy: z.enum(["queue", "steer", "interrupt"]),
+  origin: z.string(),
+  state: z.enum(["waiting", "running", "steering", "ended"]),
+  outcome: z.enum(["completed", "failed", "aborted", "interrupted", "steered", "withdrawn"]).optional(),
+  intoWork: z.string().optional().describe("The work whose turn it joined."),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  ahead: z.int().describe("Work of the session before it that has not ended."),
+  postedAt: z.iso.datetime(),
+  startedAt: z.iso.datetime().optional(),
+  endedAt: z.iso.datetime().optional(),
+});
+
+export const approval = z.object({
+  id: z.string(),
+  work: z.string(),
+  session: z.string(),
+  agent: z.string(),
+  tool: z.string(),
+  toolCallId: z.string().optional(),
+  summary: z.string(),
+  preview: z.string().optional(),
+  rule: z.string().optional().describe("What the answer `always` would save."),
+  similar: z.string().optional().describe("What the answer `similar` would save."),
+  cwd: z.string(),
+  askedAt: z.iso.datetime(),
+});
+
+export const anything = z.unknown();

@@ -1,0 +1,141 @@
+/** Our API as a Hono application: finds the route, checks scope and session, validates, answers. */
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { Hono, type Context } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { PagurusError } from "../../contract/errors.ts";
+import type { Logger } from "../../platform/log.ts";
+import type { AuditLog } from "../access/audit-log.ts";
+import { allowsScope, allowsSession, type Caller } from "../access/caller.ts";
+import type { ServerParts } from "../server-parts.ts";
+import { faultOf, schemaFault } from "./api-error.ts";
+import { apiRoutes } from "./api-routes.ts";
+import { openApiDocument } from "./openapi.ts";
+import type { ApiAnswer, ApiCall, ApiRoute } from "./route.ts";
+
+export interface NodeBindings {
+  incoming: IncomingMessage;
+  outgoing: ServerResponse;
+}
+
+type ApiContext = Context<{ Bindings: NodeBindings }>;
+
+export interface ApiAppOptions {
+  parts: ServerParts;
+  audit: AuditLog;
+  logger: Logger;
+  /** The caller of an admitted request. */
+  callerOf(request: IncomingMessage): Caller;
+}
+
+/** Longest body, bytes: room for a few images. */
+const MOST_BODY = 32 * 2 ** 20;
+
+export function apiApp(options: ApiAppOptions): Hono<{ Bindings: NodeBindings }> {
+  const app = new Hono<{ Bindings: NodeBindings }>({ strict: false });
+  app.use("/api/v1/*", bodyLimit({ maxSize: MOST_BODY, onError: tooLong }));
+  const document = openApiDocument(apiRoutes, options.parts.facts.version);
+  app.get("/api/v1/openapi.json", (c) => c.json(document));
+  for (const route of apiRoutes) {
+    const path = `/api/v1${route.path.replaceAll(/\{(\w+)\}/g, ":$1")}`;
+    app.on(route.method.toUpperCase(), path, (c) => answered(options, route, c));
+  }
+  app.notFound((c) => {
+    const message = `There is no ${c.req.method} ${c.req.path}; /api/v1/openapi.json lists what there is.`;
+    return c.json({ error: { code: "usage_invalid", message } }, 404);
+  });
+  app.onError((error, c) => {
+    const { status, body } = faultOf(error);
+    return c.json(body, status as 500);
+  });
+  return app;
+}
+
+function tooLong(c: Context): Response {
+  const message = `The body has more than ${MOST_BODY} bytes; send less.`;
+  return c.json({ error: { code: "usage_invalid", message } }, 413);
+}
+
+async function answered(options: ApiAppOptions, route: ApiRoute, c: ApiContext): Promise<Response> {
+  const { parts, audit, logger } = options;
+  const caller = options.callerOf(c.env.incoming);
+  try {
+    checkScope(caller, route);
+    const call = await validated(route, c, { parts, caller });
+    const answer = await route.handle(call as ApiCall<never, never, never>);
+    if (route.method !== "get") {
+      const { params, query } = call as { params: { key?: string }; query: { agent?: string } };
+      audit.add({
+        at: Date.now(),
+        tokenId: caller.tokenId,
+        action: `${route.method.toUpperCase()} /api/v1${route.path}`,
+        agentId: query.agent,
+        sessionKey: params.key,
+        workId: "workId" in answer ? answer.workId : undefined,
+      });
+    }
+    return await responseOf(route, answer, c);
+  } catch (error) {
+    const fault = faultOf(error);
+    if (fault.status >= 500)
+      logger.warn("request of the API failed", { route: route.path, code: fault.body.error.code });
+    return c.json(fault.body, fault.status as 500);
+  }
+}
+
+/** Throws `token_invalid`. */
+function checkScope({ scope }: Caller, { scope: needed, method, path }: ApiRoute): void {
+  if (allowsScope(scope, needed)) return;
+  throw new PagurusError(
+    "token_invalid",
+    `${method.toUpperCase()} /api/v1${path} needs a token of scope ${needed}, and this one has ${scope}; create another with pagurus token create.`,
+  );
+}
+
+async function validated(
+  route: ApiRoute,
+  c: ApiContext,
+  { parts, caller }: { parts: ServerParts; caller: Caller },
+): Promise<ApiCall<object, object, unknown>> {
+  const params = route.params.safeParse(c.req.param());
+  if (!params.success) throw schemaFault("path", params.error);
+  const { key } = params.data as { key?: string };
+  if (key !== undefined && !allowsSession(caller, key))
+    throw new PagurusError("token_invalid", `The token may not use the session ${JSON.stringify(key)}.`);
+  const query = route.query.safeParse(c.req.query());
+  if (!query.success) throw schemaFault("query", query.error);
+  return {
+    params: params.data,
+    query: query.data,
+    body: route.body ? await bodyOf(route, c) : undefined,
+    caller,
+    parts,
+    header: (name) => c.req.header(name),
+    signal: c.req.raw.signal,
+  };
+}
+
+async function bodyOf(route: ApiRoute, c: ApiContext): Promise<unknown> {
+  const text = await c.req.text();
+  let value: unknown;
+  try {
+    value = text === "" ? undefined : JSON.parse(text);
+  } catch {
+    throw new PagurusError("usage_invalid", "The body is not JSON; send an object as application/json.");
+  }
+  const body = route.body?.safeParse(value);
+  if (body?.success === false) throw schemaFault("body", body.error);
+  return body?.data;
+}
+
+async function responseOf(route: ApiRoute, answer: ApiAnswer, c: ApiContext): Promise<Response> {
+  if ("body" in answer) return c.json(answer.body as object, (answer.status ?? route.status) as 200);
+  if ("stream" in answer) {
+    if (await answer.stream(c.env.outgoing)) return RESPONSE_ALREADY_SENT;
+    const message = "The token has too many streams open; close one.";
+    return c.json({ error: { code: "usage_invalid", message } }, 429);
+  }
+  return c.body(ReadableStream.from(answer.chunks) as ReadableStream, 200, {
+    "content-type": answer.contentType,
+  });
+}

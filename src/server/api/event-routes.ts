@@ -1,0 +1,139 @@
+/** Events as server-sent events with ids, and the permission questions among them. */
+import * as z from "zod";
+import { PagurusError } from "../../contract/errors.ts";
+import type { EventFilter, StoredEvent } from "../../inbox/event-log.ts";
+import { allowsSession, type Caller } from "../access/caller.ts";
+import type { ServerSentEvent } from "../open-streams.ts";
+import type { ServerParts } from "../server-parts.ts";
+import * as answers from "./answers.ts";
+import { presentApproval } from "./present.ts";
+import { AGENT, route, SESSION, type ApiAnswer, type ApiRoute } from "./route.ts";
+
+const AFTER = {
+  after: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe("Id of the last event that the client has; the header Last-Event-ID has precedence."),
+};
+
+interface Followed {
+  parts: ServerParts;
+  caller: Caller;
+  filter: EventFilter;
+  after: number;
+  /** The last event that is sent. */
+  isLast?: (event: StoredEvent) => boolean;
+}
+
+function sent({ seq, workId, agentId, sessionKey, type, data }: StoredEvent): ServerSentEvent {
+  return { id: seq, type, data: { type, work: workId, agent: agentId, session: sessionKey, ...data } };
+}
+
+function follow({ parts, caller, filter, after, isLast }: Followed): ApiAnswer {
+  async function* source(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
+    for await (const event of parts.events.follow(after, filter, signal)) {
+      if (!allowsSession(caller, event.sessionKey)) continue;
+      yield sent(event);
+      if (isLast?.(event) === true) return;
+    }
+  }
+  return { stream: (out) => parts.streams.serve(caller, out, source) };
+}
+
+/** Id of the last event that the client has. Throws `usage_invalid`. */
+function lastId(header: string | undefined, query: number | undefined): number | undefined {
+  if (header === undefined || header === "") return query;
+  const id = Number(header);
+  if (Number.isSafeInteger(id) && id >= 0) return id;
+  throw new PagurusError(
+    "usage_invalid",
+    `The header Last-Event-ID is ${JSON.stringify(header)}; send an event's id.`,
+  );
+}
+
+const STREAM = {
+  method: "get",
+  scope: "read",
+  answer: z.string().describe("Server-sent events; each has an id, a type, and JSON data."),
+  answerType: "text/event-stream",
+} as const;
+
+export const eventRoutes: readonly ApiRoute[] = [
+  route({
+    ...STREAM,
+    path: "/events",
+    summary: "Events of every session that the token may see, from now or after an id",
+    query: AFTER,
+    handle: ({ query, caller, parts, header }) => {
+      const after = lastId(header("last-event-id"), query.after) ?? parts.events.newest;
+      return follow({ parts, caller, filter: {}, after });
+    },
+  }),
+  route({
+    ...STREAM,
+    path: "/sessions/{key}/events",
+    summary: "Events of a session, from now or after an id",
+    params: SESSION,
+    query: { ...AGENT, ...AFTER },
+    handle: ({ params, query, caller, parts, header }) => {
+      const after = lastId(header("last-event-id"), query.after) ?? parts.events.newest;
+      return follow({ parts, caller, filter: { agentId: query.agent, sessionKey: params.key }, after });
+    },
+  }),
+  route({
+    ...STREAM,
+    path: "/work/{id}/events",
+    summary: "Events of one piece of work, from its beginning or after an id, to its end",
+    params: { id: z.string().min(1) },
+    query: AFTER,
+    handle: ({ params, query, caller, parts, header }) => {
+      const work = parts.inbox.get(params.id);
+      const after = lastId(header("last-event-id"), query.after) ?? 0;
+      const isLast = ({ type }: StoredEvent): boolean => type === "work.ended";
+      if (work.state !== "ended" || parts.events.after(after, { workId: work.id }).length > 0)
+        return follow({ parts, caller, filter: { workId: work.id }, after, isLast });
+      return { stream: (out) => parts.streams.serve(caller, out, async function* nothing() {}) };
+    },
+  }),
+  route({
+    method: "get",
+    path: "/approvals",
+    summary: "Permission questions that wait for an answer",
+    scope: "read",
+    answer: z.object({ approvals: z.array(answers.approval) }),
+    handle: ({ caller, parts }) => {
+      const open = parts.approvals.open().filter(({ sessionKey }) => allowsSession(caller, sessionKey));
+      return { body: { approvals: open.map(presentApproval) } };
+    },
+  }),
+  route({
+    method: "post",
+    path: "/approvals/{id}",
+    summary: "Answer a permission question; the first answer counts",
+    scope: "chat",
+    params: { id: z.string().min(1) },
+    body: z.strictObject({
+      answer: z.enum(["once", "always", "similar", "deny"]),
+      reason: z.string().min(1).optional().describe("With deny: what the model gets as the reason."),
+    }),
+    answer: z.object({ answered: z.boolean().describe("False where it was answered before.") }),
+    handle: ({ params, body, caller, parts }) => {
+      const approval = parts.approvals.get(params.id);
+      if (!allowsSession(caller, approval.sessionKey))
+        throw new PagurusError(
+          "work_not_found",
+          `There is no permission question ${params.id}; check the id.`,
+        );
+      if (caller.scope !== "admin" && (body.answer === "always" || body.answer === "similar"))
+        throw new PagurusError(
+          "token_invalid",
+          `The answer ${body.answer} saves a rule, which needs a token of scope admin; answer once.`,
+        );
+      const answer =
+        body.answer === "deny" && body.reason !== undefined ? { deny: body.reason } : body.answer;
+      return { body: { answered: parts.approvals.answer(params.id, answer, caller.tokenId) } };
+    },
+  }),
+];

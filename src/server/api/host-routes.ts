@@ -1,0 +1,157 @@
+/** The host: status, receipts and previews of contexts, tokens, sign-in of the user's browser. */
+import * as z from "zod";
+import { PagurusError } from "../../contract/errors.ts";
+import { SCOPES } from "../access/caller.ts";
+import * as answers from "./answers.ts";
+import { AGENT, route, SESSION, type ApiRoute } from "./route.ts";
+
+const token = z.object({
+  id: z.string(),
+  name: z.string(),
+  scope: z.enum(SCOPES),
+  sessions: z.string(),
+  createdAt: z.int(),
+  expiresAt: z.int().optional(),
+  revokedAt: z.int().optional(),
+  usedAt: z.int().optional(),
+});
+
+export const hostRoutes: readonly ApiRoute[] = [
+  route({
+    method: "get",
+    path: "/status",
+    summary: "The server, and what runs and waits",
+    scope: "read",
+    answer: z.object({
+      version: z.string(),
+      pid: z.int(),
+      url: z.string(),
+      home: z.string(),
+      startedAt: z.iso.datetime(),
+      running: z.array(z.object({ work: z.string(), session: z.string(), agent: z.string() })),
+      waiting: z.int(),
+      approvals: z.int(),
+      streams: z.int(),
+    }),
+    handle: ({ parts }) => {
+      const { facts, dispatcher, inbox, approvals, streams } = parts;
+      const running = dispatcher.running.map(({ id, sessionKey, agentId }) => ({
+        work: id,
+        session: sessionKey,
+        agent: agentId,
+      }));
+      return {
+        body: {
+          ...facts,
+          running,
+          waiting: inbox.open().length - running.length,
+          approvals: approvals.open().length,
+          streams: streams.count,
+        },
+      };
+    },
+  }),
+  route({
+    method: "get",
+    path: "/sessions/{key}/status",
+    summary: "The report of pagurus status for a session",
+    scope: "read",
+    params: SESSION,
+    query: AGENT,
+    answer: answers.anything,
+    handle: async ({ params, query, parts }) => ({
+      body: await parts.pagurus.status({ sessionKey: params.key, agentId: query.agent }),
+    }),
+  }),
+  route({
+    method: "get",
+    path: "/sessions/{key}/receipts",
+    summary: "Receipts of a turn's model requests, oldest first",
+    scope: "read",
+    params: SESSION,
+    query: { ...AGENT, turn: z.string().optional().describe("Id of the turn; default: the newest.") },
+    answer: z.object({ receipts: z.array(answers.anything) }),
+    handle: async ({ params, query, parts }) => ({
+      body: {
+        receipts: await parts.pagurus.context.receipts({
+          sessionKey: params.key,
+          agentId: query.agent,
+          ...(query.turn === undefined ? {} : { turnId: query.turn }),
+        }),
+      },
+    }),
+  }),
+  route({
+    method: "post",
+    path: "/sessions/{key}/preview",
+    summary: "The context that would be sent for a prompt; nothing is sent or stored",
+    scope: "read",
+    params: SESSION,
+    query: AGENT,
+    body: z
+      .strictObject({ prompt: z.string().default(""), budget: z.int().positive().optional() })
+      .default({ prompt: "" }),
+    answer: answers.anything,
+    handle: async ({ params, query, body, parts }) => ({
+      body: await parts.pagurus.context.preview({
+        sessionKey: params.key,
+        agentId: query.agent,
+        prompt: body.prompt,
+        ...(body.budget === undefined ? {} : { budget: body.budget }),
+      }),
+    }),
+  }),
+  route({
+    method: "get",
+    path: "/tokens",
+    summary: "Tokens, without their secrets",
+    scope: "admin",
+    answer: z.object({ tokens: z.array(token) }),
+    handle: ({ parts }) => ({ body: { tokens: parts.tokens.list() } }),
+  }),
+  route({
+    method: "post",
+    path: "/tokens",
+    summary: "Create a token; its secret is only in this answer",
+    scope: "admin",
+    body: z.strictObject({
+      name: z.string().min(1).max(100),
+      scope: z.enum(SCOPES).default("chat"),
+      sessions: z
+        .string()
+        .min(1)
+        .default("*")
+        .describe("Pattern of session keys, with * for any characters."),
+      expiresAt: z.int().positive().optional().describe("Milliseconds since the epoch."),
+    }),
+    answer: z.object({ token, secret: z.string() }),
+    status: 201,
+    handle: ({ body, parts }) => ({ body: parts.tokens.create(body) }),
+  }),
+  route({
+    method: "delete",
+    path: "/tokens/{id}",
+    summary: "Revoke the token with this id or name; its open streams end",
+    scope: "admin",
+    params: { id: z.string().min(1) },
+    answer: z.object({ revoked: z.array(token) }),
+    handle: ({ params, parts }) => ({ body: { revoked: parts.tokens.revoke(params.id) } }),
+  }),
+  route({
+    method: "post",
+    path: "/browser-codes",
+    summary: "A code that signs in the user's browser once, within a minute",
+    scope: "admin",
+    body: z.strictObject({ scope: z.enum(SCOPES).default("chat") }).default({ scope: "chat" }),
+    answer: z.object({ url: z.string() }),
+    status: 201,
+    handle: ({ body, caller, parts }) => {
+      if (caller.tokenId !== "local")
+        throw new PagurusError(
+          "token_invalid",
+          "Only pagurus open on this machine signs in a browser; run it there.",
+        );
+      return { body: { url: `${parts.facts.url}/sign-in?code=${parts.browsers.code(body.scope)}` } };
+    },
+  }),
+];

@@ -1,0 +1,183 @@
+/** Turns: post into the inbox, steer, stop, look up, withdraw; compactions. */
+import * as z from "zod";
+import type { NewWork, WorkPolicy } from "../../inbox/work.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import { allowsSession, type Caller } from "../access/caller.ts";
+import type { ServerParts } from "../server-parts.ts";
+import * as answers from "./answers.ts";
+import { presentWork } from "./present.ts";
+import { AGENT, PAGE, route, SESSION, type ApiAnswer, type ApiRoute } from "./route.ts";
+
+const LONGEST_KEY = 200;
+
+const part = z.union([
+  z.strictObject({ type: z.literal("text"), text: z.string(), source: z.string().optional() }),
+  z.strictObject({
+    type: z.literal("image"),
+    data: z.string().describe("Base64."),
+    mimeType: z.string(),
+  }),
+]);
+
+const turnBody = z.strictObject({
+  prompt: z.string().describe("The user's text."),
+  parts: z.array(part).optional().describe("Further parts of the input, after the prompt."),
+  policy: z
+    .enum(["queue", "steer", "interrupt"])
+    .default("queue")
+    .describe("When a turn runs in the session: wait for it, join it, or end it."),
+  model: z.string().optional().describe("Model as provider/model."),
+  runtime: z.string().optional(),
+  cwd: z.string().optional().describe("Working folder; default: the session's."),
+  permission: z.enum(["ask", "deny", "auto", "read-only"]).optional(),
+  thinking: z.enum(["off", "low", "medium", "high"]).optional(),
+  maxCost: z.number().positive().optional().describe("Cost limit of the turn, US dollars."),
+});
+
+/** Throws `idempotency_conflict`, `store_write_failed`. */
+export async function post(parts: ServerParts, work: NewWork): Promise<ApiAnswer> {
+  const { inbox, dispatcher } = parts;
+  const { work: accepted, isNew } = await inbox.post(work);
+  if (isNew) dispatcher.accepted(accepted);
+  const now = inbox.get(accepted.id);
+  return { status: isNew ? 202 : 200, body: presentWork(inbox, now), workId: now.id };
+}
+
+function keyOf(header: string | undefined): string | undefined {
+  if (header === undefined || (header !== "" && header.length <= LONGEST_KEY)) return header;
+  throw new PagurusError(
+    "usage_invalid",
+    `The header Idempotency-Key has ${header.length} characters; give it 1 to ${LONGEST_KEY}.`,
+  );
+}
+
+/** Throws `work_not_found`, also for a session that the caller may not see. */
+function visible(parts: ServerParts, caller: Caller, id: string): ReturnType<ServerParts["inbox"]["get"]> {
+  const work = parts.inbox.get(id);
+  if (allowsSession(caller, work.sessionKey)) return work;
+  throw new PagurusError("work_not_found", `The inbox has no work ${id}; check the id.`);
+}
+
+const WORK = { id: z.string().min(1) };
+
+export const turnRoutes: readonly ApiRoute[] = [
+  route({
+    method: "post",
+    path: "/sessions/{key}/turns",
+    summary: "Post a turn; it is on disk when this answers",
+    scope: "chat",
+    params: SESSION,
+    query: AGENT,
+    body: turnBody,
+    answer: answers.work,
+    status: 202,
+    handle: ({ params, query, body, caller, parts, header }) => {
+      const { policy, ...request } = body;
+      if (request.prompt.trim() === "" && (request.parts ?? []).length === 0)
+        throw new PagurusError("usage_invalid", "The prompt is empty; give a text or a part.");
+      const cwd = request.cwd ?? parts.pagurus.sessions(query.agent).find(params.key)?.cwd;
+      return post(parts, {
+        agentId: query.agent,
+        sessionKey: params.key,
+        kind: "turn",
+        request: { ...(withoutUndefined(request) as typeof request), ...(cwd === undefined ? {} : { cwd }) },
+        policy: policy satisfies WorkPolicy,
+        origin: "api",
+        tokenId: caller.tokenId,
+        idempotencyKey: keyOf(header("idempotency-key")),
+      } as NewWork);
+    },
+  }),
+  route({
+    method: "post",
+    path: "/sessions/{key}/compact",
+    summary: "Compact the context, after the work before it",
+    scope: "chat",
+    params: SESSION,
+    query: AGENT,
+    body: z.strictObject({ focus: z.string().optional() }).default({}),
+    answer: answers.work,
+    status: 202,
+    handle: ({ params, query, body, caller, parts, header }) =>
+      post(parts, {
+        agentId: query.agent,
+        sessionKey: params.key,
+        kind: "compaction",
+        request: body.focus === undefined ? {} : { focus: body.focus },
+        policy: "queue",
+        origin: "api",
+        tokenId: caller.tokenId,
+        idempotencyKey: keyOf(header("idempotency-key")),
+      }),
+  }),
+  route({
+    method: "get",
+    path: "/sessions/{key}/work",
+    summary: "Work of a session, the newest first",
+    scope: "read",
+    params: SESSION,
+    query: { ...AGENT, ...PAGE },
+    answer: z.object({ work: z.array(answers.work) }),
+    handle: ({ params, query, parts }) => {
+      const place = { agentId: query.agent, sessionKey: params.key };
+      const all = parts.inbox.ofSession(place, query.limit);
+      return { body: { work: all.map((work) => presentWork(parts.inbox, work)) } };
+    },
+  }),
+  route({
+    method: "get",
+    path: "/work/{id}",
+    summary: "One piece of work",
+    scope: "read",
+    params: WORK,
+    answer: answers.work,
+    handle: ({ params, caller, parts }) => ({
+      body: presentWork(parts.inbox, visible(parts, caller, params.id)),
+    }),
+  }),
+  route({
+    method: "delete",
+    path: "/work/{id}",
+    summary: "Take waiting work out of the inbox",
+    scope: "chat",
+    params: WORK,
+    answer: answers.work,
+    handle: ({ params, caller, parts }) => {
+      const { id } = visible(parts, caller, params.id);
+      if (parts.inbox.withdraw(id)) return { body: presentWork(parts.inbox, parts.inbox.get(id)) };
+      throw new PagurusError("usage_invalid", `The work ${id} has begun already; stop its session instead.`);
+    },
+  }),
+  route({
+    method: "post",
+    path: "/sessions/{key}/steer",
+    summary: "Add text to the turn that runs, before its next model call",
+    scope: "chat",
+    params: SESSION,
+    query: AGENT,
+    body: z.strictObject({ text: z.string().min(1) }),
+    answer: z.object({ steered: z.literal(true) }),
+    handle: async ({ params, query, body, parts }) => {
+      await parts.pagurus.running.steer({ text: body.text, sessionKey: params.key, agentId: query.agent });
+      return { body: { steered: true } };
+    },
+  }),
+  route({
+    method: "post",
+    path: "/sessions/{key}/stop",
+    summary: "End the turn that runs",
+    scope: "chat",
+    params: SESSION,
+    query: AGENT,
+    answer: z.object({ stopped: z.literal(true) }),
+    handle: async ({ params, query, parts }) => {
+      const place = { agentId: query.agent, sessionKey: params.key };
+      if (!parts.dispatcher.stopTurn(place)) await parts.pagurus.running.stop(place);
+      return { body: { stopped: true } };
+    },
+  }),
+];
+
+function withoutUndefined<T extends object>(value: T): Partial<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Partial<T>;
+}

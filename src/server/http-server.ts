@@ -1,0 +1,176 @@
+/** The HTTP server: checks each request's Host, Origin, caller and rate, then passes it to the API that its path names. */
+import { getRequestListener } from "@hono/node-server";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { PagurusError } from "../contract/errors.ts";
+import type { Logger } from "../platform/log.ts";
+import type { AuditLog } from "./access/audit-log.ts";
+import { cookieHeader } from "./access/browser-sessions.ts";
+import type { Caller } from "./access/caller.ts";
+import type { RateLimits } from "./access/rate-limits.ts";
+import { callerOf, type CallerSources } from "./access/request-caller.ts";
+import { corsHeaders, originProblem, type AllowedOrigins } from "./access/request-origin.ts";
+import { apiApp } from "./api/api-app.ts";
+import { refuse, type Refusal } from "./refusal.ts";
+import type { ServerParts } from "./server-parts.ts";
+
+/** Timeout for the head of a request, and for the whole of it, ms. */
+const HEAD_MS = 20_000;
+const REQUEST_MS = 120_000;
+/** Idle timeout of a keep-alive connection, ms. Longer than the clients' own. */
+const KEEP_ALIVE_MS = 65_000;
+const MAX_HEADER_BYTES = 16 * 2 ** 10;
+const MAX_CONNECTIONS = 4_096;
+
+/** Another API that the server mounts, such as those of model providers. */
+export interface MountedApi {
+  handles(path: string): boolean;
+  serve(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>;
+}
+
+export interface HttpServerOptions {
+  parts: ServerParts;
+  audit: AuditLog;
+  limits: RateLimits;
+  sources: CallerSources;
+  allowed: AllowedOrigins;
+  mounted: readonly MountedApi[];
+  logger: Logger;
+}
+
+const NO_TOKEN =
+  "The request has no valid token: send one as Authorization: Bearer; pagurus token create makes one.";
+
+export class HttpServer {
+  readonly #options: HttpServerOptions;
+  readonly #server: Server;
+  readonly #callers = new WeakMap<IncomingMessage, Caller>();
+  readonly #api: ReturnType<typeof getRequestListener>;
+
+  constructor(options: HttpServerOptions) {
+    this.#options = options;
+    const { parts, audit, logger } = options;
+    const app = apiApp({ parts, audit, logger, callerOf: (request) => this.#callerOf(request) });
+    this.#api = getRequestListener(app.fetch as Parameters<typeof getRequestListener>[0], {
+      overrideGlobalObjects: false,
+    });
+    this.#server = createServer({
+      headersTimeout: HEAD_MS,
+      requestTimeout: REQUEST_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      noDelay: true,
+    });
+    this.#server.maxConnections = MAX_CONNECTIONS;
+    this.#server.on("request", (request, response) => void this.#serve(request, response));
+  }
+
+  #callerOf(request: IncomingMessage): Caller {
+    const caller = this.#callers.get(request);
+    if (caller) return caller;
+    throw new PagurusError("token_invalid", NO_TOKEN);
+  }
+
+  /** Returns the port. Throws `server_failed`. */
+  async listen(port: number, host: string): Promise<number> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen({ port, host }, () => {
+        this.#server.off("error", reject);
+        resolve();
+      });
+    }).catch((cause: unknown) => {
+      const { code = "no code" } = cause as { code?: string };
+      const why = code === "EADDRINUSE" ? "another program uses the port" : `the system refuses it (${code})`;
+      throw new PagurusError(
+        "server_failed",
+        `The server cannot listen on ${host} port ${port}: ${why}; choose another one with --port.`,
+        { cause },
+      );
+    });
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = (request.url ?? "").split("?", 1)[0] ?? "";
+    try {
+      const caller = this.#admitted(request, response, path);
+      if (!caller) return;
+      this.#callers.set(request, caller);
+      const mounted = this.#options.mounted.find((api) => api.handles(path));
+      if (mounted) await mounted.serve(request, response, caller);
+      else await this.#api(request, response);
+    } catch (error) {
+      this.#options.logger.error("request of the server failed", {
+        path: path.slice(0, 40),
+        error: String(error),
+      });
+      if (response.headersSent) request.socket.destroy();
+      else
+        refuse(response, path, {
+          status: 503,
+          code: "internal",
+          message: "The server failed at the request; see its log.",
+        });
+    }
+  }
+
+  /** The caller of a request that may pass; undefined where it was answered here. */
+  #admitted(request: IncomingMessage, response: ServerResponse, path: string): Caller | undefined {
+    const { allowed, sources, limits } = this.#options;
+    const reject = (refusal: Refusal): undefined => {
+      refuse(response, path, refusal);
+    };
+    const problem = originProblem(request, allowed);
+    if (problem !== undefined) return reject({ status: 403, code: "token_invalid", message: problem });
+    const cors = corsHeaders(request.headers.origin, allowed);
+    for (const [name, value] of Object.entries(cors)) response.setHeader(name, value);
+    if (request.method === "OPTIONS") return void response.writeHead(204).end();
+    if (path === "/health") return void response.writeHead(200, { "content-type": "text/plain" }).end("ok\n");
+    if (path === "/sign-in") return this.#signIn(request, response);
+    const caller = callerOf(request, sources);
+    if (!caller)
+      return reject({
+        status: 401,
+        code: "token_invalid",
+        message: NO_TOKEN,
+        headers: { "www-authenticate": "Bearer" },
+      });
+    const seconds = limits.take(caller.tokenId);
+    if (seconds === 0) return caller;
+    return reject({
+      status: 429,
+      code: "usage_invalid",
+      message: `The token sends too many requests; try again in ${seconds} s.`,
+      headers: { "retry-after": String(seconds) },
+    });
+  }
+
+  #signIn(request: IncomingMessage, response: ServerResponse): undefined {
+    const code = new URL(request.url ?? "", "http://local").searchParams.get("code") ?? "";
+    const session = this.#options.sources.browsers.signIn(code);
+    if (session === undefined)
+      refuse(response, "/sign-in", {
+        status: 401,
+        code: "token_invalid",
+        message: "The code was used already or is too old; run pagurus open again.",
+      });
+    else
+      response
+        .writeHead(303, {
+          location: "/",
+          "set-cookie": cookieHeader(session),
+          "referrer-policy": "no-referrer",
+        })
+        .end();
+  }
+
+  /** Ends idle connections at once, and the others after the deadline. */
+  async close(deadlineMs: number): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#server.closeIdleConnections();
+    const timer = setTimeout(() => this.#server.closeAllConnections(), deadlineMs);
+    await closed;
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,106 @@
+/** Event streams that are open: each ends when its client disconnects, its token is revoked, or the server stops. */
+import type { ServerResponse } from "node:http";
+import type { Caller } from "./access/caller.ts";
+import type { RateLimits } from "./access/rate-limits.ts";
+
+/** Interval of the check whether tokens are still valid, ms. */
+const CHECK_MS = 500;
+/** Interval of comments that keep an idle connection open, ms. */
+const PING_MS = 15_000;
+
+interface OpenStream {
+  caller: Caller;
+  abort: AbortController;
+  out: ServerResponse;
+}
+
+export interface ServerSentEvent {
+  id: number;
+  type: string;
+  data: object;
+}
+
+export class OpenStreams {
+  readonly #streams = new Set<OpenStream>();
+  readonly #limits: RateLimits;
+  readonly #isValid: (caller: Caller) => boolean;
+  readonly #timers: NodeJS.Timeout[];
+
+  constructor(limits: RateLimits, isValid: (caller: Caller) => boolean) {
+    this.#limits = limits;
+    this.#isValid = isValid;
+    this.#timers = [setInterval(() => this.#check(), CHECK_MS), setInterval(() => this.#ping(), PING_MS)];
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  get count(): number {
+    return this.#streams.size;
+  }
+
+  /** False where the caller has too many streams open; nothing is sent then. */
+  async serve(
+    caller: Caller,
+    out: ServerResponse,
+    source: (signal: AbortSignal) => AsyncIterable<ServerSentEvent>,
+  ): Promise<boolean> {
+    const release = this.#limits.stream(caller.tokenId);
+    if (!release) return false;
+    const abort = new AbortController();
+    const stream = { caller, abort, out };
+    this.#streams.add(stream);
+    const onClose = (): void => abort.abort();
+    out.once("close", onClose);
+    try {
+      out.writeHead(200, {
+        "content-type": "text/event-stream",
+        "cache-control": "no-store",
+        "x-accel-buffering": "no",
+      });
+      out.flushHeaders();
+      for await (const event of source(abort.signal)) await write(out, frame(event), abort.signal);
+    } finally {
+      this.#streams.delete(stream);
+      release();
+      out.off("close", onClose);
+      out.end();
+    }
+    return true;
+  }
+
+  #check(): void {
+    const valid = new Map<string, boolean>();
+    for (const { caller, abort } of this.#streams) {
+      const known = valid.get(caller.tokenId);
+      const isValid = known ?? this.#isValid(caller);
+      if (known === undefined) valid.set(caller.tokenId, isValid);
+      if (!isValid) abort.abort();
+    }
+  }
+
+  #ping(): void {
+    for (const { out } of this.#streams) if (!out.writableNeedDrain) out.write(": ping\n\n");
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    for (const { abort } of this.#streams) abort.abort();
+  }
+}
+
+function frame({ id, type, data }: ServerSentEvent): string {
+  return `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** Waits while the client reads slowly. */
+async function write(out: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
+  if (out.write(text) || signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      out.off("drain", done);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    out.once("drain", done);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}

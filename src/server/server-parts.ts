@@ -1,0 +1,31 @@
+/** What the routes of the server work with. */
+import type { Pagurus } from "../contract/host/host.ts";
+import type { Approvals } from "../inbox/approvals.ts";
+import type { Dispatcher } from "../inbox/dispatcher.ts";
+import type { EventLog } from "../inbox/event-log.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import type { BrowserSessions } from "./access/browser-sessions.ts";
+import type { TokenStore } from "./access/token-store.ts";
+import type { OpenStreams } from "./open-streams.ts";
+
+export interface ServerParts {
+  pagurus: Pagurus;
+  inbox: Inbox;
+  events: EventLog;
+  approvals: Approvals;
+  dispatcher: Dispatcher;
+  tokens: TokenStore;
+  browsers: BrowserSessions;
+  streams: OpenStreams;
+  facts: ServerFacts;
+}
+
+export interface ServerFacts {
+  version: string;
+  pid: number;
+  /** Address of this server, such as `http://127.0.0.1:7117`. */
+  url: string;
+  home: string;
+  /** ISO 8601. */
+  startedAt: string;
+}

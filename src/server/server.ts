@@ -1,0 +1,166 @@
+/** The host that stays up: inbox, dispatcher and HTTP server of one home, from its start to its end. */
+import { randomBytes } from "node:crypto";
+import { isIP } from "node:net";
+import { PagurusError } from "../contract/errors.ts";
+import type { Pagurus, PagurusOptions } from "../contract/host/host.ts";
+import type { Logger } from "../platform/log.ts";
+import { Approvals } from "../inbox/approvals.ts";
+import { Dispatcher } from "../inbox/dispatcher.ts";
+import { EventLog } from "../inbox/event-log.ts";
+import { Inbox } from "../inbox/inbox.ts";
+import { openServerDatabase } from "../inbox/server-database.ts";
+import { AuditLog } from "./access/audit-log.ts";
+import { BrowserSessions } from "./access/browser-sessions.ts";
+import type { AllowedOrigins } from "./access/request-origin.ts";
+import { RateLimits } from "./access/rate-limits.ts";
+import { TokenStore } from "./access/token-store.ts";
+import { HttpServer } from "./http-server.ts";
+import { OpenStreams } from "./open-streams.ts";
+import { ServerPlace } from "./server-address.ts";
+import type { ServerFacts, ServerParts } from "./server-parts.ts";
+
+/** How long running turns may continue when the server stops, ms; then they are aborted. */
+const STOP_MS = 20_000;
+const CONNECTIONS_MS = 2_000;
+/** How long the deltas of ended work are kept, ms, and how often the rest is removed. */
+const DELTAS_MS = 10 * 60_000;
+const PRUNE_MS = 60_000;
+
+export interface ServeOptions {
+  home: string;
+  version: string;
+  env: Record<string, string | undefined>;
+  logger: Logger;
+  port: number;
+  host: string;
+  maxTurns: number;
+  allowedHosts: readonly string[];
+  allowedOrigins: readonly string[];
+  open(options: PagurusOptions): Promise<Pagurus>;
+}
+
+export interface RunningServer {
+  facts: ServerFacts;
+  /** Ends what runs within a deadline; the rest stays in the inbox. */
+  close(): Promise<void>;
+}
+
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\./.test(host);
+}
+
+function urlOf(host: string, port: number): string {
+  const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `http://${isIP(name) === 6 ? `[${name}]` : name}:${port}`;
+}
+
+/** Throws `server_running`, `server_failed`, `token_invalid`, `store_write_failed`, and the errors of opening a host. */
+export async function startServer(options: ServeOptions): Promise<RunningServer> {
+  const place = ServerPlace.take(options.home);
+  const undo: (() => Promise<void> | void)[] = [() => place.release()];
+  try {
+    return await started(options, place, undo);
+  } catch (error) {
+    for (const step of undo.toReversed()) await step();
+    throw error;
+  }
+}
+
+async function started(
+  options: ServeOptions,
+  place: ServerPlace,
+  undo: (() => Promise<void> | void)[],
+): Promise<RunningServer> {
+  const { home, logger, env } = options;
+  const db = openServerDatabase(home);
+  undo.push(() => db.close());
+  const tokens = new TokenStore(db);
+  checkAddress(options, tokens);
+  const events = new EventLog(db);
+  const approvals = new Approvals(db, events);
+  const inbox = new Inbox({ db, events });
+  const audit = new AuditLog(db);
+  let dispatcher: Dispatcher | undefined;
+  const pagurus = await options.open({
+    home,
+    env,
+    askPermission: (question) => dispatcher?.askPermission(question) ?? Promise.resolve("deny"),
+  });
+  undo.push(() => pagurus.close());
+  dispatcher = new Dispatcher({ inbox, events, approvals, pagurus, logger, maxTurns: options.maxTurns });
+  const running = dispatcher;
+  const limits = new RateLimits();
+  const browsers = new BrowserSessions();
+  const streams = new OpenStreams(
+    limits,
+    ({ tokenId }) => tokenId === "local" || tokenId === "browser" || tokens.isValid(tokenId),
+  );
+  undo.push(() => streams.close());
+  const key = `pgl_${randomBytes(32).toString("base64url")}`;
+  const facts = {
+    version: options.version,
+    pid: process.pid,
+    url: "",
+    home,
+    startedAt: new Date().toISOString(),
+  };
+  const parts: ServerParts = {
+    pagurus,
+    inbox,
+    events,
+    approvals,
+    dispatcher,
+    tokens,
+    browsers,
+    streams,
+    facts,
+  };
+  const http = new HttpServer({
+    parts,
+    audit,
+    limits,
+    sources: { tokens, browsers, localKey: key },
+    allowed: allowedOf(options),
+    mounted: [],
+    logger,
+  });
+  const port = await http.listen(options.port, options.host);
+  facts.url = urlOf(options.host, port);
+  place.announce({ url: facts.url, pid: facts.pid, startedAt: facts.startedAt }, key);
+  await dispatcher.start();
+  const pruning = setInterval(() => events.prune(Date.now() - DELTAS_MS), PRUNE_MS);
+  pruning.unref();
+  logger.info("server started", { port });
+  const close = async (): Promise<void> => {
+    clearInterval(pruning);
+    await running.stop(STOP_MS);
+    events.flush();
+    streams.close();
+    await http.close(CONNECTIONS_MS);
+    inbox.flush();
+    await pagurus.close();
+    events.flush();
+    audit.flush();
+    db.close();
+    place.release();
+    logger.info("server stopped", { port });
+  };
+  return { facts, close };
+}
+
+/** Throws `token_invalid` where the address opens the server to other machines and no token limits who may call. */
+function checkAddress({ host }: ServeOptions, tokens: TokenStore): void {
+  if (isLoopback(host) || tokens.list().some(({ id }) => tokens.isValid(id))) return;
+  throw new PagurusError(
+    "token_invalid",
+    `The address ${host} opens the server to other machines, and there is no token yet; make one with pagurus token create --name <name>.`,
+  );
+}
+
+function allowedOf({ host, allowedHosts, allowedOrigins }: ServeOptions): AllowedOrigins {
+  return {
+    hosts: new Set([host, ...allowedHosts].map((name) => name.toLowerCase())),
+    anyAddress: !isLoopback(host),
+    origins: new Set(allowedOrigins),
+  };
+}
