@@ -1,7 +1,6 @@
 /** Our API as a Hono application: finds the route, checks scope and session, validates, answers. */
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono, type Context } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PagurusError } from "../../contract/errors.ts";
 import type { Logger } from "../../platform/log.ts";
@@ -11,6 +10,7 @@ import type { ServerParts } from "../server-parts.ts";
 import { faultOf, schemaFault } from "./api-error.ts";
 import { apiRoutes } from "./api-routes.ts";
 import { openApiDocument } from "./openapi.ts";
+import { readBody } from "./read-body.ts";
 import type { ApiAnswer, ApiCall, ApiRoute } from "./route.ts";
 
 export interface NodeBindings {
@@ -28,12 +28,8 @@ export interface ApiAppOptions {
   callerOf(request: IncomingMessage): Caller;
 }
 
-/** Longest body, bytes: room for a few images. */
-const MOST_BODY = 32 * 2 ** 20;
-
 export function apiApp(options: ApiAppOptions): Hono<{ Bindings: NodeBindings }> {
   const app = new Hono<{ Bindings: NodeBindings }>({ strict: false });
-  app.use("/api/v1/*", bodyLimit({ maxSize: MOST_BODY, onError: tooLong }));
   const document = openApiDocument(apiRoutes, options.parts.facts.version);
   app.get("/api/v1/openapi.json", (c) => c.json(document));
   for (const route of apiRoutes) {
@@ -49,11 +45,6 @@ export function apiApp(options: ApiAppOptions): Hono<{ Bindings: NodeBindings }>
     return c.json(body, status as 500);
   });
   return app;
-}
-
-function tooLong(c: Context): Response {
-  const message = `The body has more than ${MOST_BODY} bytes; send less.`;
-  return c.json({ error: { code: "usage_invalid", message } }, 413);
 }
 
 async function answered(options: ApiAppOptions, route: ApiRoute, c: ApiContext): Promise<Response> {
@@ -116,7 +107,7 @@ async function validated(
 }
 
 async function bodyOf(route: ApiRoute, c: ApiContext): Promise<unknown> {
-  const text = await c.req.text();
+  const text = await readBody(c.env.incoming);
   let value: unknown;
   try {
     value = text === "" ? undefined : JSON.parse(text);

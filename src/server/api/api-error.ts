@@ -19,6 +19,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   turn_not_running: 409,
   turn_exists: 409,
   idempotency_conflict: 409,
+  body_too_long: 413,
   nothing_to_compact: 409,
   credential_missing: 424,
   model_auth: 424,

@@ -1,6 +1,6 @@
 /** Turns: post into the inbox, steer, stop, look up, withdraw; compactions. */
 import * as z from "zod";
-import type { NewWork, WorkPolicy } from "../../inbox/work.ts";
+import type { NewWork, TurnWork } from "../../inbox/work.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import { allowsSession, type Caller } from "../access/caller.ts";
 import type { ServerParts } from "../server-parts.ts";
@@ -75,17 +75,16 @@ export const turnRoutes: readonly ApiRoute[] = [
       const { policy, ...request } = body;
       if (request.prompt.trim() === "" && (request.parts ?? []).length === 0)
         throw new PagurusError("usage_invalid", "The prompt is empty; give a text or a part.");
-      const cwd = request.cwd ?? parts.pagurus.sessions(query.agent).find(params.key)?.cwd;
       return post(parts, {
         agentId: query.agent,
         sessionKey: params.key,
         kind: "turn",
-        request: { ...(withoutUndefined(request) as typeof request), ...(cwd === undefined ? {} : { cwd }) },
-        policy: policy satisfies WorkPolicy,
+        request: withoutUndefined(request),
+        policy,
         origin: "api",
         tokenId: caller.tokenId,
         idempotencyKey: keyOf(header("idempotency-key")),
-      } as NewWork);
+      });
     },
   }),
   route({
@@ -178,6 +177,8 @@ export const turnRoutes: readonly ApiRoute[] = [
   }),
 ];
 
-function withoutUndefined<T extends object>(value: T): Partial<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Partial<T>;
+function withoutUndefined(body: Omit<z.infer<typeof turnBody>, "policy">): TurnWork {
+  return Object.fromEntries(
+    Object.entries(body).filter(([, value]) => value !== undefined),
+  ) as unknown as TurnWork;
 }
