@@ -209,7 +209,8 @@ interface Reopened {
 /** Ends the turns that a crash cut off: open tool calls get a result with that information, then the marker, except one that continues. */
 function closeInterrupted({ view, writer, notices, now }: Reopened, continues: string | undefined): void {
   for (const { turnId, openCalls } of interruptedTurns(view)) {
-    for (const call of openCalls) {
+    const closed = turnId === continues ? openCalls.filter(({ isBegun }) => isBegun) : openCalls;
+    for (const call of closed) {
       writer.append({
         type: "message",
         turnId,
@@ -225,8 +226,8 @@ function closeInterrupted({ view, writer, notices, now }: Reopened, continues: s
     }
     // No engine has seen it: it is offered before the next turn.
     if (turnId !== continues) writer.commitTurn({ turnId, outcome: "interrupted", finalized: false });
-    const closed = openCalls.length === 0 ? "" : `; ${openCalls.length} open tool calls were closed`;
-    const detail = `The turn ${turnId} was interrupted${turnId === continues ? " and is continued" : ""}${closed}.`;
+    const calls = closed.length === 0 ? "" : `; ${closed.length} open tool calls were closed`;
+    const detail = `The turn ${turnId} was interrupted${turnId === continues ? " and is continued" : ""}${calls}.`;
     notices.push({
       kind: "interrupted_turn",
       detail,

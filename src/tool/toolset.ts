@@ -64,6 +64,8 @@ export interface ToolSetOptions {
         call: ToolCallPart,
       ) => Promise<{ block?: boolean; blockReason?: string; params?: Record<string, unknown> } | undefined>)
     | undefined;
+  /** Called when a permitted call that may change something is about to run. Never throws. */
+  onRun?: ((call: ToolCallPart) => void) | undefined;
   /** Called after a tool has run, not for refused calls; may return another outcome. A throw is ignored. */
   afterCall?:
     | ((call: ToolCallPart, outcome: ToolOutcome, durationMs: number) => Promise<ToolOutcome | void>)
@@ -271,6 +273,7 @@ async function callInTurn(
   }
   if ("content" in prepared) return prepared;
   const { options, permissions } = frame;
+  if (!tool.onlyReads) options.onRun?.(call);
   const started = performance.now();
   let outcome: ToolOutcome;
   try {

@@ -2,6 +2,7 @@
 import { appendFileSync, closeSync, fsyncSync, ftruncateSync, openSync, readFileSync } from "node:fs";
 import type { OpenNotice } from "../../contract/session/writer.ts";
 import type { MessageEntry } from "../../contract/session/transcript.ts";
+import { fieldOf, stringOf } from "../../data/record-fields.ts";
 import { writeAll } from "../../platform/atomic-files.ts";
 import { systemCode, writeFailure } from "../failures.ts";
 import { openTurns } from "../index/index-rows.ts";
@@ -128,13 +129,15 @@ function recordedOffsets(file: string): Set<number> {
   }
 }
 
+/** Custom entry of a turn that can be continued: a tool call that may change something runs. */
+export const TOOL_RUN_ENTRY = "pagurus.tool_run";
 export const INTERRUPTED_RESULT =
   "The turn was interrupted before this tool call finished; its outcome is unknown.";
 
 export interface InterruptedTurn {
   turnId: string;
-  /** Tool calls on the active path without a result, in order. */
-  openCalls: { id: string; name: string }[];
+  /** Tool calls on the active path without a result, in order. `isBegun`: recorded as running. */
+  openCalls: { id: string; name: string; isBegun: boolean }[];
 }
 
 /** Turns with entries but no commit marker, in order of their start; one pass over the path finds their calls. */
@@ -146,10 +149,11 @@ export function interruptedTurns(view: SessionView): InterruptedTurn[] {
   for (const { entry } of view.forward(clip(view.tree.path(), first.start))) {
     const calls = entry.turnId === undefined ? undefined : turns.get(entry.turnId);
     if (calls && entry.type === "message") takeCalls(calls, entry);
+    if (calls && entry.type === "custom" && entry.customType === TOOL_RUN_ENTRY) noteBegun(calls, entry.data);
   }
   return [...turns].map(([turnId, calls]) => ({
     turnId,
-    openCalls: [...calls.values()].map(({ id, name }) => ({ id, name })),
+    openCalls: [...calls.values()].map(({ id, name, isBegun }) => ({ id, name, isBegun })),
   }));
 }
 
@@ -157,6 +161,12 @@ interface OpenCall {
   entryId: string;
   id: string;
   name: string;
+  isBegun: boolean;
+}
+
+function noteBegun(calls: Map<string, OpenCall>, data: unknown): void {
+  const call = calls.get(stringOf(fieldOf(data, "toolCallId")));
+  if (call) call.isBegun = true;
 }
 
 function takeCalls(calls: Map<string, OpenCall>, entry: MessageEntry): void {
@@ -167,5 +177,6 @@ function takeCalls(calls: Map<string, OpenCall>, entry: MessageEntry): void {
   if (message.role === "toolResult") calls.delete(message.toolCallId);
   if (message.role !== "assistant") return;
   for (const part of message.content)
-    if (part.type === "toolCall") calls.set(part.id, { entryId: entry.id, id: part.id, name: part.name });
+    if (part.type === "toolCall")
+      calls.set(part.id, { entryId: entry.id, id: part.id, name: part.name, isBegun: false });
 }

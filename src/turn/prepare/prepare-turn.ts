@@ -139,6 +139,8 @@ function turnTools(
     home: host.home,
     closedFiles: closedFiles(host.config, host.home, host.env),
     onOutput: (toolCallId, chunk) => channel.emit({ type: "tool.output", toolCallId, chunk }),
+    // Only a turn that can be continued after a crash has use for it.
+    ...(request.turnId === undefined ? {} : { onRun: ({ id }) => turn.recorder.toolRuns(id) }),
     beforeCall: async (call) => {
       const payload = { toolCallId: call.id, toolName: call.name, params: call.arguments };
       const { answers, blocked } = await runHooks(

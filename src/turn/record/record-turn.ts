@@ -5,6 +5,7 @@
 import type { TurnEvent } from "../../contract/host/events.ts";
 import { type PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { AgentMessage } from "../../contract/message.ts";
+import { TOOL_RUN_ENTRY } from "../../session/transcript/recover.ts";
 import type { NewEntry, TurnOutcome } from "../../contract/session/transcript.ts";
 import type { RecordedTurn, SessionWriter } from "../../contract/session/writer.ts";
 import { withBoundedCalls } from "../../platform/call-arguments.ts";
@@ -82,6 +83,11 @@ export class Recorder {
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  /** Records that a call runs: after a crash, one without this record has had no effect and may run. */
+  toolRuns(toolCallId: string): void {
+    this.note(TOOL_RUN_ENTRY, { toolCallId });
   }
 
   /**
