@@ -217,6 +217,16 @@ function gateway(z: Zod) {
   });
 }
 
+function server(z: Zod) {
+  return z.strictObject({
+    port: z.int().min(0).max(65_535).optional(),
+    host: z.string().min(1).optional(),
+    maxTurns: z.int().min(1).max(1_000).optional(),
+    allowedHosts: z.array(z.string().min(1)).optional(),
+    allowedOrigins: z.array(z.string().min(1)).optional(),
+  });
+}
+
 function buildSchema(z: Zod) {
   return z.strictObject({
     agents: z
@@ -282,15 +292,7 @@ function buildSchema(z: Zod) {
       .optional(),
     gateway: gateway(z).optional(),
     wire: z.strictObject({ ownLogin: z.boolean().optional() }).optional(),
-    server: z
-      .strictObject({
-        port: z.int().min(0).max(65_535).optional(),
-        host: z.string().min(1).optional(),
-        maxTurns: z.int().min(1).max(1_000).optional(),
-        allowedHosts: z.array(z.string().min(1)).optional(),
-        allowedOrigins: z.array(z.string().min(1)).optional(),
-      })
-      .optional(),
+    server: server(z).optional(),
     session: z
       .strictObject({ scope: z.enum(["folder", "main", "per-sender", "global"]).optional() })
       .optional(),

@@ -79,7 +79,12 @@ export class Approvals {
     this.#db.transaction(() => {
       this.#db.run(
         "INSERT INTO approvals (id, work, agent, session, call, question, asked) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        ...[id, work.id, agentId, sessionKey, question.toolCallId ?? null, JSON.stringify(question)],
+        id,
+        work.id,
+        agentId,
+        sessionKey,
+        question.toolCallId ?? null,
+        JSON.stringify(question),
         Date.now(),
       );
       this.#events.insert({
@@ -122,7 +127,10 @@ export class Approvals {
     const isFirst = this.#db.transaction(() => {
       const changed = this.#db.run(
         "UPDATE approvals SET answer = ?, answered_by = ?, answered = ? WHERE id = ? AND answer IS NULL",
-        ...[JSON.stringify(answer), tokenId, Date.now(), id],
+        JSON.stringify(answer),
+        tokenId,
+        Date.now(),
+        id,
       );
       const allowed = answer !== "deny" && typeof answer === "string";
       if (changed > 0)

@@ -139,8 +139,17 @@ export class Inbox {
     this.#db.run(
       `INSERT INTO work (id, agent, session, kind, request, policy, origin, token, idempotency, digest, state, posted)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', ?)`,
-      ...[id, agentId, sessionKey, kind, JSON.stringify(request), policy, origin, tokenId],
-      ...[idempotencyKey, digest, this.#now()],
+      id,
+      agentId,
+      sessionKey,
+      kind,
+      JSON.stringify(request),
+      policy,
+      origin,
+      tokenId,
+      idempotencyKey,
+      digest,
+      this.#now(),
     );
     this.#events.insert({ workId: id, agentId, sessionKey, type: "work.accepted", data: { kind, origin } });
     return () => resolve({ work: this.get(id), isNew: true });
@@ -208,7 +217,7 @@ export class Inbox {
     this.#events.written();
   }
 
-  /** It is given to the turn of `into`. */
+  /** It joins the turn of `into`. */
   steers(work: Work, into: string): void {
     this.#db.run("UPDATE work SET state = 'steering', into_work = ? WHERE id = ?", into, work.id);
   }

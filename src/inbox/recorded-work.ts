@@ -48,7 +48,7 @@ function textOf(message: AgentMessage): string {
   return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** Whether the text is recorded as input of the turn that it was given to. Throws `store_read_failed`. */
+/** Whether the text is recorded as input of the turn that it was to join. Throws `store_read_failed`. */
 export async function hasSteering(
   store: SessionStore,
   { sessionKey, intoWork, request }: Work,

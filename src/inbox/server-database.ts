@@ -35,7 +35,7 @@ CREATE TABLE audit (
   agent TEXT, session TEXT, work TEXT);
 PRAGMA user_version = ${VERSION};`;
 
-export function serverDatabaseFile(home: string): string {
+function serverDatabaseFile(home: string): string {
   return join(home, "server", "server.db");
 }
 

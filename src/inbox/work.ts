@@ -4,7 +4,7 @@ import type { RunRequest } from "../contract/host/run.ts";
 export type WorkKind = "turn" | "compaction";
 /** What happens when a turn runs in the session: wait for it, join it, or end it. */
 export type WorkPolicy = "queue" | "steer" | "interrupt";
-/** `steering`: given to the turn that runs, whose transcript has it when the work ends. */
+/** `steering`: passed to the turn that runs, whose transcript has it when the work ends. */
 export type WorkState = "waiting" | "running" | "steering" | "ended";
 export type WorkOutcome = "completed" | "failed" | "aborted" | "interrupted" | "steered" | "withdrawn";
 

@@ -3,6 +3,8 @@ import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import { PagurusError } from "../contract/errors.ts";
 import type { Pagurus, PagurusOptions } from "../contract/host/host.ts";
+import type { AskPermission } from "../contract/host/run.ts";
+import type { Database } from "../data/sqlite.ts";
 import type { Logger } from "../platform/log.ts";
 import { Approvals } from "../inbox/approvals.ts";
 import { Dispatcher } from "../inbox/dispatcher.ts";
@@ -46,7 +48,7 @@ export interface RunningServer {
 }
 
 export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\./.test(host);
+  return host === "localhost" || host === "::1" || host.startsWith("127.");
 }
 
 function urlOf(host: string, port: number): string {
@@ -57,7 +59,7 @@ function urlOf(host: string, port: number): string {
 /** Throws `server_running`, `server_failed`, `token_invalid`, `store_write_failed`, and the errors of opening a host. */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const place = ServerPlace.take(options.home);
-  const undo: (() => Promise<void> | void)[] = [() => place.release()];
+  const undo: Undo = [() => place.release()];
   try {
     return await started(options, place, undo);
   } catch (error) {
@@ -66,12 +68,21 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   }
 }
 
-async function started(
-  options: ServeOptions,
-  place: ServerPlace,
-  undo: (() => Promise<void> | void)[],
-): Promise<RunningServer> {
-  const { home, logger, env } = options;
+/** Undoes the steps of a start that failed, in reverse order. */
+type Undo = (() => Promise<void> | void)[];
+
+interface OpenedParts {
+  parts: ServerParts;
+  db: Database;
+  audit: AuditLog;
+  limits: RateLimits;
+  /** Secret of this user's own commands. */
+  localKey: string;
+}
+
+/** Opens the database and the host, and what the routes work with. */
+async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts> {
+  const { home, logger, env, maxTurns, version } = options;
   const db = openServerDatabase(home);
   undo.push(() => db.close());
   const tokens = new TokenStore(db);
@@ -79,73 +90,67 @@ async function started(
   const events = new EventLog(db);
   const approvals = new Approvals(db, events);
   const inbox = new Inbox({ db, events });
-  const audit = new AuditLog(db);
   let dispatcher: Dispatcher | undefined;
-  const pagurus = await options.open({
-    home,
-    env,
-    askPermission: (question) => dispatcher?.askPermission(question) ?? Promise.resolve("deny"),
-  });
+  const askPermission: AskPermission = async (question) => dispatcher?.askPermission(question) ?? "deny";
+  const pagurus = await options.open({ home, env, askPermission });
   undo.push(() => pagurus.close());
-  dispatcher = new Dispatcher({ inbox, events, approvals, pagurus, logger, maxTurns: options.maxTurns });
-  const running = dispatcher;
+  dispatcher = new Dispatcher({ inbox, events, approvals, pagurus, logger, maxTurns });
   const limits = new RateLimits();
   const browsers = new BrowserSessions();
-  const streams = new OpenStreams(
-    limits,
-    ({ tokenId }) => tokenId === "local" || tokenId === "browser" || tokens.isValid(tokenId),
-  );
+  const isOwn = (tokenId: string): boolean => tokenId === "local" || tokenId === "browser";
+  const streams = new OpenStreams(limits, ({ tokenId }) => isOwn(tokenId) || tokens.isValid(tokenId));
   undo.push(() => streams.close());
-  const key = `pgl_${randomBytes(32).toString("base64url")}`;
-  const facts = {
-    version: options.version,
-    pid: process.pid,
-    url: "",
-    home,
-    startedAt: new Date().toISOString(),
+  const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
+  return {
+    parts: { pagurus, inbox, events, approvals, dispatcher, tokens, browsers, streams, facts },
+    db,
+    audit: new AuditLog(db),
+    limits,
+    localKey: `pgl_${randomBytes(32).toString("base64url")}`,
   };
-  const parts: ServerParts = {
-    pagurus,
-    inbox,
-    events,
-    approvals,
-    dispatcher,
-    tokens,
-    browsers,
-    streams,
-    facts,
-  };
+}
+
+async function started(options: ServeOptions, place: ServerPlace, undo: Undo): Promise<RunningServer> {
+  const { logger } = options;
+  const opened = await openParts(options, undo);
+  const { parts, audit, limits, localKey } = opened;
+  const { facts, tokens, browsers, dispatcher, events } = parts;
   const http = new HttpServer({
     parts,
     audit,
     limits,
-    sources: { tokens, browsers, localKey: key },
+    sources: { tokens, browsers, localKey },
     allowed: allowedOf(options),
     mounted: [],
     logger,
   });
   const port = await http.listen(options.port, options.host);
   facts.url = urlOf(options.host, port);
-  place.announce({ url: facts.url, pid: facts.pid, startedAt: facts.startedAt }, key);
+  place.announce({ url: facts.url, pid: facts.pid, startedAt: facts.startedAt }, localKey);
   await dispatcher.start();
   const pruning = setInterval(() => events.prune(Date.now() - DELTAS_MS), PRUNE_MS);
   pruning.unref();
   logger.info("server started", { port });
   const close = async (): Promise<void> => {
     clearInterval(pruning);
-    await running.stop(STOP_MS);
-    events.flush();
-    streams.close();
-    await http.close(CONNECTIONS_MS);
-    inbox.flush();
-    await pagurus.close();
-    events.flush();
-    audit.flush();
-    db.close();
+    await stop(opened, http);
     place.release();
     logger.info("server stopped", { port });
   };
   return { facts, close };
+}
+
+async function stop({ parts, db, audit }: OpenedParts, http: HttpServer): Promise<void> {
+  const { dispatcher, events, streams, inbox, pagurus } = parts;
+  await dispatcher.stop(STOP_MS);
+  events.flush();
+  streams.close();
+  await http.close(CONNECTIONS_MS);
+  inbox.flush();
+  await pagurus.close();
+  events.flush();
+  audit.flush();
+  db.close();
 }
 
 /** Throws `token_invalid` where the address opens the server to other machines and no token limits who may call. */

@@ -33,6 +33,12 @@ function answersIn(body: ReturnType<typeof readBody>): number {
   return body.messages.slice(input).filter(({ role }) => role === "assistant").length;
 }
 
+function newest(model: ModelServer): ReturnType<typeof readBody> {
+  const request = model.requests.at(-1);
+  assert.ok(request);
+  return readBody("openai-completions", request);
+}
+
 const SHELL = { id: "c1", name: "shell", arguments: { command: "echo run >> runs.txt; sleep 0.3" } };
 
 function runsOf(setting: Setting): number {
@@ -56,7 +62,7 @@ describe("a server that is killed", () => {
         await server.begin();
         const ended = await server.ended(String(posted.body["id"]));
         assert.equal(ended["outcome"], "completed");
-        const last = readBody("openai-completions", model.requests.at(-1)!);
+        const last = newest(model);
         assert.deepEqual(
           last.messages.map(({ role, text }) => [role, text]),
           [["user", "the question"]],
@@ -83,7 +89,7 @@ describe("a server that is killed", () => {
         await server.begin();
         assert.equal((await server.ended(String(posted.body["id"])))["outcome"], "completed");
         assert.equal(runsOf(setting), 1);
-        const last = readBody("openai-completions", model.requests.at(-1)!);
+        const last = newest(model);
         assert.match(last.messages.at(-1)?.results[0]?.text ?? "", /outcome is unknown/);
         assert.equal(model.requests.length, 2, "the first round is not asked again");
       },
@@ -138,7 +144,7 @@ describe("a server that is killed", () => {
         await server.begin();
         isOpen = true;
         for (const id of ids) assert.equal((await server.ended(id))["outcome"], "completed");
-        const last = readBody("openai-completions", model.requests.at(-1)!);
+        const last = newest(model);
         const inputs = last.messages.filter(({ role }) => role === "user").map(({ text }) => text);
         assert.deepEqual(inputs, ["first", "second", "third"]);
       },

@@ -37,8 +37,16 @@ export declare const ERROR_CODES: {
     readonly repeat_limit: "The model repeated a failing tool call until the limit.";
     readonly subagent_limit: "No further subagent may be started: too deep, or too many at once.";
     readonly turn_aborted: "The turn was aborted.";
+    readonly turn_exists: "A turn with this id is recorded in the session already.";
     readonly turn_not_running: "No turn that could take it is running in the session, or its process did not answer.";
     readonly turn_deadline: "The turn took longer than its deadline.";
+    readonly token_invalid: "A request has no valid token, or its scope does not allow it.";
+    readonly server_running: "A server of this home runs already.";
+    readonly server_not_running: "No server of this home is running.";
+    readonly server_failed: "The server could not listen, or did not answer.";
+    readonly work_not_found: "The inbox has no work with this id.";
+    readonly body_too_long: "The body of a request is longer than the server takes.";
+    readonly idempotency_conflict: "The idempotency key was used for different work.";
     readonly deadline_exceeded: "An operation took longer than its deadline.";
     readonly session_not_found: "No session has this key.";
     readonly session_exists: "A session with this key exists already.";

@@ -7,8 +7,6 @@ import { runToolCalls, toolCalls } from "./embedded-tools.ts";
 
 export async function runLoop(turn: HarnessTurn, callModel: CallModel): Promise<HarnessTurnResult> {
   let usage: Usage = { input: 0, output: 0, totalTokens: 0 };
-  const end = await takeUp(turn);
-  if (end) return { stopReason: end, usage };
   for (let step = 0; step < turn.maxSteps; step++) {
     await turn.io.takeInputs();
     if (turn.signal.aborted) return { stopReason: "aborted", usage };
@@ -31,13 +29,16 @@ export async function runLoop(turn: HarnessTurn, callModel: CallModel): Promise<
   return { stopReason: "max_steps", usage };
 }
 
-/** Takes up a turn that a crash cut off: runs the calls that had not begun. Returns its end where its last answer is recorded. */
-async function takeUp(turn: HarnessTurn): Promise<"stop" | "length" | undefined> {
+/** Takes up a turn that a crash cut off: runs the calls that had not begun. Returns its result where the last answer is recorded. */
+export async function takeUp(turn: HarnessTurn): Promise<HarnessTurnResult | undefined> {
   const messages = turn.context.messages();
   const last = messages.findLast((message) => message.role === "assistant");
   if (last?.role !== "assistant") return undefined;
   if (last === messages.at(-1) && toolCalls(last).length === 0)
-    return last.stopReason === "length" ? "length" : "stop";
+    return {
+      stopReason: last.stopReason === "length" ? "length" : "stop",
+      usage: last.usage ?? { input: 0, output: 0, totalTokens: 0 },
+    };
   const answered = new Set(messages.flatMap((each) => (each.role === "toolResult" ? [each.toolCallId] : [])));
   const open = toolCalls(last).filter(({ id }) => !answered.has(id));
   if (open.length > 0) await runToolCalls(turn, open, last.stopReason === "length");

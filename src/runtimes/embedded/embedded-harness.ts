@@ -1,7 +1,7 @@
 /** The `embedded` runtime: our own agent loop, in process, with every capability. */
 import type { AgentHarness, HarnessTurnResult } from "../../contract/harness/harness.ts";
 import { HARNESS_CONTRACT } from "../../contract/version.ts";
-import { runLoop } from "./agent-loop.ts";
+import { runLoop, takeUp } from "./agent-loop.ts";
 import type { CallModel } from "./embedded-stream.ts";
 import { EMBEDDED_SURFACES } from "./embedded-surfaces.ts";
 
@@ -26,9 +26,12 @@ export function createEmbeddedHarness(callModel: CallModel): AgentHarness {
     surfaces: EMBEDDED_SURFACES,
     supports: () => ({ supported: true }),
     start: (turn) => {
-      const run = (): Promise<HarnessTurnResult> => runLoop(turn, callModel);
-      // The context that the host assembles holds the input that joined.
-      return { run, continueWith: run };
+      const loop = (): Promise<HarnessTurnResult> => runLoop(turn, callModel);
+      return {
+        run: async () => (await takeUp(turn)) ?? loop(),
+        // The context that the host assembles holds the input that joined.
+        continueWith: loop,
+      };
     },
   };
 }

@@ -42,7 +42,12 @@ export class AuditLog {
       for (const { at, tokenId, action, agentId, sessionKey, workId } of entries)
         this.#db.run(
           "INSERT INTO audit (at, token, action, agent, session, work) VALUES (?, ?, ?, ?, ?, ?)",
-          ...[at, tokenId, action, agentId ?? null, sessionKey ?? null, workId ?? null],
+          at,
+          tokenId,
+          action,
+          agentId ?? null,
+          sessionKey ?? null,
+          workId ?? null,
         );
     });
   }

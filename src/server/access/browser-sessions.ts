@@ -7,7 +7,7 @@ import { hashOf } from "./token-store.ts";
 const CODE_MS = 60_000;
 const SESSION_MS = 12 * 60 * 60_000;
 const MOST = 100;
-export const COOKIE = "pagurus_session";
+const COOKIE = "pagurus_session";
 
 interface Grant {
   scope: Scope;

@@ -8,7 +8,7 @@ export interface RateLimitSettings {
   openStreams: number;
 }
 
-export const RATE_LIMITS: RateLimitSettings = { perSecond: 500, burst: 2_000, openStreams: 600 };
+const RATE_LIMITS: RateLimitSettings = { perSecond: 500, burst: 2_000, openStreams: 600 };
 
 interface Bucket {
   left: number;

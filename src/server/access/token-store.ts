@@ -73,7 +73,13 @@ export class TokenStore {
     const secret = `${PREFIX}${id}_${randomBytes(SECRET_BYTES).toString("base64url")}`;
     this.#db.run(
       "INSERT INTO tokens (id, hash, name, scope, sessions, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
-      ...[id, hashOf(secret), name, scope, sessions, this.#now(), expiresAt ?? null],
+      id,
+      hashOf(secret),
+      name,
+      scope,
+      sessions,
+      this.#now(),
+      expiresAt ?? null,
     );
     return { token: this.#get(id), secret };
   }

@@ -5,12 +5,15 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { PagurusError } from "../../contract/errors.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { AuditLog } from "../access/audit-log.ts";
-import { allowsScope, allowsSession, type Caller } from "../access/caller.ts";
+import { allowsScope, type Caller } from "../access/caller.ts";
 import type { ServerParts } from "../server-parts.ts";
 import { faultOf, schemaFault } from "./api-error.ts";
-import { apiRoutes } from "./api-routes.ts";
+import { eventRoutes } from "./event-routes.ts";
+import { hostRoutes } from "./host-routes.ts";
 import { openApiDocument } from "./openapi.ts";
-import { readBody } from "./read-body.ts";
+import { checkSession } from "./visible.ts";
+import { sessionRoutes } from "./session-routes.ts";
+import { turnRoutes } from "./turn-routes.ts";
 import type { ApiAnswer, ApiCall, ApiRoute } from "./route.ts";
 
 export interface NodeBindings {
@@ -27,6 +30,12 @@ export interface ApiAppOptions {
   /** The caller of an admitted request. */
   callerOf(request: IncomingMessage): Caller;
 }
+
+/** Every route of our API, below `/api/v1`, in the order of its document. */
+const apiRoutes: readonly ApiRoute[] = [...sessionRoutes, ...turnRoutes, ...eventRoutes, ...hostRoutes];
+
+/** Longest body, bytes: there is enough for a few images. */
+const MOST_BYTES = 32 * 2 ** 20;
 
 export function apiApp(options: ApiAppOptions): Hono<{ Bindings: NodeBindings }> {
   const app = new Hono<{ Bindings: NodeBindings }>({ strict: false });
@@ -91,8 +100,7 @@ async function validated(
   const params = route.params.safeParse(c.req.param());
   if (!params.success) throw schemaFault("path", params.error);
   const { key } = params.data as { key?: string };
-  if (key !== undefined && !allowsSession(caller, key))
-    throw new PagurusError("token_invalid", `The token may not use the session ${JSON.stringify(key)}.`);
+  if (key !== undefined) checkSession(caller, key);
   const query = route.query.safeParse(c.req.query());
   if (!query.success) throw schemaFault("query", query.error);
   return {
@@ -129,4 +137,27 @@ async function responseOf(route: ApiRoute, answer: ApiAnswer, c: ApiContext): Pr
   return c.body(ReadableStream.from(answer.chunks) as ReadableStream, 200, {
     "content-type": answer.contentType,
   });
+}
+
+/** The body's text. Throws `body_too_long` before it has read more than is allowed, and `usage_invalid` for one that is cut off. */
+async function readBody(request: IncomingMessage): Promise<string> {
+  const length = Number(request.headers["content-length"] ?? 0);
+  if (length > MOST_BYTES) throw tooLong();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > MOST_BYTES) throw tooLong();
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    if (cause instanceof PagurusError) throw cause;
+    throw new PagurusError("usage_invalid", "The body was cut off; send the request again.", { cause });
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function tooLong(): PagurusError {
+  return new PagurusError("body_too_long", `The body has more than ${MOST_BYTES} bytes; send less.`);
 }

@@ -6,6 +6,7 @@ import { allowsSession, type Caller } from "../access/caller.ts";
 import type { ServerSentEvent } from "../open-streams.ts";
 import type { ServerParts } from "../server-parts.ts";
 import * as answers from "./answers.ts";
+import { visibleWork } from "./visible.ts";
 import { presentApproval } from "./present.ts";
 import { AGENT, route, SESSION, type ApiAnswer, type ApiRoute } from "./route.ts";
 
@@ -89,7 +90,7 @@ export const eventRoutes: readonly ApiRoute[] = [
     params: { id: z.string().min(1) },
     query: AFTER,
     handle: ({ params, query, caller, parts, header }) => {
-      const work = parts.inbox.get(params.id);
+      const work = visibleWork(parts, caller, params.id);
       const after = lastId(header("last-event-id"), query.after) ?? 0;
       const isLast = ({ type }: StoredEvent): boolean => type === "work.ended";
       if (work.state !== "ended" || parts.events.after(after, { workId: work.id }).length > 0)

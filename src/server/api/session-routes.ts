@@ -7,6 +7,7 @@ import { rewindSession } from "../../command/rewind.ts";
 import { allowsSession } from "../access/caller.ts";
 import * as answers from "./answers.ts";
 import { presentSession, presentWork } from "./present.ts";
+import { checkSession } from "./visible.ts";
 import { AGENT, PAGE, route, SESSION, type ApiRoute } from "./route.ts";
 
 /** Entries of the path before one, newest first, at most `limit`. */
@@ -94,11 +95,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
     answer: answers.session,
     status: 201,
     handle: ({ body, caller, parts }) => {
-      if (!allowsSession(caller, body.key))
-        throw new PagurusError(
-          "token_invalid",
-          `The token may not use the session ${JSON.stringify(body.key)}.`,
-        );
+      checkSession(caller, body.key);
       const record = parts.pagurus.sessions(body.agent).create(body.key, { cwd: body.cwd ?? process.cwd() });
       return { body: presentSession(record, body.agent) };
     },
@@ -157,8 +154,9 @@ export const sessionRoutes: readonly ApiRoute[] = [
     body: z.strictObject({ key: z.string().min(1), entryId: z.string().optional() }),
     answer: answers.session,
     status: 201,
-    handle: ({ params, query, body, parts }) => {
+    handle: ({ params, query, body, caller, parts }) => {
       const { key, entryId } = body;
+      checkSession(caller, key);
       const record = parts.pagurus
         .sessions(query.agent)
         .fork(params.key, key, entryId === undefined ? {} : { entryId });

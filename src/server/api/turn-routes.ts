@@ -2,10 +2,10 @@
 import * as z from "zod";
 import type { NewWork, TurnWork } from "../../inbox/work.ts";
 import { PagurusError } from "../../contract/errors.ts";
-import { allowsSession, type Caller } from "../access/caller.ts";
 import type { ServerParts } from "../server-parts.ts";
 import * as answers from "./answers.ts";
 import { presentWork } from "./present.ts";
+import { visibleWork } from "./visible.ts";
 import { AGENT, PAGE, route, SESSION, type ApiAnswer, type ApiRoute } from "./route.ts";
 
 const LONGEST_KEY = 200;
@@ -35,7 +35,7 @@ const turnBody = z.strictObject({
 });
 
 /** Throws `idempotency_conflict`, `store_write_failed`. */
-export async function post(parts: ServerParts, work: NewWork): Promise<ApiAnswer> {
+async function post(parts: ServerParts, work: NewWork): Promise<ApiAnswer> {
   const { inbox, dispatcher } = parts;
   const { work: accepted, isNew } = await inbox.post(work);
   if (isNew) dispatcher.accepted(accepted);
@@ -49,13 +49,6 @@ function keyOf(header: string | undefined): string | undefined {
     "usage_invalid",
     `The header Idempotency-Key has ${header.length} characters; give it 1 to ${LONGEST_KEY}.`,
   );
-}
-
-/** Throws `work_not_found`, also for a session that the caller may not see. */
-function visible(parts: ServerParts, caller: Caller, id: string): ReturnType<ServerParts["inbox"]["get"]> {
-  const work = parts.inbox.get(id);
-  if (allowsSession(caller, work.sessionKey)) return work;
-  throw new PagurusError("work_not_found", `The inbox has no work ${id}; check the id.`);
 }
 
 const WORK = { id: z.string().min(1) };
@@ -131,7 +124,7 @@ export const turnRoutes: readonly ApiRoute[] = [
     params: WORK,
     answer: answers.work,
     handle: ({ params, caller, parts }) => ({
-      body: presentWork(parts.inbox, visible(parts, caller, params.id)),
+      body: presentWork(parts.inbox, visibleWork(parts, caller, params.id)),
     }),
   }),
   route({
@@ -142,7 +135,7 @@ export const turnRoutes: readonly ApiRoute[] = [
     params: WORK,
     answer: answers.work,
     handle: ({ params, caller, parts }) => {
-      const { id } = visible(parts, caller, params.id);
+      const { id } = visibleWork(parts, caller, params.id);
       if (parts.inbox.withdraw(id)) return { body: presentWork(parts.inbox, parts.inbox.get(id)) };
       throw new PagurusError("usage_invalid", `The work ${id} has begun already; stop its session instead.`);
     },

@@ -74,15 +74,8 @@ export async function admit(
   if (signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted before it started.");
   // Only a runtime without a thread of its own can continue with what is recorded.
   const continues = choice.harness.seam === "embedded" ? request.turnId : undefined;
-  const writer = host.store.openWriter(sessionKey, {
-    cwd,
-    create: true,
-    deadlineMs: LOCK_WAIT_MS,
-    continues,
-  });
+  const writer = host.store.openWriter(sessionKey, { cwd, deadlineMs: LOCK_WAIT_MS, continues });
   try {
-    const recorded = request.turnId === undefined ? undefined : writer.recordedTurn(request.turnId);
-    if (recorded?.isOver === true) throw existsError(sessionKey, turnId);
     const existed = writer.leafId !== null;
     showNotices(writer, channel);
     const { sessionId } = writer.record;
@@ -91,7 +84,7 @@ export async function admit(
     const session = new LiveSession(writer);
     const stop = (error: PagurusError): void => deadline.abort(error);
     const recorder = new Recorder({ writer: () => session.writer, turnId, guard, stop });
-    if (recorded?.messages[0]?.role === "user") recorder.resume(recorded);
+    if (request.turnId !== undefined) resume(recorder, writer, request.turnId);
     return {
       ...port,
       host,
@@ -123,12 +116,18 @@ export async function admit(
   }
 }
 
-function existsError(sessionKey: string, turnId: string): PagurusError {
-  return new PagurusError(
-    "turn_exists",
-    `The session ${sessionKey} has the turn ${turnId} already, and it has ended; look it up in its transcript, or take another id.`,
-    { details: { sessionKey, turnId } },
-  );
+/** Takes over what an earlier process recorded of the turn. Throws `turn_exists` where it has ended. */
+function resume(recorder: Recorder, writer: SessionWriter, turnId: string): void {
+  const recorded = writer.recordedTurn(turnId);
+  if (recorded?.isOver === true) {
+    const { sessionKey } = writer.record;
+    throw new PagurusError(
+      "turn_exists",
+      `The session ${sessionKey} has the turn ${turnId} already, and it has ended; look it up in its transcript, or take another id.`,
+      { details: { sessionKey, turnId } },
+    );
+  }
+  if (recorded?.messages[0]?.role === "user") recorder.resume(recorded);
 }
 
 /** Emits what opening the session found, and what a later read finds. */

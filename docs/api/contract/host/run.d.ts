@@ -73,6 +73,11 @@ export interface RunRequest {
     tools?: CallerTools;
     heartbeat?: boolean;
     /**
+     * Id of the turn, from a caller that records its work before it runs. A turn that a crash cut off is continued under its id, where
+     * the runtime can; one that is recorded is refused with `turn_exists`.
+     */
+    turnId?: string;
+    /**
      * Hidden context before the input, as a complete set: new values are shown to the model, missing keys are dropped. Absent,
      * null and {} drop all.
      */

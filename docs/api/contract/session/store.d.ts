@@ -28,11 +28,15 @@ export interface SessionHold {
     release(): void;
 }
 export interface SessionStore {
-    /** Opens the current session of a key, creating it where there is none. Throws `session_locked`, `store_*`. */
+    /**
+     * Opens the current session of a key, creating it where there is none. `continues`: a turn that was cut off and that the caller
+     * continues, so it gets no end. Throws `session_locked`, `store_*`.
+     */
     openWriter(sessionKey: string, options: {
         cwd: string;
         create?: boolean;
         deadlineMs?: number;
+        continues?: string | undefined;
     }): SessionWriter;
     /** Read-only view; takes no lock. Throws `session_not_found`. */
     openReader(sessionKey: string, sessionId?: string): SessionReader;

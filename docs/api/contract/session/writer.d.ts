@@ -50,6 +50,15 @@ export interface ContextNote {
     /** Input of the entry's turn; absent where the slice does not hold it. */
     inputEntryId?: string;
 }
+/** What a session has of a turn. */
+export interface RecordedTurn {
+    /** Its end is recorded; nothing is added to it. */
+    isOver: boolean;
+    /** Its messages on the path, each with `entryId`; the input is the first. */
+    messages: AgentMessage[];
+    /** The entry before it; null where it begins the conversation. */
+    leafBefore: string | null;
+}
 /** A turn that the engine has not taken. */
 export interface UnfinalizedTurn {
     turnId: string;
@@ -85,6 +94,8 @@ export interface SessionWriter {
     commitTurn(turn: Omit<Extract<NewEntry, {
         type: "turn_commit";
     }>, "type">): boolean;
+    /** Undefined for a turn without an entry. Throws `store_read_failed`. */
+    recordedTurn(turnId: string): RecordedTurn | undefined;
     /** Marks an earlier unfinalized turn as taken by the engine; any other turn is ignored. Throws as `append`. */
     markFinalized(turnId: string): void;
     /** Moves the leaf to an entry of this session (null: before everything). Throws `entry_not_found`. */

@@ -1,0 +1,21 @@
+/** What a caller may see: work and sessions of its token's pattern. */
+import { PagurusError } from "../../contract/errors.ts";
+import type { Work } from "../../inbox/work.ts";
+import { allowsSession, type Caller } from "../access/caller.ts";
+import type { ServerParts } from "../server-parts.ts";
+
+/** Throws `work_not_found`, also for a session that the caller may not see. */
+export function visibleWork({ inbox }: ServerParts, caller: Caller, id: string): Work {
+  const work = inbox.get(id);
+  if (allowsSession(caller, work.sessionKey)) return work;
+  throw new PagurusError("work_not_found", `The inbox has no work ${id}; check the id.`, { details: { id } });
+}
+
+/** Throws `token_invalid`. */
+export function checkSession(caller: Caller, sessionKey: string): void {
+  if (allowsSession(caller, sessionKey)) return;
+  throw new PagurusError(
+    "token_invalid",
+    `The token may not use the session ${JSON.stringify(sessionKey)}; pagurus token list shows which it may.`,
+  );
+}

@@ -1,0 +1,213 @@
+/** Who may use a real `pagurus serve`: tokens with scope, sessions and expiry; hosts, origins; limits of requests. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { statSync } from "node:fs";
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { openServerDatabase } from "../../src/inbox/server-database.ts";
+import { TokenStore } from "../../src/server/access/token-store.ts";
+import { startServer, type ModelServer } from "../servers/server.ts";
+import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
+import { ServeProcess } from "./serve-setting.ts";
+
+describe("a server", () => {
+  let model: ModelServer;
+  let setting: Setting;
+  let server: ServeProcess;
+
+  before(async () => {
+    model = await startServer({ protocol: "openai-completions", script: () => ({ text: "hello" }) });
+    setting = makeSetting(modelConfig("openai-completions", model.url));
+    server = await ServeProcess.start(setting);
+  });
+  after(async () => {
+    await server.kill();
+    await model.close();
+    setting.remove();
+  });
+
+  async function token(...args: string[]): Promise<string> {
+    const made = await finish(setting, ["token", "create", "--name", `t-${args.join("")}`, ...args]);
+    assert.equal(made.code, 0, made.stderr);
+    return made.stdout.trim();
+  }
+
+  const as = (secret: string): Record<string, string> => ({ authorization: `Bearer ${secret}` });
+  const code = (body: Record<string, unknown>): unknown =>
+    (body["error"] as { code?: string } | undefined)?.code;
+
+  it("refuses a request without a token, and one with a wrong one", async () => {
+    for (const headers of [
+      { authorization: "" },
+      as("pgr_000000_wrong"),
+      as("x"),
+      { authorization: "Basic eDp5" },
+    ]) {
+      const { status, body } = await server.call("GET", "/api/v1/status", undefined, headers);
+      assert.equal(status, 401);
+      assert.equal(code(body), "token_invalid");
+    }
+  });
+
+  it("refuses in the error shape of the API that the client speaks", async () => {
+    const anthropic = await server.call("POST", "/v1/messages", {}, as("wrong"));
+    assert.deepEqual([anthropic.status, anthropic.body["type"]], [401, "error"]);
+    assert.equal((anthropic.body["error"] as { type: string }).type, "authentication_error");
+    const openai = await server.call("POST", "/v1/chat/completions", {}, as("wrong"));
+    assert.equal((openai.body["error"] as { code: string }).code, "token_invalid");
+  });
+
+  it("keeps its files to the user, and no token in clear", async () => {
+    const secret = await token();
+    for (const name of ["server.db", "local-key", "server.json"])
+      assert.equal(statSync(join(setting.home, "server", name)).mode & 0o077, 0, name);
+    const listed = await finish(setting, ["token", "list", "--json"]);
+    assert.ok(!listed.stdout.includes(secret.slice(-20)));
+  });
+
+  it("lets a token do what its scope includes, and no more", async () => {
+    const read = as(await token("--scope", "read"));
+    const chat = as(await token("--scope", "chat"));
+    assert.equal((await server.call("GET", "/api/v1/sessions", undefined, read)).status, 200);
+    const refused = await server.call("POST", "/api/v1/sessions/a/turns", { prompt: "x" }, read);
+    assert.deepEqual([refused.status, code(refused.body)], [403, "token_invalid"]);
+    assert.equal((await server.call("POST", "/api/v1/sessions/a/turns", { prompt: "x" }, chat)).status, 202);
+    assert.equal((await server.call("DELETE", "/api/v1/sessions/a", undefined, chat)).status, 403);
+    assert.equal((await server.call("GET", "/api/v1/tokens", undefined, chat)).status, 403);
+  });
+
+  it("shows a token only the sessions of its pattern, also among results and events", async () => {
+    const posted = await server.call("POST", "/api/v1/sessions/other/turns", { prompt: "a secret word" });
+    await server.ended(String(posted.body["id"]));
+    const family = as(await token("--session", "family-*"));
+    const refused = await server.call("GET", "/api/v1/sessions/other", undefined, family);
+    assert.equal(refused.status, 403);
+    const listed = await server.call("GET", "/api/v1/sessions", undefined, family);
+    assert.deepEqual(listed.body["sessions"], []);
+    const found = await server.call("GET", "/api/v1/search?q=secret", undefined, family);
+    assert.deepEqual(found.body["hits"], []);
+    const work = await server.call("GET", `/api/v1/work/${String(posted.body["id"])}`, undefined, family);
+    assert.equal(work.status, 404);
+    const stream = await fetch(`${server.url}/api/v1/work/${String(posted.body["id"])}/events`, {
+      headers: family,
+    });
+    assert.equal(stream.status, 404);
+    await stream.body?.cancel();
+    const fork = await server.call("POST", "/api/v1/sessions/family-a/fork", { key: "other-2" }, family);
+    assert.equal(fork.status, 403);
+  });
+
+  it("ends the open streams of a token that is revoked, and refuses it from then on", async () => {
+    const secret = await token("--scope", "read", "--session", "*x");
+    const stream = await fetch(`${server.url}/api/v1/events`, { headers: as(secret) });
+    assert.equal(stream.status, 200);
+    const revoked = await finish(setting, ["token", "revoke", "t---scoperead--session*x"]);
+    assert.equal(revoked.code, 0, revoked.stderr);
+    assert.equal(await stream.text(), "");
+    assert.equal((await server.call("GET", "/api/v1/status", undefined, as(secret))).status, 401);
+  });
+
+  it("refuses a token after its expiry", async () => {
+    const db = openServerDatabase(setting.home);
+    const { secret } = new TokenStore(db).create({ name: "old", scope: "read", expiresAt: Date.now() - 1 });
+    db.close();
+    assert.equal((await server.call("GET", "/api/v1/status", undefined, as(secret))).status, 401);
+    const past = await finish(setting, ["token", "create", "--name", "x", "--expires", "2020-01-01"]);
+    assert.equal(past.code, 2);
+    assert.match(past.stderr, /not a time in the future/);
+  });
+
+  it("refuses other host names and other origins", async () => {
+    const raw = (headers: IncomingHttpHeaders): Promise<number | undefined> =>
+      new Promise((resolve, reject) => {
+        const asked = httpRequest(
+          {
+            port: server.port,
+            host: "127.0.0.1",
+            path: "/api/v1/status",
+            headers: { ...as(server.key), ...headers },
+          },
+          (answer) => {
+            answer.resume();
+            resolve(answer.statusCode);
+          },
+        );
+        asked.on("error", reject).end();
+      });
+    assert.equal(await raw({ host: "evil.example" }), 403);
+    assert.equal(await raw({ host: `evil.example:${server.port}` }), 403);
+    assert.equal(await raw({ origin: "https://evil.example" }), 403);
+    assert.equal(await raw({ origin: "null" }), 403);
+    assert.equal(await raw({ origin: `http://127.0.0.1:${server.port}` }), 200);
+    assert.equal(await raw({ host: `localhost:${server.port}` }), 200);
+  });
+
+  it("refuses bodies that are too long, not JSON, or do not fit, and names the place", async () => {
+    const path = "/api/v1/sessions/b/turns";
+    const long = await server.call("POST", path, { prompt: "x".repeat(33 * 2 ** 20) });
+    assert.deepEqual([long.status, code(long.body)], [413, "body_too_long"]);
+    const wrong = await server.call("POST", path, { prompt: 3, policy: "other" });
+    assert.equal(wrong.status, 400);
+    assert.match(JSON.stringify(wrong.body), /at prompt/);
+    const unknown = await server.call("POST", path, { prompt: "x", colour: "red" });
+    assert.match(JSON.stringify(unknown.body), /colour/);
+    const text = await fetch(`${server.url}${path}`, {
+      method: "POST",
+      headers: as(server.key),
+      body: "not json",
+    });
+    assert.equal(text.status, 400);
+    await text.text();
+  });
+
+  it("answers clients that disconnect, send half a request or nothing at all, and goes on with the others", async () => {
+    for (const bytes of [
+      "",
+      "GET / HT",
+      "POST /api/v1/sessions/a/turns HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 99\r\n\r\n{",
+    ]) {
+      const socket = connect(server.port, "127.0.0.1");
+      await once(socket, "connect");
+      socket.write(bytes);
+      socket.destroy();
+    }
+    assert.equal((await server.call("GET", "/api/v1/status")).status, 200);
+  });
+
+  it("signs in a browser once with a code, and lets no page of another site act for it", async () => {
+    const { body } = await server.call("POST", "/api/v1/browser-codes", {});
+    const url = String(body["url"]);
+    const first = await fetch(url, { redirect: "manual" });
+    assert.equal(first.status, 303);
+    const cookie = first.headers.get("set-cookie") ?? "";
+    assert.match(cookie, /HttpOnly; SameSite=Strict/);
+    const again = await fetch(url, { redirect: "manual" });
+    assert.equal(again.status, 401);
+    const headers = { authorization: "", cookie: cookie.split(";")[0] ?? "" };
+    assert.equal((await server.call("GET", "/api/v1/status", undefined, headers)).status, 200);
+    const foreign = { ...headers, origin: "https://evil.example" };
+    assert.equal(
+      (await server.call("POST", "/api/v1/sessions/c/turns", { prompt: "x" }, foreign)).status,
+      403,
+    );
+  });
+
+  it("of a home that has one already is refused with the address of the first", async () => {
+    const second = await finish(setting, ["serve", "--port", "0"]);
+    assert.equal(second.code, 1);
+    assert.match(second.stderr, new RegExp(`runs already, at ${server.url}`));
+  });
+
+  it("on another address than the loopback needs a token", async () => {
+    const other = makeSetting(modelConfig("openai-completions", model.url));
+    try {
+      const refused = await finish(other, ["serve", "--port", "0", "--host", "0.0.0.0"]);
+      assert.notEqual(refused.code, 0);
+      assert.match(refused.stderr, /opens the server to other machines/);
+    } finally {
+      other.remove();
+    }
+  });
+});
