@@ -16,6 +16,7 @@ const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
   codex: () => import("./codex/bench.ts"),
   runtimes: () => import("./runtimes/bench.ts"),
   wire: () => import("./wire/bench.ts"),
+  serve: () => import("./serve/bench.ts"),
 };
 
 function refuse(sentence: string): void {

@@ -162,7 +162,7 @@ describe("a server", () => {
     await text.text();
   });
 
-  it("answers clients that disconnect, send half a request or nothing at all, and goes on with the others", async () => {
+  it("answers clients that disconnect, send half a request or nothing at all, and still serves the others", async () => {
     for (const bytes of [
       "",
       "GET / HT",
