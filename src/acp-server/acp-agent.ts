@@ -8,9 +8,11 @@ import {
   ndJsonStream,
   PROTOCOL_VERSION,
   type AgentApp,
+  type AgentConnection,
   type AgentCapabilities,
   type InitializeResponse,
   type McpServer,
+  type Stream,
 } from "@agentclientprotocol/sdk";
 import type { Pagurus } from "../contract/host/host.ts";
 import type { AskPermission } from "../contract/host/run.ts";
@@ -45,11 +47,15 @@ export interface AcpStreams {
 export interface AcpAgent {
   /** Permission callback, for the host's options. */
   readonly askPermission: AskPermission;
+  /** Whether a session, or the parent of a subagent's, is open at this client. */
+  runs(sessionKey: string | undefined): Promise<boolean>;
   /**
    * Serves the client until its end of the streams is closed or `end` is called; then aborts all its turns and waits for them. The
    * caller owns the host; if the host cannot be opened, each request is answered with the reason. Never rejects.
    */
   serve(pagurus: Promise<Pagurus>, streams: AcpStreams): Promise<void>;
+  /** Serves a client whose messages come in another way. `options` are the transport's own. */
+  connect(pagurus: Promise<Pagurus>, stream: Stream, options?: object): AgentConnection;
   end(): void;
 }
 
@@ -64,32 +70,48 @@ const CAPABILITIES: AgentCapabilities = {
 
 const FORK = "session/fork";
 
+/** The library's transports pass options of their own, which its types do not show. */
+interface Connector {
+  connect(stream: Stream, transport?: object): AgentConnection;
+}
+
 export function createAcpAgent(options: AcpAgentOptions): AcpAgent {
   const ended = new AbortController();
   let sessions: Promise<AcpSessions> | undefined;
 
+  function connect(pagurus: Promise<Pagurus>, stream: Stream, transport?: object): AgentConnection {
+    const app = agent({ name: "pagurus" });
+    const made = Promise.withResolvers<Client>();
+    sessions = openSessions(options, pagurus, made.promise);
+    // Reported in the answer to each request.
+    sessions.catch(() => undefined);
+    register(app, { options, sessions, client: made.promise });
+    const open = (app as Connector).connect(stream, transport);
+    made.resolve(new Client(open.client, options.logger, open.signal));
+    ended.signal.addEventListener("abort", () => open.close(), { once: true });
+    if (ended.signal.aborted) open.close();
+    return open;
+  }
+
+  async function endOf(open: AgentConnection): Promise<void> {
+    await open.closed;
+    const { name } = open.signal.reason as Error;
+    // For a message that is too long or a stream that breaks, the editor only sees a closed connection.
+    if (name !== "Error") options.logger.warn("connection failed", { error: name });
+    const left = await sessions?.catch(() => undefined);
+    await left?.end();
+  }
+
   return {
+    runs: async (sessionKey) => (await sessions)?.runs(sessionKey) ?? false,
     askPermission: async (question) => (await sessions)?.ask(question) ?? "deny",
     end: () => ended.abort(),
-    async serve(pagurus, { input, output }) {
-      const app = agent({ name: "pagurus" });
-      const connection = new Promise<Client>((resolve) => {
-        app.onConnect(({ client, signal }) => resolve(new Client(client, options.logger, signal)));
-      });
-      sessions = openSessions(options, pagurus, connection);
-      // Reported in the answer to each request.
-      sessions.catch(() => undefined);
-      register(app, { options, sessions, client: connection });
-      const open = app.connect(ndJsonStream(output, input));
-      ended.signal.addEventListener("abort", () => open.close(), { once: true });
-      if (ended.signal.aborted) open.close();
-      await open.closed;
-      const { name } = open.signal.reason as Error;
-      // For a message that is too long or a stream that breaks, the editor only sees a closed connection.
-      if (name !== "Error") options.logger.warn("connection failed", { error: name });
-      const left = await sessions.catch(() => undefined);
-      await left?.end();
+    connect(pagurus, stream, transport) {
+      const open = connect(pagurus, stream, transport);
+      void endOf(open);
+      return open;
     },
+    serve: (pagurus, { input, output }) => endOf(connect(pagurus, ndJsonStream(output, input))),
   };
 }
 

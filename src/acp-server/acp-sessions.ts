@@ -159,18 +159,22 @@ export class AcpSessions {
     await leaveAll();
   }
 
-  readonly ask: AskPermission = (question) => {
+  readonly ask: AskPermission = (question) =>
+    this.#sessionOf(question.sessionKey)?.ask(question) ?? Promise.resolve("deny");
+
+  /** Whether the session, or the parent of a subagent's, is open here. */
+  runs(sessionKey: string | undefined): boolean {
+    return this.#sessionOf(sessionKey) !== undefined;
+  }
+
+  #sessionOf(sessionKey = ""): AcpSession | undefined {
     // A subagent's question belongs to its parent.
-    for (
-      let key = question.sessionKey ?? "";
-      key !== "";
-      key = CHILD.test(key) ? key.replace(CHILD, "") : ""
-    ) {
+    for (let key = sessionKey; key !== ""; key = CHILD.test(key) ? key.replace(CHILD, "") : "") {
       const session = this.#open.get(key);
-      if (session) return session.ask(question);
+      if (session) return session;
     }
-    return Promise.resolve("deny");
-  };
+    return undefined;
+  }
 
   /** Deletes old empty sessions, which editors open and never use. */
   async #sweep(): Promise<void> {

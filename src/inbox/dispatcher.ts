@@ -52,6 +52,11 @@ export class Dispatcher {
     this.#options = options;
   }
 
+  /** Whether it runs work of the session, or of the parent of a subagent's. */
+  runs(sessionKey: string | undefined): boolean {
+    return [...this.#running.values()].some(({ work }) => isOf(sessionKey, work));
+  }
+
   /** Answers permission questions of the turns that it runs. */
   readonly askPermission: AskPermission = async (question) => {
     const running = [...this.#running.values()].find(({ work }) => isOf(question.sessionKey, work));

@@ -2,6 +2,7 @@
 import { getRequestListener } from "@hono/node-server";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import { PagurusError } from "../contract/errors.ts";
 import type { Logger } from "../platform/log.ts";
 import type { AuditLog } from "./access/audit-log.ts";
@@ -26,6 +27,8 @@ const MAX_CONNECTIONS = 4_096;
 export interface MountedApi {
   handles(path: string): boolean;
   serve(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>;
+  /** Takes a WebSocket over; false where the caller may not. */
+  upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller): boolean;
 }
 
 export interface HttpServerOptions {
@@ -61,6 +64,7 @@ export class HttpServer {
       maxHeaderSize: MAX_HEADER_BYTES,
       noDelay: true,
     });
+    this.#server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
     this.#server.maxConnections = MAX_CONNECTIONS;
     this.#server.on("request", (request, response) => void this.#serve(request, response));
   }
@@ -113,6 +117,18 @@ export class HttpServer {
           message: "The server failed at the request; see its log.",
         });
     }
+  }
+
+  /** A WebSocket passes the same checks; one that is refused gets the status alone. */
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const path = (request.url ?? "").split("?", 1)[0] ?? "";
+    const { allowed, sources, mounted } = this.#options;
+    const api = mounted.find((each) => each.upgrade !== undefined && each.handles(path));
+    const caller = originProblem(request, allowed) === undefined ? callerOf(request, sources) : undefined;
+    socket.on("error", () => socket.destroy());
+    if (api?.upgrade && caller && api.upgrade(request, socket, head, caller)) return;
+    const status = api ? "403 Forbidden" : "404 Not Found";
+    socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
   }
 
   /** The caller of a request that may pass; undefined where it was answered here. */

@@ -3,6 +3,8 @@ import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import { PagurusError } from "../contract/errors.ts";
 import type { Pagurus, PagurusOptions } from "../contract/host/host.ts";
+import type { AcpAgentOptions } from "../acp-server/acp-agent.ts";
+import { AcpMount } from "./acp-mount.ts";
 import type { AskPermission } from "../contract/host/run.ts";
 import type { Database } from "../data/sqlite.ts";
 import type { Logger } from "../platform/log.ts";
@@ -39,6 +41,8 @@ export interface ServeOptions {
   allowedHosts: readonly string[];
   allowedOrigins: readonly string[];
   open(options: PagurusOptions): Promise<Pagurus>;
+  /** Loads the settings of agents for clients of the Agent Client Protocol. */
+  acpSettings(): Promise<Omit<AcpAgentOptions, "version" | "home" | "env" | "logger">>;
 }
 
 export interface RunningServer {
@@ -76,6 +80,7 @@ interface OpenedParts {
   db: Database;
   audit: AuditLog;
   limits: RateLimits;
+  acp: AcpMount;
   /** Secret of this user's own commands. */
   localKey: string;
 }
@@ -91,10 +96,18 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const approvals = new Approvals(db, events);
   const inbox = new Inbox({ db, events });
   let dispatcher: Dispatcher | undefined;
-  const askPermission: AskPermission = async (question) => dispatcher?.askPermission(question) ?? "deny";
+  let acp: AcpMount | undefined;
+  const askPermission: AskPermission = async (question) => {
+    const asked = dispatcher?.runs(question.sessionKey) === true ? dispatcher : acp;
+    return asked?.askPermission(question) ?? "deny";
+  };
   const pagurus = await options.open({ home, env, askPermission });
   undo.push(() => pagurus.close());
   dispatcher = new Dispatcher({ inbox, events, approvals, pagurus, logger, maxTurns });
+  acp = new AcpMount(async () => {
+    const [{ createAcpApi }, settings] = await Promise.all([import("./acp-api.ts"), options.acpSettings()]);
+    return createAcpApi(pagurus, { ...settings, version, home, env, logger });
+  });
   const limits = new RateLimits();
   const browsers = new BrowserSessions();
   const isOwn = (tokenId: string): boolean => tokenId === "local" || tokenId === "browser";
@@ -106,6 +119,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
     db,
     audit: new AuditLog(db),
     limits,
+    acp,
     localKey: `pgl_${randomBytes(32).toString("base64url")}`,
   };
 }
@@ -113,7 +127,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
 async function started(options: ServeOptions, place: ServerPlace, undo: Undo): Promise<RunningServer> {
   const { logger } = options;
   const opened = await openParts(options, undo);
-  const { parts, audit, limits, localKey } = opened;
+  const { parts, audit, limits, localKey, acp } = opened;
   const { facts, tokens, browsers, dispatcher, events } = parts;
   const http = new HttpServer({
     parts,
@@ -121,7 +135,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
     limits,
     sources: { tokens, browsers, localKey },
     allowed: allowedOf(options),
-    mounted: [],
+    mounted: [acp],
     logger,
   });
   const port = await http.listen(options.port, options.host);
@@ -140,11 +154,12 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   return { facts, close };
 }
 
-async function stop({ parts, db, audit }: OpenedParts, http: HttpServer): Promise<void> {
+async function stop({ parts, db, audit, acp }: OpenedParts, http: HttpServer): Promise<void> {
   const { dispatcher, events, streams, inbox, pagurus } = parts;
   await dispatcher.stop(STOP_MS);
   events.flush();
   streams.close();
+  await acp.close();
   await http.close(CONNECTIONS_MS);
   inbox.flush();
   await pagurus.close();

@@ -1,11 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { resolveHome } from "../../config/config-paths.ts";
-import type { ServerConfig } from "../../config/config-types.ts";
+import type { PagurusConfig, ServerConfig } from "../../config/config-types.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import { fieldOf, listOf } from "../../data/record-fields.ts";
 import { createFileLogger } from "../../platform/log.ts";
 import { plural } from "../../command/layout.ts";
+import type { ServeOptions } from "../../server/server.ts";
 import { localKey, runningServer, serverFiles, type ServerAddress } from "../../server/server-address.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED } from "../cli-failure.ts";
@@ -42,6 +43,7 @@ export async function serve(cli: Cli, options: ServeCommandOptions): Promise<num
     allowedHosts: settings.allowedHosts ?? [],
     allowedOrigins: settings.allowedOrigins ?? [],
     open: cli.open,
+    acpSettings: () => acpSettings(cli, home, config),
   });
   const stopped = Promise.withResolvers<void>();
   let interrupts = 0;
@@ -65,6 +67,22 @@ export async function serve(cli: Cli, options: ServeCommandOptions): Promise<num
   await server.close();
   forget();
   return EXIT_DONE;
+}
+
+async function acpSettings(
+  cli: Cli,
+  home: string,
+  { agents, logging = {} }: PagurusConfig,
+): ReturnType<ServeOptions["acpSettings"]> {
+  const { loadMcpServers } = await import("../../app.ts");
+  const mcpServers = await loadMcpServers();
+  return {
+    agentId: "main",
+    preferred: { mode: undefined, model: undefined, runtime: undefined },
+    maxCost: undefined,
+    notifyCompactions: agents?.defaults?.compaction?.notifyUser !== false,
+    mcpTools: (servers) => mcpServers({ home, env: cli.env, config: { mcp: { servers }, logging } }),
+  };
 }
 
 function shellWord(text: string): string {
