@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { allowsScope, allowsSession, SCOPES } from "../../src/server/access/caller.ts";
+import { originProblem } from "../../src/server/access/request-origin.ts";
+import { RateLimits } from "../../src/server/access/rate-limits.ts";
+import { openApiDocument } from "../../src/server/api/openapi.ts";
+import { eventRoutes } from "../../src/server/api/event-routes.ts";
+import type { IncomingMessage } from "node:http";
+
+describe("a pattern of session keys", () => {
+  it("matches like a regular expression in which * is .*", () => {
+    const text = fc.string({ unit: fc.constantFrom("a", "b", "-", "*"), maxLength: 8 });
+    fc.assert(
+      fc.property(text, fc.string({ unit: fc.constantFrom("a", "b", "-"), maxLength: 10 }), (pattern, key) => {
+        const expected = new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(key);
+        assert.equal(allowsSession({ sessions: pattern }, key), expected);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe("a scope", () => {
+  it("includes itself and the ones before it", () => {
+    for (const [have, scope] of SCOPES.entries())
+      for (const [need, needed] of SCOPES.entries()) assert.equal(allowsScope(scope, needed), have >= need);
+  });
+});
+
+describe("the limits of a token", () => {
+  it("let a burst pass, then ask to wait, and count streams of each token alone", () => {
+    const limits = new RateLimits({ perSecond: 0.001, burst: 3, openStreams: 1 });
+    assert.deepEqual([1, 2, 3].map(() => limits.take("a")), [0, 0, 0]);
+    assert.ok(limits.take("a") > 0);
+    assert.equal(limits.take("b"), 0);
+    const end = limits.stream("a");
+    assert.ok(end);
+    assert.equal(limits.stream("a"), undefined);
+    assert.ok(limits.stream("b"));
+    end();
+    end();
+    assert.ok(limits.stream("a"));
+    assert.equal(limits.stream("a"), undefined);
+  });
+});
+
+describe("the Host and Origin of a request", () => {
+  const problem = (headers: Record<string, string>, anyAddress = false): boolean =>
+    originProblem({ headers } as unknown as IncomingMessage, {
+      hosts: new Set(["pagurus.example"]),
+      origins: new Set(["https://app.example"]),
+      anyAddress,
+    }) !== undefined;
+
+  it("are the loopback's, the configured ones, or an address where the server listens on one", () => {
+    assert.equal(problem({ host: "127.0.0.1:7117" }), false);
+    assert.equal(problem({ host: "[::1]:7117" }), false);
+    assert.equal(problem({ host: "Pagurus.example" }), false);
+    assert.equal(problem({ host: "other.example" }), true);
+    assert.equal(problem({}), true);
+    assert.equal(problem({ host: "192.0.2.7:7117" }), true);
+    assert.equal(problem({ host: "192.0.2.7:7117" }, true), false);
+    assert.equal(problem({ host: "rebound.example" }, true), true);
+    assert.equal(problem({ host: "127.0.0.1:7117", origin: "https://app.example" }), false);
+    assert.equal(problem({ host: "127.0.0.1:7117", origin: "http://127.0.0.1:7117" }), false);
+    assert.equal(problem({ host: "127.0.0.1:7117", origin: "http://127.0.0.1:8000" }), true);
+  });
+});
+
+describe("the OpenAPI document", () => {
+  it("has each parameter of a path, and marks what is optional", () => {
+    const document = openApiDocument(eventRoutes, "1") as {
+      paths: Record<string, { get: { parameters: { name: string; required: boolean }[] } }>;
+    };
+    const parameters = document.paths["/api/v1/sessions/{key}/events"]?.get.parameters ?? [];
+    assert.deepEqual(
+      parameters.map(({ name, required }) => [name, required]),
+      [
+        ["key", true],
+        ["agent", false],
+        ["after", false],
+      ],
+    );
+  });
+});
