@@ -375,6 +375,26 @@ export const PROOFS: Record<string, Proof> = {
       tests("byte for byte", "test/gateway/passthrough"),
     ],
   },
+  "serve.3": {
+    claim:
+      "Work that a server accepted has exactly one turn, and each follower every event once, whatever is killed.",
+    steps: [
+      tests("2,000 posts and kill -9", "test/server/kills"),
+      tests("crashes at each stage of a turn", "test/server/crash"),
+    ],
+  },
+  "serve.6": {
+    claim:
+      "Tokens, hosts, origins and limits hold; 100,000 requests at random get an answer, and memory stays flat.",
+    steps: [
+      tests("who may", "test/server/access", "test/server/limits"),
+      tests("requests at random", "test/server/fuzz"),
+    ],
+  },
+  "serve.7": {
+    claim: "The server adds little to a turn, accepts work fast, and idle streams cost little.",
+    steps: [bench("serve")],
+  },
   ...STRANGERS,
   ...HOUSE,
   ...FULL_FORMS,

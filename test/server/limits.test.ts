@@ -12,10 +12,14 @@ describe("a pattern of session keys", () => {
   it("matches like a regular expression in which * is .*", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b", "-", "*"), maxLength: 8 });
     fc.assert(
-      fc.property(text, fc.string({ unit: fc.constantFrom("a", "b", "-"), maxLength: 10 }), (pattern, key) => {
-        const expected = new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(key);
-        assert.equal(allowsSession({ sessions: pattern }, key), expected);
-      }),
+      fc.property(
+        text,
+        fc.string({ unit: fc.constantFrom("a", "b", "-"), maxLength: 10 }),
+        (pattern, key) => {
+          const expected = new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(key);
+          assert.equal(allowsSession({ sessions: pattern }, key), expected);
+        },
+      ),
       { numRuns: 2_000 },
     );
   });
@@ -31,7 +35,10 @@ describe("a scope", () => {
 describe("the limits of a token", () => {
   it("let a burst pass, then ask to wait, and count streams of each token alone", () => {
     const limits = new RateLimits({ perSecond: 0.001, burst: 3, openStreams: 1 });
-    assert.deepEqual([1, 2, 3].map(() => limits.take("a")), [0, 0, 0]);
+    assert.deepEqual(
+      [1, 2, 3].map(() => limits.take("a")),
+      [0, 0, 0],
+    );
     assert.ok(limits.take("a") > 0);
     assert.equal(limits.take("b"), 0);
     const end = limits.stream("a");
