@@ -78,7 +78,7 @@ export class SessionLock {
 
   /** Throws `lock_lost` when the lock file is not the one that was acquired. */
   assertHeld(): void {
-    if (readLock(this.#file) === this.#content) return;
+    if (readPresentLock(this.#file) === this.#content) return;
     throw new PagurusError(
       "lock_lost",
       `The lock ${this.#file} was taken over or removed by another process; nothing more is written, open the session again.`,
@@ -90,7 +90,7 @@ export class SessionLock {
   release(): void {
     clearInterval(this.#timer);
     try {
-      if (readLock(this.#file) === this.#content) unlinkSync(this.#file);
+      if (readPresentLock(this.#file) === this.#content) unlinkSync(this.#file);
     } catch {
       // A lock that cannot be removed is stale as soon as this process ends, and is then taken over.
       return;
@@ -99,7 +99,7 @@ export class SessionLock {
 
   #touch(): void {
     try {
-      if (readLock(this.#file) === this.#content) utimesSync(this.#file, new Date(), new Date());
+      if (readPresentLock(this.#file) === this.#content) utimesSync(this.#file, new Date(), new Date());
     } catch {
       // The next append reports the folder's problem.
       return;
@@ -169,14 +169,17 @@ function moveByLink(from: string, to: string): void {
   unlinkSync(from);
 }
 
+/** For locks that are mostly absent: an exception for each takes ten times as long as a check. */
 function readLock(file: string): string | undefined {
+  return statSync(file, { throwIfNoEntry: false }) && readPresentLock(file);
+}
+
+/** For a lock of this process, which is read before each write of its transcript. */
+function readPresentLock(file: string): string | undefined {
   try {
-    // Most are absent; an exception for each takes ten times as long.
-    if (!statSync(file, { throwIfNoEntry: false })) return undefined;
     return readFileSync(file, "utf8");
   } catch (error) {
-    const code = systemCode(error);
-    if (code === "ENOENT") return undefined;
+    if (systemCode(error) === "ENOENT") return undefined;
     throw writeFailure(error, file);
   }
 }

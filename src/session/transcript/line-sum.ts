@@ -15,9 +15,18 @@ function sumOf(value: number): string {
   return value.toString(16).padStart(DIGITS, "0");
 }
 
+/** Checksum of the JSON whose bytes, but for its end, come before a place. */
+function sumAt(bytes: Buffer, at: number): number {
+  return crc32(CLOSE, crc32(bytes.subarray(0, at)));
+}
+
 /** The JSON of an object that is not empty, with its checksum and the newline. */
 export function summedLine(json: string): Buffer {
-  return Buffer.from(`${json.slice(0, -1)}${FIELD}${sumOf(crc32(json))}${END}\n`, "utf8");
+  const bytes = Buffer.from(`${json.slice(0, -1)}${FIELD}${"0".repeat(DIGITS)}${END}\n`, "utf8");
+  // Over the bytes: the sum of a text would encode it a second time.
+  const at = bytes.length - "\n".length - LENGTH;
+  bytes.write(sumOf(sumAt(bytes, at)), at + FIELD.length, "latin1");
+  return bytes;
 }
 
 /** The JSON of a line (without its newline) without its checksum; `sound` is false when the checksum is wrong. */
@@ -25,7 +34,7 @@ export function readLine(bytes: Buffer): { json: string; sound: boolean } {
   const at = bytes.length - LENGTH;
   const tail = at > 1 ? bytes.toString("latin1", at) : "";
   if (!tail.startsWith(FIELD) || !tail.endsWith(END)) return { json: bytes.toString("utf8"), sound: true };
-  const sum = sumOf(crc32(CLOSE, crc32(bytes.subarray(0, at))));
+  const sum = sumOf(sumAt(bytes, at));
   return {
     json: bytes.toString("utf8", 0, at) + CLOSE,
     sound: sum === tail.slice(FIELD.length, FIELD.length + DIGITS),

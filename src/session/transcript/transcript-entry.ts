@@ -30,6 +30,10 @@ type Fields = Record<string, unknown>;
 function parseObject(bytes: Buffer): { value: Fields; sound: boolean } | undefined {
   if (bytes[0] !== 0x7b) return undefined;
   const { json, sound } = readLine(bytes);
+  return objectOf(json, sound);
+}
+
+function objectOf(json: string, sound: boolean): { value: Fields; sound: boolean } | undefined {
   try {
     const value: unknown = JSON.parse(json);
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
@@ -78,7 +82,15 @@ function entryProblem(value: object): string | undefined {
 }
 
 export function parseEntry(bytes: Buffer): ParsedLine {
-  const parsed = parseObject(bytes);
+  return lineOf(parseObject(bytes));
+}
+
+/** The entry of a line that was made of this JSON, as `parseEntry` of its bytes. */
+export function parseEntryJson(json: string): ParsedLine {
+  return lineOf(objectOf(json, true));
+}
+
+function lineOf(parsed: { value: Fields; sound: boolean } | undefined): ParsedLine {
   if (!parsed) return { problem: "it is not a JSON object" };
   if (!parsed.sound) return { problem: "it is not what was written, its checksum does not fit" };
   const problem = entryProblem(parsed.value);

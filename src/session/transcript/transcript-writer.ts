@@ -15,7 +15,8 @@ import { writeAll } from "../../platform/atomic-files.ts";
 import { IdSource } from "../../platform/ids.ts";
 import { turnMessages, type ContextWindow, type MessageCache } from "./session-context.ts";
 import { entryNotFound, openCursor } from "./cursor.ts";
-import { completeEntry, formatLine, parseEntry } from "./transcript-entry.ts";
+import { summedLine } from "./line-sum.ts";
+import { completeEntry, parseEntryJson } from "./transcript-entry.ts";
 import { writeFailure } from "../failures.ts";
 import { idBound } from "../index/session-catalog.ts";
 import {
@@ -259,9 +260,9 @@ export class TranscriptWriter implements SessionWriter {
 
   #write(entry: NewEntry, how: { durably?: boolean; leaf?: Leaf } = {}): TranscriptEntry {
     this.#assertOpen();
-    const bytes = this.#line(entry);
+    const { json, bytes } = this.#line(entry);
     // The entry as a reader will see it: it shares no object with the caller, and what JSON drops is dropped.
-    const stored = parseEntry(bytes.subarray(0, -1));
+    const stored = parseEntryJson(json);
     if ("problem" in stored)
       throw new PagurusError(
         "internal",
@@ -275,15 +276,16 @@ export class TranscriptWriter implements SessionWriter {
   }
 
   /** Throws `store_write_failed` for an entry that no reader could read. */
-  #line(entry: NewEntry): Buffer {
+  #line(entry: NewEntry): { json: string; bytes: Buffer } {
     let bytes: Buffer | undefined;
     try {
-      bytes = formatLine(this.#complete(entry));
+      const json = JSON.stringify(this.#complete(entry));
+      bytes = summedLine(json);
+      if (bytes.length <= LINE_LIMIT) return { json, bytes };
     } catch (error) {
       // A text longer than JavaScript allows.
       if (!(error instanceof RangeError)) throw error;
     }
-    if (bytes && bytes.length <= LINE_LIMIT) return bytes;
     const size = bytes ? `${bytes.length} bytes` : "more bytes than a text can have";
     throw new PagurusError(
       "store_write_failed",
