@@ -23,6 +23,7 @@ export class Catalog {
   readonly logger: Logger;
   readonly now: () => number;
   readonly #ids: IdSource;
+  readonly #turnCounts = new Map<number, { state: string; count: number }>();
 
   constructor(folder: string, index: SessionIndex, logger: Logger, now: () => number) {
     this.folder = folder;
@@ -83,6 +84,16 @@ export class Catalog {
     return this.keyPosition(row).current;
   }
 
+  /** Counted once for each state of a session: a count reads all its turns. */
+  #turnCount({ num, id, entries, bytes }: SessionRow): number {
+    const state = `${id} ${entries} ${bytes}`;
+    const known = this.#turnCounts.get(num);
+    if (known?.state === state) return known.count;
+    const count = this.index.use(turnCount, num);
+    this.#turnCounts.set(num, { state, count });
+    return count;
+  }
+
   record(row: SessionRow): SessionRecord {
     return {
       sessionKey: row.key,
@@ -96,7 +107,7 @@ export class Catalog {
       ...(row.name === null ? {} : { name: row.name }),
       ...(row.title === null ? {} : { title: row.title }),
       ...(row.folder === null ? {} : { folder: row.folder }),
-      turnCount: this.index.use(turnCount, row.num),
+      turnCount: this.#turnCount(row),
       ...this.keyPosition(row),
     };
   }

@@ -75,6 +75,8 @@ export interface EngineSource {
   guard?: Guard | undefined;
 }
 
+type CurrentSession = ReturnType<EngineSource["session"]>;
+
 /** The parameters of an engine call that name the session and the host. */
 export interface EngineCallBase {
   sessionId: string;
@@ -112,11 +114,14 @@ export class EngineContext {
   }
 
   base(extra: Partial<RuntimeContext> = {}): EngineCallBase {
-    const { record, sessionKey } = this.#source.session();
+    return this.#baseOf(this.#source.session(), extra);
+  }
+
+  #baseOf(session: CurrentSession, extra: Partial<RuntimeContext>): EngineCallBase {
     return {
-      sessionId: record?.sessionId ?? "",
-      sessionKey,
-      runtimeContext: { ...this.runtime(), ...extra },
+      sessionId: session.record?.sessionId ?? "",
+      sessionKey: session.sessionKey,
+      runtimeContext: { ...this.#runtimeOf(session), ...extra },
       runtimeSettings: this.settings(),
     };
   }
@@ -126,22 +131,27 @@ export class EngineContext {
     sessionFile: string;
     sessionTarget: SessionTarget;
   } {
-    return { ...this.base(extra), sessionFile: this.sessionFile() ?? "", sessionTarget: this.target() };
+    // Read once: between turns each reading is a search in the index.
+    const session = this.#source.session();
+    return {
+      ...this.#baseOf(session, extra),
+      sessionFile: this.#fileOf(session).file ?? "",
+      sessionTarget: this.#targetOf(session),
+    };
   }
 
   /** Our file for a bundled engine, a copy for any other; the copy may be stale when it could not be written. */
   sessionFile(): string | undefined {
-    return this.#file().file;
+    return this.#fileOf(this.#source.session()).file;
   }
 
   /** Same as `sessionFile`, but undefined when the copy could not be brought up to date. */
   freshSessionFile(): string | undefined {
-    const { file, fresh } = this.#file();
+    const { file, fresh } = this.#fileOf(this.#source.session());
     return fresh ? file : undefined;
   }
 
-  #file(): { file: string | undefined; fresh: boolean } {
-    const { record } = this.#source.session();
+  #fileOf({ record }: CurrentSession): { file: string | undefined; fresh: boolean } {
     if (!record) return { file: undefined, fresh: false };
     let fresh = true;
     const failed = (reason: string): void => {
@@ -153,8 +163,11 @@ export class EngineContext {
   }
 
   target(): SessionTarget {
+    return this.#targetOf(this.#source.session());
+  }
+
+  #targetOf({ record, sessionKey }: CurrentSession): SessionTarget {
     const { host } = this.scope;
-    const { record, sessionKey } = this.#source.session();
     return {
       agentId: host.agentId,
       sessionId: record?.sessionId ?? "",
@@ -164,9 +177,13 @@ export class EngineContext {
   }
 
   runtime(): RuntimeContext {
+    return this.#runtimeOf(this.#source.session());
+  }
+
+  #runtimeOf(session: CurrentSession): RuntimeContext {
     const { host, model, harness, cwd, tokenBudget } = this.scope;
-    const { turnId, guard, session } = this.#source;
-    const { record, cursor } = session();
+    const { turnId, guard } = this.#source;
+    const { record, cursor } = session;
     const calibration = host.calibration(record?.sessionId ?? "", model.ref);
     const promptCache = this.#promptCache();
     return {
@@ -186,7 +203,7 @@ export class EngineContext {
       llm: { complete: this.#complete() },
       allowDeferredCompactionExecution: false,
       transcript: cursor,
-      ...(record ? { sessionTarget: this.target() } : {}),
+      ...(record ? { sessionTarget: this.#targetOf(session) } : {}),
       ...(guard ? { degraded: this.#failed } : {}),
     };
   }
