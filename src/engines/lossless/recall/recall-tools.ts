@@ -167,12 +167,8 @@ function pin(store: LosslessStore, params: Params, context: ToolContext, limit: 
 }
 
 const id = { type: "string", description: "Id of an entry or of a part of the summary." };
-const maxTokens = {
-  type: "integer",
-  minimum: 1,
-  maximum: MOST_PAGE_TOKENS,
-  description: `Tokens of the answer; ${PAGE_TOKENS} where absent.`,
-};
+/** A schema of a few tokens, since every first request has it: numbers out of bounds are corrected by `count`. */
+const maxTokens = { type: "integer", description: `Default ${PAGE_TOKENS}, at most ${MOST_PAGE_TOKENS}.` };
 
 export interface RecallOptions {
   /** Limit on pinned text in a summary, tokens; a pin beyond it gets a warning. */
@@ -185,12 +181,16 @@ const SEARCHED = {
   scope: {
     type: "string",
     enum: ["session", "all"],
-    description: "This session (default) or all of them.",
+    description: "This session (default) or all.",
   },
-  from: { type: "string", description: "Only from this date on: 2026, 2026-05 or 2026-05-17 (UTC)." },
-  to: { type: "string", description: "Only up to this date, included." },
-  who: { type: "string", enum: Object.keys(AUTHORS), description: "Only messages of this author." },
-  order: { type: "string", enum: ["best", "time"], description: "Oldest first, for order and number." },
+  from: { type: "string", description: "First date (UTC): 2026, 2026-05 or 2026-05-17." },
+  to: { type: "string", description: "Last date." },
+  who: { type: "string", enum: Object.keys(AUTHORS), description: "Author." },
+  order: {
+    type: "string",
+    enum: ["best", "time"],
+    description: "`time`: oldest first, for order and number.",
+  },
 };
 
 /**
@@ -233,7 +233,7 @@ export function recallTools(
         "with ids for context_expand.",
       {
         ...SEARCHED,
-        page: { type: "integer", minimum: 1, maximum: MOST_PAGES },
+        page: { type: "integer" },
         max_tokens: maxTokens,
       },
       search,
@@ -256,7 +256,7 @@ export function recallTools(
       {
         id,
         after: { type: "string", description: "Of a part: the entry that the page before ended with." },
-        offset: { type: "integer", minimum: 0, description: "Of an entry: character to go on from." },
+        offset: { type: "integer", description: "Of an entry: character to go on from." },
         max_tokens: maxTokens,
       },
       expand,
