@@ -80,6 +80,20 @@ test("a search returns passages in pages of the requested tokens, up to the last
   });
 });
 
+test("numbers out of bounds are set to the nearest one; a page after the last possible one is none", async () => {
+  await withTools(async (call, store) => {
+    const texts = Array.from({ length: 400 }, (_, n) => `Crane ${n} lifts ${"cargo and sand ".repeat(30)}`);
+    store.ingestTurn("s", chain(texts));
+    const search = async (more: object): Promise<string> =>
+      textOf(await call("context_search", { query: "crane", ...more }));
+    const all = await search({ page: 0, max_tokens: 1_000_000 });
+    assert.equal(all, await search({ page: 1, max_tokens: 8_000 }));
+    assert.ok(estimateTokens(all) <= 8_000);
+    assert.match(await search({ page: 51 }), /no such page/);
+    assert.match(textOf(await call("context_expand", { id: "e0", offset: -1 })), /Crane 0 lifts/);
+  });
+});
+
 test("a tool that cannot answer says why, and what to do", async () => {
   await withTools(async (call, store) => {
     const assertAnswer = async (

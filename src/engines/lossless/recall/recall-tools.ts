@@ -38,7 +38,8 @@ function tokensFor(params: Params): number {
 async function search(store: LosslessStore, params: Params, context: ToolContext): Promise<ToolOutcome> {
   const query = text(params, "query");
   if (query === "") return textOutcome("Give the words to look for in `query`.", true);
-  const page = count(params, "page", 1, MOST_PAGES);
+  const page = count(params, "page", 1, MOST_PAGES + 1);
+  if (page > MOST_PAGES) return textOutcome(NO_PAGE);
   const isAll = params["scope"] === "all";
   const isKnown = store.session(context.sessionId) !== undefined;
   if (!isAll && !isKnown)
@@ -59,15 +60,13 @@ async function search(store: LosslessStore, params: Params, context: ToolContext
     budgetTokens: budgetTokens - MORE_TOKENS,
     page: page - 1,
   });
-  if (found.passages.length === 0)
-    return textOutcome(
-      page === 1 ? nothing(query, isAll) : "There is no such page: the one before was the last.",
-    );
+  if (found.passages.length === 0) return textOutcome(page === 1 ? nothing(query, isAll) : NO_PAGE);
   const shown = found.passages.map((passage) => passage.text).join("\n");
   return textOutcome(shown + (found.more && page < MOST_PAGES ? more(page + 1) : ""));
 }
 
 const MORE_TOKENS = 30;
+const NO_PAGE = "There is no such page: the one before was the last.";
 
 const AUTHORS = { user: "user", assistant: "assistant", tool: "toolResult" } as const;
 

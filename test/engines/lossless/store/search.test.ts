@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { chain, messageEntry, withStore } from "./fixtures.ts";
+import { chain, cursorOver, messageEntry, withStore } from "./fixtures.ts";
 
 const filler = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `common words about number ${index} of the work`);
@@ -266,6 +267,22 @@ describe("search", () => {
         before.map(({ entryId }) => entryId),
         ["e0"],
       );
+    });
+  });
+});
+
+describe("an adoption", () => {
+  it("leaves an index of few segments, since each search reads all of them", async () => {
+    await withStore(async (store) => {
+      await store.adopt("s", cursorOver(chain(filler(20_000))));
+      await store.indexed();
+      const db = new DatabaseSync(store.file, { readOnly: true });
+      const row = db.prepare("SELECT count(DISTINCT segid) AS segments FROM words_idx").get();
+      db.close();
+      // Indexing makes one of each 300 texts.
+      assert.ok(Number(row?.["segments"]) < 50, JSON.stringify(row));
+      const [hit] = await store.search({ query: "number 19999" });
+      assert.equal(hit?.entryId, "e19999");
     });
   });
 });
