@@ -85,7 +85,7 @@ class EmbeddedSessionStore implements SessionStore {
   }
 
   inFolder(folder: string): SessionRecord[] {
-    return conversationsOf(this.#catalog, folder).map((row) => this.#catalog.record(row));
+    return conversationsOf(this.#catalog, folder).map((row) => this.#catalog.counted(row));
   }
 
   firstKey(folder: string): string {

@@ -19,7 +19,7 @@ export interface SessionRecord {
   title?: string;
   /** Workspace that the key was made for; absent where a caller chose the key. */
   folder?: string;
-  /** Number of turns with entries in it; none in an import. */
+  /** Number of turns with entries in it; none in an import. Of one session it is counted when it is read, 0 once its store is closed. */
   turnCount?: number;
   /** False for earlier generations under the same key (after `/new`, `/reset`, a rotating compaction). */
   current: boolean;

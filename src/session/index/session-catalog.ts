@@ -23,7 +23,6 @@ export class Catalog {
   readonly logger: Logger;
   readonly now: () => number;
   readonly #ids: IdSource;
-  readonly #turnCounts = new Map<number, { state: string; count: number }>();
 
   constructor(folder: string, index: SessionIndex, logger: Logger, now: () => number) {
     this.folder = folder;
@@ -84,18 +83,14 @@ export class Catalog {
     return this.keyPosition(row).current;
   }
 
-  /** Counted once for each state of a session: a count reads all its turns. */
-  #turnCount({ num, id, entries, bytes }: SessionRow): number {
-    const state = `${id} ${entries} ${bytes}`;
-    const known = this.#turnCounts.get(num);
-    if (known?.state === state) return known.count;
-    const count = this.index.use(turnCount, num);
-    this.#turnCounts.set(num, { state, count });
-    return count;
-  }
-
   record(row: SessionRow): SessionRecord {
+    // Counted on demand: a count reads all turns, and a turn only needs the session's identity.
+    let turns: number | undefined;
+    const countTurns = (): number => (turns ??= this.index.isClosed ? 0 : this.index.use(turnCount, row.num));
     return {
+      get turnCount() {
+        return countTurns();
+      },
       sessionKey: row.key,
       sessionId: row.id,
       file: this.paths(row.id).transcript,
@@ -107,16 +102,20 @@ export class Catalog {
       ...(row.name === null ? {} : { name: row.name }),
       ...(row.title === null ? {} : { title: row.title }),
       ...(row.folder === null ? {} : { folder: row.folder }),
-      turnCount: this.#turnCount(row),
       ...this.keyPosition(row),
     };
+  }
+
+  /** A record for a list, which is complete when the store is closed. */
+  counted(row: SessionRow): SessionRecord {
+    return { ...this.record(row) };
   }
 
   /** Every session and generation, last used first. */
   list(): SessionRecord[] {
     this.index.sync();
     const rows = this.index.use(allSessions);
-    return rows.map((row) => this.record(row));
+    return rows.map((row) => this.counted(row));
   }
 }
 

@@ -76,6 +76,10 @@ export class SessionIndex {
     }
   }
 
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   /** Indexes one session up to its file's size. Undefined when the file is gone. */
   ensure(sessionId: string): { row: SessionRow; torn: TornLine | undefined } | undefined {
     return this.use((db) => this.#ensure(db, sessionId));
