@@ -49,6 +49,28 @@ function usageLine(receipt: Receipt): string {
   return `  usage: ${parts.join(", ")}${cost}`;
 }
 
+/** Our finding of a cache miss, and the provider's. */
+function cacheLines({ cache = {} }: Receipt): string[] {
+  const { miss, diagnosis } = cache;
+  const lines: string[] = [];
+  if (miss) lines.push(`  cache miss: ${CAUSES[miss.cause]}, ${count(miss.missedTokens)} tokens`);
+  if (diagnosis) {
+    const { reason, missedTokens } = diagnosis;
+    const missed = missedTokens === undefined ? "" : `, ${count(missedTokens)} tokens`;
+    lines.push(`  cache miss, as the provider says: ${reason}${missed}`);
+  }
+  return lines;
+}
+
+const CAUSES = {
+  model: "another model",
+  system: "the system prompt changed",
+  tools: "the tools changed",
+  messages: "earlier messages changed",
+  time: "nothing changed, but the last request is more than 5 minutes old",
+  unknown: "nothing changed",
+} as const;
+
 /** Sources that every request of the session starts with; the budget covers the rest. */
 const FIXED: ReadonlySet<ReceiptPart["source"]> = new Set(["system", "instructions", "tools"]);
 
@@ -78,6 +100,7 @@ export function receiptText(receipt: Receipt): string {
     ...trimLines(parts),
     ...(receipt.degraded === undefined ? [] : [`  degraded: ${receipt.degraded}`]),
     usageLine(receipt),
+    ...cacheLines(receipt),
   ].join("\n");
 }
 

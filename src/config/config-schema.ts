@@ -16,7 +16,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "ebca5d59a813a00f";
+export const SCHEMA_FINGERPRINT = "b196b621903d8ec1";
 
 function runtimePolicy(z: Zod) {
   return z
@@ -172,6 +172,7 @@ function provider(z: Zod) {
     baseUrl: z.url({ protocol: /^https?$/ }).optional(),
     apiKey: z.union([z.string(), z.strictObject({ file: z.string().min(1) })]).optional(),
     headers: z.record(z.string(), z.string()).optional(),
+    cacheDiagnostics: z.boolean().optional(),
     models: z.array(model).optional(),
     agentRuntime: runtimePolicy(z).optional(),
   });

@@ -57,6 +57,8 @@ export interface ProviderConfig {
   /** A key, `${ENV}`, or `{file: path}`. */
   apiKey?: string | { file: string };
   headers?: Record<string, string>;
+  /** Requests ask the provider why its prompt cache missed. Default: at the addresses of Anthropic and OpenAI. */
+  cacheDiagnostics?: boolean;
   models?: ModelEntryConfig[];
   agentRuntime?: RuntimePolicy;
 }

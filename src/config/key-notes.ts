@@ -104,6 +104,10 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
   "models.providers.<>.baseUrl": ["http or https address", "the known provider's"],
   "models.providers.<>.apiKey": ["a key, `${VARIABLE}`, or `{file: path}`", "the provider's variable"],
   "models.providers.<>.headers": ["further request headers; `${VARIABLE}` works"],
+  "models.providers.<>.cacheDiagnostics": [
+    "whether requests ask the provider why its prompt cache missed; `pagurus context show` prints the answer",
+    "`true` at the addresses of Anthropic and OpenAI",
+  ],
   "models.providers.<>.models": ["model metadata, see below", "the catalog"],
   "models.providers.<>.agentRuntime": ["`{id, agentId, fallback}` for all models of the provider", "`auto`"],
   "models.providers.<>.models[].id": ["the model's id at the provider"],

@@ -4,6 +4,7 @@ import { isPagurusError, PagurusError } from "../contract/errors.ts";
 import { sleep } from "../platform/deadline.ts";
 import { Answer } from "./model-answer.ts";
 import { DEFAULT_ANSWER_LIMITS } from "./answer-limits.ts";
+import { CacheQuestion } from "./cache-question.ts";
 import { classify, MalformedAnswer } from "./model-failure.ts";
 import { callOptions, loadLanguageModel, withoutThinking } from "./language-model.ts";
 import { Retries } from "./retries.ts";
@@ -19,19 +20,25 @@ export async function* streamProvider(
   let thinkingSent = request.messages.some(
     (message) => message.role === "assistant" && message.content.some((part) => "signature" in part),
   );
+  let question = CacheQuestion.of(model, request);
   const retries = new Retries(request.retry, request.cacheKey ?? model.info.ref);
   // A call with arguments that are not JSON is retried once, then answered by the tool.
   let acceptsMalformed = retries.attempts === 1;
   for (let attempt = 1; ; attempt++) {
     const progress = { started: false, acceptsMalformed };
     try {
-      yield* callOnce(model, request, options, progress);
+      yield* callOnce(model, request, options, progress, question);
       return;
     } catch (thrown) {
       if (request.signal.aborted) throw aborted(request.signal);
       if (isPagurusError(thrown)) throw thrown;
       const failure = classify(thrown, model, progress.started);
       acceptsMalformed ||= thrown instanceof MalformedAnswer || attempt + 1 >= retries.attempts;
+      if (question?.isRejected(failure.error) === true) {
+        question = undefined;
+        yield { type: "retry", attempt, delayMs: 0, reason: failure.error.message };
+        continue;
+      }
       if (failure.staleThinking && thinkingSent) {
         // An answer without the earlier thinking is better than a stuck conversation.
         thinkingSent = false;
@@ -52,24 +59,32 @@ async function* callOnce(
   request: ModelRequest,
   options: LanguageModelV4CallOptions,
   progress: { started: boolean; readonly acceptsMalformed: boolean },
+  question: CacheQuestion | undefined,
 ): AsyncGenerator<ModelPart> {
   if (request.signal.aborted) throw aborted(request.signal);
-  const watch = watchCall(request.signal, { ...DEFAULT_ANSWER_LIMITS, ...request.limits });
+  const limits = { ...DEFAULT_ANSWER_LIMITS, ...request.limits };
+  const watch = watchCall(request.signal, limits, question && ((body) => question.edit(body)));
   const answer = new Answer(model.info, progress);
   try {
     const languageModel = await loadLanguageModel(model);
-    const { stream } = await languageModel.doStream({ ...options, abortSignal: watch.signal });
+    const { stream } = await languageModel.doStream({
+      ...options,
+      abortSignal: watch.signal,
+      ...(question ? { includeRawChunks: true } : {}),
+    });
     progress.started = true;
     const reader = stream.getReader();
     for (;;) {
       const next = await nextPart(reader, answer.finished);
       if (next.done) break;
       if (isContent(next.value)) watch.progress();
+      if (next.value.type === "raw") question?.take(next.value.rawValue);
+      else if (next.value.type === "response-metadata") question?.answeredAs(next.value.id);
       const part = answer.take(next.value);
       if (part) yield part;
       if (answer.finished) watch.finishing();
     }
-    yield { type: "finish", message: answer.message() };
+    yield { type: "finish", message: answer.message(), ...(question ? { cache: question.report() } : {}) };
   } catch (error) {
     throw watch.stopped() ?? error;
   } finally {

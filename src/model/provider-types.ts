@@ -1,6 +1,7 @@
 /** Interface of the model layer: a resolved model, one request to it, the parts of its answer. */
 import type { AgentMessage, AssistantMessage } from "../contract/message.ts";
 import type { ModelInfo } from "../contract/model.ts";
+import type { CacheReport } from "../contract/session/receipt.ts";
 import type { ToolSpec } from "../contract/harness/tool.ts";
 import type { Secret } from "./secret.ts";
 
@@ -12,6 +13,8 @@ export interface ResolvedModel {
   headers: Secret<Readonly<Record<string, string>>>;
   /** Absent where the endpoint needs no key. */
   apiKey?: Secret<string>;
+  /** The endpoint diagnoses cache misses, where its protocol has a member for that. */
+  diagnosesCache?: boolean;
   /** Ids known at the provider, for the error about an unknown one. */
   knownIds?: readonly string[];
   /** Origin of the key (`OPENAI_API_KEY`, `models.providers.x.apiKey`), for messages about it. */
@@ -54,6 +57,11 @@ export interface ModelRequest {
   thinking?: ThinkingLevel;
   /** The session id: OpenAI routes requests with the same key to the same prompt cache. */
   cacheKey?: string;
+  /**
+   * The provider's id of its answer to the request before, for its diagnosis of cache misses; null: not known. Absent: no diagnosis is
+   * requested.
+   */
+  previousResponseId?: string | null;
   /** Number of leading messages shared with later requests; Anthropic's history mark goes there. */
   stableCount?: number;
   signal: AbortSignal;
@@ -68,4 +76,4 @@ export type ModelPart =
   /** Call number `attempt` failed; the next one follows in `delayMs`. Earlier parts are void: start over. */
   | { type: "retry"; attempt: number; delayMs: number; reason: string }
   /** The last part of every answer. */
-  | { type: "finish"; message: AssistantMessage };
+  | { type: "finish"; message: AssistantMessage; cache?: CacheReport };

@@ -11,6 +11,7 @@ import {
   type ModelDefaults,
 } from "./model-catalog.ts";
 import { resolveHeaders, resolveKey, type Env } from "./credentials.ts";
+import { diagnosesAt } from "./quirks/cache-diagnosis.ts";
 import { baseUrlOf } from "./model-endpoint.ts";
 import { nearest } from "../platform/nearest.ts";
 import { OFFLINE_MODEL, OFFLINE_REF } from "./offline.ts";
@@ -28,9 +29,11 @@ export function resolveModel(ref: string, config: PagurusConfig, env: Env): Reso
   const { provider } = info;
   const { configured, known } = providerOf(provider, config);
   const key = resolveKey(provider, known, configured, env);
+  const baseUrl = baseUrlOf(info, known, configured, env);
   return {
     info,
-    baseUrl: baseUrlOf(info, known, configured, env),
+    baseUrl,
+    diagnosesCache: configured?.cacheDiagnostics ?? diagnosesAt(baseUrl),
     headers: resolveHeaders(provider, configured, env),
     knownIds: knownIds(provider, configured),
     ...(key ? { apiKey: key.secret, keySource: key.source } : {}),

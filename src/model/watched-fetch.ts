@@ -36,9 +36,13 @@ export interface CallWatch {
  * Watches one model call. Its connection is closed when `signal` aborts, when no byte arrives for `silenceMs`, when no
  * content arrives for `idleMs` (keep-alive comments are bytes but no content), and when an answer or an event exceeds its
  * limit. It follows no redirect: headers and body contain credentials and the conversation, and are for the configured endpoint
- * alone.
+ * alone. `edit` is called with the request's body.
  */
-export function watchCall(signal: AbortSignal, limits: AnswerLimits): CallWatch {
+export function watchCall(
+  signal: AbortSignal,
+  limits: AnswerLimits,
+  edit?: (body: string) => string,
+): CallWatch {
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(signal.reason);
   if (signal.aborted) onAbort();
@@ -66,8 +70,10 @@ export function watchCall(signal: AbortSignal, limits: AnswerLimits): CallWatch 
   watches.set(controller.signal, async (input, init) => {
     armSilence(limits.silenceMs * FIRST_BYTE_FACTOR);
     armIdle();
+    const body = edit && typeof init?.body === "string" ? { body: edit(init.body) } : {};
     const response = await globalThis.fetch(input, {
       ...init,
+      ...body,
       redirect: "manual",
       signal: controller.signal,
     });

@@ -25,6 +25,7 @@ interface UsageLine {
   turnId: string;
   request: number;
   usage: Usage;
+  cache?: Receipt["cache"];
 }
 
 interface LastReceipt {
@@ -94,12 +95,13 @@ export class ReceiptLog {
   }
 
   /** Adds a request's usage, when it is known after the receipt was written. Throws `store_write_failed`. */
-  setUsage(turnId: string, request: number, usage: Usage): void {
+  setUsage(turnId: string, request: number, usage: Usage, cache?: Receipt["cache"]): void {
     const last = this.#tail();
-    const size = this.#write({ turnId, request, usage });
+    const line: UsageLine = { turnId, request, usage, ...(cache ? { cache } : {}) };
+    const size = this.#write(line);
     if (!last) return;
     const same = last.receipt.turnId === turnId && last.receipt.request === request;
-    this.#last = { ...last, size, receipt: same ? { ...last.receipt, usage } : last.receipt };
+    this.#last = { ...last, size, receipt: same ? withUsage(last.receipt, line) : last.receipt };
   }
 
   /** Receipts in order, optionally of one turn. Leaves out torn lines, and lines that depend on them. */
@@ -127,36 +129,51 @@ export class ReceiptLog {
     return this.#tail()?.receipt;
   }
 
+  /** The newest receipt of a turn's own request: without those of completions. */
+  lastOwn(): Receipt | undefined {
+    const last = this.last();
+    if (!last || last.purpose === undefined) return last;
+    return this.#withFile(undefined, (fd, size) => this.#readBack(fd, size, true)?.receipt);
+  }
+
   #tail(): LastReceipt | undefined {
     return this.#withFile(undefined, (fd, size) => {
       if (this.#last?.size === size) return this.#last;
-      const lines: (ReceiptLine | UsageLine | undefined)[] = [];
-      for (const line of linesBackward(fd, 0, size)) {
-        const value = parseLine(line);
-        lines.push(value);
-        if (value && !("usage" in value) && value.keep === 0) break;
-      }
-      let previous: ReceiptLine | undefined;
-      let newest: ReceiptLine | undefined;
-      const receipts = new Map<string, Receipt>();
-      for (const value of lines.toReversed()) {
-        if (!value) previous = undefined;
-        else if ("usage" in value) setUsage(receipts, value);
-        else {
-          previous = rebuild(value, previous);
-          if (!previous) continue;
-          newest = previous;
-          receipts.set(requestKey(value.receipt.turnId, value.receipt.request), previous.receipt);
-        }
-      }
-      this.#last = undefined;
-      if (!newest) return undefined;
-      const key = requestKey(newest.receipt.turnId, newest.receipt.request);
-      // After a torn line no later line may depend on this one: a full count makes the next one complete.
-      const sequence = previous === newest ? newest.sequence : SNAPSHOT_EVERY;
-      this.#last = { receipt: receipts.get(key) ?? newest.receipt, sequence, size };
+      this.#last = this.#readBack(fd, size, false);
       return this.#last;
     });
+  }
+
+  /** Reads back to the newest receipt, optionally of a turn's own request, and to the full line that it depends on. */
+  #readBack(fd: number, size: number, isOwn: boolean): LastReceipt | undefined {
+    const isWanted = ({ receipt }: ReceiptLine): boolean => !isOwn || receipt.purpose === undefined;
+    const lines: (ReceiptLine | UsageLine | undefined)[] = [];
+    let isFound = false;
+    for (const line of linesBackward(fd, 0, size)) {
+      const value = parseLine(line);
+      lines.push(value);
+      if (!value || "usage" in value) continue;
+      isFound ||= isWanted(value);
+      if (isFound && value.keep === 0) break;
+    }
+    let previous: ReceiptLine | undefined;
+    let newest: ReceiptLine | undefined;
+    const receipts = new Map<string, Receipt>();
+    for (const value of lines.toReversed()) {
+      if (!value) previous = undefined;
+      else if ("usage" in value) setUsage(receipts, value);
+      else {
+        previous = rebuild(value, previous);
+        if (!previous) continue;
+        if (isWanted(previous)) newest = previous;
+        receipts.set(requestKey(value.receipt.turnId, value.receipt.request), previous.receipt);
+      }
+    }
+    if (!newest) return undefined;
+    const key = requestKey(newest.receipt.turnId, newest.receipt.request);
+    // After a torn line no later line may depend on this one: a full count makes the next one complete.
+    const sequence = previous === newest ? newest.sequence : SNAPSHOT_EVERY;
+    return { receipt: receipts.get(key) ?? newest.receipt, sequence, size };
   }
 
   #withFile<T>(absent: T, work: (fd: number, size: number) => T): T {
@@ -211,7 +228,11 @@ function requestKey(turnId: string, request: number): string {
 function setUsage(receipts: Map<string, Receipt>, line: UsageLine): void {
   const key = requestKey(line.turnId, line.request);
   const receipt = receipts.get(key);
-  if (receipt) receipts.set(key, { ...receipt, usage: line.usage });
+  if (receipt) receipts.set(key, withUsage(receipt, line));
+}
+
+function withUsage(receipt: Receipt, { usage, cache }: UsageLine): Receipt {
+  return { ...receipt, usage, ...(cache ? { cache: { ...receipt.cache, ...cache } } : {}) };
 }
 
 /** The line with all its parts; undefined when the line that it depends on is lost. */

@@ -82,6 +82,23 @@ test("a receipt needs only the bytes of its differences", (t) => {
   assert.equal(log.last()?.parts.length, 1_001);
 });
 
+test("the newest receipt of a turn's own request is found before later completions, reopened too", (t) => {
+  const file = join(temporaryFolder(t), "r.jsonl");
+  const log = openReceiptLog({ file });
+  assert.equal(log.lastOwn(), undefined);
+  log.append(receipt(0, [1, 2], 0));
+  const own = receipt(1, [1, 2, 3], 2);
+  log.append(own);
+  const usage = { input: 5, output: 1, totalTokens: 6 };
+  log.setUsage(own.turnId, own.request, usage, { responseId: "r1" });
+  log.append({ ...receipt(2, [7], 0), purpose: "compaction" });
+  log.append({ ...receipt(3, [8], 0), purpose: "compaction" });
+  const expected = { ...own, usage, cache: { responseId: "r1" } };
+  assert.deepEqual(log.lastOwn(), expected);
+  assert.deepEqual(openReceiptLog({ file }).lastOwn(), expected);
+  assert.deepEqual(log.last()?.purpose, "compaction");
+});
+
 test("a torn line loses the lines that depend on it and nothing after them", (t) => {
   const file = join(temporaryFolder(t), "r.jsonl");
   openReceiptLog({ file }).append(receipt(0, [1, 2, 3], 0));

@@ -3,7 +3,7 @@ import type { AdditionalContext, Fragment } from "../fragment.ts";
 import type { Stage, TurnEvent } from "../host/events.ts";
 import type { AgentMessage, ImagePart, TextPart, Usage, UserMessage } from "../message.ts";
 import type { ModelInfo } from "../model.ts";
-import type { ReceiptPart, Seam } from "../session/receipt.ts";
+import type { CacheReport, OwnParts, ReceiptPart, Seam } from "../session/receipt.ts";
 import type { HarnessBinding } from "./native.ts";
 import type { CompactionQuestion } from "./native-compaction.ts";
 import type { ToolSet } from "./tool.ts";
@@ -27,6 +27,8 @@ export interface AssembledContext {
   systemPromptAddition?: string;
   /** Why this is the plain history instead of the engine's answer; absent when it is the engine's. */
   degraded?: string;
+  /** The provider's id of its answer to the session's previous request, for its diagnosis of cache misses; absent where unknown. */
+  previousResponseId?: string;
 }
 
 type PromptContext = Pick<AssembledContext, "messages" | "historyCount" | "projection" | "degraded">;
@@ -82,10 +84,16 @@ export interface TurnContext {
     promptText?(context: PromptContext): string;
   }): Promise<AssembledContext>;
   /**
-   * Records the content of a model request, once it is sent, and its usage, once known. `seam`: how the context reaches the
-   * model in this turn, where that is not the harness's usual one. Never throws.
+   * Records the content of a model request, once it is sent, and its usage, once known, with what the answer reports about the
+   * provider's cache. `seam`: how the context reaches the model in this turn, where that is not the harness's usual one. Never throws.
    */
-  receipt(request: { parts?: ReceiptPart[]; usage?: Usage; seam?: Seam }): void;
+  receipt(request: {
+    parts?: ReceiptPart[];
+    usage?: Usage;
+    cache?: CacheReport;
+    own?: OwnParts;
+    seam?: Seam;
+  }): void;
   /**
    * Offers a compaction that the harness is about to make to the engine (`interceptCompaction`), with what is kept and what is
    * not. Returns the summary; undefined: the harness compacts in its own way. Announces the compaction where the engine

@@ -31,6 +31,38 @@ export interface ReceiptPart {
   trimmed?: { fromBytes: number; toBytes: number };
 }
 
+/**
+ * Why the provider's prompt cache cannot have served all of the session's previous request, as far as the host sees. `model`, `system`,
+ * `tools`, `messages`: the first part that changed since then. `time`: the same beginning, but the provider read little of it from its
+ * cache, more than five minutes later. `unknown`: the same within five minutes.
+ */
+export interface CacheMiss {
+  cause: "model" | "system" | "tools" | "messages" | "time" | "unknown";
+  /** Estimated tokens of the previous request that could not be read from the cache. */
+  missedTokens: number;
+}
+
+/** The provider's own finding, in its words. */
+export interface CacheDiagnosis {
+  /** Such as `tools_changed`. `none`: it found no difference; `pending`: it had not finished when the answer began. */
+  reason: string;
+  /** As the provider estimates them. */
+  missedTokens?: number;
+}
+
+/** What an answer reports about the provider's prompt cache, where the provider was asked. */
+export interface CacheReport {
+  /** The provider's id of the answer: the next request is compared with this one's. */
+  responseId?: string;
+  diagnosis?: CacheDiagnosis;
+}
+
+/** Digests of what a harness puts before the conversation itself, in a request through the model gateway. */
+export interface OwnParts {
+  system: string;
+  tools: string;
+}
+
 export type Seam = "embedded" | "thread" | "wire" | "projection";
 
 export interface Receipt {
@@ -65,4 +97,7 @@ export interface Receipt {
   /** Why the request is not the engine's plain answer, if so. */
   degraded?: string;
   usage?: Usage;
+  own?: OwnParts;
+  /** Absent while neither the host nor the provider has found anything. */
+  cache?: CacheReport & { miss?: CacheMiss };
 }

@@ -1,6 +1,7 @@
 /** Quirks of the Messages API and of Claude models. */
 import type { JSONObject, SharedV4ProviderOptions } from "@ai-sdk/provider";
 import { filledString } from "../../data/record-fields.ts";
+import { MESSAGES_DIAGNOSING } from "./cache-diagnosis.ts";
 import { asksToThink, NO_KEY, signedEach, type QuirkRow } from "./quirk-kinds.ts";
 
 /**
@@ -41,6 +42,7 @@ export const ANTHROPIC_QUIRKS: readonly QuirkRow[] = [
       imagesInResults: true,
       failedResults: true,
       cacheMarks: true,
+      cacheDiagnosis: MESSAGES_DIAGNOSING,
       thinkingSignature(metadata) {
         const redacted = filledString(metadata?.["anthropic"]?.["redactedData"]);
         if (redacted) return { signature: redacted, redacted: true };

@@ -2,6 +2,7 @@
 import type { SharedV4ProviderOptions } from "@ai-sdk/provider";
 import type { ThinkingPart } from "../../contract/message.ts";
 import { filledString, parseRecord } from "../../data/record-fields.ts";
+import { RESPONSES_DIAGNOSING } from "./cache-diagnosis.ts";
 import { asksToThink, NO_KEY, type CallFacts, type QuirkRow, type SignedThinking } from "./quirk-kinds.ts";
 
 function cacheKeyOption({ cacheKey }: CallFacts): { promptCacheKey?: string } {
@@ -31,6 +32,9 @@ function signedItems(parts: readonly ThinkingPart[]): SignedThinking {
   }
   return signed;
 }
+
+/** Models that OpenAI diagnoses cache misses of. */
+const DIAGNOSED_GPT = /^gpt-(?:5\.(?:[6-9]|\d\d)|[6-9]|\d\d)/;
 
 export const OPENAI_QUIRKS: readonly QuirkRow[] = [
   {
@@ -67,6 +71,12 @@ export const OPENAI_QUIRKS: readonly QuirkRow[] = [
       },
       signedThinking: signedItems,
     },
+  },
+  {
+    name: "GPT-5.6 and later in the Responses API",
+    api: "openai-responses",
+    model: DIAGNOSED_GPT,
+    quirks: { cacheDiagnosis: RESPONSES_DIAGNOSING },
   },
   {
     name: "OpenAI in the Chat Completions API",

@@ -8,6 +8,7 @@ import type {
 import type { ThinkingPart } from "../../contract/message.ts";
 import type { ModelApi, ModelInfo } from "../../contract/model.ts";
 import type { Env } from "../credentials.ts";
+import type { CacheDiagnosing } from "./cache-diagnosis.ts";
 
 /** Value of a key where a package requires one and the endpoint needs none. */
 export const NO_KEY = "none";
@@ -73,6 +74,8 @@ export interface Quirks {
   failedResults: boolean;
   /** The prompt cache needs marks, at most four in a request. */
   cacheMarks: boolean;
+  /** The provider's diagnosis of cache misses. Absent: it has none. */
+  cacheDiagnosis?: CacheDiagnosing;
   /** Two user messages in a row are refused, and joined. */
   joinsUserMessages: boolean;
 

@@ -10,10 +10,10 @@ export async function runLoop(turn: HarnessTurn, callModel: CallModel): Promise<
   for (let step = 0; step < turn.maxSteps; step++) {
     await turn.io.takeInputs();
     if (turn.signal.aborted) return { stopReason: "aborted", usage };
-    const { message, aborted } = await answer(turn, callModel);
+    const { message, aborted, cache } = await answer(turn, callModel);
     if (message.usage) {
       usage = message.usage;
-      turn.context.receipt({ usage: message.usage });
+      turn.context.receipt({ usage: message.usage, ...(cache ? { cache } : {}) });
       await turn.io.emit({ type: "usage", usage: message.usage });
     }
     if (message.content.length > 0) await turn.io.emit({ type: "message", message });

@@ -1,5 +1,6 @@
 import type { AssembledContext, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AssistantMessage } from "../../contract/message.ts";
+import type { CacheReport } from "../../contract/session/receipt.ts";
 import type { ModelPart, ModelRequest } from "../../model/provider-types.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
@@ -20,6 +21,7 @@ export interface StreamedAnswer {
   message: AssistantMessage;
   /** The turn was aborted while the answer streamed; `message` holds what had arrived. */
   aborted: boolean;
+  cache?: CacheReport;
 }
 
 /**
@@ -41,6 +43,7 @@ export async function streamAnswer(
       ...(turn.thinking === undefined ? {} : { thinking: turn.thinking }),
       ...(turn.retry === undefined ? {} : { retry: turn.retry }),
       cacheKey: turn.sessionId,
+      previousResponseId: context.previousResponseId ?? null,
       stableCount: context.historyCount,
       signal: turn.signal,
     });
@@ -63,7 +66,7 @@ export async function streamAnswer(
           });
           break;
         case "finish":
-          return { message: part.message, aborted: false };
+          return { message: part.message, aborted: false, ...(part.cache ? { cache: part.cache } : {}) };
       }
     }
   } catch (error) {

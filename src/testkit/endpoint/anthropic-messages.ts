@@ -34,6 +34,7 @@ export function anthropicMessages(step: ReplyStep, context: ReplyContext): Frame
       content: [],
       stop_reason: null,
       stop_sequence: null,
+      ...(step.cacheDiagnostics === undefined ? {} : { diagnostics: step.cacheDiagnostics }),
       usage: {
         input_tokens: usage.input,
         cache_creation_input_tokens: usage.cacheWrite ?? 0,

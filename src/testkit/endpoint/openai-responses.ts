@@ -136,13 +136,17 @@ class ResponseWriter {
       output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
       total_tokens: usage.input + cached + usage.output,
     };
+    const { cacheDiagnostics: found } = step;
+    const diagnosed = found === undefined ? {} : { prompt_cache_diagnostics: found };
     const stop = stopOf(step);
     const reason = { length: "max_output_tokens", refused: "content_filter", stop: "", toolUse: "" }[stop];
     if (reason === "") {
-      this.#emit("response.completed", { response: this.#response("completed", { usage: reported }) });
+      this.#emit("response.completed", {
+        response: this.#response("completed", { usage: reported, ...diagnosed }),
+      });
       return;
     }
-    const extra = { usage: reported, incomplete_details: { reason } };
+    const extra = { usage: reported, ...diagnosed, incomplete_details: { reason } };
     this.#emit("response.incomplete", { response: this.#response("incomplete", extra) });
   }
 }

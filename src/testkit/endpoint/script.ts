@@ -30,6 +30,8 @@ export interface ReplyStep {
   rawArguments?: string;
   /** Default: counted from the sizes of request and reply. `null`: the server reports none. */
   usage?: ReplyUsage | null;
+  /** The provider's diagnosis of its cache: Anthropic's `diagnostics`, OpenAI's `prompt_cache_diagnostics`. Default: absent. */
+  cacheDiagnostics?: unknown;
   /** Default: `toolUse` with tool calls, else `stop`. */
   stop?: "stop" | "toolUse" | "length" | "refused";
   /** An HTTP error instead of a stream. */

@@ -1,10 +1,11 @@
 /** Receipts of a turn's requests, as they are sent and answered. */
 import type { Usage } from "../../contract/message.ts";
-import type { Receipt } from "../../contract/session/receipt.ts";
+import type { CacheReport, OwnParts, Receipt } from "../../contract/session/receipt.ts";
 import { quirksOf } from "../../model/quirks/quirk-table.ts";
 import { costOf } from "../../model/model-usage.ts";
 import type { Assembly } from "../context/assemble-context.ts";
 import { measuredIn } from "../prepare/own-parts.ts";
+import { changeSince, missReported } from "./cache-miss.ts";
 import { receiptParts, sharedPrefix } from "./receipt-parts.ts";
 import type { ContextScope } from "../context/context-scope.ts";
 import type { TurnState } from "../turn-state.ts";
@@ -18,14 +19,16 @@ export class ReceiptBook {
   /** Messages of the turn in the assembly, and whether a receipt of it was made. */
   #recorded = 0;
   #isRecorded = false;
+  /** The session's newest request of a turn, and the one before it. */
   #previous: Receipt | undefined;
+  #before: Receipt | undefined;
   #sent: Receipt | undefined;
   /** Tokens of the previous request, when known. */
   #counted: Counted | undefined;
 
   constructor(turn: TurnState) {
     this.#turn = turn;
-    this.#previous = turn.receipts.last();
+    this.#previous = turn.receipts.lastOwn();
     const { model, usage, tokens } = this.#previous ?? {};
     if (usage && tokens !== undefined && model === turn.model.ref) {
       this.#counted = { estimated: tokens, reported: inputTokens(usage) };
@@ -38,6 +41,12 @@ export class ReceiptBook {
     return Math.ceil(this.#turn.calibration().apply(plain));
   }
 
+  /** Id of the provider's answer to the session's previous request; undefined for another provider's. */
+  get previousResponseId(): string | undefined {
+    const { model = "", cache } = this.#previous ?? {};
+    return model.startsWith(`${this.#turn.model.provider}/`) ? cache?.responseId : undefined;
+  }
+
   assembled(assembly: Assembly): void {
     this.#assembly = assembly;
     this.#recorded = this.#turn.recorder.messages.length;
@@ -45,7 +54,7 @@ export class ReceiptBook {
   }
 
   /** Records a request: the first after an assembly has the assembly's parts, a later one also the messages added since. */
-  sent(): void {
+  sent({ own }: { own?: OwnParts } = {}): void {
     const last = this.#assembly;
     if (!last) return;
     const assembly = this.#isRecorded ? this.#continued(last) : last;
@@ -57,6 +66,10 @@ export class ReceiptBook {
     });
     receipt.seam = seam;
     if (isMeasured) receipt.fixedTokens = fixedTokens;
+    if (own) receipt.own = own;
+    const miss = this.#previous && changeSince(this.#previous, receipt);
+    if (miss) receipt.cache = { miss };
+    this.#before = this.#previous;
     this.#previous = receipt;
     this.#sent = receipt;
     receipts.append(receipt);
@@ -77,7 +90,7 @@ export class ReceiptBook {
     return { ...last, parts: [...last.parts, ...parts] };
   }
 
-  usage(usage: Usage): void {
+  usage(usage: Usage, report: CacheReport = {}): void {
     const receipt = this.#sent;
     if (!receipt) return;
     const { model, harness } = this.#turn;
@@ -94,9 +107,18 @@ export class ReceiptBook {
     // A runtime's report has counts; prices are the host's.
     const { cost = model.cost && costOf(usage, model.cost) } = usage;
     const priced = cost === undefined ? usage : { ...usage, cost };
-    this.#turn.receipts.setUsage(receipt.turnId, receipt.request, priced);
+    const cache = this.#cacheOf(receipt, usage, report);
+    this.#turn.receipts.setUsage(receipt.turnId, receipt.request, priced, cache);
+    if (cache && this.#previous === receipt) this.#previous = { ...receipt, cache };
     const counted = measuredIn({ ...receipt, usage }, harness, model.contextWindow);
     if (counted !== undefined && !this.#turn.isMeasured) this.#turn.noteFixed(counted);
+  }
+
+  #cacheOf(receipt: Receipt, usage: Usage, report: CacheReport): Receipt["cache"] {
+    const before = this.#before;
+    const miss = receipt.cache?.miss ?? (before && missReported(before, receipt, usage));
+    const cache = { ...report, ...(miss ? { miss } : {}) };
+    return Object.keys(cache).length > 0 ? cache : undefined;
   }
 }
 

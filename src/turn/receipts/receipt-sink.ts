@@ -6,8 +6,10 @@ import { textMeasure } from "./receipt-parts.ts";
 /** Destination of receipts: the session's receipt log. */
 export interface ReceiptSink {
   append(receipt: Receipt): void;
-  setUsage(turnId: string, request: number, usage: Usage): void;
+  setUsage(turnId: string, request: number, usage: Usage, cache?: Receipt["cache"]): void;
   last(): Receipt | undefined;
+  /** The newest of a turn's own request. */
+  lastOwn(): Receipt | undefined;
   /** Number of a turn's next request. */
   next(turnId: string): number;
 }

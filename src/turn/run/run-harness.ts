@@ -172,12 +172,17 @@ function turnContext(run: TurnState, end: { readonly reached: boolean }): TurnCo
       book.assembled(assembly);
       run.noteSent(assembly.contextTokens);
       await epochs.assembled(assembly);
-      return { ...assembly, ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) };
+      const { previousResponseId } = book;
+      return {
+        ...assembly,
+        ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+        ...(previousResponseId === undefined ? {} : { previousResponseId }),
+      };
     },
     receipt: (request) => {
       if (request.seam) run.seam = request.seam;
-      if (request.usage) book.usage(request.usage);
-      else book.sent();
+      if (request.usage) book.usage(request.usage, request.cache);
+      else book.sent(request);
     },
     answerCompaction: async (question) => {
       const { answerInTurn } = await import("../compaction/outer-compaction.ts");
