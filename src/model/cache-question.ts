@@ -1,52 +1,69 @@
-/** The question for the provider's diagnosis of cache misses, in one call. */
+/** The question for the provider's diagnosis of cache misses, in one request. */
 import type { CacheReport } from "../contract/session/receipt.ts";
 import type { CacheDiagnosing } from "./quirks/cache-diagnosis.ts";
+import type { QuirkTarget } from "./quirks/quirk-kinds.ts";
 import { quirksOf } from "./quirks/quirk-table.ts";
-import type { ModelRequest, ResolvedModel } from "./provider-types.ts";
 
 /** Endpoints and models that rejected the question, in this process. */
 const REJECTED = new Set<string>();
 /** Names in the text of a rejection. */
 const OWN_NAMES = /diagnostics|previous_message_id|prompt_cache_options|comparison_response_id/;
 
+export interface CacheQuestionTarget {
+  info: QuirkTarget;
+  /** A name of the endpoint: its address, or that of an upstream. */
+  baseUrl: string;
+  /** As in `ResolvedModel`. */
+  diagnosesCache?: boolean;
+}
+
 export class CacheQuestion {
+  /** Name of the member that the question is. */
+  readonly name: string | undefined;
   readonly #diagnosing: CacheDiagnosing;
-  readonly #name: string;
+  readonly #endpoint: string;
   readonly #previousId: string | null;
+  readonly #member: string;
   #report: CacheReport = {};
 
-  private constructor(diagnosing: CacheDiagnosing, name: string, previousId: string | null) {
+  private constructor(diagnosing: CacheDiagnosing, endpoint: string, previousId: string | null) {
     this.#diagnosing = diagnosing;
-    this.#name = name;
+    this.#endpoint = endpoint;
     this.#previousId = previousId;
+    const [name, value] = diagnosing.member(previousId) ?? [];
+    this.name = name;
+    this.#member = name === undefined ? "" : `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
   }
 
-  /** Undefined where nothing is to be asked. */
-  static of(model: ResolvedModel, { previousResponseId }: ModelRequest): CacheQuestion | undefined {
-    const { info, baseUrl, diagnosesCache } = model;
+  /** `previousId`: as in `ModelRequest.previousResponseId`. Undefined where nothing is to be asked. */
+  static of(
+    { info, baseUrl, diagnosesCache }: CacheQuestionTarget,
+    previousId: string | null | undefined,
+  ): CacheQuestion | undefined {
     const { cacheDiagnosis } = quirksOf(info);
-    const name = `${baseUrl} ${info.id}`;
-    if (diagnosesCache !== true || previousResponseId === undefined) return undefined;
-    if (!cacheDiagnosis || REJECTED.has(name)) return undefined;
-    return new CacheQuestion(cacheDiagnosis, name, previousResponseId);
+    const endpoint = `${baseUrl} ${info.id}`;
+    if (diagnosesCache !== true || previousId === undefined) return undefined;
+    if (!cacheDiagnosis || REJECTED.has(endpoint)) return undefined;
+    return new CacheQuestion(cacheDiagnosis, endpoint, previousId);
   }
 
-  /** Adds the question to a JSON body. */
-  edit(body: string): string {
-    const member = this.#diagnosing.member(this.#previousId);
-    if (!member) return body;
-    const [name, value] = member;
-    return `${body.slice(0, body.lastIndexOf("}"))},${JSON.stringify(name)}:${JSON.stringify(value)}}`;
+  /** The JSON body of a request, or its end, with the question. */
+  addedTo(body: string): string {
+    const end = body.lastIndexOf("}");
+    return `${body.slice(0, end)}${this.#member}${body.slice(end)}`;
   }
 
-  answeredAs(responseId: string | undefined): void {
+  /** Takes what is known of the answer. */
+  take({ responseId, diagnosis }: CacheReport): void {
     if (responseId !== undefined) this.#report.responseId = responseId;
+    // Without an earlier answer there is nothing that it can be of.
+    if (diagnosis && this.#previousId !== null) this.#report.diagnosis = diagnosis;
   }
 
   /** Takes an event of the answer as the provider sent it. */
-  take(event: unknown): void {
-    const diagnosis = this.#previousId === null ? undefined : this.#diagnosing.read(event);
-    if (diagnosis) this.#report.diagnosis = diagnosis;
+  takeEvent(event: unknown): void {
+    const diagnosis = this.#diagnosing.read(event);
+    if (diagnosis) this.take({ diagnosis });
   }
 
   /** What the complete answer reports. */
@@ -55,9 +72,9 @@ export class CacheQuestion {
   }
 
   /** Whether the endpoint rejected a request for the question: it is not asked again. */
-  isRejected(failure: { code: string; message: string }): boolean {
-    if (failure.code !== "model_bad_request" || !OWN_NAMES.test(failure.message)) return false;
-    REJECTED.add(this.#name);
+  isRejected(message: string): boolean {
+    if (!OWN_NAMES.test(message)) return false;
+    REJECTED.add(this.#endpoint);
     return true;
   }
 }

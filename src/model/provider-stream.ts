@@ -20,7 +20,7 @@ export async function* streamProvider(
   let thinkingSent = request.messages.some(
     (message) => message.role === "assistant" && message.content.some((part) => "signature" in part),
   );
-  let question = CacheQuestion.of(model, request);
+  let question = CacheQuestion.of(model, request.previousResponseId);
   const retries = new Retries(request.retry, request.cacheKey ?? model.info.ref);
   // A call with arguments that are not JSON is retried once, then answered by the tool.
   let acceptsMalformed = retries.attempts === 1;
@@ -34,7 +34,8 @@ export async function* streamProvider(
       if (isPagurusError(thrown)) throw thrown;
       const failure = classify(thrown, model, progress.started);
       acceptsMalformed ||= thrown instanceof MalformedAnswer || attempt + 1 >= retries.attempts;
-      if (question?.isRejected(failure.error) === true) {
+      const isBad = failure.error.code === "model_bad_request";
+      if (isBad && question?.isRejected(failure.error.message) === true) {
         question = undefined;
         yield { type: "retry", attempt, delayMs: 0, reason: failure.error.message };
         continue;
@@ -63,7 +64,7 @@ async function* callOnce(
 ): AsyncGenerator<ModelPart> {
   if (request.signal.aborted) throw aborted(request.signal);
   const limits = { ...DEFAULT_ANSWER_LIMITS, ...request.limits };
-  const watch = watchCall(request.signal, limits, question && ((body) => question.edit(body)));
+  const watch = watchCall(request.signal, limits, question && ((body) => question.addedTo(body)));
   const answer = new Answer(model.info, progress);
   try {
     const languageModel = await loadLanguageModel(model);
@@ -78,8 +79,7 @@ async function* callOnce(
       const next = await nextPart(reader, answer.finished);
       if (next.done) break;
       if (isContent(next.value)) watch.progress();
-      if (next.value.type === "raw") question?.take(next.value.rawValue);
-      else if (next.value.type === "response-metadata") question?.answeredAs(next.value.id);
+      if (question) note(question, next.value);
       const part = answer.take(next.value);
       if (part) yield part;
       if (answer.finished) watch.finishing();
@@ -90,6 +90,11 @@ async function* callOnce(
   } finally {
     watch.end();
   }
+}
+
+function note(question: CacheQuestion, part: LanguageModelV4StreamPart): void {
+  if (part.type === "raw") question.takeEvent(part.rawValue);
+  else if (part.type === "response-metadata" && part.id !== undefined) question.take({ responseId: part.id });
 }
 
 /** A connection failure after the answer's last event is ignored. */

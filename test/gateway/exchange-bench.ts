@@ -46,6 +46,7 @@ export const TOO_LONG: Answer = (response) => {
 
 export class Bench {
   readonly #api: WireApi;
+  readonly #diagnosesCache: boolean;
   readonly seen: Seen[] = [];
   readonly calls: string[] = [];
   readonly answers: WireAnswer[] = [];
@@ -54,8 +55,9 @@ export class Bench {
   #server: Server | undefined;
   #route: GovernedRoute | undefined;
 
-  constructor(api: WireApi = "openai-completions") {
+  constructor(api: WireApi = "openai-completions", { diagnosesCache = false } = {}) {
     this.#api = api;
+    this.#diagnosesCache = diagnosesCache;
   }
 
   async open(governor: Partial<Governor>, ...script: Answer[]): Promise<void> {
@@ -69,7 +71,8 @@ export class Bench {
     this.#server = server.listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as { port: number };
-    const upstream = directUpstream({ baseUrl: `http://127.0.0.1:${port}/v1`, label: "test" });
+    const baseUrl = `http://127.0.0.1:${port}/v1`;
+    const upstream = directUpstream({ baseUrl, label: baseUrl, diagnosesCache: this.#diagnosesCache });
     this.#route = await this.#gateway.openRoute({
       api: this.#api,
       sessionKey: "main",

@@ -3,6 +3,7 @@
  * messages are encoded. A dialect has no state: the same bytes give the same results.
  */
 import type { AgentMessage, AssistantMessage, Usage } from "../../contract/message.ts";
+import type { CacheReport } from "../../contract/session/receipt.ts";
 import type { WireApi } from "../../contract/harness/wire.ts";
 import type { ModelPart } from "../../model/provider-types.ts";
 import type { Span } from "../json/scan.ts";
@@ -100,6 +101,8 @@ export interface WireAnswer {
   /** The answer ended properly. */
   isComplete: boolean;
   usage?: Usage;
+  /** The provider's id of the answer, and its diagnosis of a cache miss; absent for protocols without one. */
+  cache?: CacheReport;
   /** The provider answered with an error. `overflow`: it rejected the context as too long. */
   error?: { message: string; code?: string; overflow: boolean };
 }

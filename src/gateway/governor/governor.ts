@@ -9,7 +9,10 @@ import type { Upstream } from "../upstream/upstream.ts";
 
 export interface Governed {
   /** History and live turn for the model; the system prompt stays the harness's own. */
-  context: Pick<AssembledContext, "messages" | "historyCount" | "systemPromptAddition">;
+  context: Pick<
+    AssembledContext,
+    "messages" | "historyCount" | "systemPromptAddition" | "previousResponseId"
+  >;
   /**
    * Whether the engine left the message as the transcript has it, so that the harness's own bytes of it may be kept although they do
    * not match exactly.

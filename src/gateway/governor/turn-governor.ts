@@ -5,6 +5,7 @@ import type { AgentMessage } from "../../contract/message.ts";
 import type { WireTurn } from "../../contract/harness/wire.ts";
 import type { resolveModel } from "../../model/resolve.ts";
 import type { WireAnswer, WireRequest } from "../dialect/wire-dialect.ts";
+import { ownPartsOf } from "../request/own-parts.ts";
 import { FixedPart } from "../request/fixed.ts";
 import type { Governed, Governor, GovernorCall, RequestOwner } from "./governor.ts";
 import { compactionAnswer } from "./compaction-answer.ts";
@@ -130,12 +131,12 @@ export class TurnGovernor implements Governor {
     return upstream;
   }
 
-  sent(): void {
-    this.#turn?.receipt({ seam: "wire" });
+  sent(request: WireRequest): void {
+    this.#turn?.receipt({ seam: "wire", own: ownPartsOf(request) });
   }
 
-  answered(_request: WireRequest, { usage }: WireAnswer): void {
-    if (usage) this.#turn?.receipt({ usage });
+  answered(_request: WireRequest, { usage, cache }: WireAnswer): void {
+    if (usage) this.#turn?.receipt({ usage, ...(cache ? { cache } : {}) });
   }
 
   #running(): WireTurn {

@@ -6,6 +6,7 @@ import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { Usage } from "../../contract/message.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import type { CapturedRequest } from "../capture/capture.ts";
+import { WireCacheQuestion, withoutId } from "./cache-question.ts";
 import { spliceCompaction, withoutAsking } from "./compacting.ts";
 import type { AnswerReader, WireAnswer, WireReply, WireRequest } from "../dialect/wire-dialect.ts";
 import { readerOf } from "./encoded.ts";
@@ -41,6 +42,8 @@ export class Exchange {
   #answeredBy: ExchangeFacts["answeredBy"] = "gateway";
   #isReplaced = false;
   #captured: CapturedRequest | undefined;
+  /** Set for a request that asks for the provider's diagnosis of cache misses. */
+  #question: WireCacheQuestion | undefined;
   #outcome = { cut: false, left: false };
   #error: string | undefined;
 
@@ -78,11 +81,23 @@ export class Exchange {
       spliced: async (overflow) => {
         let governed = await this.#decided(read, overflow);
         if (before && !overflow && governed) governed = await this.#decided(read, before);
-        return governed && this.#splice(() => splice(read, governed, dialect));
+        const spliced = governed && this.#splice(() => splice(read, governed, dialect));
+        if (spliced?.isReplaced === true) this.#asks(read, governed?.context.previousResponseId);
+        return spliced;
       },
       ask: (spliced) => this.#ask(governor.upstream(read), read, spliced),
       refused: (answer) => this.#record(read, answer, false),
       answered: (answer) => this.#answered(read, answer, stages),
+    });
+  }
+
+  #asks(read: WireRequest, previousId: string | undefined): void {
+    const { dialect, governor } = this.#options;
+    const { headers } = this.#call;
+    this.#question = WireCacheQuestion.of(read, previousId, {
+      dialect,
+      upstream: governor.upstream(read),
+      headers,
     });
   }
 
@@ -158,7 +173,7 @@ export class Exchange {
     this.#checkConnected();
     this.#options.governor.sent(read, this.#own);
     try {
-      return await this.#send(upstream, read, spliced);
+      return await this.#sendAsking(upstream, read, spliced);
     } catch (error) {
       const { message } = toPagurusError(error);
       const isAborted = this.#call.signal.aborted;
@@ -170,6 +185,21 @@ export class Exchange {
       await atMost(this.#record(read, nothing, isAborted), RECORD_MS);
       throw error;
     }
+  }
+
+  /** With the question for the diagnosis, if there is one, and without it if the endpoint rejects that. */
+  async #sendAsking(
+    upstream: Upstream,
+    read: WireRequest,
+    spliced: Spliced | undefined,
+  ): Promise<UpstreamAnswer> {
+    const question = this.#question;
+    if (!spliced || !question) return this.#send(upstream, read, spliced);
+    const answer = await this.#send(upstream, read, { ...spliced, body: question.addedTo(spliced.body) });
+    const accepted = await question.unlessRejected(answer, this.#call.signal);
+    if (accepted) return accepted;
+    this.#question = undefined;
+    return this.#send(upstream, read, spliced);
   }
 
   async compaction(read: WireRequest, stages: Stages): Promise<void> {
@@ -309,7 +339,8 @@ export class Exchange {
     } finally {
       stages.streamed();
       const isAborted = this.#outcome.left || this.#call.signal.aborted;
-      const parsed = reader.end();
+      const answered = reader.end();
+      const parsed = this.#question?.answered(answered) ?? withoutId(answered);
       if (parsed.error?.overflow === true) this.#options.overflows.note(read, parsed.error);
       await this.#record(read, parsed, isAborted);
     }

@@ -44,6 +44,11 @@ export async function readWhole(
   return new Begun(answer, await readAhead(answer.stream, limits, () => true, signal));
 }
 
+/** Reads an error answer, up to the limits of one. Never throws. */
+export function readRejection(answer: UpstreamAnswer, signal: AbortSignal): Promise<Begun> {
+  return readWhole(answer, REFUSAL, signal);
+}
+
 /**
  * Reads the beginning of a stream until it shows more than that an answer begins. Undefined, without reading anything, for an answer
  * that is no event stream that can be parsed. Never throws.

@@ -5,6 +5,7 @@
 import { isPagurusError, PagurusError } from "../../contract/errors.ts";
 import { stringOf } from "../../data/record-fields.ts";
 import { sleep } from "../../platform/deadline.ts";
+import { diagnosesAt } from "../../model/quirks/cache-diagnosis.ts";
 import { directAgents, type DirectAgents } from "./direct-agents.ts";
 import { AttemptError, attemptOnce, type Attempt } from "./direct-attempt.ts";
 import { headersFor, pathAt, type DirectTarget } from "./direct-request.ts";
@@ -28,6 +29,8 @@ export interface DirectOptions {
   /** Values that must not be in captures. */
   secrets?: readonly string[];
   label: string;
+  /** The endpoint diagnoses cache misses. Default: by its address. */
+  diagnosesCache?: boolean;
   /** Maximum attempts, each before the first byte of an answer. Default 1. */
   attempts?: number;
   /** Shared between upstreams; their creator closes them. Default: own agents. */
@@ -55,6 +58,7 @@ class DirectUpstream implements Upstream {
   readonly #attempts: number;
   readonly #connectMs: number;
   readonly #pauseMs: number;
+  readonly #diagnoses: boolean;
 
   constructor(options: DirectOptions) {
     this.label = options.label;
@@ -65,6 +69,11 @@ class DirectUpstream implements Upstream {
     this.#attempts = Math.max(1, options.attempts ?? 1);
     this.#connectMs = options.connectMs ?? CONNECT_MS;
     this.#pauseMs = options.pauseMs ?? FIRST_PAUSE_MS;
+    this.#diagnoses = options.diagnosesCache ?? diagnosesAt(options.baseUrl);
+  }
+
+  diagnosesCache(hasKey: boolean): boolean {
+    return this.#diagnoses && (hasKey || this.#target.isHosts);
   }
 
   async send(request: UpstreamRequest): Promise<UpstreamAnswer> {

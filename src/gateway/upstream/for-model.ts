@@ -33,6 +33,7 @@ export function upstreamFor(
     label: info.ref,
     attempts: ATTEMPTS,
     secrets,
+    diagnosesCache: model.diagnosesCache === true,
     ...(agents ? { agents } : {}),
   });
 }

@@ -30,6 +30,8 @@ export interface Upstream {
   readonly label: string;
   /** Its own credentials, which must not be in captures. */
   readonly secrets?: readonly string[];
+  /** The endpoint diagnoses cache misses, and the request may ask for it: `hasKey` is false for a login by subscription. */
+  diagnosesCache?(hasKey: boolean): boolean;
   /** Resolves at the head of the answer. Throws `PagurusError` `model_unavailable`, `turn_aborted`. */
   send(request: UpstreamRequest): Promise<UpstreamAnswer>;
 }

@@ -3,6 +3,7 @@
  * model.
  */
 import type { AgentMessage } from "../../contract/message.ts";
+import type { WireRequest } from "../dialect/wire-dialect.ts";
 import type { Governed } from "../governor/governor.ts";
 import { atMost } from "../request/timeouts.ts";
 import { digestOf, type LiveTurn } from "./wrap-live-turn.ts";
@@ -51,10 +52,10 @@ export class Conversation {
     this.#deciding -= 1;
   }
 
-  sent(): void {
+  sent(request: WireRequest): void {
     this.#answer ??= Promise.withResolvers();
     this.#leaves();
-    this.turn.sent();
+    this.turn.sent(request);
   }
 
   answered(): void {
@@ -105,9 +106,14 @@ export class Conversation {
   }
 
   async #assembled(overflow: { message: string } | undefined): Promise<Context> {
-    const { messages, historyCount, system } = await this.turn.assemble(overflow);
-    // The base prompt is the program's own: the host's part is only the engine's addition and what hooks put around it.
-    return { messages, historyCount, ...(system === "" ? {} : { systemPromptAddition: system }) };
+    const { messages, historyCount, system, previousResponseId } = await this.turn.assemble(overflow);
+    return {
+      messages,
+      historyCount,
+      // The base prompt is the program's own: the host's part is only the engine's addition and what hooks put around it.
+      ...(system === "" ? {} : { systemPromptAddition: system }),
+      ...(previousResponseId === undefined ? {} : { previousResponseId }),
+    };
   }
 
   /** Called before the program drops its messages of the turn: its elements no longer represent them, as it may not have them. */

@@ -186,7 +186,7 @@ export class WrapGovernor implements Governor {
   }
 
   sent(request: WireRequest): void {
-    this.#of(request)?.sent();
+    this.#of(request)?.sent(request);
   }
 
   async answered(

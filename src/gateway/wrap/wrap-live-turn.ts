@@ -15,6 +15,7 @@ import type { InputPart } from "../../contract/host/run.ts";
 import type { ToolSet } from "../../contract/harness/tool.ts";
 import { addUsage, inputTokens, NO_USAGE } from "../../turn/run/add-usage.ts";
 import type { WireAnswer, WireRequest } from "../dialect/wire-dialect.ts";
+import { ownPartsOf } from "../request/own-parts.ts";
 import { noteName } from "./wrap-claims.ts";
 import type { TurnTaker, WrapHarness } from "./wrap-harness.ts";
 import { Recorded } from "./recorded.ts";
@@ -176,19 +177,19 @@ export class LiveTurn implements TurnTaker {
     });
   }
 
-  sent(): void {
-    this.#turn?.context.receipt({});
+  sent(request: WireRequest): void {
+    this.#turn?.context.receipt({ own: ownPartsOf(request) });
   }
 
   /** Records an answer. An error does not end the turn: the program retries, or its user does. */
   async answered(answer: WireAnswer): Promise<void> {
     const turn = this.#turn;
     if (!turn || this.isOver) return;
-    const { message, usage, isComplete, error } = answer;
+    const { message, usage, cache, isComplete, error } = answer;
     if (usage) {
       this.#usage = addUsage(this.#usage, usage);
       await turn.io.emit({ type: "usage", usage });
-      turn.context.receipt({ usage });
+      turn.context.receipt({ usage, ...(cache ? { cache } : {}) });
     }
     if (error) return;
     if (!isComplete) {

@@ -54,7 +54,7 @@ export class ReceiptBook {
   }
 
   /** Records a request: the first after an assembly has the assembly's parts, a later one also the messages added since. */
-  sent({ own }: { own?: OwnParts } = {}): void {
+  sent({ own }: { own?: OwnParts | undefined } = {}): void {
     const last = this.#assembly;
     if (!last) return;
     const assembly = this.#isRecorded ? this.#continued(last) : last;

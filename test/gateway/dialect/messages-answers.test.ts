@@ -108,6 +108,7 @@ describe("An answer that passes", () => {
       },
       isComplete: true,
       usage: USAGE,
+      cache: { responseId: "msg_1" },
     });
   });
 

@@ -57,6 +57,7 @@ const WHOLE: WireAnswer = {
   },
   isComplete: true,
   usage: USAGE,
+  cache: { responseId: "resp_0" },
 };
 
 describe("reading a model's answer in the Responses API", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
 import { Conversation } from "../../../src/gateway/wrap/wrap-conversation.ts";
 import type { LiveTurn } from "../../../src/gateway/wrap/wrap-live-turn.ts";
 import { answer, lineOf, result, user } from "./bench.ts";
@@ -50,7 +51,7 @@ test("a conversation is busy from the decision on a request until its end, and n
   conversation.decides();
   await conversation.governed(undefined);
   assert.equal(conversation.isIdle, false);
-  conversation.sent();
+  conversation.sent({} as WireRequest);
   conversation.answered();
   assert.equal(conversation.isIdle, true);
   conversation.decides();

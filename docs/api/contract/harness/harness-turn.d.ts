@@ -103,7 +103,7 @@ export interface TurnContext {
         parts?: ReceiptPart[];
         usage?: Usage;
         cache?: CacheReport;
-        own?: OwnParts;
+        own?: OwnParts | undefined;
         seam?: Seam;
     }): void;
     /**

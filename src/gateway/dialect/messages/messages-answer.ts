@@ -6,8 +6,11 @@ import {
   parseRecord,
   recordOf,
   recordsOf,
+  filledString,
   stringOf,
 } from "../../../data/record-fields.ts";
+import type { CacheReport } from "../../../contract/session/receipt.ts";
+import { MESSAGES_DIAGNOSING } from "../../../model/quirks/cache-diagnosis.ts";
 import { addDelta, type StreamedBlock, streamedBlock } from "../../../protocols/messages/messages-stream.ts";
 import { readUsage } from "../../../protocols/messages/messages-usage.ts";
 import type { WireAnswer } from "../wire-dialect.ts";
@@ -33,10 +36,17 @@ export class AnswerParts {
   #model = "";
   #stop: StopReason | undefined;
   #isComplete = false;
+  #cache: CacheReport | undefined;
 
   /** Reads a whole message, or the beginning of one. */
   message(message: Fields): void {
     this.#model = stringOf(message["model"]);
+    const responseId = filledString(message["id"]);
+    const diagnosis = MESSAGES_DIAGNOSING.read(message);
+    this.#cache = {
+      ...(responseId === undefined ? {} : { responseId }),
+      ...(diagnosis ? { diagnosis } : {}),
+    };
     this.usage(message["usage"]);
     this.stop(message["stop_reason"]);
     for (const [index, block] of recordsOf(message["content"]).entries())
@@ -86,6 +96,7 @@ export class AnswerParts {
       message,
       isComplete: this.#isComplete && error === undefined,
       ...(usage ? { usage } : {}),
+      ...(this.#cache ? { cache: this.#cache } : {}),
       ...(error ? { error } : {}),
     };
   }

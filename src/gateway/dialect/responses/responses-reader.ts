@@ -1,6 +1,8 @@
 /** Reads a model's answer in the Responses API from the passing bytes: a stream of events, or one object. */
 import type { AssistantMessage, StopReason, Usage } from "../../../contract/message.ts";
-import { parseRecord, recordOf, stringOf } from "../../../data/record-fields.ts";
+import type { CacheReport } from "../../../contract/session/receipt.ts";
+import { RESPONSES_DIAGNOSING } from "../../../model/quirks/cache-diagnosis.ts";
+import { filledString, parseRecord, recordOf, stringOf } from "../../../data/record-fields.ts";
 import { saysContextOverflow } from "../../../model/quirks/error-phrases.ts";
 import {
   itemCall,
@@ -48,6 +50,7 @@ export class ResponsesReader implements AnswerReader {
   #usage: Usage | undefined;
   #stopReason: StopReason | undefined;
   #isComplete = false;
+  #cache: CacheReport | undefined;
   #error: WireAnswer["error"];
 
   constructor(status: number, headers: WireHeaders) {
@@ -87,6 +90,7 @@ export class ResponsesReader implements AnswerReader {
       message,
       isComplete: this.#isComplete,
       ...(this.#usage ? { usage: this.#usage } : {}),
+      ...(this.#cache ? { cache: this.#cache } : {}),
       ...(this.#error ? { error: this.#error } : {}),
     };
   }
@@ -140,6 +144,12 @@ export class ResponsesReader implements AnswerReader {
     if (event !== "completed" && event !== "incomplete" && event !== "failed") return;
     this.#usage = readUsage(response["usage"]) ?? this.#usage;
     if (event === "failed") return;
+    const responseId = filledString(response["id"]);
+    const diagnosis = RESPONSES_DIAGNOSING.read(response);
+    this.#cache = {
+      ...(responseId === undefined ? {} : { responseId }),
+      ...(diagnosis ? { diagnosis } : {}),
+    };
     this.#isComplete = true;
     if (event === "incomplete") this.#stopReason = "length";
     if (this.#whole.size > 0) return;

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { answer, complete, Played, user, WrapBench } from "./bench.ts";
+
+describe("the receipts of a wrapped program's requests", () => {
+  let bench: WrapBench;
+  afterEach(() => bench.end());
+
+  it("have the provider's diagnosis, and the next request's context the id to compare with", async () => {
+    bench = new WrapBench();
+    await bench.open();
+    const program = new Played(bench);
+    const first = await program.governed(user("One?"));
+    assert.equal(first.context.previousResponseId, undefined);
+    await program.isAnswered(answer("First."), {
+      ...complete(answer("First.")),
+      cache: { responseId: "msg_1" },
+    });
+    const diagnosis = { reason: "messages_changed", missedTokens: 12 };
+    const next = await program.governed(user("Two?"));
+    assert.equal(next.context.previousResponseId, "msg_1");
+    await program.isAnswered(answer("Second."), {
+      ...complete(answer("Second.")),
+      cache: { responseId: "msg_2", diagnosis },
+    });
+    const [newest] = await bench.pagurus.context.receipts({ sessionKey: "work" });
+    assert.deepEqual(newest?.cache, { responseId: "msg_2", diagnosis });
+  });
+});
