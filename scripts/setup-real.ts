@@ -32,6 +32,7 @@ function missing(): string[] {
 const NATIVE_PROGRAMS = [
   "node_modules/.bin/codex",
   `node_modules/@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`,
+  `node_modules/@factory/cli-${process.platform}-${process.arch}/bin/droid`,
 ];
 
 /** The installed program's `--version`; undefined when it does not run. */

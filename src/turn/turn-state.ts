@@ -15,7 +15,7 @@ import { inputText } from "./context/live-messages.ts";
 import { runtimeKeepsContext } from "./context/native-context.ts";
 import { budgetFor, toolResultLimit } from "./prepare/context-budget.ts";
 import type { Prepared } from "./prepare/prepare-turn.ts";
-import { addUsage, NO_USAGE } from "./run/add-usage.ts";
+import { addUsage, NO_USAGE } from "../tokens/add-usage.ts";
 import { SubagentResults } from "./run/subagent-messages.ts";
 import type { SettleInput } from "./settle/settle-turn.ts";
 import type { Admitted } from "./turn-scope.ts";

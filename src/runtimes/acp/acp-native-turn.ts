@@ -5,6 +5,7 @@ import type { AgentMessage, Usage } from "../../contract/message.ts";
 import type { ToolOutcome, ToolSet } from "../../contract/harness/tool.ts";
 import { type Fields, listOf, recordOf, stringOf } from "../../data/record-fields.ts";
 import type { ServedCall } from "../../mcp/serve/serve-tools.ts";
+import { addUsage } from "../../tokens/add-usage.ts";
 import { reportedUsage } from "../thread/reported-usage.ts";
 import { TurnMirror } from "./acp-mirror.ts";
 import { callFor, News } from "./acp-pairing.ts";
@@ -32,13 +33,18 @@ export interface NativeTurnWatcher {
   model: RanModel;
 }
 
-/** Tokens as the agent reports them with the end of a prompt; Gemini CLI reports them as its quota. */
+/**
+ * Tokens as the agent reports them with the end of a prompt, or (Qwen Code) with each answer of its model; Gemini CLI reports them as its
+ * quota.
+ */
 export function usageOf({ usage, _meta }: Fields): Usage | undefined {
   const caches = { cacheRead: "cachedReadTokens", cacheWrite: "cachedWriteTokens" };
   const names = { ...caches, reasoning: "thoughtTokens", total: "totalTokens" };
-  const counts = recordOf(recordOf(recordOf(_meta)["quota"])["token_count"]);
+  const meta = recordOf(_meta);
+  const counts = recordOf(recordOf(meta["quota"])["token_count"]);
   const quota = { inputTokens: counts["input_tokens"], outputTokens: counts["output_tokens"] };
-  return reportedUsage(usage, names) ?? reportedUsage(quota, names);
+  const found = [usage, meta["usage"], quota].map((value) => reportedUsage(value, names));
+  return found.find((each) => each !== undefined);
 }
 
 function planSteps(entries: unknown): PlanStep[] {
@@ -66,6 +72,8 @@ export class NativeTurn implements SessionUser {
   compacted = false;
   /** Resolves when the model has exceeded its limit of answers. */
   readonly exceeded: Promise<"exceeded">;
+  /** Sum of what the agent reports with its model's answers; undefined where it reports nothing there. */
+  usage: Usage | undefined;
   #session: OpenSession | undefined;
   readonly #exceeds = Promise.withResolvers<"exceeded">();
   readonly #turn: HarnessTurn;
@@ -139,6 +147,7 @@ export class NativeTurn implements SessionUser {
     if (isWords && isNested(update)) return;
     switch (update["sessionUpdate"]) {
       case "agent_message_chunk":
+        this.#addUsage(usageOf(update));
         return this.#words(update);
       case "agent_thought_chunk":
         return this.#thought(stringOf(recordOf(update["content"])["text"]));
@@ -266,6 +275,10 @@ export class NativeTurn implements SessionUser {
     this.#mirror.words(delta, stringOf(messageId));
     this.#answered();
     this.#emit({ type: "text.delta", delta });
+  }
+
+  #addUsage(usage: Usage | undefined): void {
+    if (usage) this.usage = this.usage ? addUsage(this.usage, usage) : usage;
   }
 
   #thought(delta: string): void {

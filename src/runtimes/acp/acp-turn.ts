@@ -305,7 +305,7 @@ export class AcpTurn {
     const stopReason = "stopped" in ended ? "cancelled" : stringOf(answer["stopReason"]);
     this.#run.ranOn(answer);
     this.#reportTools(open);
-    const usage = this.#priced(usageOf(answer));
+    const usage = this.#priced(usageOf(answer) ?? this.#run.usage);
     const how = stopReason === "cancelled" ? "aborted" : stopReason === "max_tokens" ? "length" : "stop";
     await this.#run.close(aborted ? "aborted" : how, usage);
     if (usage) {

@@ -19,7 +19,7 @@ import { checkCompactResult } from "../context/answer-checks.ts";
 import { summarizerName } from "./in-attempt-gauge.ts";
 import { runHooks } from "../turn-hooks.ts";
 import { shortLine } from "../plugin-failure.ts";
-import { addUsage, NO_USAGE } from "../run/add-usage.ts";
+import { addUsage, NO_USAGE } from "../../tokens/add-usage.ts";
 import { Announcement, hookCall } from "./announce.ts";
 import { intercept, replacementProblem } from "./interception.ts";
 import {

@@ -14,7 +14,7 @@ import { runtimeCompacts } from "./in-attempt-gauge.ts";
 import { ENGINE_COMPACTION_ENTRY, type EngineCompaction } from "../record/engine-compaction-entry.ts";
 import { missingCapabilities } from "../admit/host-requirements.ts";
 import { shortLine } from "../plugin-failure.ts";
-import { addUsage, NO_USAGE } from "../run/add-usage.ts";
+import { addUsage, NO_USAGE } from "../../tokens/add-usage.ts";
 import { Announcement } from "./announce.ts";
 import {
   BUILT_IN_SUMMARIZER,

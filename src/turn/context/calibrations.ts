@@ -5,7 +5,7 @@ import type { Logger } from "../../platform/log.ts";
 import { openReceiptLog } from "../../session/receipt-log.ts";
 import { Calibration } from "../../tokens/calibration.ts";
 import { isTrusted, isWhole } from "../run/silent-cut.ts";
-import { inputTokens } from "../run/add-usage.ts";
+import { inputTokens } from "../../tokens/add-usage.ts";
 
 /** Most entries. A dropped one starts again from the session's last receipt. */
 const MOST_KEPT = 256;

@@ -3,7 +3,7 @@ import type { AgentHarness } from "../../contract/harness/harness.ts";
 import type { PartSource, Receipt } from "../../contract/session/receipt.ts";
 import { createToolSet, type ToolSetOptions } from "../../tool/toolset.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
-import { inputTokens } from "../run/add-usage.ts";
+import { inputTokens } from "../../tokens/add-usage.ts";
 
 type Harness = Pick<AgentHarness, "ownsInstructions" | "takesTools" | "nativeTools">;
 

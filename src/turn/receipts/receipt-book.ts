@@ -10,7 +10,7 @@ import { receiptParts, sharedPrefix } from "./receipt-parts.ts";
 import type { ContextScope } from "../context/context-scope.ts";
 import type { TurnState } from "../turn-state.ts";
 import { isSilentCut, isTrusted, isWhole, type Counted } from "../run/silent-cut.ts";
-import { inputTokens } from "../run/add-usage.ts";
+import { inputTokens } from "../../tokens/add-usage.ts";
 
 /** Records the receipt of each request: its parts when it is sent, its usage when that is known. */
 export class ReceiptBook {

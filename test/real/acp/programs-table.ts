@@ -12,10 +12,14 @@ export interface AgentCase {
   program(): string;
   /** Writes its settings into the user's folder; returns the environment of the agent's entry. */
   setUp?(place: { home: string; url: string }): Record<string, string>;
+  /** Its own name for that model, where its entry has to name it; the transcript has it too. */
+  ownModel?: string;
   /** The call of its shell with this command. */
   call(command: string): { name: string; arguments: Record<string, unknown> };
   /** It reports what came of a command. */
   reports: boolean;
+  /** It reports the tokens of its model. */
+  counts: boolean;
   /** It requests permission. */
   asks: boolean;
   /** Its model has the host's tools. */
@@ -43,6 +47,7 @@ export const AGENT_CASES: readonly AgentCase[] = [
     setUp: () => ({ IS_SANDBOX: "1" }),
     call: SHELL("Bash"),
     reports: true,
+    counts: true,
     asks: true,
     takesTools: true,
   },
@@ -57,6 +62,7 @@ export const AGENT_CASES: readonly AgentCase[] = [
       arguments: { cmd: command, sandbox_permissions: "require_escalated", justification: "Writes a file." },
     }),
     reports: true,
+    counts: true,
     asks: true,
     takesTools: true,
   },
@@ -67,6 +73,7 @@ export const AGENT_CASES: readonly AgentCase[] = [
     program: () => realProgram("@google/gemini-cli", "gemini"),
     call: SHELL("run_shell_command"),
     reports: false,
+    counts: true,
     asks: true,
     // The folder is not trusted.
     takesTools: false,
@@ -90,6 +97,7 @@ export const AGENT_CASES: readonly AgentCase[] = [
     },
     call: SHELL("bash"),
     reports: true,
+    counts: true,
     asks: true,
     takesTools: true,
   },
@@ -101,6 +109,7 @@ export const AGENT_CASES: readonly AgentCase[] = [
       nativeProgram("@github/copilot", `@github/copilot-${process.platform}-${process.arch}`, "copilot"),
     call: SHELL("bash"),
     reports: true,
+    counts: true,
     asks: true,
     // It rejects MCP servers over stdio.
     takesTools: false,
@@ -115,6 +124,7 @@ export const AGENT_CASES: readonly AgentCase[] = [
       arguments: { command, description: "Writes and shows a file", is_background: false },
     }),
     reports: true,
+    counts: true,
     asks: true,
     takesTools: true,
   },
@@ -136,7 +146,36 @@ export const AGENT_CASES: readonly AgentCase[] = [
     },
     call: SHELL("bash"),
     reports: true,
+    counts: false,
     asks: false,
     takesTools: false,
+  },
+  {
+    id: "droid",
+    protocol: "openai-completions",
+    model: "m1",
+    ownModel: "custom:m1-0",
+    program: () => nativeProgram("droid", `@factory/cli-${process.platform}-${process.arch}`, "bin/droid"),
+    setUp: ({ home, url }) => {
+      const provider = { provider: "generic-chat-completion-api", baseUrl: url, apiKey: "key-of-test" };
+      write(join(home, ".factory/settings.json"), {
+        customModels: [{ model: "m1", displayName: "m1", maxOutputTokens: 8_000, ...provider }],
+      });
+      return { FACTORY_API_KEY: "key-of-test" };
+    },
+    call: (command) => ({
+      name: "Execute",
+      arguments: {
+        command,
+        summary: "Writes and shows a file",
+        timeout: 60,
+        riskLevel: "medium",
+        riskLevelReason: "Writes a file.",
+      },
+    }),
+    reports: false,
+    counts: false,
+    asks: true,
+    takesTools: true,
   },
 ];

@@ -65,10 +65,11 @@ class ProgramBench {
   }
 
   async turn(prompt: string, permission: string): Promise<TurnEvent[]> {
-    const { id, model, protocol, program, setUp } = this.#case;
+    const { id, model, protocol, program, setUp, ownModel } = this.#case;
     const { url } = this.#server;
     const home = join(this.root, "user");
     const command = program();
+    const own = ownModel === undefined ? {} : { model: ownModel };
     const ref = `local/${model}`;
     const models = [{ id: model, contextWindow: 200_000, maxTokens: 4_000 }];
     const host = await createPagurus({
@@ -89,7 +90,9 @@ class ProgramBench {
           },
         },
         plugins: {
-          entries: { acp: { config: { agents: { [id]: { command, env: setUp?.({ home, url }) ?? {} } } } } },
+          entries: {
+            acp: { config: { agents: { [id]: { command, ...own, env: setUp?.({ home, url }) ?? {} } } } },
+          },
         },
         logging: { level: "silent" },
       },
@@ -144,7 +147,7 @@ for (const agent of AGENT_CASES) {
     it("runs the asked model, and its results are recorded as far as it reports them", async () => {
       const events = await bench.turn("Write one.txt, please.", "auto");
       assert.equal(events.at(-1)?.type, "turn.completed", JSON.stringify(events.at(-1)));
-      assert.deepEqual(modelsOf(events), [`local/${agent.model}`]);
+      assert.deepEqual(modelsOf(events), [`local/${agent.ownModel ?? agent.model}`]);
       assert.deepEqual(bench.models, agent.protocol === "google" ? [] : [agent.model]);
       const [result, ...others] = results(events);
       assert.deepEqual(others, []);
@@ -152,6 +155,11 @@ for (const agent of AGENT_CASES) {
       if (agent.reports) assert.match(result.text, /harbour/);
       else assert.equal(result.text, NOT_REPORTED);
       assert.ok(existsSync(bench.file("one.txt")));
+      assert.equal(
+        events.some(({ type }) => type === "usage"),
+        agent.counts,
+        "whether its tokens are reported",
+      );
       assert.deepEqual(degraded(events), agent.takesTools ? [] : ["tools"]);
     });
 
@@ -159,7 +167,7 @@ for (const agent of AGENT_CASES) {
       const before = bench.models;
       const events = await bench.turn("And now?", "auto");
       assert.equal(events.at(-1)?.type, "turn.completed", JSON.stringify(events.at(-1)));
-      assert.deepEqual(modelsOf(events), [`local/${agent.model}`]);
+      assert.deepEqual(modelsOf(events), [`local/${agent.ownModel ?? agent.model}`]);
       assert.deepEqual(bench.models, before);
       assert.deepEqual(degraded(events), agent.takesTools ? [] : ["tools"]);
     });

@@ -65,6 +65,23 @@ describe("the usage that an agent reports", () => {
     assert.deepEqual(usageOf({ _meta: { quota } }), { input: 100, output: 5, totalTokens: 105 });
   });
 
+  it("is that of an answer of Qwen Code's model", () => {
+    const usage = {
+      inputTokens: 2023,
+      outputTokens: 56,
+      totalTokens: 2079,
+      thoughtTokens: 0,
+      cachedReadTokens: 789,
+    };
+    assert.deepEqual(usageOf({ _meta: { usage, durationMs: 1996 } }), {
+      input: 1234,
+      output: 56,
+      cacheRead: 789,
+      reasoning: 0,
+      totalTokens: 2079,
+    });
+  });
+
   it("is undefined when counts are missing", () => {
     for (const usage of [undefined, null, {}, { inputTokens: 1 }, { inputTokens: "1", outputTokens: 1 }])
       assert.equal(usageOf({ usage }), undefined);

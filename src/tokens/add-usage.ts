@@ -1,4 +1,4 @@
-import type { Usage } from "../../contract/message.ts";
+import type { Usage } from "../contract/message.ts";
 
 export const NO_USAGE: Usage = { input: 0, output: 0, totalTokens: 0 };
 
