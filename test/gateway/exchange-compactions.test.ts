@@ -184,3 +184,49 @@ describe("a compaction that the engine does not answer", () => {
     assert.equal(bench.seen.length, 0);
   });
 });
+
+describe("a request that its provider would compact before it answers", () => {
+  const edits = [
+    {
+      type: "compact_20260112",
+      trigger: { type: "input_tokens", value: 10 },
+      pause_after_compaction: true,
+    },
+  ];
+  const body = JSON.stringify({
+    model: "claude-opus-5-5",
+    max_tokens: 500,
+    context_management: { edits },
+    messages: ["one", "two"].map((text) => ({ role: "user", content: `Berth ${text} of the harbour?` })),
+  });
+  const answers: Answer = (response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    const content = [{ type: "text", text: "Free." }];
+    response.end(JSON.stringify({ type: "message", content, stop_reason: "end_turn" }));
+  };
+  let bench: Bench;
+  afterEach(() => bench.end());
+
+  it("is answered with the engine's summary as a block, without the provider", async () => {
+    bench = new Bench("anthropic-messages");
+    const compaction: Governor["compaction"] = async () => ({ summary: SUMMARY });
+    await bench.open({ compaction }, answers);
+    const answer = (await (await bench.ask(body, { path: "/messages" })).json()) as Record<string, unknown>;
+    assert.equal(answer["stop_reason"], "compaction");
+    assert.match(JSON.stringify(answer["content"]), /"content":"All that was, in a few words\."/);
+    assert.deepEqual(bench.seen, []);
+  });
+
+  it("is a request of the conversation if the engine makes no summary", async () => {
+    bench = new Bench("anthropic-messages");
+    const main: Governor["main"] = async ({ kind, compaction }) => {
+      assert.deepEqual([kind, compaction], ["main", undefined]);
+      return governed(user(SUMMARY), user("Berth two of the harbour?"));
+    };
+    await bench.open({ main }, answers);
+    const answer = await (await bench.ask(body, { path: "/messages" })).text();
+    assert.match(answer, /Free\./);
+    assert.match(bench.seen[0]?.body ?? "", /All that was/);
+    assert.deepEqual(bench.calls, ["sent 0", "answered 0"], "it is recorded");
+  });
+});

@@ -68,10 +68,11 @@ export interface WireRequest {
     agentId?: string;
   };
   /**
-   * Of a compaction: who started it, and what the user wants the summary to focus on. `isWhole`: the request asks by its address, so
-   * all its elements are the conversation, and none is a prompt.
+   * Of a compaction: who started it, and what the user wants the summary to focus on. `isWhole`: the request asks by its address or a
+   * member, so all its elements are the conversation, and none is a prompt. `otherwise`: what the request is if the engine makes no
+   * summary.
    */
-  readonly compaction?: { trigger: "manual" | "auto"; focus?: string; isWhole?: true };
+  readonly compaction?: { trigger: "manual" | "auto"; focus?: string; isWhole?: true; otherwise?: "main" };
   /** A summary that a side request asks to check; the answer repeats it if nothing is missing. */
   readonly checked?: string;
 }

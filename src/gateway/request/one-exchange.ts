@@ -73,6 +73,10 @@ export class Exchange {
 
   async main(read: WireRequest, stages: Stages): Promise<void> {
     this.#begin(read, read.body);
+    await this.#turn(read, stages);
+  }
+
+  async #turn(read: WireRequest, stages: Stages): Promise<void> {
     this.#checkConnected();
     const { governor, dialect, overflows } = this.#options;
     // The request before failed at an overflow after output that could not be taken back.
@@ -211,6 +215,7 @@ export class Exchange {
       this.#summaries.add(summary);
       return this.#reply(dialect.answer(read, summary, usageOf(read, summary)), "engine");
     }
+    if (read.compaction?.otherwise === "main") return this.#turn(asTurn(read), stages);
     await this.#go({
       spliced: (overflow) => this.#compacting(read, overflow),
       ask: (spliced) => this.#send(governor.upstream(read), read, spliced),
@@ -365,6 +370,11 @@ export class Exchange {
     this.#captured?.chunk(reply.body);
     this.#call.reply(reply);
   }
+}
+
+/** A compaction that the provider is to make before it answers, as the request of the conversation that it is too. */
+function asTurn({ compaction: _compaction, ...read }: WireRequest): WireRequest {
+  return { ...read, kind: "main" };
 }
 
 /** Usage as if a model had read what was to be compacted. */

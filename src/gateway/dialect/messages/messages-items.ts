@@ -4,9 +4,11 @@ import { type Fields, recordOf, stringOf } from "../../../data/record-fields.ts"
 import { blocksOf, isResult } from "../../../protocols/messages/messages-blocks.ts";
 import { arrayElements, type Span } from "../../json/scan.ts";
 import type { WireItem } from "../wire-dialect.ts";
+import type { Unsealed } from "../sealed-summary.ts";
 import { assistantMessages, blockText, userMessages } from "./messages-decode.ts";
 import { readable, roleOf } from "./messages-fields.ts";
-import { isContinuation, kindOfText, describesSurroundings } from "./messages-marks.ts";
+import { COMPACTION_BLOCK, ownSummary } from "./messages-compaction.ts";
+import { continuationText, isContinuation, kindOfText, describesSurroundings } from "./messages-marks.ts";
 
 export class MessagesItem implements WireItem {
   readonly start: number;
@@ -61,12 +63,50 @@ export class MessagesItem implements WireItem {
     return blocks.length > 0 ? Buffer.from(JSON.stringify({ role: "user", content: blocks })) : undefined;
   }
 
-  /** Claude Code's summary of an older part of the conversation. */
+  /** A block of the provider's compaction, or of the gateway's in its form. */
+  get #compaction(): Fields | undefined {
+    return this.role === "system" ? undefined : this.blocks.find(({ type }) => type === COMPACTION_BLOCK);
+  }
+
+  get isCompaction(): boolean {
+    return this.#compaction !== undefined;
+  }
+
+  get #own(): Unsealed | undefined {
+    const block = this.#compaction;
+    return block && ownSummary(block);
+  }
+
+  /** Only a summary of the gateway's, without another block. */
+  get isOwnSummary(): boolean {
+    return this.blocks.length === 1 && this.#own !== undefined;
+  }
+
+  /** The summary as text, before what else the element contains. */
+  get replacement(): Buffer | undefined {
+    const own = this.#own;
+    if (!own) return undefined;
+    const rest = this.blocks.filter(({ type }) => type !== COMPACTION_BLOCK);
+    const text = { type: "text", text: continuationText(own.summary) };
+    const elements = [
+      { role: "user", content: [text] },
+      ...(rest.length > 0 ? [{ role: this.role, content: rest }] : []),
+    ];
+    return Buffer.from(elements.map((element) => JSON.stringify(element)).join(","));
+  }
+
+  get compactedFrom(): string | undefined {
+    return this.#own?.contentId;
+  }
+
+  /** A summary of an older part of the conversation: Claude Code's text, or a compaction block. */
   get isContinuation(): boolean {
     return this.continuation !== undefined;
   }
 
   get continuation(): string | undefined {
+    const block = this.#compaction;
+    if (block) return stringOf(block["content"]);
     if (this.role !== "user") return undefined;
     return this.blocks.map(blockText).find((text) => text !== undefined && isContinuation(text));
   }
@@ -77,6 +117,7 @@ export class MessagesItem implements WireItem {
 
   #isSetting(): boolean {
     if (this.role === "system") return true;
+    if (this.blocks.length === 1 && this.isCompaction) return true;
     if (this.role !== "user" || this.blocks.length === 0) return false;
     return this.blocks.every((block) => {
       const text = blockText(block);

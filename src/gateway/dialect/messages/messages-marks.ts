@@ -75,6 +75,11 @@ export function describesSurroundings(text: string): boolean {
   return inside !== undefined && beginsWith(inside, SURROUNDINGS);
 }
 
+/** A summary as text, as Claude Code's own compaction would have left it. */
+export function continuationText(summary: string): string {
+  return `${CONTINUED}${summary}`;
+}
+
 export function isContinuation(text: string): boolean {
   return text.startsWith(CONTINUED);
 }

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Usage } from "../../../contract/message.ts";
 import type { WireFault, WireReply, WireRequest } from "../wire-dialect.ts";
+import { COMPACTION_BLOCK, compactionBlock } from "./messages-compaction.ts";
 import {
   blockEvents,
   endEvents,
@@ -43,7 +44,26 @@ function inTags(text: string): string {
   return `<summary>\n${text.replaceAll(/<(\/?(?:summary|analysis))>/gi, "[$1]")}\n</summary>`;
 }
 
+/** The answer to a compaction of the API itself: its block alone. */
+function compacted(request: WireRequest, summary: string, usage: Usage): WireReply {
+  const envelope = { id: messageId(request), model: request.model, usage };
+  const block = compactionBlock(request, summary);
+  if (!request.stream) {
+    const body = Buffer.from(JSON.stringify(messageFields(envelope, [block], COMPACTION_BLOCK)));
+    return { status: 200, headers: { ...JSON_HEADERS }, body };
+  }
+  const { type, ...fields } = block;
+  const empty = { type, content: null, encrypted_content: null };
+  const body = Buffer.concat([
+    eventBytes("message_start", { message: messageFields(envelope, [], null) }),
+    ...blockEvents(0, empty, [{ type: "compaction_delta", ...fields }]),
+    ...endEvents(COMPACTION_BLOCK, usage),
+  ]);
+  return { status: 200, headers: { ...STREAM_HEADERS }, body };
+}
+
 export function replyWith(request: WireRequest, text: string, usage: Usage): WireReply {
+  if (request.compaction?.isWhole === true) return compacted(request, text, usage);
   const answer = request.kind === "compaction" ? inTags(text) : text;
   const envelope = { id: messageId(request), model: request.model, usage };
   if (!request.stream) {

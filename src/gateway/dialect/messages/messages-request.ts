@@ -14,6 +14,7 @@ import type { RequestKind, WireHeaders, WireRequest } from "../wire-dialect.ts";
 import { blockText } from "./messages-decode.ts";
 import { memberOf, readable } from "./messages-fields.ts";
 import { itemsOf, type MessagesItem } from "./messages-items.ts";
+import { nativeCompaction } from "./messages-compaction.ts";
 import { asksForSuggestion, asksForTitle, compactionAsked } from "./messages-marks.ts";
 
 /** The most cache marks that the API accepts in one request. */
@@ -87,13 +88,15 @@ function isSide(shape: Shape): boolean {
   return asksForSuggestion(closingWords(shape));
 }
 
-function kindOf(shape: Shape): RequestKind {
+function kindOf(shape: Shape, native: WireRequest["compaction"]): RequestKind {
   const path = shape.path.split("?")[0];
   if (path === "/messages/count_tokens") return "count";
   if (path !== "/messages") return "unknown";
   if (isOfSubagent(shape)) return "subagent";
   if (compactionAsked(closingWords(shape))) return "compaction";
+  if (native && native.otherwise === undefined) return "compaction";
   if (isSide(shape)) return "side";
+  if (native && isTurn(shape)) return "compaction";
   return isTurn(shape) ? "main" : "unknown";
 }
 
@@ -138,7 +141,11 @@ function nativeOf({ headers, body, members, items }: Shape, prefixCount: number)
  * Requests do not state who started a compaction. A focus text is from `/compact`; without one, the user or the program may have
  * started it, also after the end of an answer.
  */
-function compactionOf(shape: Shape): NonNullable<WireRequest["compaction"]> {
+function compactionOf(
+  shape: Shape,
+  native: WireRequest["compaction"],
+): NonNullable<WireRequest["compaction"]> {
+  if (native) return native;
   const { focus } = compactionAsked(closingWords(shape)) ?? {};
   return focus === undefined ? { trigger: "auto" } : { trigger: "manual", focus };
 }
@@ -149,11 +156,15 @@ export function readRequest(path: string, headers: WireHeaders, body: Buffer): W
   const members = objectMembers(body, whole);
   const list = members.get("messages");
   if (!list) throw new JsonScanError("there are no messages", whole.start);
-  const items = itemsOf(body, list);
+  const all = itemsOf(body, list);
+  // After a pause the program asks for the answer with the block last: the user's input before it is what is answered.
+  const items = all.at(-1)?.isOwnSummary === true ? all.slice(0, -1) : all;
   const systemAt = members.get("system");
   const system = systemAt ? blocksOf(readable(body, systemAt)) : [];
   const shape: Shape = { path, headers, body, members, items, system };
-  const kind = kindOf(shape);
+  const from = all.findLast(({ isCompaction }) => isCompaction)?.start ?? list.start;
+  const native = nativeCompaction(body, members, { list, from });
+  const kind = kindOf(shape, native);
   const prefixCount = prefixCountOf(items);
   return {
     api: "anthropic-messages",
@@ -164,9 +175,10 @@ export function readRequest(path: string, headers: WireHeaders, body: Buffer): W
     list,
     items,
     prefixCount,
-    liveFrom: liveFromOf(items, prefixCount),
+    // One that asks for nothing else has no input of its own.
+    liveFrom: native && native.otherwise === undefined ? items.length : liveFromOf(items, prefixCount),
     native: nativeOf(shape, prefixCount),
-    ...(kind === "compaction" ? { compaction: compactionOf(shape) } : {}),
+    ...(kind === "compaction" ? { compaction: compactionOf(shape, native) } : {}),
   };
 }
 

@@ -5,7 +5,7 @@ import type { WireFault, WireReply, WireRequest } from "../wire-dialect.ts";
 import { AnswerEvents, outputText, withUsage } from "./responses-events.ts";
 import { ResponsesItem } from "./responses-item.ts";
 import { COMPACTION_TRIGGER } from "./responses-read.ts";
-import { sealed } from "./responses-summary.ts";
+import { sealed } from "../sealed-summary.ts";
 
 export function answerRequest(request: WireRequest, text: string, usage: Usage): WireReply {
   const events = new AnswerEvents(request);

@@ -17,7 +17,8 @@ import {
   OWN_STARTS,
   SUMMARY_START,
 } from "./responses-codex.ts";
-import { summaryMessage, unsealed, type Unsealed } from "./responses-summary.ts";
+import { unsealed, type Unsealed } from "../sealed-summary.ts";
+import { summaryMessage } from "./responses-summary.ts";
 
 /** Scan limit for the start of a message's first text, bytes, in any order of a part's fields. */
 const NEAR_START = 160;

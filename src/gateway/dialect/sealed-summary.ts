@@ -1,0 +1,25 @@
+/**
+ * A summary in the form of a provider's compaction: the program keeps the element and sends it with every request. Only the gateway can
+ * read it, so it has to recognize it and replace it with text.
+ */
+
+/** The mark, and the name of the conversation if the gateway made it from the conversation's first words. */
+const MARK = /^pagurus:summary:1(?::([\w-]+))?\n/;
+
+export interface Unsealed {
+  summary: string;
+  contentId?: string;
+}
+
+export function sealed({ summary, contentId }: Unsealed): string {
+  return `pagurus:summary:1${contentId === undefined ? "" : `:${contentId}`}\n${summary}`;
+}
+
+/** Undefined for content that another program made. */
+export function unsealed(content: unknown): Unsealed | undefined {
+  const mark = typeof content === "string" ? MARK.exec(content) : null;
+  if (!mark) return undefined;
+  const [head, contentId] = mark;
+  const summary = mark.input.slice(head.length);
+  return { summary, ...(contentId === undefined ? {} : { contentId }) };
+}
