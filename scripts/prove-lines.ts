@@ -389,6 +389,7 @@ export const PROOFS: Record<string, Proof> = {
     steps: [
       tests("who may", "test/server/access", "test/server/limits"),
       tests("requests at random", "test/server/fuzz"),
+      tests("a page of another site", "test/real/server-browser"),
     ],
   },
   "serve.7": {
