@@ -10,7 +10,7 @@ const only = (room, allowed) => ({
 });
 
 const LAYERS =
-  "data contract platform tokens protocols native rpc config session importers compaction model tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox server testkit cli plugin-sdk".split(
+  "data contract platform tokens protocols native rpc config session importers compaction model tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox model-api server testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -97,6 +97,7 @@ module.exports = {
       "command",
     ]),
     only("inbox", ["contract", "platform"]),
+    only("model-api", ["contract", "platform", "config", "model", "gateway"]),
     only("server", [
       "contract",
       "platform",
@@ -106,6 +107,7 @@ module.exports = {
       "gateway",
       "acp-server",
       "inbox",
+      "model-api",
     ]),
     only("testkit", ["contract", "platform", "tokens", "plugin"]),
     // The command line is a client of app.ts: it never reaches into sessions and turns by itself.
@@ -126,7 +128,7 @@ module.exports = {
       severity: "error",
       from: { path: "^src/(engines|runtimes|memories)/([^/]+)/" },
       to: {
-        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|acp-server|inbox|server|doctor|plugin)/",
+        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|acp-server|inbox|model-api|server|doctor|plugin)/",
         pathNot: ["^src/$1/$2/", "^src/runtimes/thread/"],
       },
     },

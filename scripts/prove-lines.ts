@@ -375,6 +375,11 @@ export const PROOFS: Record<string, Proof> = {
       tests("byte for byte", "test/gateway/passthrough"),
     ],
   },
+  "serve.2": {
+    claim:
+      "A client that resends its whole history has one session; an edit and a regeneration are a fork each; tokens stay apart.",
+    steps: [tests("50 turns through 4 compactions, 20 clients", "test/model-api/conversations")],
+  },
   "serve.3": {
     claim:
       "Work that a server accepted has exactly one turn, and each follower every event once, whatever is killed.",

@@ -18,7 +18,12 @@ import { BrowserSessions } from "./access/browser-sessions.ts";
 import type { AllowedOrigins } from "./access/request-origin.ts";
 import { RateLimits } from "./access/rate-limits.ts";
 import { TokenStore } from "./access/token-store.ts";
-import { HttpServer } from "./http-server.ts";
+import { DEFAULT_AGENT_ID } from "../config/agent-settings.ts";
+import type { PagurusConfig } from "../config/config-types.ts";
+import { ModelApi, modelApiHarness } from "../model-api/model-api.ts";
+import { allowsScope, allowsSession } from "./access/caller.ts";
+import { refuse } from "./refusal.ts";
+import { HttpServer, type MountedApi } from "./http-server.ts";
 import { OpenStreams } from "./open-streams.ts";
 import { ServerPlace } from "./server-address.ts";
 import type { ServerFacts, ServerParts } from "./server-parts.ts";
@@ -38,6 +43,9 @@ export interface ServeOptions {
   port: number;
   host: string;
   maxTurns: number;
+  config: PagurusConfig;
+  /** Folder of sessions that name none. */
+  cwd: string;
   allowedHosts: readonly string[];
   allowedOrigins: readonly string[];
   open(options: PagurusOptions): Promise<Pagurus>;
@@ -81,6 +89,7 @@ interface OpenedParts {
   audit: AuditLog;
   limits: RateLimits;
   acp: AcpMount;
+  modelApi: ModelApi;
   /** Secret of this user's own commands. */
   localKey: string;
 }
@@ -101,13 +110,17 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
     const asked = dispatcher?.runs(question.sessionKey) === true ? dispatcher : acp;
     return asked?.askPermission(question) ?? "deny";
   };
-  const pagurus = await options.open({ home, env, askPermission });
+  const harness = modelApiHarness();
+  const pagurus = await options.open({ home, env, askPermission, harnesses: [harness] });
   undo.push(() => pagurus.close());
   dispatcher = new Dispatcher({ inbox, events, approvals, pagurus, logger, maxTurns });
   acp = new AcpMount(async () => {
     const [{ createAcpApi }, settings] = await Promise.all([import("./acp-api.ts"), options.acpSettings()]);
     return createAcpApi(pagurus, { ...settings, version, home, env, logger });
   });
+  const { config, cwd } = options;
+  const agentId = DEFAULT_AGENT_ID;
+  const modelApi = new ModelApi({ pagurus, harness, config, env, logger, agentId, cwd });
   const limits = new RateLimits();
   const browsers = new BrowserSessions();
   const isOwn = (tokenId: string): boolean => tokenId === "local" || tokenId === "browser";
@@ -120,6 +133,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
     audit: new AuditLog(db),
     limits,
     acp,
+    modelApi,
     localKey: `pgl_${randomBytes(32).toString("base64url")}`,
   };
 }
@@ -127,7 +141,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
 async function started(options: ServeOptions, place: ServerPlace, undo: Undo): Promise<RunningServer> {
   const { logger } = options;
   const opened = await openParts(options, undo);
-  const { parts, audit, limits, localKey, acp } = opened;
+  const { parts, audit, limits, localKey, acp, modelApi } = opened;
   const { facts, tokens, browsers, dispatcher, events } = parts;
   const http = new HttpServer({
     parts,
@@ -135,7 +149,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
     limits,
     sources: { tokens, browsers, localKey },
     allowed: allowedOf(options),
-    mounted: [acp],
+    mounted: [acp, mountOf(modelApi)],
     logger,
   });
   const port = await http.listen(options.port, options.host);
@@ -154,12 +168,30 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   return { facts, close };
 }
 
-async function stop({ parts, db, audit, acp }: OpenedParts, http: HttpServer): Promise<void> {
+/** Its callers may use the sessions of their token's pattern. */
+function mountOf(api: ModelApi): MountedApi {
+  return {
+    handles: (path) => api.handles(path),
+    serve: async (request, response, caller) => {
+      const { tokenId, sessions } = caller;
+      if (allowsScope(caller.scope, "chat"))
+        return api.serve(request, response, {
+          tokenId,
+          sessions,
+          allowsSession: (key) => allowsSession(caller, key),
+        });
+      const message = `The model API needs a token of scope chat, and this one has ${caller.scope}.`;
+      return refuse(response, request.url ?? "", { status: 403, code: "token_invalid", message });
+    },
+  };
+}
+
+async function stop({ parts, db, audit, acp, modelApi }: OpenedParts, http: HttpServer): Promise<void> {
   const { dispatcher, events, streams, inbox, pagurus } = parts;
   await dispatcher.stop(STOP_MS);
   events.flush();
   streams.close();
-  await acp.close();
+  await Promise.all([acp.close(), modelApi.close()]);
   await http.close(CONNECTIONS_MS);
   inbox.flush();
   await pagurus.close();

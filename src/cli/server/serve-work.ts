@@ -42,6 +42,8 @@ export async function serve(cli: Cli, options: ServeCommandOptions): Promise<num
     maxTurns: settings.maxTurns ?? DEFAULT_TURNS,
     allowedHosts: settings.allowedHosts ?? [],
     allowedOrigins: settings.allowedOrigins ?? [],
+    config,
+    cwd: cli.cwd,
     open: cli.open,
     acpSettings: () => acpSettings(cli, home, config),
   });
