@@ -3,6 +3,7 @@
 import { bench, tests, type Proof } from "./proof.ts";
 import { FULL_FORMS } from "./prove-full.ts";
 import { HOUSE } from "./prove-house.ts";
+import { SERVE } from "./prove-serve.ts";
 import { STRANGERS } from "./prove-strangers.ts";
 
 export const PROOFS: Record<string, Proof> = {
@@ -375,32 +376,7 @@ export const PROOFS: Record<string, Proof> = {
       tests("byte for byte", "test/gateway/passthrough"),
     ],
   },
-  "serve.2": {
-    claim:
-      "A client that resends its whole history has one session; an edit and a regeneration are a fork each; tokens stay apart.",
-    steps: [tests("50 turns through 4 compactions, 20 clients", "test/model-api/conversations")],
-  },
-  "serve.3": {
-    claim:
-      "Work that a server accepted has exactly one turn, and each follower every event once, whatever is killed.",
-    steps: [
-      tests("2,000 posts and kill -9", "test/server/kills"),
-      tests("crashes at each stage of a turn", "test/server/crash"),
-    ],
-  },
-  "serve.6": {
-    claim:
-      "Tokens, hosts, origins and limits hold; 100,000 requests at random get an answer, and memory stays flat.",
-    steps: [
-      tests("who may", "test/server/access", "test/server/limits"),
-      tests("requests at random", "test/server/fuzz"),
-      tests("a page of another site", "test/real/server-browser"),
-    ],
-  },
-  "serve.7": {
-    claim: "The server adds little to a turn, accepts work fast, and idle streams cost little.",
-    steps: [bench("serve")],
-  },
+  ...SERVE,
   ...STRANGERS,
   ...HOUSE,
   ...FULL_FORMS,

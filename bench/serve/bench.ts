@@ -34,12 +34,84 @@ async function turnsOf(count: number, one: (index: number) => Promise<void>): Pr
 
 export const parts: readonly string[] = [];
 
+interface Scale {
+  turns: number;
+  sessions: number;
+  streams: number;
+  posts: number;
+}
+
+/** Turns of a host in this process, ms. */
+async function bareTurns({ turns, sessions }: Scale, url: string, cwd: string): Promise<number[]> {
+  const home = mkdtempSync(join(tmpdir(), "pagurus-bench-"));
+  const config = modelConfig("openai-completions", url, { contextWindow: 900_000 });
+  const host = await createPagurus({ home, config });
+  const times = await turnsOf(turns, async (index) => {
+    for await (const _event of host.run({ prompt: "hello", sessionKey: `s${index % sessions}`, cwd }));
+  });
+  await host.close();
+  rmSync(home, { recursive: true, force: true });
+  return times;
+}
+
+async function turnRows(server: ServeProcess, scale: Scale, bare: number[]): Promise<BenchRow[]> {
+  const { turns, sessions } = scale;
+  const served = await turnsOf(turns, async (index) => {
+    const path = `/api/v1/sessions/s${index % sessions}/turns`;
+    const { body } = await server.call("POST", path, { prompt: "hello" });
+    await server.events(`/api/v1/work/${String(body["id"])}/events`, ({ type }) => type === "work.ended");
+  });
+  const [p50, bareP50] = [quantile(served.slice(10), 0.5), quantile(bare.slice(10), 0.5)];
+  const added = { measure: "added by the server, p50", value: p50 - bareP50, unit: "ms" };
+  return [
+    { measure: "turn in a host of this process, p50", value: bareP50, unit: "ms" },
+    withPeer({ measure: "turn through the server, p50", value: p50, unit: "ms" }, PEER, PEER_MS),
+    { measure: "turn through the server, p95", value: quantile(served.slice(10), 0.95), unit: "ms" },
+    withTarget(added, "<=", 10),
+  ];
+}
+
+async function streamRow(server: ServeProcess, { streams }: Scale): Promise<BenchRow> {
+  const pid = server.child.pid ?? 0;
+  const idle = residentMb(pid);
+  const stop = new AbortController();
+  const open = Array.from({ length: streams }, async () => {
+    for await (const _event of server.follow("/api/v1/events", {}, stop.signal));
+  });
+  for (;;) {
+    const { body } = await server.call("GET", "/api/v1/status");
+    if (Number(body["streams"]) >= streams) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const value = residentMb(pid) - idle;
+  stop.abort();
+  await Promise.allSettled(open);
+  return withTarget(
+    { measure: `${streams} idle event streams over an idle server`, value, unit: "MB" },
+    "<=",
+    100,
+  );
+}
+
+async function acceptRow(server: ServeProcess, { posts }: Scale): Promise<BenchRow> {
+  const from = performance.now();
+  let posted = 0;
+  const client = async (): Promise<void> => {
+    while (posted < posts) {
+      posted += 1;
+      // After a turn that does not end, so that acceptance alone is measured.
+      await server.call("POST", "/api/v1/sessions/held/turns", { prompt: "hold" });
+    }
+  };
+  await Promise.all(Array.from({ length: 50 }, client));
+  const value = posts / ((performance.now() - from) / 1_000);
+  return withTarget({ measure: "work accepted", value, unit: "1/s" }, ">=", 1_000);
+}
+
 export async function run({ quick, log }: BenchOptions): Promise<BenchRow[]> {
-  const turns = quick ? 30 : 200;
-  const sessions = quick ? 10 : 100;
-  const streams = quick ? 50 : 500;
-  const posts = quick ? 500 : 5_000;
-  const rows: BenchRow[] = [];
+  const scale = quick
+    ? { turns: 30, sessions: 10, streams: 50, posts: 500 }
+    : { turns: 200, sessions: 100, streams: 500, posts: 5_000 };
   const model = await startServer({
     protocol: "openai-completions",
     script: async (request) => {
@@ -50,100 +122,20 @@ export async function run({ quick, log }: BenchOptions): Promise<BenchRow[]> {
   const setting = makeSetting(modelConfig("openai-completions", model.url, { contextWindow: 900_000 }));
   let server: ServeProcess | undefined;
   try {
-    log("turns of a host in the same process");
-    const library = mkdtempSync(join(tmpdir(), "pagurus-bench-"));
-    const host = await createPagurus({
-      home: library,
-      config: modelConfig("openai-completions", model.url, { contextWindow: 900_000 }),
-    });
-    const bare = await turnsOf(turns, async (index) => {
-      for await (const _event of host.run({
-        prompt: "hello",
-        sessionKey: `s${index % sessions}`,
-        cwd: setting.workspace,
-      }));
-    });
-    await host.close();
-    rmSync(library, { recursive: true, force: true });
-
+    log("turns of a host in this process");
+    const bare = await bareTurns(scale, model.url, setting.workspace);
     const from = performance.now();
     server = await ServeProcess.start(setting);
-    const serve = server;
-    rows.push(
-      withTarget(
-        { measure: "serve: first answer after the start", value: performance.now() - from, unit: "ms" },
-        "<=",
-        700,
-      ),
-    );
+    const started = { measure: "first answer after the start", value: performance.now() - from, unit: "ms" };
     log("turns through the server");
-    const served = await turnsOf(turns, async (index) => {
-      const { body } = await serve.call("POST", `/api/v1/sessions/s${index % sessions}/turns`, {
-        prompt: "hello",
-      });
-      await serve.events(`/api/v1/work/${String(body["id"])}/events`, ({ type }) => type === "work.ended");
-    });
-    const [p50, bareP50] = [quantile(served.slice(10), 0.5), quantile(bare.slice(10), 0.5)];
-    rows.push({ measure: "turn in a host of this process, p50", value: bareP50, unit: "ms" });
-    rows.push(withPeer({ measure: "turn through the server, p50", value: p50, unit: "ms" }, PEER, PEER_MS));
-    rows.push({
-      measure: "turn through the server, p95",
-      value: quantile(served.slice(10), 0.95),
-      unit: "ms",
-    });
-    rows.push(
-      withTarget({ measure: "added by the server, p50", value: p50 - bareP50, unit: "ms" }, "<=", 10),
-    );
-
-    log(`${streams} idle event streams`);
-    const pid = serve.child.pid ?? 0;
-    const idle = residentMb(pid);
-    const stop = new AbortController();
-    const open = Array.from({ length: streams }, async () => {
-      for await (const _event of serve.follow("/api/v1/events", {}, stop.signal));
-    });
-    for (;;) {
-      const { body } = await serve.call("GET", "/api/v1/status");
-      if (Number(body["streams"]) >= streams) break;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    rows.push(
-      withTarget(
-        {
-          measure: `${streams} idle event streams over an idle server`,
-          value: residentMb(pid) - idle,
-          unit: "MB",
-        },
-        "<=",
-        100,
-      ),
-    );
-    stop.abort();
-    await Promise.allSettled(open);
-
-    log(`${posts} posts of 50 clients`);
-    const start = performance.now();
-    let posted = 0;
-    await Promise.all(
-      Array.from({ length: 50 }, async () => {
-        while (posted < posts) {
-          posted += 1;
-          // Behind a turn that does not end, so that acceptance alone is measured.
-          await serve.call("POST", "/api/v1/sessions/held/turns", { prompt: "hold" });
-        }
-      }),
-    );
-    rows.push(
-      withTarget(
-        { measure: "work accepted", value: posts / ((performance.now() - start) / 1_000), unit: "1/s" },
-        ">=",
-        1_000,
-      ),
-    );
+    const turns = await turnRows(server, scale, bare);
+    log(`${scale.streams} idle event streams`);
+    const streams = await streamRow(server, scale);
+    log(`${scale.posts} posts of 50 clients`);
+    return [withTarget(started, "<=", 700), ...turns, streams, await acceptRow(server, scale)];
   } finally {
     await server?.kill();
     await model.close();
     setting.remove();
   }
-  return rows;
 }

@@ -93,7 +93,7 @@ export class ConversationMatch {
     try {
       await extend(known, reader.cursor);
     } catch (error) {
-      // The path has changed behind what was read: a rewind, or another generation.
+      // The path is another one than before: a rewind, or another generation.
       if (!isPagurusError(error) || error.code !== "entry_not_found") throw error;
       Object.assign(known, { links: [], readTo: undefined });
       await extend(known, reader.cursor);

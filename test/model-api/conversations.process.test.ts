@@ -24,7 +24,7 @@ describe("a client of the model API that resends its history", () => {
   before(async () => {
     model = await startServer({
       protocol: "openai-completions",
-      script: (request) => {
+      script: () => {
         answers += 1;
         return { text: `Answer ${answers}. ${FILLER}` };
       },
