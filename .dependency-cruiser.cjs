@@ -10,7 +10,7 @@ const only = (room, allowed) => ({
 });
 
 const LAYERS =
-  "data contract platform tokens protocols native rpc config session importers compaction model tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox model-api server testkit cli plugin-sdk".split(
+  "data contract platform tokens protocols native rpc config session importers compaction model tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox model-api server client testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -109,6 +109,7 @@ module.exports = {
       "inbox",
       "model-api",
     ]),
+    only("client", ["contract"]),
     only("testkit", ["contract", "platform", "tokens", "plugin"]),
     // The command line is a client of app.ts: it never reaches into sessions and turns by itself.
     {
@@ -116,7 +117,7 @@ module.exports = {
       to: {
         path: "^src/",
         pathNot: [
-          "^src/(cli|data|contract|platform|config|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server|inbox|server)/",
+          "^src/(cli|data|contract|platform|config|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server|inbox|server|client)/",
           "^src/app\\.ts$",
         ],
       },

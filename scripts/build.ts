@@ -24,7 +24,7 @@ import { ROOT, runCommand } from "./command.ts";
 import { filesUnder } from "./source-files.ts";
 
 /** What package.json exports. */
-export const PUBLIC = ["index", "contract", "plugin-sdk/index", "testkit/index"];
+export const PUBLIC = ["index", "contract", "plugin-sdk/index", "testkit/index", "client/index"];
 /** Modules that `bin/start.js`, a thread or a resolution hook loads by path. */
 const INTERNAL = [
   "cli/main",
@@ -77,12 +77,24 @@ async function declare(): Promise<void> {
   if (result.code !== 0) throw new Error(`tsc failed:\n${result.stdout}${result.stderr}`);
 }
 
+/** The entry that browsers load: a build of its own, as the others share code that imports Node.js. */
+const CLIENT = "client/index";
+
 /** Bundles the JavaScript files; optionally writes them to disk. */
 export async function bundle(write: boolean): Promise<OutputChunk[]> {
+  const others = [...PUBLIC, ...INTERNAL].filter((entry) => entry !== CLIENT);
+  return [...(await bundled(others, "node", write)), ...(await bundled([CLIENT], "neutral", write))];
+}
+
+async function bundled(
+  entries: readonly string[],
+  platform: "node" | "neutral",
+  write: boolean,
+): Promise<OutputChunk[]> {
   const built = await rolldown({
     cwd: ROOT,
-    input: Object.fromEntries([...PUBLIC, ...INTERNAL].map((entry) => [entry, `src/${entry}.ts`])),
-    platform: "node",
+    input: Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])),
+    platform,
     external: /^[^./]/,
     plugins: [keepOwnUrls],
     // An entry exports what its source does, and nothing for the chunks.
@@ -99,7 +111,7 @@ export async function bundle(write: boolean): Promise<OutputChunk[]> {
       format: "esm",
       entryFileNames: "[name].js",
       chunkFileNames: "chunks/[name]-[hash].js",
-      codeSplitting: { groups: startGroups() },
+      ...(platform === "node" ? { codeSplitting: { groups: startGroups() } } : {}),
       keepNames: true,
       comments: { legal: true, annotation: true, jsdoc: false },
       minify: false,

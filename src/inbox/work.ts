@@ -20,6 +20,7 @@ export type TurnWork = Pick<
   | "thinking"
   | "heartbeat"
   | "maxCost"
+  | "oneShot"
   | "additionalContext"
 >;
 export interface CompactionWork {

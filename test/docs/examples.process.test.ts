@@ -33,6 +33,7 @@ function writeProject(folder: string): void {
       pagurus: [join(ROOT, "src/index.ts")],
       "pagurus/plugin-sdk": [join(ROOT, "src/plugin-sdk/index.ts")],
       "pagurus/contract": [join(ROOT, "src/contract.ts")],
+      "pagurus/client": [join(ROOT, "src/client/index.ts")],
       "pagurus/testkit": [join(ROOT, "src/testkit/index.ts")],
     },
   };

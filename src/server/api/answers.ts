@@ -24,6 +24,24 @@ export const session = z.object({
   generation: z.int(),
 });
 
+/** As the host has it: of every generation. */
+export const record = z.object({
+  sessionKey: z.string(),
+  sessionId: z.string(),
+  file: z.string(),
+  cwd: z.string(),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+  entryCount: z.int(),
+  bytes: z.int(),
+  name: z.string().optional(),
+  title: z.string().optional(),
+  folder: z.string().optional(),
+  turnCount: z.int().optional(),
+  current: z.boolean(),
+  generation: z.int(),
+});
+
 export const work = z.object({
   id: z.string().describe("Also the id of its turn."),
   session: z.string(),

@@ -8,12 +8,9 @@ import type { AuditLog } from "../access/audit-log.ts";
 import { allowsScope, type Caller } from "../access/caller.ts";
 import type { ServerParts } from "../server-parts.ts";
 import { faultOf, schemaFault } from "./api-error.ts";
-import { eventRoutes } from "./event-routes.ts";
-import { hostRoutes } from "./host-routes.ts";
+import { apiRoutes } from "./api-routes.ts";
 import { openApiDocument } from "./openapi.ts";
 import { checkSession } from "./visible.ts";
-import { sessionRoutes } from "./session-routes.ts";
-import { turnRoutes } from "./turn-routes.ts";
 import type { ApiAnswer, ApiCall, ApiRoute } from "./route.ts";
 
 export interface NodeBindings {
@@ -30,9 +27,6 @@ export interface ApiAppOptions {
   /** The caller of an admitted request. */
   callerOf(request: IncomingMessage): Caller;
 }
-
-/** Every route of our API, below `/api/v1`, in the order of its document. */
-const apiRoutes: readonly ApiRoute[] = [...sessionRoutes, ...turnRoutes, ...eventRoutes, ...hostRoutes];
 
 /** Longest body, bytes: there is enough for a few images. */
 const MOST_BYTES = 32 * 2 ** 20;

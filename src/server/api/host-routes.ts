@@ -3,9 +3,9 @@ import * as z from "zod";
 import { PagurusError } from "../../contract/errors.ts";
 import { SCOPES } from "../access/caller.ts";
 import * as answers from "./answers.ts";
-import { AGENT, route, SESSION, type ApiRoute } from "./route.ts";
+import { AGENT, CWD, route, SESSION, type ApiRoute } from "./route.ts";
 
-const token = z.object({
+export const token = z.object({
   id: z.string(),
   name: z.string(),
   scope: z.enum(SCOPES),
@@ -16,25 +16,35 @@ const token = z.object({
   usedAt: z.int().optional(),
 });
 
+export const newToken = z.strictObject({
+  name: z.string().min(1).max(100),
+  scope: z.enum(SCOPES).default("chat"),
+  sessions: z.string().min(1).default("*").describe("Pattern of session keys, with * for any characters."),
+  expiresAt: z.int().positive().optional().describe("Milliseconds since the epoch."),
+});
+
+export const serverStatus = z.object({
+  version: z.string(),
+  pid: z.int(),
+  url: z.string(),
+  home: z.string(),
+  startedAt: z.iso.datetime(),
+  running: z.array(z.object({ work: z.string(), session: z.string(), agent: z.string() })),
+  waiting: z.int(),
+  approvals: z.int(),
+  streams: z.int(),
+  lastEvent: z.int().describe("Id of the newest event, to follow what comes after it."),
+});
+
 export const hostRoutes: readonly ApiRoute[] = [
   route({
     method: "get",
     path: "/status",
     summary: "The server, and what runs and waits",
     scope: "read",
-    answer: z.object({
-      version: z.string(),
-      pid: z.int(),
-      url: z.string(),
-      home: z.string(),
-      startedAt: z.iso.datetime(),
-      running: z.array(z.object({ work: z.string(), session: z.string(), agent: z.string() })),
-      waiting: z.int(),
-      approvals: z.int(),
-      streams: z.int(),
-    }),
+    answer: serverStatus,
     handle: ({ parts }) => {
-      const { facts, dispatcher, inbox, approvals, streams } = parts;
+      const { facts, dispatcher, inbox, approvals, streams, events } = parts;
       const running = dispatcher.running.map(({ id, sessionKey, agentId }) => ({
         work: id,
         session: sessionKey,
@@ -47,6 +57,7 @@ export const hostRoutes: readonly ApiRoute[] = [
           waiting: inbox.open().length - running.length,
           approvals: approvals.open().length,
           streams: streams.count,
+          lastEvent: events.newest,
         },
       };
     },
@@ -57,10 +68,14 @@ export const hostRoutes: readonly ApiRoute[] = [
     summary: "The report of pagurus status for a session",
     scope: "read",
     params: SESSION,
-    query: AGENT,
+    query: { ...AGENT, ...CWD },
     answer: answers.anything,
     handle: async ({ params, query, parts }) => ({
-      body: await parts.pagurus.status({ sessionKey: params.key, agentId: query.agent }),
+      body: await parts.pagurus.status({
+        sessionKey: params.key,
+        agentId: query.agent,
+        ...(query.cwd === undefined ? {} : { cwd: query.cwd }),
+      }),
     }),
   }),
   route({
@@ -89,7 +104,12 @@ export const hostRoutes: readonly ApiRoute[] = [
     params: SESSION,
     query: AGENT,
     body: z
-      .strictObject({ prompt: z.string().default(""), budget: z.int().positive().optional() })
+      .strictObject({
+        prompt: z.string().default(""),
+        budget: z.int().positive().optional(),
+        exact: z.boolean().optional().describe("Also count the tokens exactly; slow on large contexts."),
+        ...CWD,
+      })
       .default({ prompt: "" }),
     answer: answers.anything,
     handle: async ({ params, query, body, parts }) => ({
@@ -98,6 +118,8 @@ export const hostRoutes: readonly ApiRoute[] = [
         agentId: query.agent,
         prompt: body.prompt,
         ...(body.budget === undefined ? {} : { budget: body.budget }),
+        ...(body.exact === undefined ? {} : { exact: body.exact }),
+        ...(body.cwd === undefined ? {} : { cwd: body.cwd }),
       }),
     }),
   }),
@@ -114,16 +136,7 @@ export const hostRoutes: readonly ApiRoute[] = [
     path: "/tokens",
     summary: "Create a token; its secret is only in this answer",
     scope: "admin",
-    body: z.strictObject({
-      name: z.string().min(1).max(100),
-      scope: z.enum(SCOPES).default("chat"),
-      sessions: z
-        .string()
-        .min(1)
-        .default("*")
-        .describe("Pattern of session keys, with * for any characters."),
-      expiresAt: z.int().positive().optional().describe("Milliseconds since the epoch."),
-    }),
+    body: newToken,
     answer: z.object({ token, secret: z.string() }),
     status: 201,
     handle: ({ body, parts }) => ({ body: parts.tokens.create(body) }),

@@ -77,6 +77,13 @@ export const SESSION = { key: z.string().min(1).describe("Key of the session, UR
 export const AGENT = {
   agent: z.string().min(1).default("main").describe("Agent of the configuration."),
 };
+export const CWD = {
+  cwd: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Absolute folder; default: the session's, else the agent's workspace."),
+};
 export const PAGE = {
   limit: z.coerce.number().int().min(1).max(1_000).default(100).describe("Maximum number of results."),
 };

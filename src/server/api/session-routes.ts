@@ -38,6 +38,11 @@ function found(store: SessionStore, key: string): NonNullable<ReturnType<Session
   );
 }
 
+export const sessionDetails = answers.session.extend({
+  work: z.array(answers.work),
+  runningIn: z.object({ pid: z.int(), since: z.string() }).optional(),
+});
+
 export const sessionRoutes: readonly ApiRoute[] = [
   route({
     method: "get",
@@ -107,10 +112,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
     scope: "read",
     params: SESSION,
     query: AGENT,
-    answer: answers.session.extend({
-      work: z.array(answers.work),
-      runningIn: z.object({ pid: z.int(), since: z.string() }).optional(),
-    }),
+    answer: sessionDetails,
     handle: ({ params, query, parts }) => {
       const store = parts.pagurus.sessions(query.agent);
       const record = found(store, params.key);

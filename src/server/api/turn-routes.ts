@@ -6,7 +6,7 @@ import type { ServerParts } from "../server-parts.ts";
 import * as answers from "./answers.ts";
 import { presentWork } from "./present.ts";
 import { visibleWork } from "./visible.ts";
-import { AGENT, PAGE, route, SESSION, type ApiAnswer, type ApiRoute } from "./route.ts";
+import { AGENT, CWD, PAGE, route, SESSION, type ApiAnswer, type ApiRoute } from "./route.ts";
 
 const LONGEST_KEY = 200;
 
@@ -19,7 +19,7 @@ const part = z.union([
   }),
 ]);
 
-const turnBody = z.strictObject({
+export const turnBody = z.strictObject({
   prompt: z.string().describe("The user's text."),
   parts: z.array(part).optional().describe("Further parts of the input, after the prompt."),
   policy: z
@@ -31,6 +31,16 @@ const turnBody = z.strictObject({
   cwd: z.string().optional().describe("Working folder; default: the session's."),
   permission: z.enum(["ask", "deny", "auto", "read-only"]).optional(),
   thinking: z.enum(["off", "low", "medium", "high"]).optional(),
+  heartbeat: z.boolean().optional().describe("Mark the turn as a heartbeat for the engine."),
+  oneShot: z
+    .boolean()
+    .optional()
+    .describe("The caller does not wait long: retry a failing model for 300 s only."),
+  additionalContext: z
+    .record(z.string(), z.strictObject({ value: z.string(), kind: z.enum(["untrusted", "application"]) }))
+    .nullable()
+    .optional()
+    .describe("Hidden context before the input, as a complete set by key."),
   maxCost: z.number().positive().optional().describe("Cost limit of the turn, US dollars."),
 });
 
@@ -87,7 +97,7 @@ export const turnRoutes: readonly ApiRoute[] = [
     scope: "chat",
     params: SESSION,
     query: AGENT,
-    body: z.strictObject({ focus: z.string().optional() }).default({}),
+    body: z.strictObject({ focus: z.string().optional(), ...CWD }).default({}),
     answer: answers.work,
     status: 202,
     handle: ({ params, query, body, caller, parts, header }) =>
@@ -95,7 +105,10 @@ export const turnRoutes: readonly ApiRoute[] = [
         agentId: query.agent,
         sessionKey: params.key,
         kind: "compaction",
-        request: body.focus === undefined ? {} : { focus: body.focus },
+        request: {
+          ...(body.focus === undefined ? {} : { focus: body.focus }),
+          ...(body.cwd === undefined ? {} : { cwd: body.cwd }),
+        },
         policy: "queue",
         origin: "api",
         tokenId: caller.tokenId,

@@ -1,0 +1,165 @@
+/** Bodies of `/api/v1` as the served OpenAPI document describes them; a test compares them with its schemas. */
+import type { AdditionalContext } from "../contract/fragment.ts";
+import type { CompactionReport } from "../contract/host/reports.ts";
+import type { InputPart } from "../contract/host/run.ts";
+import type { TurnEvent } from "../contract/host/events.ts";
+
+export type Scope = "read" | "chat" | "admin";
+export type WorkOutcome = "completed" | "failed" | "aborted" | "interrupted" | "steered" | "withdrawn";
+
+export interface Session {
+  key: string;
+  /** Id of the current generation. */
+  id: string;
+  agent: string;
+  cwd: string;
+  /** ISO 8601. */
+  createdAt: string;
+  updatedAt: string;
+  entries: number;
+  turns: number;
+  bytes: number;
+  name?: string | undefined;
+  title?: string | undefined;
+  folder?: string | undefined;
+  generation: number;
+}
+
+/** A turn or a compaction, from its acceptance to its end. */
+export interface Work {
+  /** Also the id of its turn. */
+  id: string;
+  session: string;
+  agent: string;
+  kind: "turn" | "compaction";
+  policy: "queue" | "steer" | "interrupt";
+  origin: string;
+  state: "waiting" | "running" | "steering" | "ended";
+  outcome?: WorkOutcome | undefined;
+  /** The work whose turn it joined. */
+  intoWork?: string | undefined;
+  error?: { code: string; message: string } | undefined;
+  /** Work of the session before it that has not ended. */
+  ahead: number;
+  /** ISO 8601. */
+  postedAt: string;
+  startedAt?: string | undefined;
+  endedAt?: string | undefined;
+}
+
+export interface SessionDetails extends Session {
+  work: Work[];
+  /** The process that writes to it now. */
+  runningIn?: { pid: number; since: string } | undefined;
+}
+
+export interface Turn {
+  prompt: string;
+  /** After the prompt. */
+  parts?: InputPart[] | undefined;
+  /** When a turn runs in the session: wait for it (default), join it, or end it. */
+  policy?: "queue" | "steer" | "interrupt" | undefined;
+  /** As `provider/model`. */
+  model?: string | undefined;
+  runtime?: string | undefined;
+  /** Default: the session's. */
+  cwd?: string | undefined;
+  permission?: "ask" | "deny" | "auto" | "read-only" | undefined;
+  thinking?: "off" | "low" | "medium" | "high" | undefined;
+  heartbeat?: boolean | undefined;
+  /** A failing model is retried for 300 s instead of 1,800. */
+  oneShot?: boolean | undefined;
+  additionalContext?: AdditionalContext | null | undefined;
+  /** US dollars. */
+  maxCost?: number | undefined;
+}
+
+/** A permission question. */
+export interface Approval {
+  id: string;
+  work: string;
+  session: string;
+  agent: string;
+  tool: string;
+  toolCallId?: string | undefined;
+  summary: string;
+  preview?: string | undefined;
+  /** What the answer `always` would save. */
+  rule?: string | undefined;
+  /** What the answer `similar` would save. */
+  similar?: string | undefined;
+  cwd: string;
+  /** ISO 8601. */
+  askedAt: string;
+}
+
+export type ApprovalAnswer = "once" | "always" | "similar" | "deny";
+
+export interface Token {
+  id: string;
+  name: string;
+  scope: Scope;
+  /** Pattern of session keys. */
+  sessions: string;
+  /** Milliseconds since the epoch, as the others. */
+  createdAt: number;
+  expiresAt?: number | undefined;
+  revokedAt?: number | undefined;
+  usedAt?: number | undefined;
+}
+
+export interface NewToken {
+  name: string;
+  /** Default `chat`. */
+  scope?: Scope | undefined;
+  sessions?: string | undefined;
+  expiresAt?: number | undefined;
+}
+
+export interface ServerStatus {
+  version: string;
+  pid: number;
+  url: string;
+  home: string;
+  /** ISO 8601. */
+  startedAt: string;
+  running: { work: string; session: string; agent: string }[];
+  waiting: number;
+  approvals: number;
+  streams: number;
+  /** Id of the newest event. */
+  lastEvent: number;
+}
+
+/** Events of the inbox around those of a turn. */
+export type WorkEvent =
+  | { type: "work.accepted"; kind: Work["kind"]; origin: string }
+  | { type: "work.started" }
+  /** A crash of the server cut it off, and it continues. */
+  | { type: "work.resumed" }
+  /** Another program holds the session. */
+  | { type: "work.waiting"; code: string; message: string }
+  | { type: "work.ended"; outcome: WorkOutcome; error?: { code: string; message: string } }
+  | ({ type: "compaction.report" } & CompactionReport)
+  | {
+      type: "approval.asked";
+      id: string;
+      toolName: string;
+      summary: string;
+      preview?: string;
+      rule?: string;
+      similar?: string;
+      sessionKey?: string;
+      toolCallId?: string;
+      cwd: string;
+    }
+  | { type: "approval.answered"; id: string; allowed: boolean };
+
+export interface ServerEvent {
+  /** Rises with each event of the server; `after` of a later request. */
+  id: number;
+  work: string;
+  agent: string;
+  session: string;
+  event: TurnEvent | WorkEvent;
+}

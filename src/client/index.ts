@@ -1,0 +1,15 @@
+/** `pagurus/client`: a client of a Pagurus server, for browsers too. */
+import { PagurusClient } from "./client.ts";
+import type { ClientOptions } from "./http-requests.ts";
+
+/** A client of one server; connects at the first call. */
+export function createClient(options: ClientOptions): PagurusClient {
+  return new PagurusClient(options);
+}
+
+export type { PagurusClient } from "./client.ts";
+export type { AgentOptions, FollowOptions, PageOptions, PostOptions } from "./client.ts";
+export type { CallOptions, ClientOptions } from "./http-requests.ts";
+export type { Claimed, PlaceOptions, TerminalCalls, TranscriptState } from "./terminal-calls.ts";
+export { ClientError } from "./client-error.ts";
+export type * from "./api-types.ts";

@@ -1,0 +1,15 @@
+import { eventRoutes } from "./event-routes.ts";
+import { hostRoutes } from "./host-routes.ts";
+import type { ApiRoute } from "./route.ts";
+import { sessionRoutes } from "./session-routes.ts";
+import { terminalRoutes } from "./terminal-routes.ts";
+import { turnRoutes } from "./turn-routes.ts";
+
+/** Every route of our API, below `/api/v1`, in the order of its document. */
+export const apiRoutes: readonly ApiRoute[] = [
+  ...sessionRoutes,
+  ...turnRoutes,
+  ...eventRoutes,
+  ...hostRoutes,
+  ...terminalRoutes,
+];

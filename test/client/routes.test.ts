@@ -1,0 +1,130 @@
+/** The client and the API's description of itself: routes, and types of what is sent and received. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type * as z from "zod";
+import {
+  createClient,
+  type Approval,
+  type NewToken,
+  type ServerStatus,
+  type Session,
+  type Token,
+} from "../../src/client/index.ts";
+import type {
+  Claimed,
+  PagurusClient,
+  SessionDetails,
+  TranscriptState,
+  Turn,
+  Work,
+} from "../../src/client/index.ts";
+import type * as answers from "../../src/server/api/answers.ts";
+import { apiRoutes } from "../../src/server/api/api-routes.ts";
+import type { newToken, serverStatus, token } from "../../src/server/api/host-routes.ts";
+import type { sessionDetails } from "../../src/server/api/session-routes.ts";
+import type { claim, transcriptState } from "../../src/server/api/terminal-routes.ts";
+import type { turnBody } from "../../src/server/api/turn-routes.ts";
+
+/** One call of each method; the answer does not matter. */
+const CALLS: readonly ((client: PagurusClient) => unknown)[] = [
+  (client) => client.status(),
+  (client) => client.listSessions({ limit: 3 }),
+  (client) => client.search("words"),
+  (client) => client.createSession({ key: "a" }),
+  (client) => client.session("a b/c"),
+  (client) => client.entries("a"),
+  (client) => client.fork("a", { key: "b" }),
+  (client) => client.rewind("a", null),
+  (client) => client.renew("a", { reason: "new" }),
+  (client) => client.export("a").next(),
+  (client) => client.deleteSession("a"),
+  (client) => client.postTurn("a", { prompt: "hello" }),
+  (client) => client.compact("a", { focus: "names" }),
+  (client) => client.listWork("a"),
+  (client) => client.work("1"),
+  (client) => client.withdraw("1"),
+  (client) => client.stopWork("1"),
+  (client) => client.steer("a", "text"),
+  (client) => client.stop("a"),
+  (client) => client.events({ after: 1 }).next(),
+  (client) => client.sessionEvents("a", { after: 1 }).next(),
+  (client) => client.followWork("1").next(),
+  (client) => client.approvals(),
+  (client) => client.answer("1", "once"),
+  (client) => client.sessionStatus("a"),
+  (client) => client.receipts("a"),
+  (client) => client.preview("a", { prompt: "hello" }),
+  (client) => client.tokens(),
+  (client) => client.createToken({ name: "phone" }),
+  (client) => client.revokeToken("1"),
+  (client) => client.browserCode(),
+  (client) => client.terminal.sessionKey({ cwd: "/tmp" }),
+  (client) => client.terminal.claim({ how: "new" }),
+  (client) => client.terminal.records(),
+  (client) => client.terminal.state("a"),
+];
+
+test("the client has a method for each route, whose query and body the route's schemas accept", async () => {
+  const called = new Set<string>();
+  const problems: string[] = [];
+  const client = createClient({
+    url: "http://127.0.0.1:1",
+    retryMs: 0,
+    fetch: (input, init) => {
+      const { pathname, searchParams } = new URL(input as string);
+      const path = pathname.replace("/api/v1", "");
+      const found = apiRoutes.find(
+        ({ method, path: pattern }) =>
+          method === init?.method?.toLowerCase() &&
+          new RegExp(`^${pattern.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path),
+      );
+      called.add(found ? `${found.method} ${found.path}` : `unknown ${path}`);
+      const body: unknown = typeof init?.body === "string" ? JSON.parse(init.body) : undefined;
+      const parsed = [found?.query.safeParse(Object.fromEntries(searchParams)), found?.body?.safeParse(body)];
+      for (const each of parsed) if (each?.success === false) problems.push(`${path}: ${each.error.message}`);
+      return Promise.reject(new TypeError("no server here"));
+    },
+  });
+  await Promise.allSettled(CALLS.map((call) => Promise.resolve(call(client))));
+  assert.deepEqual(problems, []);
+  assert.deepEqual(
+    [...called].toSorted(),
+    apiRoutes.map(({ method, path }) => `${method} ${path}`).toSorted(),
+  );
+});
+
+/** `true` where each type fits the other. */
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+/** The same where a member may be absent but not undefined in one of them. */
+type Fits<A extends B, B> = Same<keyof A, keyof B>;
+
+/** Does not compile where one of them differs. */
+const COMPARED: {
+  session: Same<Session, z.infer<typeof answers.session>>;
+  details: Same<SessionDetails, z.infer<typeof sessionDetails>>;
+  work: Same<Work, z.infer<typeof answers.work>>;
+  approval: Same<Approval, z.infer<typeof answers.approval>>;
+  status: Same<ServerStatus, z.infer<typeof serverStatus>>;
+  token: Same<Token, z.infer<typeof token>>;
+  newToken: Same<NewToken, z.input<typeof newToken>>;
+  turn: Fits<Turn, z.input<typeof turnBody>>;
+  claim: Same<keyof Claimed, keyof z.infer<typeof claim>>;
+  record: Fits<TranscriptState["record"], z.infer<typeof answers.record>>;
+  state: Same<keyof TranscriptState, keyof z.infer<typeof transcriptState>>;
+} = {
+  session: true,
+  details: true,
+  work: true,
+  approval: true,
+  status: true,
+  token: true,
+  newToken: true,
+  turn: true,
+  claim: true,
+  record: true,
+  state: true,
+};
+
+test("the client's types are those of the API's schemas", () => {
+  assert.ok(Object.values(COMPARED).every(Boolean));
+});
