@@ -29,6 +29,7 @@ export const PUBLIC = ["index", "contract", "plugin-sdk/index", "testkit/index",
 const INTERNAL = [
   "cli/main",
   "cli/engines/suite-process",
+  "cli/server/blocking-worker",
   "engines/lossless/store/worker",
   "plugin/compat/sdk",
   "plugin/compat/sdk-stubs",

@@ -3,6 +3,7 @@ import { toPagurusError } from "../contract/errors.ts";
 import type { Act, Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_USAGE, reportFailure, usageError } from "./cli-failure.ts";
 import { packageVersion } from "./cli-version.ts";
+import { serverOptions, withServer } from "./server/server-choice.ts";
 import { addTurnCommands } from "./run/turn-command.ts";
 
 const EPILOG = `
@@ -24,6 +25,10 @@ export async function buildProgram(cli: Cli, act: Act, first?: string): Promise<
   program
     .description("A host for agent turns: a conversation that outlives its agent.")
     .version(packageVersion(), "-V, --version", "print the version")
+    // `execute` takes them off the arguments; here they are for the help.
+    .option("--server <url>", "run the command on this server (default: the one that runs for this home)")
+    .option("--no-server", "run it in this process, also where a server runs")
+    .option("--token-file <file>", "file with the server's token (default: PAGURUS_TOKEN)")
     .helpOption("-h, --help", "show help for a command")
     .enablePositionalOptions()
     .helpCommand("help [command]", "show help for a command")
@@ -73,8 +78,16 @@ function meant(argv: readonly string[], cli: Cli): readonly string[] {
 }
 
 /** Parses the arguments, runs the command, reports its error. Never throws; returns the exit code. */
-export async function execute(given: readonly string[], cli: Cli): Promise<number> {
-  const argv = meant(given, cli);
+export async function execute(given: readonly string[], local: Cli): Promise<number> {
+  let argv = given;
+  let cli = local;
+  try {
+    const taken = serverOptions(given);
+    argv = meant(taken.argv, local);
+    cli = withServer(local, argv, taken.options);
+  } catch (error) {
+    return fail(argv, local, error);
+  }
   let code = EXIT_DONE;
   const act: Act = async (work) => {
     code = await work();

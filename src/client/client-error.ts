@@ -7,9 +7,12 @@ export class ClientError extends Error {
   readonly code: ErrorCode;
   /** HTTP status; 0 where there was no answer. */
   readonly status: number;
+  readonly details: Record<string, unknown> = {};
 
   constructor(code: ErrorCode, message: string, options: { status?: number; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    // The mark of a `PagurusError`, so that a host's code takes it for one.
+    Object.defineProperty(this, Symbol.for("pagurus.error"), { value: true });
     this.code = code;
     this.status = options.status ?? 0;
   }

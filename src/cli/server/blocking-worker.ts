@@ -1,0 +1,28 @@
+/** The thread of `BlockingCalls`: sends one request at a time and wakes the caller. */
+import { workerData } from "node:worker_threads";
+import type { ErrorCode } from "../../contract/errors.ts";
+import { toPagurusError } from "../../contract/errors.ts";
+import { HttpRequests, type HttpCall } from "../../client/http-requests.ts";
+import type { BlockingStart } from "./blocking-calls.ts";
+
+export type BlockingReply = { value: unknown } | { error: { code: ErrorCode; message: string } };
+
+const { connection, port, answered } = workerData as BlockingStart;
+const http = new HttpRequests(connection);
+
+async function reply(call: HttpCall): Promise<BlockingReply> {
+  try {
+    return { value: await http.json(call) };
+  } catch (error) {
+    const { code, message } = toPagurusError(error);
+    return { error: { code, message } };
+  }
+}
+
+port.on("message", (call: HttpCall) => {
+  void reply(call).then((message) => {
+    port.postMessage(message);
+    Atomics.store(answered, 0, 1);
+    Atomics.notify(answered, 0);
+  });
+});

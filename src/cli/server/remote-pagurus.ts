@@ -1,0 +1,169 @@
+/** A host that is a server: what the commands use of a host, over the server's API. */
+import type { CompactionReport } from "../../contract/host/reports.ts";
+import { createClient } from "../../client/index.ts";
+import type { PagurusClient } from "../../client/client.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import type { Pagurus, PagurusOptions } from "../../contract/host/host.ts";
+import type { RunRequest, TurnRun } from "../../contract/host/run.ts";
+import type { SessionStore } from "../../contract/session/store.ts";
+import { BlockingCalls } from "./blocking-calls.ts";
+import { RemoteRun } from "./remote-run.ts";
+import { notThere, RemoteSessions } from "./remote-sessions.ts";
+
+export interface Connection {
+  url: string;
+  token: string;
+  /** Whether the server works in this machine's home, so that folders mean the same to it. */
+  isHere: boolean;
+}
+
+/** A server that restarts is waited for while a turn is followed, ms; otherwise it must be there. */
+const TURN_RETRY_MS = 60_000;
+const CALL_RETRY_MS = 1_000;
+const MAIN = "main";
+
+interface Place {
+  sessionKey?: string | undefined;
+  agentId?: string | undefined;
+  cwd?: string | undefined;
+}
+
+export class RemotePagurus implements Pagurus {
+  readonly #client: PagurusClient;
+  readonly #turns: PagurusClient;
+  readonly #calls: BlockingCalls;
+  readonly #isHere: boolean;
+  readonly #ask: PagurusOptions["askPermission"];
+
+  constructor({ url, token, isHere }: Connection, { askPermission }: PagurusOptions) {
+    this.#client = createClient({ url, token, retryMs: CALL_RETRY_MS });
+    this.#turns = createClient({ url, token, retryMs: TURN_RETRY_MS });
+    this.#calls = new BlockingCalls({ url, token, retryMs: CALL_RETRY_MS });
+    this.#isHere = isHere;
+    this.#ask = askPermission;
+  }
+
+  #cwd(cwd: string | undefined): { cwd?: string } {
+    return cwd === undefined || !this.#isHere ? {} : { cwd };
+  }
+
+  async #key({ sessionKey, agentId = MAIN, cwd }: Place): Promise<string> {
+    return sessionKey ?? this.#client.terminal.sessionKey({ agent: agentId, ...this.#cwd(cwd) });
+  }
+
+  run({ cwd, ...request }: RunRequest): TurnRun {
+    const { agentId = MAIN } = request;
+    const sessionKey = request.sessionKey ?? this.sessionKey({ agentId, cwd });
+    return new RemoteRun({
+      client: this.#turns,
+      request: { ...request, ...this.#cwd(cwd), agentId, sessionKey },
+      ask: this.#ask,
+    });
+  }
+
+  sessions(agentId = MAIN): SessionStore {
+    return new RemoteSessions({ client: this.#client, calls: this.#calls, agent: agentId });
+  }
+
+  readonly context: Pagurus["context"] = {
+    preview: async ({ prompt, budget, exact, ...place }) =>
+      this.#client.preview(
+        await this.#key(place),
+        { prompt, budget, exact, ...this.#cwd(place.cwd) },
+        { agent: place.agentId },
+      ),
+    receipts: async ({ turnId, ...place }) =>
+      this.#client.receipts(await this.#key(place), { agent: place.agentId, turn: turnId }),
+  };
+
+  claim: Pagurus["claim"] = async ({ sessionKey, agentId, cwd, how } = {}) => {
+    const place = { session: sessionKey, agent: agentId, how, ...this.#cwd(cwd) };
+    const { key, ...claimed } = await this.#client.terminal.claim(place);
+    return { sessionKey: key, ...claimed, release: () => undefined };
+  };
+
+  sessionKey: Pagurus["sessionKey"] = ({ sessionKey, agentId, cwd } = {}) => {
+    if (sessionKey !== undefined) return sessionKey;
+    const query = { agent: agentId, ...this.#cwd(cwd) };
+    return this.#calls.json<{ key: string }>({ method: "GET", path: "/session-key", query }).key;
+  };
+
+  async compact({ focus, signal, ...place }: Parameters<Pagurus["compact"]>[0]): Promise<CompactionReport> {
+    const request = { focus, ...this.#cwd(place.cwd) };
+    const work = await this.#turns.compact(await this.#key(place), request, { agent: place.agentId });
+    const stop = (): void => void this.#turns.stopWork(work.id).catch(() => undefined);
+    if (signal?.aborted === true) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
+    let report: CompactionReport | undefined;
+    for await (const { event } of this.#turns.followWork(work.id)) {
+      if (event.type === "compaction.report") {
+        const { type: _, ...rest } = event;
+        report = rest;
+      }
+      if (event.type !== "work.ended") continue;
+      const { code, message } = event.error ?? {
+        code: "turn_aborted",
+        message: "The compaction was aborted.",
+      };
+      if (!report) throw new PagurusError(code as PagurusError["code"], message);
+    }
+    return report ?? notThere("report the compaction");
+  }
+
+  async status(place: Place = {}): ReturnType<Pagurus["status"]> {
+    const { agentId: agent, cwd } = place;
+    return this.#client.sessionStatus(await this.#key(place), { agent, ...this.#cwd(cwd) });
+  }
+
+  async renew({ reason, ...place }: Parameters<Pagurus["renew"]>[0]): ReturnType<Pagurus["renew"]> {
+    const { agentId, cwd } = place;
+    const key = await this.#key(place);
+    await this.#client.renew(key, { agent: agentId, reason, ...this.#cwd(cwd) });
+    return this.sessions(agentId).find(key) ?? notThere("show the new session");
+  }
+
+  deleteSession: Pagurus["deleteSession"] = ({ sessionKey, agentId }) =>
+    this.#client.deleteSession(sessionKey, { agent: agentId });
+
+  readonly running: Pagurus["running"] = {
+    steer: async ({ text, ...place }) =>
+      this.#client.steer(await this.#key(place), text, { agent: place.agentId }),
+    stop: async (place) => this.#client.stop(await this.#key(place), { agent: place.agentId }),
+  };
+
+  commands: Pagurus["commands"] = () => [];
+
+  readonly customCommands: Pagurus["customCommands"] = {
+    list: () => Promise.resolve({ commands: [], problems: [] }),
+    expand: () => Promise.resolve(undefined),
+  };
+
+  command(): never {
+    return notThere("run commands of plugins");
+  }
+  maintain(): never {
+    return notThere("run maintenance");
+  }
+  skills(): never {
+    return notThere("list skills");
+  }
+  spawn(): never {
+    return notThere("start subagents");
+  }
+  reload(): never {
+    return notThere("reload its configuration");
+  }
+  get runtimes(): never {
+    return notThere("list its runtimes");
+  }
+  get native(): never {
+    return notThere("list native threads");
+  }
+  get plugins(): never {
+    return notThere("list its plugins");
+  }
+
+  close(): Promise<void> {
+    return this.#calls.close();
+  }
+}
