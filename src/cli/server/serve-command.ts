@@ -15,6 +15,11 @@ Examples:
   $ pagurus token create --name phone --scope chat
   $ pagurus serve stop`;
 
+interface ServeFlags extends ServeCommandOptions {
+  install?: boolean;
+  uninstall?: boolean;
+}
+
 const JSON_OPTION = ["--json", "print JSON"] as const;
 
 function port(text: string): number {
@@ -31,8 +36,16 @@ export function addServerCommands(program: Command, cli: Cli, act: Act): void {
     .description("keep a host open, with an API for other programs")
     .option("--port <n>", "port (default: server.port, else 7117)", port)
     .option("--host <address>", "address to listen on (default: server.host, else 127.0.0.1)")
+    .option("--install", "write a user service that runs it (systemd, launchd), and print how to start it")
+    .addOption(new Option("--uninstall", "remove that service's file").conflicts("install"))
     .addHelpText("after", NOTES)
-    .action((options: ServeCommandOptions) => act(async () => (await load()).serve(cli, options)));
+    .action(({ install, uninstall, ...options }: ServeFlags) =>
+      act(async () => {
+        if (install !== true && uninstall !== true) return (await load()).serve(cli, options);
+        const service = await import("./service-work.ts");
+        return install === true ? service.installService(cli, options) : service.uninstallService(cli);
+      }),
+    );
   serve
     .command("status")
     .description("whether a server of this home runs, and what it does")
@@ -43,6 +56,10 @@ export function addServerCommands(program: Command, cli: Cli, act: Act): void {
     .description("end the server: what runs gets a moment, the rest stays in the inbox")
     .action(() => act(async () => (await load()).serveStop(cli)));
   addTokenCommands(program, cli, act);
+  program
+    .command("open")
+    .description("open the server of this home in your browser, signed in")
+    .action(() => act(async () => (await import("./open-work.ts")).openBrowser(cli)));
 }
 
 function addTokenCommands(program: Command, cli: Cli, act: Act): void {

@@ -1,0 +1,53 @@
+/** `pagurus open`: the user's browser, signed in to the server of this home by an address for one use. */
+import { spawn } from "node:child_process";
+import { createClient } from "../../client/index.ts";
+import { resolveHome } from "../../config/config-paths.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import { localKey, runningServer } from "../../server/server-address.ts";
+import { printLine, type Cli } from "../cli.ts";
+import { EXIT_DONE } from "../cli-failure.ts";
+
+const RETRY_MS = 1_000;
+
+/** The program that opens an address, and its arguments; undefined where there is no screen. */
+function opener(env: Cli["env"]): [program: string, args: string[]] | undefined {
+  if (env["BROWSER"]) return [env["BROWSER"], []];
+  if (process.platform === "darwin") return ["open", []];
+  if (process.platform === "win32") return ["rundll32", ["url.dll,FileProtocolHandler"]];
+  return env["DISPLAY"] || env["WAYLAND_DISPLAY"] ? ["xdg-open", []] : undefined;
+}
+
+/** False where the program cannot be started. */
+function opens(cli: Cli, url: string): Promise<boolean> {
+  const found = opener(cli.env);
+  if (!found) return Promise.resolve(false);
+  const [program, args] = found;
+  return new Promise((resolve) => {
+    const child = spawn(program, [...args, url], {
+      detached: true,
+      stdio: "ignore",
+      env: cli.env as NodeJS.ProcessEnv,
+    });
+    child.once("error", () => resolve(false));
+    child.once("spawn", () => {
+      child.unref();
+      resolve(true);
+    });
+  });
+}
+
+/** Throws `server_not_running`, `server_failed`. */
+export async function openBrowser(cli: Cli): Promise<number> {
+  const home = resolveHome(cli.env);
+  const server = runningServer(home);
+  if (!server)
+    throw new PagurusError(
+      "server_not_running",
+      `No server of ${home} is running; start it with pagurus serve.`,
+    );
+  const client = createClient({ url: server.url, token: localKey(home), retryMs: RETRY_MS });
+  const url = await client.browserCode();
+  if (await opens(cli, url)) printLine(cli.stdout, `Opened ${server.url} in your browser.`);
+  else printLine(cli.stdout, `Open this address in your browser within a minute; it signs in once:\n${url}`);
+  return EXIT_DONE;
+}

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { installService } from "../../../src/cli/server/service-work.ts";
+import { ServeProcess } from "../../server/serve-setting.ts";
+import { finish, LAUNCHER, makeSetting, type Setting } from "../../turn/setting.ts";
+import { fakeCli } from "../fake-cli.ts";
+
+describe("pagurus serve --install", { skip: process.platform !== "linux" }, () => {
+  let setting: Setting;
+  before(() => (setting = makeSetting({})));
+  after(() => setting.remove());
+
+  it("writes a unit with absolute paths once, prints how to start it, and --uninstall removes it", async () => {
+    const file = join(setting.root, ".config/systemd/user/pagurus.service");
+    const installed = await finish(setting, ["serve", "--install", "--port", "7200"]);
+    assert.deepEqual([installed.code, installed.stderr], [0, ""]);
+    assert.match(installed.stdout, /systemctl --user enable --now pagurus\.service/);
+    const unit = readFileSync(file, "utf8");
+    assert.ok(unit.includes(`ExecStart="${process.execPath}" "${LAUNCHER}" "serve" "--port" "7200"\n`), unit);
+    assert.ok(unit.includes(`Environment="PAGURUS_HOME=${setting.home}"\n`), unit);
+    const checked = spawnSync("systemd-analyze", ["verify", "--user", file], { encoding: "utf8" });
+    // Where there is no systemd, its text alone is compared.
+    if (!checked.error) assert.equal(checked.stderr.includes("pagurus.service:"), false, checked.stderr);
+    const again = await finish(setting, ["serve", "--install"]);
+    assert.equal(again.code, 2);
+    assert.match(again.stderr, /installed already/);
+    assert.equal(readFileSync(file, "utf8"), unit);
+    assert.equal((await finish(setting, ["serve", "--uninstall"])).code, 0);
+    assert.equal(existsSync(file), false);
+    assert.match((await finish(setting, ["serve", "--uninstall"])).stderr, /No service is installed/);
+  });
+
+  it("writes a property list of launchd on a Mac", () => {
+    const cli = fakeCli({ env: setting.env });
+    assert.equal(installService(cli, { port: 7200 }, "darwin"), 0);
+    const file = join(setting.root, "Library/LaunchAgents/dev.pagurus.serve.plist");
+    const text = readFileSync(file, "utf8");
+    assert.match(text, /<string>serve<\/string>\s+<string>--port<\/string>\s+<string>7200<\/string>/);
+    assert.throws(() => installService(cli, {}, "darwin"), /installed already/);
+  });
+});
+
+describe("pagurus open", () => {
+  let setting: Setting;
+  let server: ServeProcess;
+  before(async () => {
+    setting = makeSetting({});
+    server = await ServeProcess.start(setting);
+  });
+  after(async () => {
+    await server.kill();
+    setting.remove();
+  });
+
+  it("prints an address that signs a browser in once where there is no screen", async () => {
+    const { code, stdout } = await finish(setting, ["open"]);
+    assert.equal(code, 0);
+    const [url = ""] = /http:\S+$/m.exec(stdout) ?? [];
+    const first = await fetch(url, { redirect: "manual" });
+    assert.equal(first.status, 303);
+    assert.match(first.headers.get("set-cookie") ?? "", /HttpOnly; SameSite=Strict/);
+    assert.equal((await fetch(url, { redirect: "manual" })).status, 401);
+  });
+
+  it("passes the address to the user's browser", async () => {
+    const [browser, seen] = [join(setting.root, "browser"), join(setting.root, "seen")];
+    writeFileSync(browser, `#!/bin/sh\nprintf '%s' "$1" > '${seen}.part'; mv '${seen}.part' '${seen}'\n`);
+    chmodSync(browser, 0o755);
+    const at = { ...setting, env: { ...setting.env, BROWSER: browser } };
+    const { code, stdout } = await finish(at, ["open"]);
+    assert.deepEqual([code, stdout], [0, `Opened ${server.url} in your browser.\n`]);
+    while (!existsSync(seen)) await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(readFileSync(seen, "utf8").startsWith(`${server.url}/sign-in?code=`));
+  });
+});
