@@ -5,8 +5,7 @@
 import { extname } from "node:path";
 import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from "node:worker_threads";
 import type { HttpCall } from "../../client/http-requests.ts";
-import { PagurusError } from "../../contract/errors.ts";
-import type { BlockingReply } from "./blocking-worker.ts";
+import { PagurusError, type ErrorCode } from "../../contract/errors.ts";
 
 export interface BlockingStart {
   connection: { url: string; token: string; retryMs: number };
@@ -14,6 +13,8 @@ export interface BlockingStart {
   /** 1 when there is an answer. */
   answered: Int32Array;
 }
+
+export type BlockingReply = { value: unknown } | { error: { code: ErrorCode; message: string } };
 
 /** How long an answer is waited for, ms. */
 const LONGEST_MS = 120_000;

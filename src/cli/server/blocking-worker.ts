@@ -1,11 +1,8 @@
 /** The thread of `BlockingCalls`: sends one request at a time and wakes the caller. */
 import { workerData } from "node:worker_threads";
-import type { ErrorCode } from "../../contract/errors.ts";
 import { toPagurusError } from "../../contract/errors.ts";
 import { HttpRequests, type HttpCall } from "../../client/http-requests.ts";
-import type { BlockingStart } from "./blocking-calls.ts";
-
-export type BlockingReply = { value: unknown } | { error: { code: ErrorCode; message: string } };
+import type { BlockingReply, BlockingStart } from "./blocking-calls.ts";
 
 const { connection, port, answered } = workerData as BlockingStart;
 const http = new HttpRequests(connection);

@@ -101,7 +101,10 @@ const SCRIPT: readonly string[][] = [
   ["context", "diff", "--session", "work"],
   ["compact", "--session", "work"],
   ["compact", "--session", "missing"],
+  ["chat", "--session", "talk"],
 ];
+
+const CHAT = "hello quartz\n/status\nplease use a tool\n/undo\n/context\n/compact\n/new\nonce more\n/exit\n";
 
 describe("the same script of commands", () => {
   let place: Side;
@@ -110,7 +113,8 @@ describe("the same script of commands", () => {
   const alone = new Map<readonly string[], Outcome>();
 
   async function outcomeOf(args: readonly string[]): Promise<Outcome> {
-    const { code, stdout, stderr } = await start(place.setting, args).finished;
+    const { code, stdout, stderr } = await start(place.setting, args, args[0] === "chat" ? CHAT : undefined)
+      .finished;
     return { code, stdout: plain(joined(stdout), place), stderr: plain(stderr, place) };
   }
 
