@@ -1,5 +1,6 @@
 /** Routes for a client that works like a terminal: the folder's conversation, whole records, the state of a transcript. */
 import type { OpenNotice, SessionRecord } from "../contract/session/writer.ts";
+import type { CustomCommandReport, ExpandedCommand } from "../contract/host/skill.ts";
 import type { CallOptions, HttpRequests } from "./http-requests.ts";
 
 export interface PlaceOptions extends CallOptions {
@@ -58,6 +59,20 @@ export class TerminalCalls {
   }: CallOptions & { agent?: string; key?: string; folder?: string } = {}): Promise<SessionRecord[]> {
     const call = { method: "GET", path: "/records", query: { agent, key, folder } } as const;
     return (await this.#http.json<{ records: SessionRecord[] }>({ ...call, signal })).records;
+  }
+
+  /** Custom slash commands of a folder and of the user. */
+  commandFiles({ agent, cwd, signal }: PlaceOptions = {}): Promise<CustomCommandReport> {
+    return this.#http.json({ method: "GET", path: "/command-files", query: { agent, cwd }, signal });
+  }
+
+  /** The prompt of one; undefined where no file of this name is offered. */
+  async expandCommandFile({
+    signal,
+    ...body
+  }: PlaceOptions & { name: string; args?: string | undefined }): Promise<ExpandedCommand | undefined> {
+    const call = { method: "POST", path: "/command-files/expand", body } as const;
+    return (await this.#http.json<{ expanded?: ExpandedCommand }>({ ...call, signal })).expanded;
   }
 
   /** `id`: of a generation; default: the current one. */

@@ -62,6 +62,8 @@ const CALLS: readonly ((client: PagurusClient) => unknown)[] = [
   (client) => client.terminal.claim({ how: "new" }),
   (client) => client.terminal.records(),
   (client) => client.terminal.state("a"),
+  (client) => client.terminal.commandFiles(),
+  (client) => client.terminal.expandCommandFile({ name: "review" }),
 ];
 
 test("the client has a method for each route, whose query and body the route's schemas accept", async () => {

@@ -134,8 +134,9 @@ export class RemotePagurus implements Pagurus {
   commands: Pagurus["commands"] = () => [];
 
   readonly customCommands: Pagurus["customCommands"] = {
-    list: () => Promise.resolve({ commands: [], problems: [] }),
-    expand: () => Promise.resolve(undefined),
+    list: ({ agentId: agent, cwd } = {}) => this.#client.terminal.commandFiles({ agent, ...this.#cwd(cwd) }),
+    expand: ({ agentId: agent, cwd, name, args }) =>
+      this.#client.terminal.expandCommandFile({ agent, ...this.#cwd(cwd), name, args }),
   };
 
   command(): never {

@@ -70,6 +70,13 @@ export const claim = z.object({
   insteadOf: z.object({ sessionKey: z.string(), reason: z.string() }).optional(),
 });
 
+function placeOf({ agent, cwd }: { agent: string; cwd?: string | undefined }): {
+  agentId: string;
+  cwd?: string;
+} {
+  return { agentId: agent, ...(cwd === undefined ? {} : { cwd }) };
+}
+
 export const transcriptState = z.object({
   record: answers.record,
   leafId: z.string().nullable(),
@@ -164,6 +171,34 @@ export const terminalRoutes: readonly ApiRoute[] = [
       const place = { agentId: query.agent, sessionKey: params.key, reason: body.reason };
       const record = await parts.pagurus.renew({ ...place, ...(cwd === undefined ? {} : { cwd }) });
       return { body: presentSession(record, query.agent) };
+    },
+  }),
+  route({
+    method: "get",
+    path: "/command-files",
+    summary: "Custom slash commands of a folder and of the user",
+    scope: "read",
+    query: { ...AGENT, ...CWD },
+    answer: answers.anything,
+    handle: async ({ query, parts }) => ({ body: await parts.pagurus.customCommands.list(placeOf(query)) }),
+  }),
+  route({
+    method: "post",
+    path: "/command-files/expand",
+    summary: "The prompt of a custom slash command; none where no file of this name is offered",
+    scope: "chat",
+    body: z.strictObject({
+      agent: AGENT.agent,
+      ...CWD,
+      name: z.string().min(1),
+      args: z.string().optional(),
+    }),
+    answer: z.object({ expanded: z.object({ prompt: z.string(), model: z.string().optional() }).optional() }),
+    handle: async ({ body, parts }) => {
+      const { name, args } = body;
+      const asked = { ...placeOf(body), name, ...(args === undefined ? {} : { args }) };
+      const expanded = await parts.pagurus.customCommands.expand(asked);
+      return { body: { ...(expanded ? { expanded } : {}) } };
     },
   }),
   route({
