@@ -10,7 +10,7 @@ const only = (room, allowed) => ({
 });
 
 const LAYERS =
-  "data contract platform tokens protocols native rpc config session importers compaction model tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox model-api server client testkit cli plugin-sdk".split(
+  "data contract platform tokens protocols native rpc config session importers compaction model tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule model-api server client testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -98,6 +98,7 @@ module.exports = {
     ]),
     only("inbox", ["contract", "platform"]),
     only("model-api", ["contract", "platform", "config", "model", "gateway"]),
+    only("schedule", ["contract", "platform", "config", "inbox"]),
     only("server", [
       "contract",
       "platform",
@@ -108,6 +109,7 @@ module.exports = {
       "acp-server",
       "inbox",
       "model-api",
+      "schedule",
     ]),
     only("client", ["contract"]),
     only("testkit", ["contract", "platform", "tokens", "plugin"]),
@@ -117,7 +119,7 @@ module.exports = {
       to: {
         path: "^src/",
         pathNot: [
-          "^src/(cli|data|contract|platform|config|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server|inbox|server|client)/",
+          "^src/(cli|data|contract|platform|config|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server|inbox|schedule|server|client)/",
           "^src/app\\.ts$",
         ],
       },
@@ -129,7 +131,7 @@ module.exports = {
       severity: "error",
       from: { path: "^src/(engines|runtimes|memories)/([^/]+)/" },
       to: {
-        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|acp-server|inbox|model-api|server|doctor|plugin)/",
+        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|acp-server|inbox|schedule|model-api|server|doctor|plugin)/",
         pathNot: ["^src/$1/$2/", "^src/runtimes/thread/"],
       },
     },

@@ -299,6 +299,10 @@ export const PROOFS: Record<string, Proof> = {
       tests("links, refusals and kill -9 during installs", "test/plugin/install/"),
     ],
   },
+  "serve.5": {
+    claim: "Jobs run exactly once or by their policy, through restarts, crashes and changes of the clock.",
+    steps: [tests("a shifted clock, kill -9", "test/schedule/")],
+  },
   "wire.1": {
     claim:
       "At each request of Codex and of Claude Code the model sees the engine's context and the live turn, through compactions.",

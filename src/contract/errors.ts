@@ -46,6 +46,7 @@ export const ERROR_CODES = {
   server_failed: "The server could not listen, or did not answer.",
   work_not_found: "The inbox has no work with this id.",
   body_too_long: "The body of a request is longer than the server takes.",
+  job_not_found: "No job has this id.",
   idempotency_conflict: "The idempotency key was used for different work.",
   deadline_exceeded: "An operation took longer than its deadline.",
   session_not_found: "No session has this key.",

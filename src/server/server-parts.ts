@@ -4,6 +4,7 @@ import type { Approvals } from "../inbox/approvals.ts";
 import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { EventLog } from "../inbox/event-log.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import type { JobStore } from "../schedule/job-store.ts";
 import type { BrowserSessions } from "./access/browser-sessions.ts";
 import type { TokenStore } from "./access/token-store.ts";
 import type { OpenStreams } from "./open-streams.ts";
@@ -17,6 +18,7 @@ export interface ServerParts {
   tokens: TokenStore;
   browsers: BrowserSessions;
   streams: OpenStreams;
+  jobs: JobStore;
   facts: ServerFacts;
 }
 

@@ -13,6 +13,9 @@ import { Dispatcher } from "../inbox/dispatcher.ts";
 import { EventLog } from "../inbox/event-log.ts";
 import { Inbox } from "../inbox/inbox.ts";
 import { openServerDatabase } from "../inbox/server-database.ts";
+import type { NewWork } from "../inbox/work.ts";
+import { JobStore } from "../schedule/job-store.ts";
+import { Scheduler } from "../schedule/scheduler.ts";
 import { AuditLog } from "./access/audit-log.ts";
 import { BrowserSessions } from "./access/browser-sessions.ts";
 import type { AllowedOrigins } from "./access/request-origin.ts";
@@ -90,6 +93,7 @@ interface OpenedParts {
   limits: RateLimits;
   acp: AcpMount;
   modelApi: ModelApi;
+  scheduler: Scheduler;
   /** Secret of this user's own commands. */
   localKey: string;
 }
@@ -121,6 +125,8 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const { config, cwd } = options;
   const agentId = DEFAULT_AGENT_ID;
   const modelApi = new ModelApi({ pagurus, harness, config, env, logger, agentId, cwd });
+  const jobs = new JobStore(db);
+  const scheduler = scheduleOf({ db, jobs, inbox, dispatcher, logger });
   const limits = new RateLimits();
   const browsers = new BrowserSessions();
   const isOwn = (tokenId: string): boolean => tokenId === "local" || tokenId === "browser";
@@ -128,12 +134,13 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   undo.push(() => streams.close());
   const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
   return {
-    parts: { pagurus, inbox, events, approvals, dispatcher, tokens, browsers, streams, facts },
+    parts: { pagurus, inbox, events, approvals, dispatcher, tokens, browsers, streams, jobs, facts },
     db,
     audit: new AuditLog(db),
     limits,
     acp,
     modelApi,
+    scheduler,
     localKey: `pgl_${randomBytes(32).toString("base64url")}`,
   };
 }
@@ -156,6 +163,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   facts.url = urlOf(options.host, port);
   place.announce({ url: facts.url, pid: facts.pid, startedAt: facts.startedAt }, localKey);
   await dispatcher.start();
+  opened.scheduler.start();
   const pruning = setInterval(() => events.prune(Date.now() - DELTAS_MS), PRUNE_MS);
   pruning.unref();
   logger.info("server started", { port });
@@ -186,8 +194,9 @@ function mountOf(api: ModelApi): MountedApi {
   };
 }
 
-async function stop({ parts, db, audit, acp, modelApi }: OpenedParts, http: HttpServer): Promise<void> {
+async function stop({ parts, db, audit, acp, modelApi, scheduler }: OpenedParts, http: HttpServer): Promise<void> {
   const { dispatcher, events, streams, inbox, pagurus } = parts;
+  await scheduler.stop();
   await dispatcher.stop(STOP_MS);
   events.flush();
   streams.close();
@@ -198,6 +207,21 @@ async function stop({ parts, db, audit, acp, modelApi }: OpenedParts, http: Http
   events.flush();
   audit.flush();
   db.close();
+}
+
+function scheduleOf(of: {
+  db: Database;
+  jobs: JobStore;
+  inbox: Inbox;
+  dispatcher: Dispatcher;
+  logger: Logger;
+}): Scheduler {
+  const { db, jobs, inbox, dispatcher, logger } = of;
+  const post = async (work: NewWork): Promise<void> => {
+    const { work: accepted, isNew } = await inbox.post(work);
+    if (isNew) dispatcher.accepted(accepted);
+  };
+  return new Scheduler({ jobs, post, revision: () => db.revision(), logger });
 }
 
 /** Throws `token_invalid` where the address opens the server to other machines and no token limits who may call. */

@@ -14,6 +14,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   session_not_found: 404,
   entry_not_found: 404,
   work_not_found: 404,
+  job_not_found: 404,
   session_exists: 409,
   session_locked: 409,
   turn_not_running: 409,

@@ -1,5 +1,6 @@
 import { eventRoutes } from "./event-routes.ts";
 import { hostRoutes } from "./host-routes.ts";
+import { jobRoutes } from "./job-routes.ts";
 import type { ApiRoute } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { terminalRoutes } from "./terminal-routes.ts";
@@ -12,4 +13,5 @@ export const apiRoutes: readonly ApiRoute[] = [
   ...eventRoutes,
   ...hostRoutes,
   ...terminalRoutes,
+  ...jobRoutes,
 ];

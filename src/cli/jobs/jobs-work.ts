@@ -1,0 +1,127 @@
+import { resolve } from "node:path";
+import { table } from "../../command/layout.ts";
+import { resolveHome } from "../../config/config-paths.ts";
+import { openServerDatabase } from "../../inbox/server-database.ts";
+import { timeInZone } from "../../schedule/due-times.ts";
+import { JobStore } from "../../schedule/job-store.ts";
+import type { Job, JobCheck, JobTimes, MissedPolicy } from "../../schedule/job.ts";
+import { printJson, printLine, type Cli } from "../cli.ts";
+import { EXIT_DONE, usageError } from "../cli-failure.ts";
+
+export interface JobAddOptions {
+  session: string;
+  agent: string;
+  at?: string;
+  every?: string;
+  tz?: string;
+  missed?: MissedPolicy;
+  model?: string;
+  checkFile?: string;
+  checkCommand?: string;
+  json?: boolean;
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function withJobs<T>(cli: Cli, work: (jobs: JobStore) => T): T {
+  const db = openServerDatabase(resolveHome(cli.env));
+  try {
+    return work(new JobStore(db));
+  } finally {
+    db.close();
+  }
+}
+
+/** Throws `usage_invalid`. */
+function timesOf(
+  text: readonly string[],
+  { at, every, tz }: JobAddOptions,
+): { times: JobTimes; prompt: string } {
+  const zone = tz ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (at !== undefined && every !== undefined) throw usageError("Give either --at or --every, not both.");
+  if (at !== undefined) return { times: { kind: "at", at: timeInZone(at, zone) }, prompt: text.join(" ") };
+  if (every !== undefined) {
+    const [, count, unit = ""] = /^(\d+)([smhd])$/.exec(every) ?? [];
+    if (count === undefined)
+      throw usageError(`--every ${JSON.stringify(every)} is not a duration; give one such as 30m, 6h or 1d.`);
+    const everyMs = Number(count) * (UNITS[unit] ?? 0);
+    return { times: { kind: "every", everyMs, from: Date.now() }, prompt: text.join(" ") };
+  }
+  const [expression = "", ...words] = text;
+  return { times: { kind: "cron", expression, tz: zone }, prompt: words.join(" ") };
+}
+
+/** Throws `usage_invalid`. */
+function checkOf({ checkFile, checkCommand }: JobAddOptions, cwd: string): JobCheck | undefined {
+  if (checkFile !== undefined && checkCommand !== undefined)
+    throw usageError("Give either --check-file or --check-command, not both.");
+  if (checkFile !== undefined) return { kind: "file", path: resolve(cwd, checkFile) };
+  return checkCommand === undefined ? undefined : { kind: "command", command: checkCommand };
+}
+
+/** `pagurus jobs add`. Throws `usage_invalid`. */
+export function jobAdd(cli: Cli, text: string[], options: JobAddOptions): number {
+  const { times, prompt } = timesOf(text, options);
+  if (prompt.trim() === "")
+    throw usageError("The job has no prompt; give it after the times, as in pagurus jobs add --help.");
+  const { model, session, agent, missed } = options;
+  const job = withJobs(cli, (jobs) =>
+    jobs.add({
+      agentId: agent,
+      sessionKey: session,
+      times,
+      missed: missed ?? (times.kind === "at" ? "once" : "skip"),
+      request: { prompt, cwd: cli.cwd, ...(model === undefined ? {} : { model }) },
+      check: checkOf(options, cli.cwd),
+    }),
+  );
+  if (options.json === true) printJson(cli, job);
+  else printLine(cli.stdout, `The job ${job.id} is due at ${timeOf(job.nextAt)}, while pagurus serve runs.`);
+  return EXIT_DONE;
+}
+
+function timeOf(at: number | undefined): string {
+  return at === undefined ? "-" : `${new Date(at).toISOString().slice(0, 19)}Z`;
+}
+
+function ruleOf({ times }: Job): string {
+  if (times.kind === "cron") return `${times.expression} (${times.tz})`;
+  return times.kind === "at" ? "once" : `every ${times.everyMs / 1_000} s`;
+}
+
+/** `pagurus jobs list`. */
+export function jobList(cli: Cli, { json }: { json?: boolean }): number {
+  const jobs = withJobs(cli, (store) => store.list());
+  if (json === true) printJson(cli, jobs);
+  else if (jobs.length === 0)
+    printLine(cli.stdout, "There are no jobs; pagurus jobs add --help shows how to make one.");
+  else {
+    const rows = jobs.map((job) => [
+      job.id,
+      job.sessionKey,
+      ruleOf(job),
+      job.isPaused ? "paused" : timeOf(job.nextAt),
+      job.lastOutcome === undefined ? "never" : `${timeOf(job.lastAt)} ${job.lastOutcome}`,
+    ]);
+    for (const line of table(["ID", "SESSION", "TIMES", "NEXT", "LAST"], rows)) printLine(cli.stdout, line);
+  }
+  return EXIT_DONE;
+}
+
+/** `pagurus jobs remove|pause|resume|run`. Throws `job_not_found`. */
+export function jobChange(cli: Cli, action: "remove" | "pause" | "resume" | "run", id: string): number {
+  withJobs(cli, (jobs) => {
+    if (action === "remove") jobs.remove(id);
+    else if (action === "pause") jobs.pause(id);
+    else if (action === "resume") jobs.resume(id);
+    else jobs.runNow(id);
+  });
+  const done = {
+    remove: "is removed",
+    pause: "is paused",
+    resume: "continues",
+    run: "runs now, or when pagurus serve starts",
+  };
+  printLine(cli.stdout, `The job ${id} ${done[action]}.`);
+  return EXIT_DONE;
+}
