@@ -19,6 +19,7 @@ import type {
 } from "./api-types.ts";
 import { chunksOf, follow } from "./event-stream.ts";
 import { HttpRequests, type CallOptions, type ClientOptions } from "./http-requests.ts";
+import { JobCalls } from "./job-calls.ts";
 import { TerminalCalls } from "./terminal-calls.ts";
 
 /** `agent`: default `main`. */
@@ -42,10 +43,12 @@ export class PagurusClient {
   readonly #http: HttpRequests;
   /** What `pagurus --server` needs besides. */
   readonly terminal: TerminalCalls;
+  readonly jobs: JobCalls;
 
   constructor(options: ClientOptions) {
     this.#http = new HttpRequests(options);
     this.terminal = new TerminalCalls(this.#http);
+    this.jobs = new JobCalls(this.#http);
   }
 
   status({ signal }: CallOptions = {}): Promise<ServerStatus> {

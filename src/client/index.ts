@@ -11,5 +11,6 @@ export type { PagurusClient } from "./client.ts";
 export type { AgentOptions, FollowOptions, PageOptions, PostOptions } from "./client.ts";
 export type { CallOptions, ClientOptions } from "./http-requests.ts";
 export type { Claimed, PlaceOptions, TerminalCalls, TranscriptState } from "./terminal-calls.ts";
+export type { Job, JobCalls, JobCheck, JobTimes, NewJob } from "./job-calls.ts";
 export { ClientError } from "./client-error.ts";
 export type * from "./api-types.ts";

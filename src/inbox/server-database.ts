@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS jobs (
 CREATE INDEX IF NOT EXISTS jobs_by_next ON jobs (next) WHERE paused = 0;
 CREATE INDEX IF NOT EXISTS jobs_manual ON jobs (manual) WHERE manual IS NOT NULL;`;
 
-function serverDatabaseFile(home: string): string {
+export function serverDatabaseFile(home: string): string {
   return join(home, "server", "server.db");
 }
 

@@ -194,7 +194,10 @@ function mountOf(api: ModelApi): MountedApi {
   };
 }
 
-async function stop({ parts, db, audit, acp, modelApi, scheduler }: OpenedParts, http: HttpServer): Promise<void> {
+async function stop(
+  { parts, db, audit, acp, modelApi, scheduler }: OpenedParts,
+  http: HttpServer,
+): Promise<void> {
   const { dispatcher, events, streams, inbox, pagurus } = parts;
   await scheduler.stop();
   await dispatcher.stop(STOP_MS);

@@ -9,6 +9,7 @@ import {
   type ServerStatus,
   type Session,
   type Token,
+  type Job,
 } from "../../src/client/index.ts";
 import type {
   Claimed,
@@ -21,6 +22,7 @@ import type {
 import type * as answers from "../../src/server/api/answers.ts";
 import { apiRoutes } from "../../src/server/api/api-routes.ts";
 import type { newToken, serverStatus, token } from "../../src/server/api/host-routes.ts";
+import type { job } from "../../src/server/api/job-routes.ts";
 import type { sessionDetails } from "../../src/server/api/session-routes.ts";
 import type { claim, transcriptState } from "../../src/server/api/terminal-routes.ts";
 import type { turnBody } from "../../src/server/api/turn-routes.ts";
@@ -63,6 +65,12 @@ const CALLS: readonly ((client: PagurusClient) => unknown)[] = [
   (client) => client.terminal.records(),
   (client) => client.terminal.state("a"),
   (client) => client.terminal.commandFiles(),
+  (client) => client.jobs.list(),
+  (client) => client.jobs.add({ prompt: "a", session: "b", times: { kind: "every", everyMs: 60_000 } }),
+  (client) => client.jobs.remove("1"),
+  (client) => client.jobs.pause("1"),
+  (client) => client.jobs.resume("1"),
+  (client) => client.jobs.run("1"),
   (client) => client.terminal.expandCommandFile({ name: "review" }),
 ];
 
@@ -110,6 +118,7 @@ const COMPARED: {
   token: Same<Token, z.infer<typeof token>>;
   newToken: Same<NewToken, z.input<typeof newToken>>;
   turn: Fits<Turn, z.input<typeof turnBody>>;
+  job: Same<Job, z.infer<typeof job>>;
   claim: Same<keyof Claimed, keyof z.infer<typeof claim>>;
   record: Fits<TranscriptState["record"], z.infer<typeof answers.record>>;
   state: Same<keyof TranscriptState, keyof z.infer<typeof transcriptState>>;
@@ -122,6 +131,7 @@ const COMPARED: {
   token: true,
   newToken: true,
   turn: true,
+  job: true,
   claim: true,
   record: true,
   state: true,

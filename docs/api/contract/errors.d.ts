@@ -46,6 +46,7 @@ export declare const ERROR_CODES: {
     readonly server_failed: "The server could not listen, or did not answer.";
     readonly work_not_found: "The inbox has no work with this id.";
     readonly body_too_long: "The body of a request is longer than the server takes.";
+    readonly job_not_found: "No job has this id.";
     readonly idempotency_conflict: "The idempotency key was used for different work.";
     readonly deadline_exceeded: "An operation took longer than its deadline.";
     readonly session_not_found: "No session has this key.";

@@ -14,7 +14,7 @@ const check = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("command"), command: z.string().min(1) }),
 ]);
 
-const job = z.object({
+export const job = z.object({
   id: z.string(),
   agent: z.string(),
   session: z.string(),
