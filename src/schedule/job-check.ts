@@ -1,6 +1,7 @@
 /** Looks whether a job has something to do, before a model is called for it. */
 import { spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
+import { attempt } from "../data/attempt.ts";
 import type { JobCheck } from "./job.ts";
 
 /** Time limit of a command, ms; a longer one counts as one that failed. */
@@ -30,11 +31,8 @@ function exitCode(command: string, cwd: string | undefined): Promise<number> {
     const options = { stdio: "ignore" as const, detached: true, ...(cwd === undefined ? {} : { cwd }) };
     const child = spawn("/bin/sh", ["-c", command], options);
     const timer = setTimeout(() => {
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-      } catch {
-        // It has just ended.
-      }
+      // It may have just ended.
+      attempt(() => child.pid !== undefined && process.kill(-child.pid, "SIGKILL"));
     }, COMMAND_MS);
     const done = (code: number): void => {
       clearTimeout(timer);

@@ -19,7 +19,7 @@ export interface ActiveHours {
 /** What is done for a time that passed while no server ran: nothing, or one run for all such times. */
 export type MissedPolicy = "skip" | "once";
 
-/** Tells without a model call whether there is something to do. */
+/** Finds out without a model call whether there is something to do. */
 export type JobCheck =
   /** Something to do: the file exists and differs from what it was at the last run. */
   | { kind: "file"; path: string }

@@ -198,7 +198,7 @@ export const terminalRoutes: readonly ApiRoute[] = [
       const { name, args } = body;
       const asked = { ...placeOf(body), name, ...(args === undefined ? {} : { args }) };
       const expanded = await parts.pagurus.customCommands.expand(asked);
-      return { body: { ...(expanded ? { expanded } : {}) } };
+      return { body: expanded ? { expanded } : {} };
     },
   }),
   route({
