@@ -97,7 +97,17 @@ module.exports = {
       "command",
     ]),
     only("inbox", ["contract", "platform"]),
-    only("model-api", ["contract", "platform", "config", "model", "gateway"]),
+    only("model-api", [
+      "contract",
+      "platform",
+      "tokens",
+      "protocols",
+      "config",
+      "session",
+      "model",
+      "turn",
+      "gateway",
+    ]),
     only("schedule", ["contract", "platform", "config", "inbox"]),
     only("server", [
       "contract",

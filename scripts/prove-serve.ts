@@ -2,10 +2,20 @@
 import { bench, tests, type Proof } from "./proof.ts";
 
 export const SERVE: Record<string, Proof> = {
+  "serve.1": {
+    claim: "Clients of OpenAI's and Anthropic's APIs get answers of models and agents, streamed or not.",
+    steps: [
+      tests("endpoints, agents", "test/model-api/endpoints", "test/model-api/agents"),
+      tests("the openai package", "test/real/model-api/"),
+    ],
+  },
   "serve.2": {
     claim:
-      "A client that resends its whole history has one session; an edit and a regeneration are a fork each; tokens stay apart.",
-    steps: [tests("50 turns through 4 compactions, 20 clients", "test/model-api/conversations")],
+      "A client that resends everything has one session through compactions; an edit and a regeneration are a fork each; tokens stay apart.",
+    steps: [
+      tests("50 turns through 4 compactions", "test/model-api/compactions", "test/model-api/clients"),
+      tests("whose conversation", "test/model-api/conversations"),
+    ],
   },
   "serve.3": {
     claim:

@@ -22,8 +22,10 @@ import type { AllowedOrigins } from "./access/request-origin.ts";
 import { RateLimits } from "./access/rate-limits.ts";
 import { TokenStore } from "./access/token-store.ts";
 import { DEFAULT_AGENT_ID } from "../config/agent-settings.ts";
-import type { PagurusConfig } from "../config/config-types.ts";
-import { ModelApi, modelApiHarness } from "../model-api/model-api.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import type { AgentTurnRequest } from "../model-api/agent-turn.ts";
+import { createModelApi, modelApiHarness, type ModelApi } from "../model-api/model-api.ts";
+import { agentTurn } from "./agent-turns.ts";
 import { allowsScope, allowsSession } from "./access/caller.ts";
 import { refuse } from "./refusal.ts";
 import { HttpServer, type MountedApi } from "./http-server.ts";
@@ -46,7 +48,7 @@ export interface ServeOptions {
   port: number;
   host: string;
   maxTurns: number;
-  config: PagurusConfig;
+  loaded: LoadedConfig;
   /** Folder of sessions that name none. */
   cwd: string;
   allowedHosts: readonly string[];
@@ -122,9 +124,13 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
     const [{ createAcpApi }, settings] = await Promise.all([import("./acp-api.ts"), options.acpSettings()]);
     return createAcpApi(pagurus, { ...settings, version, home, env, logger });
   });
-  const { config, cwd } = options;
+  const { loaded } = options;
+  const running = dispatcher;
   const agentId = DEFAULT_AGENT_ID;
-  const modelApi = new ModelApi({ pagurus, harness, config, env, logger, agentId, cwd });
+  const turns = {
+    run: (asked: AgentTurnRequest) => agentTurn({ inbox, events, dispatcher: running }, asked),
+  };
+  const modelApi = createModelApi({ home, env, loaded, logger, agentId, pagurus, harness, turns });
   const jobs = new JobStore(db);
   const scheduler = scheduleOf({ db, jobs, inbox, dispatcher, logger });
   const limits = new RateLimits();
@@ -156,7 +162,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
     limits,
     sources: { tokens, browsers, localKey },
     allowed: allowedOf(options),
-    mounted: [acp, mountOf(modelApi)],
+    mounted: [acp, mountOf(modelApi, options.cwd)],
     logger,
   });
   const port = await http.listen(options.port, options.host);
@@ -177,15 +183,15 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
 }
 
 /** Its callers may use the sessions of their token's pattern. */
-function mountOf(api: ModelApi): MountedApi {
+function mountOf(api: ModelApi, folder: string): MountedApi {
   return {
     handles: (path) => api.handles(path),
     serve: async (request, response, caller) => {
-      const { tokenId, sessions } = caller;
+      const { tokenId } = caller;
       if (allowsScope(caller.scope, "chat"))
         return api.serve(request, response, {
           tokenId,
-          sessions,
+          folder,
           allowsSession: (key) => allowsSession(caller, key),
         });
       const message = `The model API needs a token of scope chat, and this one has ${caller.scope}.`;

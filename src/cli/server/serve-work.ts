@@ -28,7 +28,8 @@ const LOOK_MS = 100;
 export async function serve(cli: Cli, options: ServeCommandOptions): Promise<number> {
   const { startServer, isLoopback } = await import("../../server/server.ts");
   const home = resolveHome(cli.env);
-  const { config, warnings } = loadConfig({ home });
+  const loaded = loadConfig({ home });
+  const { config, warnings } = loaded;
   for (const warning of warnings) printLine(cli.stderr, `note: ${warning}`);
   const settings: ServerConfig = config.server ?? {};
   const host = options.host ?? settings.host ?? DEFAULT_HOST;
@@ -42,7 +43,7 @@ export async function serve(cli: Cli, options: ServeCommandOptions): Promise<num
     maxTurns: settings.maxTurns ?? DEFAULT_TURNS,
     allowedHosts: settings.allowedHosts ?? [],
     allowedOrigins: settings.allowedOrigins ?? [],
-    config,
+    loaded,
     cwd: cli.cwd,
     open: cli.open,
     acpSettings: () => acpSettings(cli, home, config),

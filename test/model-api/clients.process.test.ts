@@ -73,7 +73,7 @@ describe("a client of the model API that resends its history", () => {
     }
     const [key, ...others] = await keys();
     assert.deepEqual(others, []);
-    const shown = await server.call("GET", `/api/v1/sessions/${key}`);
+    const shown = await server.call("GET", `/api/v1/sessions/${encodeURIComponent(key ?? "")}`);
     assert.equal(shown.body["turns"], TURNS);
     const sizes = model.requests.map((request) => request.text.length);
     assert.ok(Math.max(...sizes) < 12_000 * 6, "no request is larger than the window");

@@ -1,0 +1,115 @@
+/** The models `agent/<id>`: a turn of an agent answers, in a session of its own that the client's history continues. */
+import type { PagurusConfig } from "../config/config-types.ts";
+import type { Pagurus } from "../contract/host/host.ts";
+import type { WireApi } from "../contract/harness/wire.ts";
+import type { UserMessage } from "../contract/message.ts";
+import { stringOf } from "../data/record-fields.ts";
+import { dialectOf } from "../gateway/dialect/dialects.ts";
+import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
+import { historyMessages, liveMessages } from "../gateway/wrap/request-messages.ts";
+import { WireCallError } from "../gateway/server/faults.ts";
+import type { WireCall } from "../gateway/server/gateway-call.ts";
+import { agentProblem, answerByTurn, inputOf, type AgentTurns } from "./agent-turn.ts";
+import { Conversations, type Place } from "./conversations.ts";
+import { nextDigest } from "./message-chain.ts";
+import type { PrefixIndex } from "./prefix-index.ts";
+
+const PREFIX = "agent/";
+
+export interface AgentModelsOptions {
+  config: PagurusConfig;
+  pagurus: Pick<Pagurus, "sessions">;
+  turns: AgentTurns;
+  index: PrefixIndex;
+}
+
+interface AgentCall {
+  asked: Record<string, unknown>;
+  api: WireApi;
+  tokenId: string;
+  named: string | undefined;
+}
+
+export class AgentModels {
+  readonly #options: AgentModelsOptions;
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #conversations = new Map<string, Conversations>();
+
+  constructor(options: AgentModelsOptions) {
+    this.#options = options;
+  }
+
+  /** `agent/main`, and one for each configured agent. */
+  get names(): string[] {
+    const ids = new Set(["main", ...(this.#options.config.agents?.list ?? []).map(({ id }) => id)]);
+    return [...ids].map((id) => `${PREFIX}${id}`);
+  }
+
+  has(model: string): boolean {
+    return this.names.includes(model);
+  }
+
+  /** Throws `WireCallError`, and what refuses the turn. */
+  async serve(call: WireCall, { asked, api, tokenId, named }: AgentCall): Promise<void> {
+    if (call.path !== "/chat/completions" && call.path !== "/messages" && call.path !== "/responses")
+      throw new WireCallError("bad_request", `An agent does not answer /v1${call.path}.`);
+    const model = stringOf(asked["model"]);
+    const dialect = await dialectOf(api);
+    const input =
+      typeof asked["input"] === "string" ? [{ role: "user", content: asked["input"] }] : asked["input"];
+    const body = Buffer.from(JSON.stringify({ ...asked, ...(input === undefined ? {} : { input }) }));
+    const request = dialect.read(call.path, call.headers, body);
+    const problem = agentProblem(asked, request);
+    if (problem !== undefined) throw new WireCallError("bad_request", problem);
+    const newest = newestInput(request);
+    const agentId = model.slice(PREFIX.length);
+    const owner = `${PREFIX}${agentId}/${tokenId}`;
+    let served = Promise.resolve();
+    await this.#of(agentId).place(owner, request, named, (place) => {
+      if (place.known !== undefined && place.known < historyMessages(request).length)
+        throw new WireCallError(
+          "bad_request",
+          "An agent's session has not these earlier messages; resend its conversation as it was, or begin a new one.",
+        );
+      this.#options.index.note(owner, place.sessionKey, place.chain);
+      const asks = { sessionKey: place.sessionKey, agentId, ...inputOf(newest), signal: call.signal };
+      served = answerByTurn(this.#options.turns.run(asks), { call, dialect, request }).then((answer) =>
+        this.#options.index.note(owner, place.sessionKey, answered(place, answer)),
+      );
+      this.#follow(place.sessionKey, served);
+      return Promise.resolve();
+    });
+    await served;
+  }
+
+  #follow(sessionKey: string, served: Promise<void>): void {
+    const settled = served.catch(() => undefined);
+    this.#running.set(sessionKey, settled);
+    void settled.then(() => {
+      if (this.#running.get(sessionKey) === settled) this.#running.delete(sessionKey);
+    });
+  }
+
+  #of(agentId: string): Conversations {
+    const known = this.#conversations.get(agentId);
+    if (known) return known;
+    const made = new Conversations({
+      index: this.#options.index,
+      store: () => this.#options.pagurus.sessions(agentId),
+      busy: (key) => this.#running.get(key),
+    });
+    this.#conversations.set(agentId, made);
+    return made;
+  }
+}
+
+function answered({ chain }: Place, answer: Parameters<typeof nextDigest>[1]): string[] {
+  return [...chain, nextDigest(chain.at(-1) ?? "", answer)];
+}
+
+/** Throws `WireCallError`. */
+function newestInput(request: WireRequest): UserMessage {
+  const [input, ...more] = liveMessages(request);
+  if (request.kind === "main" && input?.role === "user" && more.length === 0) return input;
+  throw new WireCallError("bad_request", "The last message has to be the user's input for the agent.");
+}

@@ -1,0 +1,98 @@
+/** One session that a client's model calls continue: its governor, and a handler for each protocol. */
+import type { Pagurus } from "../contract/host/host.ts";
+import type { WireApi } from "../contract/harness/wire.ts";
+import type { AgentMessage } from "../contract/message.ts";
+import type { ResolvedModel } from "../model/provider-types.ts";
+import type { Logger } from "../platform/log.ts";
+import { dialectOf } from "../gateway/dialect/dialects.ts";
+import { WireRouteHandler } from "../gateway/request/exchange.ts";
+import type { WireCall } from "../gateway/server/gateway-call.ts";
+import { upstreamFor } from "../gateway/upstream/for-model.ts";
+import type { Upstream } from "../gateway/upstream/upstream.ts";
+import { WrapGovernor } from "../gateway/wrap/wrap-governor.ts";
+import type { WrapHarness } from "../gateway/wrap/wrap-harness.ts";
+
+export interface LiveSessionOptions {
+  pagurus: Pick<Pagurus, "run" | "sessions" | "renew" | "native">;
+  harness: WrapHarness;
+  sessionKey: string;
+  agentId: string;
+  cwd: string;
+  logger: Logger;
+  /** Called with each complete answer, before the session's next request is decided on. */
+  onAnswer(message: AgentMessage): void;
+}
+
+export class LiveSession {
+  readonly sessionKey: string;
+  readonly #options: LiveSessionOptions;
+  readonly #governor: WrapGovernor;
+  readonly #handlers = new Map<WireApi, Promise<WireRouteHandler>>();
+  readonly #running = new Set<Promise<void>>();
+  #model: ResolvedModel | undefined;
+  #upstream: Upstream | undefined;
+
+  constructor(options: LiveSessionOptions) {
+    const { sessionKey, logger } = options;
+    this.sessionKey = sessionKey;
+    this.#options = options;
+    this.#governor = new WrapGovernor({
+      ...options,
+      modelOf: () => this.#model?.info.ref ?? "",
+      upstream: () => this.#upstream as Upstream,
+      notify: () => logger.warn("model call of a client degraded", { sessionKey }),
+      onAnswer: (_, message) => options.onAnswer(message),
+    });
+  }
+
+  /** Whether a request is being answered. */
+  get isBusy(): boolean {
+    return this.#running.size > 0;
+  }
+
+  /** Resolves when the requests that run now are answered and recorded. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  /** Answers a call by a model. Never throws. */
+  async serve(call: WireCall, api: WireApi, model: ResolvedModel): Promise<void> {
+    this.#model = model;
+    this.#upstream = upstreamFor(model, api, this.sessionKey);
+    const served = this.#handler(api).then((handler) => handler.handle(call));
+    this.#running.add(served);
+    await served.finally(() => this.#running.delete(served));
+  }
+
+  #handler(api: WireApi): Promise<WireRouteHandler> {
+    let handler = this.#handlers.get(api);
+    if (!handler) {
+      handler = this.#open(api);
+      this.#handlers.set(api, handler);
+    }
+    return handler;
+  }
+
+  async #open(api: WireApi): Promise<WireRouteHandler> {
+    const { sessionKey, logger, harness } = this.#options;
+    return new WireRouteHandler({
+      id: `api-${sessionKey}`,
+      sessionKey,
+      runtime: harness.id,
+      dialect: await dialectOf(api),
+      governor: this.#governor,
+      logger,
+      // The conversation is the session, however the protocol or a program names it.
+      classify: (request) => ({
+        ...request,
+        kind: request.kind === "side" || request.kind === "subagent" ? "main" : request.kind,
+        native: { threadId: sessionKey },
+      }),
+    });
+  }
+
+  /** Ends its turn. Never throws. */
+  async close(): Promise<void> {
+    await this.#governor.close();
+  }
+}

@@ -1,0 +1,78 @@
+/** The prefixes of conversations that clients have sent, for each token; in the home, so that a restart keeps them. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { openSqlite, type Database } from "../data/sqlite.ts";
+
+/** A prefix that a session contains. `isHead`: nothing follows it there. */
+export interface Found {
+  sessionKey: string;
+  /** Number of messages of the prefix. */
+  count: number;
+  isHead: boolean;
+}
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS heads (
+    token TEXT NOT NULL, session TEXT NOT NULL, digest TEXT NOT NULL, at INTEGER NOT NULL,
+    PRIMARY KEY (token, session)
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS prefixes (
+    token TEXT NOT NULL, digest TEXT NOT NULL, session TEXT NOT NULL, at INTEGER NOT NULL,
+    PRIMARY KEY (token, digest, session)
+  ) WITHOUT ROWID;
+`;
+
+export class PrefixIndex {
+  readonly #db: Database;
+  #clock = Date.now();
+
+  /** Throws SQLite's errors. */
+  constructor(home: string) {
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    this.#db = openSqlite(join(home, "model-api.sqlite"));
+    this.#db.raw.exec(SCHEMA);
+  }
+
+  /** Sessions of the token that contain the longest known prefix of the chain, last used first, heads before others. */
+  longest(token: string, chain: readonly string[]): Found[] {
+    const query = this.#db.raw.prepare(
+      `SELECT p.session AS session, h.digest = p.digest AS isHead FROM prefixes p
+       JOIN heads h ON h.token = p.token AND h.session = p.session
+       WHERE p.token = ? AND p.digest = ? ORDER BY isHead DESC, h.at DESC`,
+    );
+    for (let count = chain.length; count > 0; count--) {
+      const rows = query.all(token, chain[count - 1] ?? "");
+      if (rows.length === 0) continue;
+      return rows.map((row) => ({
+        sessionKey: String(row["session"]),
+        count,
+        isHead: row["isHead"] === 1,
+      }));
+    }
+    return [];
+  }
+
+  /** The session has these prefixes now, the last of them as its head. */
+  note(token: string, sessionKey: string, chain: readonly string[]): void {
+    const head = chain.at(-1);
+    if (head === undefined) return;
+    this.#clock = Math.max(this.#clock + 1, Date.now());
+    const { raw } = this.#db;
+    raw.exec("BEGIN IMMEDIATE");
+    try {
+      const prefix = raw.prepare("INSERT OR IGNORE INTO prefixes VALUES (?, ?, ?, ?)");
+      for (const digest of chain) prefix.run(token, digest, sessionKey, this.#clock);
+      raw
+        .prepare("INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?)")
+        .run(token, sessionKey, head, this.#clock);
+      raw.exec("COMMIT");
+    } catch (error) {
+      raw.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#db.raw.close();
+  }
+}

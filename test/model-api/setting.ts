@@ -1,0 +1,154 @@
+/** A host with the model API on an HTTP server, in front of a scripted model. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createPagurus } from "../../src/app.ts";
+import { loadConfig } from "../../src/config/load-config.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
+import type { TurnEvent } from "../../src/contract/host/events.ts";
+import type { AgentTurnRequest } from "../../src/model-api/agent-turn.ts";
+import { createModelApi, modelApiHarness, type ModelApi } from "../../src/model-api/model-api.ts";
+import { silentLogger } from "../../src/platform/log.ts";
+import { startServer, type ModelServer, type Protocol, type ReplyScript } from "../servers/server.ts";
+import { makeSetting, modelConfig, type ModelOptions, type Setting } from "../turn/setting.ts";
+
+export interface Reply {
+  status: number;
+  text: string;
+  json: Record<string, unknown>;
+}
+
+export class ApiBench {
+  readonly model: ModelServer;
+  readonly setting: Setting;
+  pagurus!: Pagurus;
+  api!: ModelApi;
+  url = "";
+  #stop: () => Promise<void> = () => Promise.resolve();
+
+  private constructor(model: ModelServer, setting: Setting) {
+    this.model = model;
+    this.setting = setting;
+  }
+
+  static async open(
+    protocol: Protocol,
+    script: ReplyScript,
+    options: ModelOptions = {},
+    engine = "legacy",
+  ): Promise<ApiBench> {
+    const model = await startServer({ protocol, script });
+    const config = modelConfig(protocol, model.url, options, {
+      plugins: { slots: { contextEngine: engine } },
+    });
+    const bench = new ApiBench(model, makeSetting(config));
+    await bench.start();
+    return bench;
+  }
+
+  /** A server over the home; the bearer token is the token's id. */
+  async start(): Promise<void> {
+    const { home, env, workspace } = this.setting;
+    const harness = modelApiHarness();
+    this.pagurus = await createPagurus({ home, env, harnesses: [harness] });
+    const loaded = loadConfig({ home });
+    const { pagurus } = this;
+    const turns = {
+      run: (asked: AgentTurnRequest): AsyncIterable<TurnEvent> => pagurus.run({ ...asked, cwd: workspace }),
+    };
+    const api = createModelApi({
+      turns,
+      home,
+      env,
+      loaded,
+      logger: silentLogger,
+      agentId: "main",
+      pagurus,
+      harness,
+    });
+    this.api = api;
+    const server = createServer((request, response) => {
+      const tokenId = (request.headers.authorization ?? "").replace("Bearer ", "") || "one";
+      void api.serve(request, response, {
+        tokenId,
+        folder: workspace,
+        allowsSession: (key) => key !== "forbidden",
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    this.#stop = () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+  }
+
+  async stop(): Promise<void> {
+    await this.#stop();
+    await this.api.close();
+    await this.pagurus.close();
+  }
+
+  async end(): Promise<void> {
+    await this.stop();
+    await this.model.close();
+    this.setting.remove();
+  }
+
+  async post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> {
+    const response = await fetch(`${this.url}${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    const json = text.startsWith("{") ? (JSON.parse(text) as Record<string, unknown>) : {};
+    return { status: response.status, text, json };
+  }
+
+  /** Sends a conversation of Chat Completions and returns the answer's text. */
+  async chat(words: readonly string[], token = "one", headers: Record<string, string> = {}): Promise<string> {
+    const messages = words.map((content, at) => ({ role: at % 2 === 0 ? "user" : "assistant", content }));
+    const body = { model: "test/model", stream: true, messages };
+    const { status, text } = await this.post("/chat/completions", body, {
+      authorization: `Bearer ${token}`,
+      ...headers,
+    });
+    if (status !== 200) throw new Error(text);
+    return streamedText(text);
+  }
+
+  sessionKeys(): string[] {
+    const records = this.pagurus.sessions("main").list();
+    return records.filter(({ current }) => current).map(({ sessionKey }) => sessionKey);
+  }
+
+  /** The words of a session, oldest first. */
+  async words(sessionKey: string): Promise<string[]> {
+    const reader = this.pagurus.sessions("main").openReader(sessionKey);
+    const words: string[] = [];
+    try {
+      for await (const entry of reader.cursor.backward()) {
+        if (entry.type !== "message") continue;
+        const { content } = entry.message;
+        const text =
+          typeof content === "string"
+            ? content
+            : content.map((part) => ("text" in part ? part.text : "")).join("");
+        words.unshift(text);
+      }
+    } finally {
+      reader.close();
+    }
+    return words;
+  }
+}
+
+export function streamedText(text: string): string {
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith("data: {"))
+    .map((line) => JSON.parse(line.slice(6)) as { choices?: { delta?: { content?: string } }[] })
+    .map(({ choices }) => choices?.[0]?.delta?.content ?? "")
+    .join("");
+}
