@@ -121,12 +121,10 @@ describe("a client of the model API that resends its history", () => {
       model: "test",
       messages: [],
     });
-    assert.equal(status, 400);
-    assert.match((body["error"] as { message: string }).message, /model/);
+    assert.equal(status, 404);
+    assert.match((body["error"] as { message: string }).message, /There is no model "test"/);
     const listed = await server.call("GET", "/v1/models");
-    assert.deepEqual(
-      (listed.body["data"] as { id: string }[]).map(({ id }) => id),
-      ["test/model"],
-    );
+    const models = (listed.body["data"] as { id: string }[]).map(({ id }) => id);
+    assert.deepEqual(models, ["test/model", "agent/main"]);
   });
 });
