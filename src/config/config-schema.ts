@@ -16,7 +16,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "b196b621903d8ec1";
+export const SCHEMA_FINGERPRINT = "9280f27ea3adf474";
 
 function runtimePolicy(z: Zod) {
   return z
@@ -59,8 +59,25 @@ function thinking(z: Zod) {
   return z.enum(["off", "low", "medium", "high"]);
 }
 
+function heartbeat(z: Zod) {
+  const clock = z.string().regex(/^([01]\d|2[0-4]):[0-5]\d$/);
+  return z.strictObject({
+    every: z
+      .string()
+      .regex(/^\d+(s|m|h|d)$/)
+      .optional(),
+    activeHours: z
+      .strictObject({ start: clock, end: clock, timezone: z.string().min(1).optional() })
+      .optional(),
+    prompt: z.string().min(1).optional(),
+    session: z.string().min(1).optional(),
+    model: z.string().min(1).optional(),
+  });
+}
+
 function agentShape(z: Zod) {
   return {
+    heartbeat: heartbeat(z).optional(),
     workspace: z.string().min(1).optional(),
     model: z.union([z.string().min(1), z.strictObject({ primary: z.string().min(1) })]).optional(),
     models: z

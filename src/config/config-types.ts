@@ -242,7 +242,21 @@ export type EngineStage =
   | "maintain"
   | "dispose";
 
+/** A turn that `pagurus serve` runs again and again, without a user. */
+export interface HeartbeatConfig {
+  /** Interval such as `30m`, which is the default; `0m` switches it off. */
+  every?: string;
+  /** Hours of a day such as `08:00` to `22:00`. Default: all day, in the machine's time zone. */
+  activeHours?: { start: string; end: string; timezone?: string };
+  prompt?: string;
+  /** Key of its session. Default `main`. */
+  session?: string;
+  /** Model ref. */
+  model?: string;
+}
+
 export interface AgentConfig {
+  heartbeat?: HeartbeatConfig;
   workspace?: string;
   model?: string | { primary: string };
   models?: Record<string, AgentModelConfig>;

@@ -31,6 +31,21 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
     "timeout of an engine at each stage, seconds: `{factory, bootstrap, assemble, compact, settle, maintain, dispose}`",
     "30, 60, 15, 180, 30, 60, 10",
   ],
+  "agents.defaults.heartbeat": ["see below", "none"],
+  "agents.defaults.heartbeat.every": [
+    "interval of the heartbeats of `pagurus serve`; `0m` switches them off",
+    "`30m`",
+  ],
+  "agents.defaults.heartbeat.activeHours": [
+    "hours of a day in which they run: `{start, end, timezone}`, such as `08:00` and `22:00`",
+    "all day, in the machine's time zone",
+  ],
+  "agents.defaults.heartbeat.prompt": [
+    "their prompt",
+    "look for work that is due, and answer `HEARTBEAT_OK` if there is none",
+  ],
+  "agents.defaults.heartbeat.session": ["key of their session", "`main`"],
+  "agents.defaults.heartbeat.model": ["model ref", "the agent's"],
   "agents.defaults.permission.mode": [
     "`ask`, `deny`, `auto` (everything but writing outside of the workspace and reading keys), `read-only`",
     "`ask` on a terminal, else `deny`",

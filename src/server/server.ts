@@ -14,6 +14,7 @@ import { EventLog } from "../inbox/event-log.ts";
 import { Inbox } from "../inbox/inbox.ts";
 import { openServerDatabase } from "../inbox/server-database.ts";
 import type { NewWork } from "../inbox/work.ts";
+import { syncHeartbeats } from "../schedule/heartbeats.ts";
 import { JobStore } from "../schedule/job-store.ts";
 import { Scheduler } from "../schedule/scheduler.ts";
 import { AuditLog } from "./access/audit-log.ts";
@@ -169,6 +170,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   facts.url = urlOf(options.host, port);
   place.announce({ url: facts.url, pid: facts.pid, startedAt: facts.startedAt }, localKey);
   await dispatcher.start();
+  syncHeartbeats(parts.jobs, options.loaded.config);
   opened.scheduler.start();
   const pruning = setInterval(() => events.prune(Date.now() - DELTAS_MS), PRUNE_MS);
   pruning.unref();

@@ -108,6 +108,19 @@ export class Recorder {
     }
   }
 
+  /** Rewinds to before the turn, whatever it has done: its answer says that there is nothing to say. Returns whether it was done. */
+  takeBackQuiet(): boolean {
+    const inputs = this.messages.filter((message) => message.role === "user").length;
+    if (this.#failure || inputs !== 1 || this.compaction) return false;
+    try {
+      this.#options.writer().rewind(this.leafBefore);
+      return true;
+    } catch (error) {
+      this.#fail(error);
+      return false;
+    }
+  }
+
   /** Ends the turn in the transcript; `settled`: the engine has nothing to take from it. False when it could not be written. */
   commit(
     outcome: TurnOutcome,

@@ -24,6 +24,13 @@ export async function finishTurn(state: TurnState, outcome: TurnOutcome, before:
     host.logger.debug("context engine maintenance skipped", { ...facts, reason: outcome.error.code });
     throw outcome.error;
   }
+  if (isQuietHeartbeat(state, outcome) && recorder.takeBackQuiet()) {
+    recordDegradations(state, 0);
+    recorder.commit("completed", { settled: true, heartbeat: true });
+    await turnEnded(state, outcome);
+    if ("result" in outcome) emitCompleted(state, outcome.result);
+    return;
+  }
   // From here on degradations follow the commit and belong to the finalization, not to the turn's entries.
   recordDegradations(state, 0);
   const recorded = guard.degraded.length;
@@ -61,6 +68,26 @@ export async function finishTurn(state: TurnState, outcome: TurnOutcome, before:
   const failure = error ?? recorder.failure;
   if (failure) throw failure;
   if ("result" in outcome) emitCompleted(state, outcome.result);
+}
+
+/** The answer of a heartbeat that found nothing to do. */
+const QUIET = "HEARTBEAT_OK";
+
+/** Only where the context is built from the transcript alone: a native thread would keep the turn. */
+function isQuietHeartbeat(
+  { request, harness, recorder, compacted }: TurnState,
+  outcome: TurnOutcome,
+): boolean {
+  if (request.heartbeat !== true || harness.seam !== "embedded" || compacted) return false;
+  if (!("result" in outcome) || outcome.result.stopReason !== "stop") return false;
+  const last = recorder.messages.at(-1);
+  if (last?.role !== "assistant") return false;
+  return (
+    last.content
+      .map((part) => (part.type === "text" ? part.text : ""))
+      .join("")
+      .trim() === QUIET
+  );
 }
 
 function recordDegradations({ guard, recorder }: TurnState, from: number): void {

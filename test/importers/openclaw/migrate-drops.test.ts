@@ -8,7 +8,7 @@ test("of a very large configuration the parts without a counterpart are left out
   const prompt = "x".repeat(900);
   const agent = (index: number): string => `{ id: "a${index}", // agent ${index}
       workspace: "~/w${index}",
-      heartbeat: { prompt: "${prompt}" },
+      humanDelay: { prompt: "${prompt}" },
       sandbox: { mode: "all" }, identity: { name: "n" },
       groupChat: {}, default: false
     },`;

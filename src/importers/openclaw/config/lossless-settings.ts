@@ -66,7 +66,7 @@ const WITHOUT: Readonly<Record<string, string>> = {
   cacheAwareCompaction: OLD,
   dynamicLeafChunkTokens: OLD,
   timezone: "times are in UTC",
-  pruneHeartbeatOk: "there are no heartbeats",
+  pruneHeartbeatOk: "a heartbeat that finds nothing is always left out",
   transcriptGcEnabled: FILES,
   autoRotateSessionFiles: FILES,
   enableSummaryThinking: "a summary is requested without thinking",

@@ -39,7 +39,7 @@ const REASONS: readonly [RegExp, string][] = [
   [/^plugins\.installs\b/, "plugins are installed separately: pagurus plugins install <package>"],
   [/\.model\.fallbacks$/, "there are no fallback models: a turn whose model fails, fails"],
   [/\.agentDir$/, "conversations are searched in agents/<id> only; copy it there and run this again"],
-  [/\.heartbeat\b/, "there are no heartbeats here"],
+  [/\.heartbeat\./, "heartbeats have no such setting here"],
   [
     /\.(?:memorySearch|contextPruning|sandbox)\b/,
     "the engine, the memory and the permissions here have settings of their own",

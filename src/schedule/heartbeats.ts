@@ -1,0 +1,67 @@
+/** Heartbeats of the configuration as jobs: one for each agent that has one. */
+import { DEFAULT_AGENT_ID } from "../config/agent-settings.ts";
+import type { HeartbeatConfig, PagurusConfig } from "../config/config-types.ts";
+import type { NewJob } from "./job.ts";
+import type { JobStore } from "./job-store.ts";
+
+const PREFIX = "heartbeat-";
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const DEFAULT_EVERY = "30m";
+const PROMPT =
+  "Heartbeat: look for work that is due or that you left open, and do it. If there is nothing to do, answer HEARTBEAT_OK and nothing else.";
+
+function intervalOf(text: string): number {
+  const [, count = "0", unit = ""] = /^(\d+)([smhd])$/.exec(text) ?? [];
+  return Number(count) * (UNITS[unit] ?? 0);
+}
+
+function jobOf(
+  agentId: string,
+  { every = DEFAULT_EVERY, activeHours, prompt = PROMPT, session = "main", model }: HeartbeatConfig,
+): NewJob {
+  const { start: from = "", end: to = "", timezone } = activeHours ?? {};
+  const tz = timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return {
+    agentId,
+    sessionKey: session,
+    times: {
+      kind: "every",
+      everyMs: intervalOf(every),
+      from: 0,
+      ...(activeHours ? { activeHours: { from, to, tz } } : {}),
+    },
+    missed: "skip",
+    request: { prompt, heartbeat: true, ...(model === undefined ? {} : { model }) },
+  };
+}
+
+function heartbeatsOf({ agents = {} }: PagurusConfig): Map<string, NewJob> {
+  const ids = [DEFAULT_AGENT_ID, ...(agents.list ?? []).map(({ id }) => id.toLowerCase())];
+  const jobs = new Map<string, NewJob>();
+  for (const id of new Set(ids)) {
+    const own = agents.list?.find((entry) => entry.id.toLowerCase() === id)?.heartbeat;
+    // The defaults' is that of the main agent alone: one heartbeat an agent is asked for by name.
+    const heartbeat = own ?? (id === DEFAULT_AGENT_ID ? agents.defaults?.heartbeat : undefined);
+    // An interval of 0 switches it off.
+    if (heartbeat && intervalOf(heartbeat.every ?? DEFAULT_EVERY) > 0)
+      jobs.set(`${PREFIX}${id}`, jobOf(id, heartbeat));
+  }
+  return jobs;
+}
+
+/** Makes the jobs fit the configuration; an unchanged one keeps its due time. Throws `usage_invalid` for a zone that is unknown. */
+export function syncHeartbeats(jobs: JobStore, config: PagurusConfig): void {
+  const wanted = heartbeatsOf(config);
+  for (const known of jobs.list().filter(({ id }) => id.startsWith(PREFIX))) {
+    const job = wanted.get(known.id);
+    if (job && isSame(job, known)) wanted.delete(known.id);
+    else jobs.remove(known.id);
+  }
+  for (const [id, job] of wanted) jobs.add(job, id);
+}
+
+function isSame(one: NewJob, other: NewJob): boolean {
+  const shown = ({ agentId, sessionKey, times, missed, request }: NewJob): string =>
+    JSON.stringify([agentId, sessionKey, times, missed, request]);
+  return shown(one) === shown(other);
+}

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { PagurusConfig } from "../../src/config/config-types.ts";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openServerDatabase } from "../../src/inbox/server-database.ts";
+import { syncHeartbeats } from "../../src/schedule/heartbeats.ts";
+import { JobStore } from "../../src/schedule/job-store.ts";
+
+describe("the heartbeats of a configuration", () => {
+  it("are a job for each agent that has one; an unchanged one keeps its due time, a removed one ends", () => {
+    const home = mkdtempSync(join(tmpdir(), "pagurus-test-"));
+    const db = openServerDatabase(home);
+    try {
+      let now = 1_000_000;
+      const jobs = new JobStore(db, () => now);
+      const heartbeat = { every: "10m" };
+      const config: PagurusConfig = {
+        agents: {
+          defaults: { heartbeat },
+          list: [{ id: "cook", heartbeat: { every: "1h", session: "kitchen" } }],
+        },
+      };
+      syncHeartbeats(jobs, config);
+      const before = jobs.list();
+      assert.deepEqual(
+        before.map(({ id, agentId, sessionKey }) => [id, agentId, sessionKey]),
+        [
+          ["heartbeat-main", "main", "main"],
+          ["heartbeat-cook", "cook", "kitchen"],
+        ],
+      );
+      now += 30_000;
+      syncHeartbeats(jobs, config);
+      assert.deepEqual(jobs.list(), before);
+      syncHeartbeats(jobs, { agents: { defaults: { heartbeat: { every: "20m" } } } });
+      assert.deepEqual(
+        jobs.list().map(({ id, times }) => [id, times.kind === "every" && times.everyMs]),
+        [["heartbeat-main", 1_200_000]],
+      );
+      syncHeartbeats(jobs, { agents: { defaults: { heartbeat: { every: "0m" } } } });
+      assert.deepEqual(jobs.list(), []);
+    } finally {
+      db.close();
+      rmSync(home, { recursive: true, force: true });
+    }
+  });
+});
