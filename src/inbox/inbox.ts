@@ -254,6 +254,28 @@ export class Inbox {
     return this.ended(work, { outcome: "withdrawn" });
   }
 
+  /** Sessions with work that ended before a time (ms since the epoch). */
+  endedPlaces(before: number): { agentId: string; sessionKey: string }[] {
+    return this.#db.all(
+      "SELECT DISTINCT agent AS agentId, session AS sessionKey FROM work WHERE state = 'ended' AND ended < ?",
+      before,
+    );
+  }
+
+  /** Removes all ended work of a session that was deleted, with its events and questions: they contain its text. */
+  forget({ agentId, sessionKey }: { agentId: string; sessionKey: string }): void {
+    const ended = "SELECT id FROM work WHERE agent = ? AND session = ? AND state = 'ended'";
+    this.#db.transaction(() => {
+      this.#db.run(`DELETE FROM events WHERE work IN (${ended})`, agentId, sessionKey);
+      this.#db.run(`DELETE FROM approvals WHERE work IN (${ended})`, agentId, sessionKey);
+      this.#db.run(
+        "DELETE FROM work WHERE agent = ? AND session = ? AND state = 'ended'",
+        agentId,
+        sessionKey,
+      );
+    });
+  }
+
   #event({ id, agentId, sessionKey }: Work, type: string, data: object): void {
     this.#events.insert({ workId: id, agentId, sessionKey, type, data });
   }

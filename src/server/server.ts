@@ -6,6 +6,7 @@ import type { Pagurus, PagurusOptions } from "../contract/host/host.ts";
 import type { AcpAgentOptions } from "../acp-server/acp-agent.ts";
 import { AcpMount } from "./acp-mount.ts";
 import type { AskPermission } from "../contract/host/run.ts";
+import { attempt } from "../data/attempt.ts";
 import type { Database } from "../data/sqlite.ts";
 import type { Logger } from "../platform/log.ts";
 import { Approvals } from "../inbox/approvals.ts";
@@ -156,7 +157,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   const { logger } = options;
   const opened = await openParts(options, undo);
   const { parts, audit, limits, localKey, acp, modelApi } = opened;
-  const { facts, tokens, browsers, dispatcher, events } = parts;
+  const { facts, tokens, browsers, dispatcher } = parts;
   const http = new HttpServer({
     parts,
     audit,
@@ -172,7 +173,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   await dispatcher.start();
   syncHeartbeats(parts.jobs, options.loaded.config);
   opened.scheduler.start();
-  const pruning = setInterval(() => events.prune(Date.now() - DELTAS_MS), PRUNE_MS);
+  const pruning = setInterval(() => prune(parts), PRUNE_MS);
   pruning.unref();
   logger.info("server started", { port });
   const close = async (): Promise<void> => {
@@ -200,6 +201,16 @@ function mountOf(api: ModelApi, folder: string): MountedApi {
       return refuse(response, request.url ?? "", { status: 403, code: "token_invalid", message });
     },
   };
+}
+
+/** Removes deltas of ended work, and all text of sessions that were deleted, also by a command without the server. */
+function prune({ events, inbox, pagurus }: ServerParts): void {
+  const before = Date.now() - DELTAS_MS;
+  events.prune(before);
+  for (const place of inbox.endedPlaces(before)) {
+    const isDeleted = attempt(() => pagurus.sessions(place.agentId).find(place.sessionKey) === undefined);
+    if (isDeleted === true) inbox.forget(place);
+  }
 }
 
 async function stop(

@@ -78,6 +78,18 @@ describe("a server", () => {
     assert.equal((await server.call("GET", "/api/v1/tokens", undefined, chat)).status, 403);
   });
 
+  it("keeps no text of a session that was deleted", async () => {
+    const posted = await server.call("POST", "/api/v1/sessions/gone/turns", { prompt: "xyzzy-in-the-inbox" });
+    await server.ended(String(posted.body["id"]));
+    assert.equal((await server.call("DELETE", "/api/v1/sessions/gone")).status, 200);
+    const db = openServerDatabase(setting.home);
+    const tables = ["work", "events", "approvals"].flatMap((table) => db.all(`SELECT * FROM ${table}`));
+    db.close();
+    assert.doesNotMatch(JSON.stringify(tables), /xyzzy/);
+    const work = await server.call("GET", `/api/v1/work/${String(posted.body["id"])}`);
+    assert.equal(work.status, 404);
+  });
+
   it("shows a token only the sessions of its pattern, also among results and events", async () => {
     const posted = await server.call("POST", "/api/v1/sessions/other/turns", { prompt: "a secret word" });
     await server.ended(String(posted.body["id"]));

@@ -202,8 +202,11 @@ export const sessionRoutes: readonly ApiRoute[] = [
     params: SESSION,
     query: AGENT,
     answer: z.object({ sessions: z.int(), bytes: z.int() }),
-    handle: async ({ params, query, parts }) => ({
-      body: await parts.pagurus.deleteSession({ sessionKey: params.key, agentId: query.agent }),
-    }),
+    handle: async ({ params, query, parts }) => {
+      const place = { sessionKey: params.key, agentId: query.agent };
+      const deleted = await parts.pagurus.deleteSession(place);
+      parts.inbox.forget(place);
+      return { body: deleted };
+    },
   }),
 ];
