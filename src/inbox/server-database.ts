@@ -53,6 +53,8 @@ export function openServerDatabase(home: string): Database {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     db = openSqlite(file, { synchronous: "FULL" });
+    // A deleted session's text must not stay in free pages.
+    db.raw.exec("PRAGMA secure_delete = ON");
   } catch (error) {
     throw new PagurusError(
       "store_write_failed",
