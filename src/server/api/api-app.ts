@@ -33,8 +33,12 @@ const MOST_BYTES = 32 * 2 ** 20;
 
 export function apiApp(options: ApiAppOptions): Hono<{ Bindings: NodeBindings }> {
   const app = new Hono<{ Bindings: NodeBindings }>({ strict: false });
-  const document = openApiDocument(apiRoutes, options.parts.facts.version);
-  app.get("/api/v1/openapi.json", (c) => c.json(document));
+  // Made at the first request for it: a start does not need it.
+  let document: object | undefined;
+  app.get("/api/v1/openapi.json", (c) => {
+    document ??= openApiDocument(apiRoutes, options.parts.facts.version);
+    return c.json(document);
+  });
   for (const route of apiRoutes) {
     const path = `/api/v1${route.path.replaceAll(/\{(\w+)\}/g, ":$1")}`;
     app.on(route.method.toUpperCase(), path, (c) => answered(options, route, c));
