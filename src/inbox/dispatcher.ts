@@ -9,9 +9,9 @@ import { sleep } from "../platform/deadline.ts";
 import type { Logger } from "../platform/log.ts";
 import type { Approvals } from "./approvals.ts";
 import type { EventLog } from "./event-log.ts";
-import type { Inbox } from "./inbox.ts";
+import type { Accepted, Inbox } from "./inbox.ts";
 import { hasSteering, recordedOutcome } from "./recorded-work.ts";
-import type { CompactionWork, TurnWork, Work, WorkEnd } from "./work.ts";
+import type { CompactionWork, NewWork, TurnWork, Work, WorkEnd } from "./work.ts";
 
 /** Interval of tries while another program holds the session, ms. */
 const HELD_RETRY_MS = 500;
@@ -78,8 +78,14 @@ export class Dispatcher {
     this.#fill();
   }
 
-  /** Called with each new piece of work. */
-  accepted(work: Work): void {
+  /** Posts work and begins it. Throws as `Inbox.post`. */
+  async post(work: NewWork): Promise<Accepted> {
+    const accepted = await this.#options.inbox.post(work);
+    if (accepted.isNew) this.#accepted(accepted.work);
+    return accepted;
+  }
+
+  #accepted(work: Work): void {
     const running = this.#running.get(placeOf(work));
     if (running && work.policy === "interrupt") running.abort.abort();
     if (running && work.policy === "steer" && this.#steers(work, running)) return;
@@ -103,6 +109,12 @@ export class Dispatcher {
     const running = this.#running.get(placeOf(place));
     running?.abort.abort();
     return running !== undefined;
+  }
+
+  /** Ends one piece of work: aborted where it runs, withdrawn where it waits. */
+  stopWork(work: Work): void {
+    if (this.runningIn(work)?.id === work.id) this.stopTurn(work);
+    else this.#options.inbox.withdraw(work.id);
   }
 
   /** The work that runs in a session. */

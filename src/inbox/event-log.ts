@@ -56,10 +56,23 @@ function joined(last: NewEvent | undefined, next: NewEvent): NewEvent | undefine
   return { ...last, data: { ...last.data, delta: `${one?.delta ?? ""}${other?.delta ?? ""}` } };
 }
 
+function fits(event: NewEvent, { agentId, sessionKey, workId }: EventFilter): boolean {
+  return (
+    (workId ?? event.workId) === event.workId &&
+    (agentId ?? event.agentId) === event.agentId &&
+    (sessionKey ?? event.sessionKey) === event.sessionKey
+  );
+}
+
 export class EventLog {
   readonly #db: Database;
-  readonly #readers = new Set<() => void>();
+  /** What each reader wants, by what wakes it. */
+  readonly #readers = new Map<() => void, EventFilter>();
   #pending: NewEvent[] = [];
+  /** Events since the readers were woken. */
+  #unseen: NewEvent[] = [];
+  /** Deltas of work that ended before this are removed, ms since the epoch. */
+  #prunedTo = 0;
 
   constructor(db: Database) {
     this.#db = db;
@@ -93,7 +106,9 @@ export class EventLog {
     this.#insert(event);
   }
 
-  #insert({ workId, agentId, sessionKey, type, data }: NewEvent): void {
+  #insert(event: NewEvent): void {
+    const { workId, agentId, sessionKey, type, data } = event;
+    this.#unseen.push(event);
     this.#db.run(
       "INSERT INTO events (work, agent, session, type, data) VALUES (?, ?, ?, ?, ?)",
       workId,
@@ -104,9 +119,11 @@ export class EventLog {
     );
   }
 
-  /** Wakes the readers. */
+  /** Wakes the readers of what was stored: with many of them, each look into the file counts. */
   written(): void {
-    for (const wake of this.#readers) wake();
+    const events = this.#unseen;
+    this.#unseen = [];
+    for (const [wake, filter] of this.#readers) if (events.some((event) => fits(event, filter))) wake();
   }
 
   /** Id of the newest event; 0 before the first. */
@@ -136,7 +153,7 @@ export class EventLog {
       isAwake = true;
       wake();
     };
-    this.#readers.add(onWrite);
+    this.#readers.set(onWrite, filter);
     signal.addEventListener("abort", onWrite, { once: true });
     try {
       for (let seq = after; !signal.aborted;) {
@@ -160,11 +177,14 @@ export class EventLog {
 
   /** Removes deltas of work that ended before a time (ms since the epoch); the messages have their text. */
   prune(endedBefore: number): number {
-    return this.#db.run(
+    const removed = this.#db.run(
       `DELETE FROM events WHERE type IN (${PASSING.map(() => "?").join(", ")})
-       AND work IN (SELECT id FROM work WHERE state = 'ended' AND ended < ?)`,
+       AND work IN (SELECT id FROM work WHERE state = 'ended' AND ended >= ? AND ended < ?)`,
       ...PASSING,
+      this.#prunedTo,
       endedBefore,
     );
+    this.#prunedTo = endedBefore;
+    return removed;
   }
 }

@@ -22,6 +22,11 @@ const SCHEMA = `
   ) WITHOUT ROWID;
 `;
 
+const LONGEST = `
+  SELECT p.session AS session, h.digest = p.digest AS isHead FROM prefixes p
+  JOIN heads h ON h.token = p.token AND h.session = p.session
+  WHERE p.token = ? AND p.digest = ? ORDER BY isHead DESC, h.at DESC`;
+
 export class PrefixIndex {
   readonly #db: Database;
   #clock = Date.now();
@@ -35,19 +40,10 @@ export class PrefixIndex {
 
   /** Sessions of the token that contain the longest known prefix of the chain, last used first, heads before others. */
   longest(token: string, chain: readonly string[]): Found[] {
-    const query = this.#db.raw.prepare(
-      `SELECT p.session AS session, h.digest = p.digest AS isHead FROM prefixes p
-       JOIN heads h ON h.token = p.token AND h.session = p.session
-       WHERE p.token = ? AND p.digest = ? ORDER BY isHead DESC, h.at DESC`,
-    );
     for (let count = chain.length; count > 0; count--) {
-      const rows = query.all(token, chain[count - 1] ?? "");
-      if (rows.length === 0) continue;
-      return rows.map((row) => ({
-        sessionKey: String(row["session"]),
-        count,
-        isHead: row["isHead"] === 1,
-      }));
+      const rows = this.#db.all<{ session: string; isHead: number }>(LONGEST, token, chain[count - 1] ?? "");
+      if (rows.length > 0)
+        return rows.map(({ session, isHead }) => ({ sessionKey: session, count, isHead: isHead === 1 }));
     }
     return [];
   }
@@ -57,22 +53,20 @@ export class PrefixIndex {
     const head = chain.at(-1);
     if (head === undefined) return;
     this.#clock = Math.max(this.#clock + 1, Date.now());
-    const { raw } = this.#db;
-    raw.exec("BEGIN IMMEDIATE");
-    try {
-      const prefix = raw.prepare("INSERT OR IGNORE INTO prefixes VALUES (?, ?, ?, ?)");
-      for (const digest of chain) prefix.run(token, digest, sessionKey, this.#clock);
-      raw
-        .prepare("INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?)")
-        .run(token, sessionKey, head, this.#clock);
-      raw.exec("COMMIT");
-    } catch (error) {
-      raw.exec("ROLLBACK");
-      throw error;
-    }
+    this.#db.transaction(() => {
+      for (const digest of chain)
+        this.#db.run(
+          "INSERT OR IGNORE INTO prefixes VALUES (?, ?, ?, ?)",
+          token,
+          digest,
+          sessionKey,
+          this.#clock,
+        );
+      this.#db.run("INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?)", token, sessionKey, head, this.#clock);
+    });
   }
 
   close(): void {
-    this.#db.raw.close();
+    this.#db.close();
   }
 }

@@ -2,11 +2,9 @@
 import type { TurnEvent } from "../contract/host/events.ts";
 import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { EventLog } from "../inbox/event-log.ts";
-import type { Inbox } from "../inbox/inbox.ts";
 import type { AgentTurnRequest } from "../model-api/agent-turn.ts";
 
 interface Parts {
-  inbox: Inbox;
   events: EventLog;
   dispatcher: Dispatcher;
 }
@@ -16,10 +14,10 @@ const TOKEN = "model-api";
 
 /** Ends the turn when the client disconnects, as the API has no other way to stop it. */
 export async function* agentTurn(
-  { inbox, events, dispatcher }: Parts,
+  { events, dispatcher }: Parts,
   { sessionKey, agentId, prompt, parts, idempotencyKey, signal }: AgentTurnRequest,
 ): AsyncGenerator<TurnEvent> {
-  const { work, isNew } = await inbox.post({
+  const { work } = await dispatcher.post({
     agentId,
     sessionKey,
     kind: "turn",
@@ -29,11 +27,7 @@ export async function* agentTurn(
     tokenId: TOKEN,
     idempotencyKey,
   });
-  if (isNew) dispatcher.accepted(work);
-  const onAbort = (): void => {
-    if (dispatcher.runningIn(work)?.id === work.id) dispatcher.stopTurn(work);
-    else inbox.withdraw(work.id);
-  };
+  const onAbort = (): void => dispatcher.stopWork(work);
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     for await (const { type, data } of events.follow(0, { workId: work.id }, signal)) {

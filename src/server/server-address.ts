@@ -39,6 +39,21 @@ export function runningServer(home: string): ServerAddress | undefined {
   return known?.pid === owner.pid ? known : undefined;
 }
 
+/** As `runningServer`. Throws `server_not_running` where none does. */
+export function requireServer(home: string): ServerAddress {
+  const found = runningServer(home);
+  if (found) return found;
+  throw notRunning(home);
+}
+
+function notRunning(home: string, cause?: unknown): PagurusError {
+  return new PagurusError(
+    "server_not_running",
+    `No server of ${home} is running; start it with pagurus serve.`,
+    { cause },
+  );
+}
+
 function readAddress(file: string): ServerAddress | undefined {
   try {
     const value = parseJson(readFileSync(file, "utf8"));
@@ -57,11 +72,7 @@ export function localKey(home: string): string {
   try {
     return readFileSync(serverFiles(home).key, "utf8").trim();
   } catch (cause) {
-    throw new PagurusError(
-      "server_not_running",
-      `No server of ${home} is running; start it with pagurus serve.`,
-      { cause },
-    );
+    throw notRunning(home, cause);
   }
 }
 

@@ -130,11 +130,12 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const running = dispatcher;
   const agentId = DEFAULT_AGENT_ID;
   const turns = {
-    run: (asked: AgentTurnRequest) => agentTurn({ inbox, events, dispatcher: running }, asked),
+    run: (asked: AgentTurnRequest) => agentTurn({ events, dispatcher: running }, asked),
   };
   const modelApi = createModelApi({ home, env, loaded, logger, agentId, pagurus, harness, turns });
   const jobs = new JobStore(db);
-  const scheduler = scheduleOf({ db, jobs, inbox, dispatcher, logger });
+  const post = async (work: NewWork): Promise<void> => void (await running.post(work));
+  const scheduler = new Scheduler({ jobs, post, revision: () => db.revision(), logger });
   const limits = new RateLimits();
   const browsers = new BrowserSessions();
   const isOwn = (tokenId: string): boolean => tokenId === "local" || tokenId === "browser";
@@ -229,21 +230,6 @@ async function stop(
   events.flush();
   audit.flush();
   db.close();
-}
-
-function scheduleOf(of: {
-  db: Database;
-  jobs: JobStore;
-  inbox: Inbox;
-  dispatcher: Dispatcher;
-  logger: Logger;
-}): Scheduler {
-  const { db, jobs, inbox, dispatcher, logger } = of;
-  const post = async (work: NewWork): Promise<void> => {
-    const { work: accepted, isNew } = await inbox.post(work);
-    if (isNew) dispatcher.accepted(accepted);
-  };
-  return new Scheduler({ jobs, post, revision: () => db.revision(), logger });
 }
 
 /** Throws `token_invalid` where the address opens the server to other machines and no token limits who may call. */

@@ -88,7 +88,7 @@ describe("a client of the model API that resends its history", () => {
       sent.messages.map(({ text }) => text),
       edited.slice(1).map(({ content }) => content),
     );
-    await ask([...edited, answer, { role: "user", content: "It goes on." }]);
+    await ask([...edited, answer, { role: "user", content: "And then?" }]);
     assert.equal((await keys()).length, 2, "the fork is continued");
 
     const again = await ask(edited);

@@ -2,8 +2,7 @@
 import { spawn } from "node:child_process";
 import { createClient } from "../../client/index.ts";
 import { resolveHome } from "../../config/config-paths.ts";
-import { PagurusError } from "../../contract/errors.ts";
-import { localKey, runningServer } from "../../server/server-address.ts";
+import { localKey, requireServer } from "../../server/server-address.ts";
 import { printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
 
@@ -39,12 +38,7 @@ function opens(cli: Cli, url: string): Promise<boolean> {
 /** Throws `server_not_running`, `server_failed`. */
 export async function openBrowser(cli: Cli): Promise<number> {
   const home = resolveHome(cli.env);
-  const server = runningServer(home);
-  if (!server)
-    throw new PagurusError(
-      "server_not_running",
-      `No server of ${home} is running; start it with pagurus serve.`,
-    );
+  const server = requireServer(home);
   const client = createClient({ url: server.url, token: localKey(home), retryMs: RETRY_MS });
   const url = await client.browserCode();
   if (await opens(cli, url)) printLine(cli.stdout, `Opened ${server.url} in your browser.`);

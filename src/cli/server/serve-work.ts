@@ -7,7 +7,13 @@ import { fieldOf, listOf } from "../../data/record-fields.ts";
 import { createFileLogger } from "../../platform/log.ts";
 import { plural } from "../../command/layout.ts";
 import type { ServeOptions } from "../../server/server.ts";
-import { localKey, runningServer, serverFiles, type ServerAddress } from "../../server/server-address.ts";
+import {
+  localKey,
+  requireServer,
+  runningServer,
+  serverFiles,
+  type ServerAddress,
+} from "../../server/server-address.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED } from "../cli-failure.ts";
 import { packageVersion } from "../cli-version.ts";
@@ -92,16 +98,6 @@ function shellWord(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Throws `server_not_running`. */
-function theServer(home: string): ServerAddress {
-  const found = runningServer(home);
-  if (found) return found;
-  throw new PagurusError(
-    "server_not_running",
-    `No server of ${home} is running; start it with pagurus serve.`,
-  );
-}
-
 /** `pagurus serve status`. */
 export async function serveStatus(cli: Cli, { json }: { json?: boolean }): Promise<number> {
   const home = resolveHome(cli.env);
@@ -143,7 +139,7 @@ async function askServer(home: string, { url }: ServerAddress, path: string): Pr
 /** `pagurus serve stop`. */
 export async function serveStop(cli: Cli): Promise<number> {
   const home = resolveHome(cli.env);
-  const { url, pid } = theServer(home);
+  const { url, pid } = requireServer(home);
   process.kill(pid, "SIGTERM");
   for (const until = performance.now() + STOP_MS; performance.now() < until;) {
     if (!runningServer(home)) {

@@ -49,6 +49,13 @@ export function userKey({ content }: UserMessage): string {
   return content.map((part) => (part.type === "text" ? plain(part.text) : digest(part.data))).join("\n");
 }
 
+/** What identifies a message's content wherever it is sent: without thinking and the text of results, which may be dropped later. */
+export function contentKey(message: AgentMessage): string[] {
+  if (message.role === "toolResult") return ["result", message.toolCallId];
+  if (message.role === "user") return ["user", userKey(message)];
+  return ["answer", assistantWords(message), ...callIds(message)];
+}
+
 export function isEmptyUser(message: UserMessage): boolean {
   return userKey(message) === "";
 }

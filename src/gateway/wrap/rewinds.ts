@@ -6,7 +6,7 @@ import { rewindSession } from "../../command/rewind.ts";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
 import { conversationOf } from "../request/order.ts";
 import type { Recorded } from "./recorded.ts";
-import { assistantWords, callIds, historyMessages, userKey } from "./request-messages.ts";
+import { contentKey, historyMessages } from "./request-messages.ts";
 
 interface Followed {
   sessionKey: string;
@@ -19,11 +19,7 @@ interface Followed {
 
 /** Digest of the program's history, without thinking and the content of results, which may be dropped later. */
 export function historyDigest(history: readonly AgentMessage[]): string {
-  const contents = history.map((message) => {
-    if (message.role === "toolResult") return ["result", message.toolCallId];
-    if (message.role === "user") return ["user", userKey(message)];
-    return ["answer", assistantWords(message), ...callIds(message)];
-  });
+  const contents = history.map(contentKey);
   return createHash("sha256").update(JSON.stringify(contents)).digest("base64url");
 }
 

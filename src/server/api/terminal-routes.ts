@@ -1,11 +1,11 @@
 /** What the command line needs besides: which conversation it gets, records and state of transcripts, `/new`, stopping one turn. */
 import * as z from "zod";
-import { PagurusError } from "../../contract/errors.ts";
 import type { SessionRecord } from "../../contract/session/writer.ts";
 import { allowsSession, type Caller } from "../access/caller.ts";
 import type { ServerParts } from "../server-parts.ts";
 import * as answers from "./answers.ts";
 import { presentSession, presentWork } from "./present.ts";
+import { checkSession, visibleWork } from "./visible.ts";
 import { AGENT, CWD, route, SESSION, type ApiRoute } from "./route.ts";
 
 interface Claimed {
@@ -13,11 +13,6 @@ interface Claimed {
   record?: SessionRecord;
   folder?: string;
   insteadOf?: { sessionKey: string; reason: string };
-}
-
-function mayUse(caller: Caller, key: string): void {
-  if (allowsSession(caller, key)) return;
-  throw new PagurusError("token_invalid", `The token may not use the session ${JSON.stringify(key)}.`);
 }
 
 interface ClaimBody {
@@ -33,7 +28,7 @@ async function claimed(parts: ServerParts, caller: Caller, body: ClaimBody): Pro
   const { pagurus, inbox } = parts;
   const store = pagurus.sessions(agentId);
   const key = sessionKey ?? (how === "new" ? undefined : pagurus.sessionKey({ agentId, cwd }));
-  if (key !== undefined) mayUse(caller, key);
+  if (key !== undefined) checkSession(caller, key);
   if (key !== undefined && inbox.open({ agentId, sessionKey: key }).length > 0) {
     const record = store.find(key);
     return { key, ...(record ? { record } : {}), ...folderOf(sessionKey, record?.folder) };
@@ -41,7 +36,7 @@ async function claimed(parts: ServerParts, caller: Caller, body: ClaimBody): Pro
   const held = await pagurus.claim({ agentId, sessionKey, cwd, how });
   try {
     const { folder, insteadOf } = held;
-    mayUse(caller, held.sessionKey);
+    checkSession(caller, held.sessionKey);
     // It keeps its key and folder until its first turn, also when other clients begin one meanwhile.
     const record =
       held.record ??
@@ -210,12 +205,8 @@ export const terminalRoutes: readonly ApiRoute[] = [
     answer: answers.work,
     handle: ({ params, caller, parts }) => {
       const { inbox, dispatcher } = parts;
-      const work = inbox.get(params.id);
-      if (!allowsSession(caller, work.sessionKey))
-        throw new PagurusError("work_not_found", `The inbox has no work ${params.id}; check the id.`);
-      const runs = dispatcher.runningIn(work)?.id === work.id;
-      if (runs) dispatcher.stopTurn(work);
-      else inbox.withdraw(work.id);
+      const work = visibleWork(parts, caller, params.id);
+      dispatcher.stopWork(work);
       return { body: presentWork(inbox, inbox.get(work.id)) };
     },
   }),

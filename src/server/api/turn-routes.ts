@@ -47,8 +47,7 @@ export const turnBody = z.strictObject({
 /** Throws `idempotency_conflict`, `store_write_failed`. */
 async function post(parts: ServerParts, work: NewWork): Promise<ApiAnswer> {
   const { inbox, dispatcher } = parts;
-  const { work: accepted, isNew } = await inbox.post(work);
-  if (isNew) dispatcher.accepted(accepted);
+  const { work: accepted, isNew } = await dispatcher.post(work);
   const now = inbox.get(accepted.id);
   return { status: isNew ? 202 : 200, body: presentWork(inbox, now), workId: now.id };
 }
