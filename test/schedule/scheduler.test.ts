@@ -14,17 +14,10 @@ import { JobStore } from "../../src/schedule/job-store.ts";
 import type { JobTimes, MissedPolicy, NewJob } from "../../src/schedule/job.ts";
 import { MISSED_AFTER_MS, Scheduler, type Clock } from "../../src/schedule/scheduler.ts";
 import { FULL } from "../runner/short-form.ts";
+import { random } from "../runner/seeded-random.ts";
 
 const START = Date.parse("2026-10-24T20:00Z");
 const HOUR_MS = 3_600_000;
-
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296;
-    return state / 4_294_967_296;
-  };
-}
 
 /** A host's schedule on a clock that the test moves; `stop` and `crash` end it, and `start` begins another one. */
 class Stage {

@@ -8,19 +8,11 @@ import { FULL } from "../runner/short-form.ts";
 import { startServer } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { ServeProcess, type StreamedEvent } from "./serve-setting.ts";
+import { random } from "../runner/seeded-random.ts";
 
 const CLIENTS = FULL ? 20 : 4;
 const POSTS = FULL ? 100 : 8;
 const KILL_EVERY_MS = FULL ? 3_000 : 700;
-
-/** Seeded: the same choices in every run. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296;
-    return state / 4_294_967_296;
-  };
-}
 
 interface Flood {
   server: ServeProcess;

@@ -8,17 +8,9 @@ import { startServer, type ReplyStep } from "../servers/server.ts";
 import { makeSetting, modelConfig, run, start, type Setting } from "./setting.ts";
 import { readBody } from "./wire-bodies.ts";
 import { FULL } from "../runner/short-form.ts";
+import { random } from "../runner/seeded-random.ts";
 
 const MOMENTS = FULL ? 200 : 4;
-
-/** Seeded: the same moments in every run. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296;
-    return state / 4_294_967_296;
-  };
-}
 
 function transcript(setting: Setting): Buffer {
   const folder = join(setting.home, "agents", "main", "sessions");

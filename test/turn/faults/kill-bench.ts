@@ -42,15 +42,6 @@ export interface EngineLine {
 
 export type Script = (body: WireBody, request: RecordedRequest) => ReplyStep | Promise<ReplyStep>;
 
-/** Seeded: the same moments in every run. */
-export function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296;
-    return state / 4_294_967_296;
-  };
-}
-
 export class KillBench {
   readonly setting: Setting;
   readonly server: ModelServer;

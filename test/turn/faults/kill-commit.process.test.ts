@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { KillBench, random, type EngineConfig } from "./kill-bench.ts";
+import { random } from "../../runner/seeded-random.ts";
+import { KillBench, type EngineConfig } from "./kill-bench.ts";
 import type { WireBody } from "../wire-bodies.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { FULL } from "../../runner/short-form.ts";

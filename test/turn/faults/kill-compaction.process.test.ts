@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { random } from "./kill-bench.ts";
+import { random } from "../../runner/seeded-random.ts";
 import { killAndGoOn, withModel, WORDS } from "./kill-model.ts";
 import { FULL } from "../../runner/short-form.ts";
 

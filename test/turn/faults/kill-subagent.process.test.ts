@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ReplyStep } from "../../servers/server.ts";
 import type { WireBody } from "../wire-bodies.ts";
-import { KillBench, random } from "./kill-bench.ts";
+import { random } from "../../runner/seeded-random.ts";
+import { KillBench } from "./kill-bench.ts";
 import { FULL } from "../../runner/short-form.ts";
 
 const KILLS = FULL ? 60 : 3;
