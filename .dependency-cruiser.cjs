@@ -106,6 +106,7 @@ module.exports = {
       "session",
       "model",
       "turn",
+      "command",
       "gateway",
     ]),
     only("schedule", ["contract", "platform", "config", "inbox"]),

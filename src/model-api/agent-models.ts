@@ -8,11 +8,11 @@ import { dialectOf } from "../gateway/dialect/dialects.ts";
 import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
 import { historyMessages, liveMessages } from "../gateway/wrap/request-messages.ts";
 import { WireCallError } from "../gateway/server/faults.ts";
-import type { WireCall } from "../gateway/server/gateway-call.ts";
 import { agentProblem, answerByTurn, inputOf, type AgentTurns } from "./agent-turn.ts";
 import { Conversations, type Place } from "./conversations.ts";
 import { nextDigest } from "./message-chain.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
+import type { WholeRequest } from "./whole-request.ts";
 
 const PREFIX = "agent/";
 
@@ -21,13 +21,6 @@ export interface AgentModelsOptions {
   pagurus: Pick<Pagurus, "sessions">;
   turns: AgentTurns;
   index: PrefixIndex;
-}
-
-interface AgentCall {
-  asked: Record<string, unknown>;
-  api: WireApi;
-  tokenId: string;
-  named: string | undefined;
 }
 
 export class AgentModels {
@@ -50,7 +43,8 @@ export class AgentModels {
   }
 
   /** Throws `WireCallError`, and what refuses the turn. */
-  async serve(call: WireCall, { asked, api, tokenId, named }: AgentCall): Promise<void> {
+  async serve(whole: WholeRequest, api: WireApi): Promise<void> {
+    const { call, asked, idempotencyKey } = whole;
     if (call.path !== "/chat/completions" && call.path !== "/messages" && call.path !== "/responses")
       throw new WireCallError("bad_request", `An agent does not answer /v1${call.path}.`);
     const model = stringOf(asked["model"]);
@@ -63,22 +57,33 @@ export class AgentModels {
     if (problem !== undefined) throw new WireCallError("bad_request", problem);
     const newest = newestInput(request);
     const agentId = model.slice(PREFIX.length);
-    const owner = `${PREFIX}${agentId}/${tokenId}`;
+    const owner = `${PREFIX}${agentId}/${whole.owner}`;
     let served = Promise.resolve();
-    await this.#of(agentId).place(owner, request, named, (place) => {
-      if (place.known !== undefined && place.known < historyMessages(request).length)
-        throw new WireCallError(
-          "bad_request",
-          "An agent's session has not these earlier messages; resend its conversation as it was, or begin a new one.",
+    await this.#of(agentId).place(
+      { ...whole, owner, continuesTurn: idempotencyKey !== undefined },
+      request,
+      (place) => {
+        if (place.known !== undefined && place.known < historyMessages(request).length)
+          throw new WireCallError(
+            "bad_request",
+            "An agent's session has not these earlier messages; resend its conversation as it was, or begin a new one.",
+          );
+        this.#options.index.note(owner, place.sessionKey, place.chain);
+        whole.placed?.(place.sessionKey);
+        const asks = {
+          sessionKey: place.sessionKey,
+          agentId,
+          ...inputOf(newest),
+          signal: call.signal,
+          ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+        };
+        served = answerByTurn(this.#options.turns.run(asks), { call, dialect, request }).then((answer) =>
+          this.#options.index.note(owner, place.sessionKey, answered(place, answer)),
         );
-      this.#options.index.note(owner, place.sessionKey, place.chain);
-      const asks = { sessionKey: place.sessionKey, agentId, ...inputOf(newest), signal: call.signal };
-      served = answerByTurn(this.#options.turns.run(asks), { call, dialect, request }).then((answer) =>
-        this.#options.index.note(owner, place.sessionKey, answered(place, answer)),
-      );
-      this.#follow(place.sessionKey, served);
-      return Promise.resolve();
-    });
+        this.#follow(place.sessionKey, served);
+        return Promise.resolve();
+      },
+    );
     await served;
   }
 
@@ -97,6 +102,7 @@ export class AgentModels {
       index: this.#options.index,
       store: () => this.#options.pagurus.sessions(agentId),
       busy: (key) => this.#running.get(key),
+      isLive: () => false,
     });
     this.#conversations.set(agentId, made);
     return made;

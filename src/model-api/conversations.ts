@@ -2,8 +2,11 @@
 import { randomUUID } from "node:crypto";
 import type { SessionStore } from "../contract/session/store.ts";
 import type { AgentMessage } from "../contract/message.ts";
+import { rewindSession } from "../command/rewind.ts";
+import { isPagurusError } from "../contract/errors.ts";
 import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
 import { historyMessages, liveMessages } from "../gateway/wrap/request-messages.ts";
+import { InOrder } from "./in-order.ts";
 import { chainOf, nextDigest } from "./message-chain.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
 
@@ -17,33 +20,45 @@ export interface Place {
   known: number | undefined;
 }
 
+/** Whose conversations a request may continue. */
+export interface Whose {
+  /** Those of a token, or of one conversation of it that has a name. */
+  owner: string;
+  /** Key of the session that the client named. */
+  named?: string;
+  /** Of several sessions with the same words, the one to continue. */
+  preferred?: string;
+  /** Workspace of its new sessions. */
+  folder: string;
+  /** The turn of a repeated input continues. */
+  continuesTurn?: boolean;
+}
+
 export interface ConversationsOptions {
   index: PrefixIndex;
   store(): SessionStore;
   /** Undefined: no request of the session is being answered. */
   busy(sessionKey: string): Promise<void> | undefined;
+  /** Its turns are followed now, so a repeated request is noticed there. */
+  isLive(sessionKey: string): boolean;
 }
 
 export class Conversations {
   readonly #options: ConversationsOptions;
-  /** Of each token, the decision that the next one waits for. */
-  readonly #deciding = new Map<string, Promise<unknown>>();
+  /** Decisions of each owner. */
+  readonly #deciding = new InOrder();
 
   constructor(options: ConversationsOptions) {
     this.#options = options;
   }
 
-  /** Calls `take` with the place before any other request of the token is decided on. Throws the store's errors. */
-  async place(
-    token: string,
-    request: WireRequest,
-    named: string | undefined,
-    take: (place: Place) => Promise<void>,
-  ): Promise<void> {
+  /** Calls `take` with the place before any other request of the owner is decided on. Throws the store's errors. */
+  async place(whose: Whose, request: WireRequest, take: (place: Place) => Promise<void>): Promise<void> {
+    const { owner, named } = whose;
     for (;;) {
       let waits: Promise<void> | undefined;
-      await this.#inOrder(token, async () => {
-        const found = named === undefined ? await this.#find(token, request) : this.#named(request, named);
+      await this.#deciding.run(owner, async () => {
+        const found = named === undefined ? await this.#find(whose, request) : this.#named(request, named);
         if ("wait" in found) waits = found.wait;
         else await take(found);
       });
@@ -52,35 +67,34 @@ export class Conversations {
     }
   }
 
-  async #inOrder(token: string, work: () => Promise<void>): Promise<void> {
-    const before = this.#deciding.get(token) ?? Promise.resolve();
-    const own = before.then(work);
-    const settled = own.catch(() => undefined);
-    this.#deciding.set(token, settled);
-    await own.finally(() => {
-      if (this.#deciding.get(token) === settled) this.#deciding.delete(token);
-    });
-  }
-
   #named(request: WireRequest, sessionKey: string): Place {
     return { sessionKey, chain: chainOf(messagesOf(request)), hasGap: false, known: undefined };
   }
 
-  async #find(token: string, request: WireRequest): Promise<Place | { wait: Promise<void> }> {
-    const { index, busy, store } = this.#options;
+  async #find(
+    { owner, preferred, folder, continuesTurn }: Whose,
+    request: WireRequest,
+  ): Promise<Place | { wait: Promise<void> }> {
+    const { index, busy, isLive, store } = this.#options;
     const messages = messagesOf(request);
     const chain = chainOf(messages);
     const before = historyMessages(request).length;
     const found = index
-      .longest(token, chain)
-      .filter(({ sessionKey }) => (store().find(sessionKey) ?? busy(sessionKey)) !== undefined);
+      .longest(owner, chain)
+      .filter(({ sessionKey }) => (store().find(sessionKey) ?? busy(sessionKey)) !== undefined)
+      .toSorted(
+        (one, other) => Number(other.sessionKey === preferred) - Number(one.sessionKey === preferred),
+      );
     for (const { sessionKey, count, isHead } of found) {
       const running = isHead ? busy(sessionKey) : undefined;
       // The same words again while the first are being answered are another conversation; an answer after them is not noted yet.
       if (running && count < chain.length) return { wait: running };
-      if (isHead && !running) return { sessionKey, chain, hasGap: count < before, known: count };
+      if (!isHead || running) continue;
+      const isRepeated = count === chain.length && continuesTurn !== true;
+      if (isRepeated && !isLive(sessionKey)) await this.#takeBack(sessionKey, chain.slice(0, before), folder);
+      return { sessionKey, chain, hasGap: count < before, known: count };
     }
-    const sessionKey = `api/${token}/${randomUUID()}`;
+    const sessionKey = `api/${owner}/${randomUUID()}`;
     let known = 0;
     for (const { sessionKey: source } of found) {
       const shared = before === 0 ? undefined : await this.#shared(source, chain.slice(0, before));
@@ -90,6 +104,19 @@ export class Conversations {
       break;
     }
     return { sessionKey, chain, hasGap: false, known };
+  }
+
+  /** Rewinds an input that was never answered: the request that repeats it brings it again. */
+  async #takeBack(sessionKey: string, before: readonly string[], folder: string): Promise<void> {
+    const target = before.length === 0 ? null : (await this.#shared(sessionKey, before))?.entryId;
+    const found = this.#options.store().find(sessionKey);
+    if (target === undefined || !found) return;
+    try {
+      rewindSession(this.#options.store(), sessionKey, target, folder);
+    } catch (error) {
+      // Another program uses the session; the request waits for it there.
+      if (!isPagurusError(error) || error.code !== "session_locked") throw error;
+    }
   }
 
   /** The last entry of a session that belongs to the prefix; undefined if it shares none. */

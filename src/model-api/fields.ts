@@ -36,8 +36,8 @@ const RESPONSES = {
   honoured: "model input instructions stream tools max_output_tokens reasoning",
   passed: "tool_choice text top_logprobs",
   hint: "temperature top_p parallel_tool_calls include service_tier metadata user safety_identifier stream_options",
-  ignored: "store prompt_cache_key prompt_cache_retention truncation",
-  refused: "previous_response_id conversation background prompt max_tool_calls context_management",
+  ignored: "prompt_cache_key prompt_cache_retention truncation",
+  refused: "prompt max_tool_calls context_management",
 };
 
 export const FIELDS: Readonly<Record<Endpoint, ReadonlyMap<string, Handling>>> = {
@@ -51,8 +51,16 @@ export const FIELDS: Readonly<Record<Endpoint, ReadonlyMap<string, Handling>>> =
   }),
   "/messages": table(MESSAGES),
   "/messages/count_tokens": table(MESSAGES),
-  "/responses": table(RESPONSES),
-  "/responses/compact": table(RESPONSES),
+  "/responses": table({
+    ...RESPONSES,
+    honoured: `${RESPONSES.honoured} previous_response_id conversation background store`,
+  }),
+  "/responses/compact": table({
+    ...RESPONSES,
+    honoured: `${RESPONSES.honoured} previous_response_id`,
+    ignored: `${RESPONSES.ignored} store`,
+    refused: `${RESPONSES.refused} conversation background`,
+  }),
 };
 
 /** Values that ask for nothing: a refused or passed field with one of them is as if absent. */

@@ -3,27 +3,23 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { isPagurusError, toPagurusError } from "../contract/errors.ts";
 import type { Pagurus } from "../contract/host/host.ts";
-import type { WireApi } from "../contract/harness/wire.ts";
-import { recordOf, stringOf } from "../data/record-fields.ts";
-import { resolveModel } from "../model/resolve.ts";
-import type { ResolvedModel } from "../model/provider-types.ts";
+import { recordOf } from "../data/record-fields.ts";
+import type { Database } from "../data/sqlite.ts";
 import type { Logger } from "../platform/log.ts";
-import { dialectOf } from "../gateway/dialect/dialects.ts";
-import { WireRouteHandler } from "../gateway/request/exchange.ts";
+import type { WireReply } from "../gateway/dialect/wire-dialect.ts";
 import { plainFault, WireCallError } from "../gateway/server/faults.ts";
 import { ServerCall, type WireCall } from "../gateway/server/gateway-call.ts";
 import { WIRE_LIMITS } from "../gateway/server/limits.ts";
-import { upstreamFor } from "../gateway/upstream/for-model.ts";
 import { WrapHarness } from "../gateway/wrap/wrap-harness.ts";
-import { WrapObserver } from "../gateway/wrap/observer.ts";
 import type { AgentTurns } from "./agent-turn.ts";
 import { AgentModels } from "./agent-models.ts";
-import { Conversations, type Place } from "./conversations.ts";
-import { checkFields, type Endpoint } from "./fields.ts";
-import { LiveSession } from "./live-session.ts";
-import { nextDigest } from "./message-chain.ts";
-import { usableModels } from "./models.ts";
+import { Conversations } from "./conversations.ts";
+import { openModelApiDatabase } from "./database.ts";
+import { jsonReply } from "./json-reply.ts";
+import { LiveSessions } from "./live-sessions.ts";
+import { endpointOf, ModelCalls } from "./model-calls.ts";
 import { PrefixIndex } from "./prefix-index.ts";
+import { ResponsesApi } from "./responses/responses-api.ts";
 
 /** Who sends a request: a token, whose conversations no other token continues. */
 export interface ModelApiCaller {
@@ -39,6 +35,10 @@ export interface ModelApi {
   handles(path: string): boolean;
   /** Answers a request whose token, host and origin were checked. Never throws. */
   serve(request: IncomingMessage, response: ServerResponse, caller: ModelApiCaller): Promise<void>;
+  /** Runs the background responses again that an earlier process did not end. */
+  resume(): void;
+  /** Deletes stored responses that are too old, and those of deleted sessions. */
+  prune(): void;
   /** Ends the open turns. */
   close(): Promise<void>;
 }
@@ -56,48 +56,43 @@ export interface ModelApiOptions {
   turns: AgentTurns;
 }
 
-const APIS: Readonly<Record<Endpoint, WireApi>> = {
-  "/chat/completions": "openai-completions",
-  "/messages": "anthropic-messages",
-  "/messages/count_tokens": "anthropic-messages",
-  "/responses": "openai-responses",
-  "/responses/compact": "openai-responses",
-};
 const SESSION_HEADER = "x-pagurus-session";
 /** Headers that are for us and no provider. */
 const OURS: ReadonlySet<string> = new Set(["authorization", "x-api-key", "cookie", SESSION_HEADER]);
-const MOST_LIVE = 200;
 
 /** The runtime of clients' model calls; the host has to be created with it. */
 export function modelApiHarness(): WrapHarness {
   return new WrapHarness("api", "A client of the server's model API");
 }
 
-function endpointOf(path: string): Endpoint | undefined {
-  return Object.keys(APIS).find((each): each is Endpoint => each === path);
-}
-
 class Api implements ModelApi {
   readonly #options: ModelApiOptions;
-  readonly #index: PrefixIndex;
-  readonly #conversations: Conversations;
-  /** In order of last use. */
-  readonly #live = new Map<string, LiveSession>();
-  readonly #chains = new Map<string, string[]>();
-  readonly #agents: AgentModels;
-  /** Refs that a client may name. */
-  readonly #refs: string[];
+  readonly #db: Database;
+  readonly #live: LiveSessions;
+  readonly #calls: ModelCalls;
+  readonly #responses: ResponsesApi;
   #requests = 0;
 
   constructor(options: ModelApiOptions) {
+    const { pagurus, agentId, loaded, harness } = options;
     this.#options = options;
-    this.#refs = usableModels(options.loaded.config, options.env);
-    this.#index = new PrefixIndex(options.home);
-    this.#agents = new AgentModels({ ...options, index: this.#index, config: options.loaded.config });
-    this.#conversations = new Conversations({
-      index: this.#index,
-      store: () => options.pagurus.sessions(options.agentId),
-      busy: (key) => (this.#live.get(key)?.isBusy ? this.#live.get(key)?.idle() : undefined),
+    this.#db = openModelApiDatabase(options.home);
+    const index = new PrefixIndex(this.#db);
+    const live = new LiveSessions({ ...options, index });
+    const conversations = new Conversations({
+      index,
+      store: () => pagurus.sessions(agentId),
+      busy: (key) => live.busy(key),
+      isLive: (key) => live.has(key),
+    });
+    const agents = new AgentModels({ ...options, index, config: loaded.config });
+    const calls = new ModelCalls({ ...options, index, live, conversations, agents, runtime: harness.id });
+    this.#live = live;
+    this.#calls = calls;
+    this.#responses = new ResponsesApi({
+      db: this.#db,
+      check: (asked) => calls.check("/responses", asked),
+      answer: (request) => calls.answer("/responses", request),
     });
   }
 
@@ -135,118 +130,46 @@ class Api implements ModelApi {
 
   async #serve(call: WireCall, caller: ModelApiCaller, named: string | string[] | undefined): Promise<void> {
     const { path, method } = call;
-    if (path === "/models" && method === "GET") return this.#models(call);
+    if (path === "/models" && method === "GET") return call.reply(this.#models());
+    if (this.#responses.handles(call)) return this.#responses.route(call, caller.tokenId);
     const endpoint = endpointOf(path);
     if (!endpoint || method !== "POST")
       throw new WireCallError("not_found", `There is no ${method} /v1${path}; see the guide "Model API".`);
     if (typeof named === "string" && !caller.allowsSession(named))
       throw new WireCallError("not_found", `The token may not use the session "${named}".`);
+    const { folder, tokenId: owner } = caller;
     const asked = parsed(await readable(call));
-    const key = typeof named === "string" ? named : undefined;
-    if (this.#agents.has(stringOf(asked["model"])))
-      return this.#agents.serve(call, { asked, api: APIS[endpoint], tokenId: caller.tokenId, named: key });
-    const { model, body } = this.#read(endpoint, asked);
-    const rewritten: WireCall = { ...call, body: () => Promise.resolve(body) };
-    const api = APIS[endpoint];
-    if (endpoint === "/messages/count_tokens") return this.#count(rewritten, api, model);
-    const dialect = await dialectOf(api);
-    const request = dialect.read(path, call.headers, body);
-    if (request.kind === "unknown" || request.kind === "count")
-      throw new WireCallError(
-        "bad_request",
-        "The request has no message of a user, or one of an unknown role.",
-      );
-    let served = Promise.resolve();
-    await this.#conversations.place(caller.tokenId, request, key, async (place) => {
-      const live = await this.#open(place, caller);
-      this.#index.note(caller.tokenId, place.sessionKey, place.chain);
-      // Not awaited here: the token's next request only waits for the decision.
-      served = live.serve(rewritten, api, model);
-    });
-    await served;
+    const request = { call, asked, owner, folder, ...(typeof named === "string" ? { named } : {}) };
+    if (endpoint === "/responses") return this.#responses.create(request);
+    if (endpoint === "/responses/compact")
+      return this.#calls.answer(endpoint, this.#responses.withPrevious(request));
+    return this.#calls.answer(endpoint, request);
   }
 
-  /** Throws `WireCallError`, `credential_missing`, `config_invalid`. */
-  #read(endpoint: Endpoint, asked: Record<string, unknown>): { model: ResolvedModel; body: Buffer } {
-    const model = this.#model(stringOf(asked["model"]));
-    const { body, problem } = checkFields(endpoint, asked, model.info.api !== APIS[endpoint]);
-    if (problem !== undefined) throw new WireCallError("bad_request", problem);
-    body["model"] = model.info.id;
-    if (typeof body["input"] === "string") body["input"] = [{ role: "user", content: body["input"] }];
-    // The conversation is stored here; the provider needs no copy.
-    if (endpoint === "/responses") body["store"] = false;
-    return { model, body: Buffer.from(JSON.stringify(body)) };
-  }
-
-  #model(ref: string): ResolvedModel {
-    const { env, loaded } = this.#options;
-    if (!this.#refs.includes(ref)) {
-      const known = [...this.#refs, ...this.#agents.names].join(", ");
-      throw new WireCallError("not_found", `There is no model "${ref}"; there are: ${known}.`);
-    }
-    return resolveModel(ref, loaded.config, env);
-  }
-
-  #models(call: WireCall): void {
-    const data = [...this.#refs, ...this.#agents.names].map((id) => ({
+  #models(): WireReply {
+    const data = this.#calls.names.map((id) => ({
       id,
       object: "model",
       created: 0,
       owned_by: id.slice(0, id.indexOf("/")),
     }));
-    const body = Buffer.from(JSON.stringify({ object: "list", data }));
-    call.reply({ status: 200, headers: { "content-type": "application/json" }, body });
+    return jsonReply({ object: "list", data });
   }
 
-  async #count(call: WireCall, api: WireApi, model: ResolvedModel): Promise<void> {
-    const { logger } = this.#options;
-    const handler = new WireRouteHandler({
-      id: "api-count",
-      sessionKey: "",
-      runtime: this.#options.harness.id,
-      dialect: await dialectOf(api),
-      governor: new WrapObserver(upstreamFor(model, api, "")),
-      logger,
-    });
-    await handler.handle(call);
+  resume(): void {
+    this.#responses.resume();
   }
 
-  async #open({ sessionKey, chain, hasGap }: Place, caller: ModelApiCaller): Promise<LiveSession> {
-    const known = this.#live.get(sessionKey);
-    this.#chains.set(sessionKey, chain);
-    this.#live.delete(sessionKey);
-    // One that begins again appends what the session lacks.
-    if (known && hasGap) await known.close();
-    const live = known && !hasGap ? known : this.#begin(sessionKey, caller);
-    this.#live.set(sessionKey, live);
-    for (const [key, other] of this.#live) {
-      if (this.#live.size <= MOST_LIVE) break;
-      if (other.isBusy || other === live) continue;
-      this.#live.delete(key);
-      this.#chains.delete(key);
-      void other.close();
-    }
-    return live;
-  }
-
-  #begin(sessionKey: string, { tokenId, folder }: ModelApiCaller): LiveSession {
-    return new LiveSession({
-      ...this.#options,
-      sessionKey,
-      cwd: folder,
-      onAnswer: (message) => {
-        const chain = this.#chains.get(sessionKey) ?? [];
-        const next = [...chain, nextDigest(chain.at(-1) ?? "", message)];
-        this.#chains.set(sessionKey, next);
-        this.#index.note(tokenId, sessionKey, next);
-      },
-    });
+  prune(): void {
+    const { pagurus, agentId } = this.#options;
+    this.#responses.prune((key) => pagurus.sessions(agentId).find(key) !== undefined);
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#live.values()].map((live) => live.close()));
-    this.#live.clear();
-    this.#index.close();
+    this.#responses.close();
+    await this.#live.close();
+    await this.#responses.closed();
+    this.#db.close();
   }
 }
 

@@ -1,7 +1,5 @@
 /** The prefixes of conversations that clients have sent, for each token; in the home, so that a restart keeps them. */
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { openSqlite, type Database } from "../data/sqlite.ts";
+import type { Database } from "../data/sqlite.ts";
 
 /** A prefix that a session contains. `isHead`: nothing follows it there. */
 export interface Found {
@@ -32,10 +30,9 @@ export class PrefixIndex {
   #clock = Date.now();
 
   /** Throws SQLite's errors. */
-  constructor(home: string) {
-    mkdirSync(home, { recursive: true, mode: 0o700 });
-    this.#db = openSqlite(join(home, "model-api.sqlite"));
-    this.#db.raw.exec(SCHEMA);
+  constructor(db: Database) {
+    this.#db = db;
+    db.raw.exec(SCHEMA);
   }
 
   /** Sessions of the token that contain the longest known prefix of the chain, last used first, heads before others. */
@@ -64,9 +61,5 @@ export class PrefixIndex {
         );
       this.#db.run("INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?)", token, sessionKey, head, this.#clock);
     });
-  }
-
-  close(): void {
-    this.#db.close();
   }
 }

@@ -174,7 +174,11 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   await dispatcher.start();
   syncHeartbeats(parts.jobs, options.loaded.config);
   opened.scheduler.start();
-  const pruning = setInterval(() => prune(parts), PRUNE_MS);
+  opened.modelApi.resume();
+  const pruning = setInterval(() => {
+    prune(parts);
+    opened.modelApi.prune();
+  }, PRUNE_MS);
   pruning.unref();
   logger.info("server started", { port });
   const close = async (): Promise<void> => {

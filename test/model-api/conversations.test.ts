@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { ApiBench } from "./setting.ts";
 
 /** Answers with the number of the request. */
@@ -28,6 +29,33 @@ describe("whose conversation a client's request is", () => {
     words.push(await bench.chat(words));
     assert.equal(bench.sessionKeys().length, 1);
     assert.deepEqual(await bench.words(bench.sessionKeys()[0] ?? ""), words);
+  });
+
+  it("a request that is repeated because its answer was lost is there once, also after a restart", async () => {
+    let isDown = false;
+    bench = await ApiBench.open("openai-completions", async (_, index) => {
+      while (isDown) await pause(5);
+      return { text: `Answer ${index}.` };
+    });
+    const words = ["Hello."];
+    words.push(await bench.chat(words), "More.");
+    for (const restarts of [false, true]) {
+      isDown = true;
+      const sent = bench.model.requests.length;
+      const signal = new AbortController();
+      const lost = bench.chat(words, "one", {}, signal.signal).catch(() => "lost");
+      while (bench.model.requests.length === sent) await pause(5);
+      signal.abort();
+      assert.equal(await lost, "lost");
+      isDown = false;
+      if (restarts) {
+        await bench.stop();
+        await bench.start();
+      }
+      words.push(await bench.chat(words), "And more.");
+      assert.deepEqual(await bench.words(bench.sessionKeys()[0] ?? ""), words.slice(0, -1));
+    }
+    assert.equal(bench.sessionKeys().length, 1);
   });
 
   it("an edited message and a regenerated answer fork the session at that point", async () => {

@@ -85,12 +85,8 @@ describe("the endpoints of the model API", () => {
     }
     const other = await bench.post("/messages", { ...asked({ stop_sequences: ["x"] }), max_tokens: 9 });
     assert.match(other.text, /stop_sequences/);
-    const previous = await bench.post("/responses", {
-      model: "test/model",
-      input: "a",
-      previous_response_id: "r",
-    });
-    assert.match(previous.text, /previous_response_id/);
+    const prompt = await bench.post("/responses", { model: "test/model", input: "a", prompt: { id: "p" } });
+    assert.match(prompt.text, /\\"prompt\\"/);
     assert.equal(bench.model.requests.length, 0);
   });
 

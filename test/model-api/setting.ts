@@ -53,7 +53,8 @@ export class ApiBench {
     const loaded = loadConfig({ home });
     const { pagurus } = this;
     const turns = {
-      run: (asked: AgentTurnRequest): AsyncIterable<TurnEvent> => pagurus.run({ ...asked, cwd: workspace }),
+      run: ({ sessionKey, agentId, prompt, parts, signal }: AgentTurnRequest): AsyncIterable<TurnEvent> =>
+        pagurus.run({ sessionKey, agentId, prompt, parts, signal, cwd: workspace }),
     };
     const api = createModelApi({
       turns,
@@ -96,10 +97,21 @@ export class ApiBench {
   }
 
   async post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> {
+    return this.call("POST", path, body, headers);
+  }
+
+  async call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+    signal?: AbortSignal,
+  ): Promise<Reply> {
     const response = await fetch(`${this.url}${path}`, {
-      method: "POST",
+      method,
       headers: { "content-type": "application/json", ...headers },
-      body: JSON.stringify(body),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal ? { signal } : {}),
     });
     const text = await response.text();
     const json = text.startsWith("{") ? (JSON.parse(text) as Record<string, unknown>) : {};
@@ -107,13 +119,16 @@ export class ApiBench {
   }
 
   /** Sends a conversation of Chat Completions and returns the answer's text. */
-  async chat(words: readonly string[], token = "one", headers: Record<string, string> = {}): Promise<string> {
+  async chat(
+    words: readonly string[],
+    token = "one",
+    headers: Record<string, string> = {},
+    signal?: AbortSignal,
+  ): Promise<string> {
     const messages = words.map((content, at) => ({ role: at % 2 === 0 ? "user" : "assistant", content }));
     const body = { model: "test/model", stream: true, messages };
-    const { status, text } = await this.post("/chat/completions", body, {
-      authorization: `Bearer ${token}`,
-      ...headers,
-    });
+    const sent = { authorization: `Bearer ${token}`, ...headers };
+    const { status, text } = await this.call("POST", "/chat/completions", body, sent, signal);
     if (status !== 200) throw new Error(text);
     return streamedText(text);
   }

@@ -1,0 +1,80 @@
+/** The sessions that clients' model calls continue now; those that were not used for the longest time end. */
+import type { Place } from "./conversations.ts";
+import { LiveSession, type LiveSessionOptions } from "./live-session.ts";
+import { nextDigest } from "./message-chain.ts";
+import type { PrefixIndex } from "./prefix-index.ts";
+
+const MOST_LIVE = 200;
+
+export interface LiveSessionsOptions extends Pick<
+  LiveSessionOptions,
+  "pagurus" | "harness" | "agentId" | "logger"
+> {
+  index: PrefixIndex;
+}
+
+/** Who owns a session, and its workspace if it is new. */
+interface Opener {
+  owner: string;
+  folder: string;
+}
+
+export class LiveSessions {
+  readonly #options: LiveSessionsOptions;
+  /** In order of last use. */
+  readonly #live = new Map<string, LiveSession>();
+  readonly #chains = new Map<string, string[]>();
+
+  constructor(options: LiveSessionsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the session's requests are answered; undefined if none is being answered. */
+  busy(sessionKey: string): Promise<void> | undefined {
+    const live = this.#live.get(sessionKey);
+    return live?.isBusy ? live.idle() : undefined;
+  }
+
+  has(sessionKey: string): boolean {
+    return this.#live.has(sessionKey);
+  }
+
+  /** Throws the store's errors. */
+  async open({ sessionKey, chain, hasGap }: Place, opener: Opener): Promise<LiveSession> {
+    const known = this.#live.get(sessionKey);
+    this.#chains.set(sessionKey, chain);
+    this.#live.delete(sessionKey);
+    // One that begins again appends what the session lacks.
+    if (known && hasGap) await known.close();
+    const live = known && !hasGap ? known : this.#begin(sessionKey, opener);
+    this.#live.set(sessionKey, live);
+    for (const [key, other] of this.#live) {
+      if (this.#live.size <= MOST_LIVE) break;
+      if (other.isBusy || other === live) continue;
+      this.#live.delete(key);
+      this.#chains.delete(key);
+      void other.close();
+    }
+    return live;
+  }
+
+  #begin(sessionKey: string, { owner, folder }: Opener): LiveSession {
+    return new LiveSession({
+      ...this.#options,
+      sessionKey,
+      cwd: folder,
+      onAnswer: (message) => {
+        const chain = this.#chains.get(sessionKey) ?? [];
+        const next = [...chain, nextDigest(chain.at(-1) ?? "", message)];
+        this.#chains.set(sessionKey, next);
+        this.#options.index.note(owner, sessionKey, next);
+      },
+    });
+  }
+
+  /** Ends their turns. Never throws. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#live.values()].map((live) => live.close()));
+    this.#live.clear();
+  }
+}
