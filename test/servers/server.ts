@@ -1,6 +1,6 @@
 /**
- * Local HTTP servers that speak the providers' real streaming protocols with scripted replies, and record their requests. For
- * tests and benchmarks; several can run in one process.
+ * Local HTTP servers that speak the providers' real protocols with scripted replies, streamed where the request asks for a stream,
+ * and record their requests. For tests and benchmarks; several can run in one process.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,6 +11,7 @@ import { google } from "../../src/testkit/endpoint/google.ts";
 import { openAiCompletions } from "../../src/testkit/endpoint/openai-completions.ts";
 import { openAiResponses } from "../../src/testkit/endpoint/openai-responses.ts";
 import type { Frame, ReplyContext } from "../../src/testkit/endpoint/script.ts";
+import { wholeAnswer } from "../../src/testkit/endpoint/whole-answer.ts";
 import type { Protocol, RecordedRequest, ReplyScript, ReplyStep, ReplyUsage } from "./script.ts";
 
 export { contextOverflowReply } from "./errors.ts";
@@ -54,8 +55,11 @@ const PATHS: Record<Protocol, RegExp> = {
   "openai-responses": /^\/v1\/responses$/,
   "openai-completions": /^\/v1\/chat\/completions$/,
   "anthropic-messages": /^\/v1\/messages$/,
-  google: /^\/v1beta\/models\/([^:]+):streamGenerateContent$/,
+  google: /^\/v1beta\/models\/([^:]+):(?:streamGenerateContent|generateContent)$/,
 };
+
+/** Counts the tokens of a request; not recorded, and no step of the script. */
+const COUNT_PATH = "/v1/messages/count_tokens";
 
 export async function startServer(options: ServerOptions): Promise<ModelServer> {
   const state = new ServerState(options);
@@ -102,6 +106,8 @@ class ServerState {
       const data = (models ?? []).map((id) => ({ id, object: "model", owned_by: "scripted" }));
       return sendJson(response, 200, { object: "list", data });
     }
+    if (protocol === "anthropic-messages" && url.pathname === COUNT_PATH)
+      return sendJson(response, 200, { input_tokens: estimated(await readBody(incoming)) });
     const match = PATHS[protocol].exec(url.pathname);
     if (!match || incoming.method !== "POST") {
       return sendJson(response, 404, errorBody(protocol, 404, `no such path: ${url.pathname}`));
@@ -129,6 +135,12 @@ class ServerState {
     const model = match[1] ?? String(request.body["model"]);
     const usage = step.usage === undefined ? countedUsage(request, step) : step.usage;
     const frames = WRITERS[protocol](step, { index, model, usage });
+    const isStream =
+      match[1] === undefined ? request.body["stream"] === true : url.pathname.includes(":stream");
+    if (!isStream) {
+      if (step.delayMs) await pause(step.delayMs);
+      return sendWhole(response, step, protocol, frames);
+    }
     if (step.malformed) frames.splice(1, 0, { data: '{"broken": ' });
     return this.#stream(response, step, frames, index);
   }
@@ -171,7 +183,24 @@ class ServerState {
 /** A token count like a provider's: about four characters a token, the same for the same request. */
 function countedUsage(request: RecordedRequest, step: ReplyStep): ReplyUsage {
   const reply = [step.thinking?.text, step.text, JSON.stringify(step.toolCalls ?? "")].join("");
-  return { input: Math.ceil(request.text.length / 4), output: Math.max(1, Math.ceil(reply.length / 4)) };
+  return { input: estimated(request.text), output: Math.max(1, estimated(reply)) };
+}
+
+function estimated(text: string): number {
+  return Math.ceil(text.length / 4);
+}
+
+/** The answer to a request without a stream; an event of an error is the provider's reply then. */
+function sendWhole(response: ServerResponse, step: ReplyStep, protocol: Protocol, frames: Frame[]): void {
+  const { errorEvent, malformed, cutAfterChunks, hangAfterChunks, headers } = step;
+  if (hangAfterChunks !== undefined) return;
+  if (errorEvent) return sendJson(response, 500, errorBody(protocol, 500, errorEvent.message), headers);
+  if (malformed) return sendJson(response, 200, '{"broken": ', headers);
+  const body = JSON.stringify(wholeAnswer(protocol, frames));
+  if (cutAfterChunks === undefined) return sendJson(response, 200, body, headers);
+  response.writeHead(200, { "content-type": "application/json", ...headers });
+  // The written bytes must reach the client before the socket is destroyed.
+  response.write(body.slice(0, body.length / 2), () => setImmediate(() => response.destroy()));
 }
 
 async function readBody(incoming: IncomingMessage): Promise<string> {

@@ -5,19 +5,22 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { anthropicMessages } from "./anthropic-messages.ts";
-import { google, googlePath, wholeGoogle } from "./google.ts";
+import { google, googlePath } from "./google.ts";
 import { openAiCompletions } from "./openai-completions.ts";
 import { openAiResponses } from "./openai-responses.ts";
 import { seen, type SeenRequest } from "./seen.ts";
-import type { Frame, RecordedRequest, ReplyStep, ReplyUsage } from "./script.ts";
+import type { Frame, Protocol, RecordedRequest, ReplyContext, ReplyStep } from "./script.ts";
+import { wholeAnswer } from "./whole-answer.ts";
 
 /** Answers a request; `index` is its number. */
 export type Script = (request: SeenRequest, index: number) => ReplyStep | Promise<ReplyStep>;
 
-const WRITERS = {
-  "/v1/responses": openAiResponses,
-  "/v1/chat/completions": openAiCompletions,
-  "/v1/messages": anthropicMessages,
+type Write = (step: ReplyStep, context: ReplyContext) => Frame[];
+
+const WRITERS: Readonly<Record<string, readonly [Protocol, Write]>> = {
+  "/v1/responses": ["openai-responses", openAiResponses],
+  "/v1/chat/completions": ["openai-completions", openAiCompletions],
+  "/v1/messages": ["anthropic-messages", anthropicMessages],
 };
 
 export class ScriptedEndpoint {
@@ -59,8 +62,8 @@ export class ScriptedEndpoint {
   async #answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname: path, searchParams } = new URL(incoming.url ?? "/", "http://localhost");
     const named = googlePath(path);
-    const write = named ? google : Object.entries(WRITERS).find(([known]) => known === path)?.[1];
-    if (!write || incoming.method !== "POST") {
+    const written: readonly [Protocol, Write] | undefined = named ? ["google", google] : WRITERS[path];
+    if (!written || incoming.method !== "POST") {
       const listing = incoming.method === "GET" && path.endsWith("/models");
       return sendJson(response, listing ? 200 : 404, listing ? { object: "list", data: [] } : { error: {} });
     }
@@ -76,10 +79,10 @@ export class ScriptedEndpoint {
     }
     const usage = step.usage === undefined ? { input: 100, output: 10 } : step.usage;
     const model = named?.model ?? String(recorded.body["model"]);
-    if (path.endsWith("completions") && recorded.body["stream"] !== true)
-      return sendJson(response, 200, wholeCompletion(step, usage));
+    const [protocol, write] = written;
     const frames = write(step, { index, model, usage });
-    if (named?.method === "generateContent") return sendJson(response, 200, wholeGoogle(frames));
+    const isStream = named ? named.method === "streamGenerateContent" : recorded.body["stream"] === true;
+    if (!isStream) return sendJson(response, 200, wholeAnswer(protocol, frames));
     // Without `alt=sse` a stream of Google's is one JSON list.
     if (named && searchParams.get("alt") !== "sse")
       return sendJson(
@@ -111,31 +114,6 @@ function withNamespaces(step: ReplyStep, { tools }: SeenRequest): ReplyStep {
     return namespace === undefined ? call : { ...call, namespace };
   });
   return { ...step, toolCalls };
-}
-
-/** The answer of a request without streaming. */
-function wholeCompletion(step: ReplyStep, usage: ReplyUsage | null): Record<string, unknown> {
-  const calls = (step.toolCalls ?? []).map(({ id, name, arguments: given }) => ({
-    id,
-    type: "function",
-    function: { name, arguments: JSON.stringify(given) },
-  }));
-  const message = {
-    role: "assistant",
-    content: step.text ?? null,
-    ...(calls.length > 0 ? { tool_calls: calls } : {}),
-  };
-  const counted = usage && {
-    prompt_tokens: usage.input,
-    completion_tokens: usage.output,
-    total_tokens: usage.input + usage.output,
-  };
-  const finish_reason = calls.length > 0 ? "tool_calls" : "stop";
-  return {
-    object: "chat.completion",
-    choices: [{ index: 0, message, finish_reason }],
-    ...(counted ? { usage: counted } : {}),
-  };
 }
 
 async function read(incoming: IncomingMessage, path: string): Promise<RecordedRequest> {
