@@ -150,9 +150,21 @@ describe("a model's answer, written as Codex reads it", () => {
     const pieces = PARTS.map((part) => eventsOf(writer.write(part)));
     assert.deepEqual(
       pieces.map((events) => events.flatMap(({ delta }) => delta ?? []).join("")),
-      ["Hm,", " so.", "I ", "look.", ""],
+      ["Hm,", " so.", "I ", "look.", '{"cmd":"ls é"}{}'],
     );
     const all = pieces.flat();
+    const called = all.filter(
+      ({ output_index, type }) => output_index === 2 && type !== "response.completed",
+    );
+    assert.deepEqual(
+      called.map(({ type, item }) => [type, item?.["status"], item?.["arguments"]]),
+      [
+        ["response.output_item.added", "in_progress", ""],
+        ["response.function_call_arguments.delta", undefined, undefined],
+        ["response.function_call_arguments.done", undefined, undefined],
+        ["response.output_item.done", "completed", '{"cmd":"ls é"}'],
+      ],
+    );
     assert.deepEqual(
       all.map(({ sequence_number }) => sequence_number),
       all.map((_, index) => index),

@@ -52,10 +52,24 @@ export class AnswerEvents {
 
   /** Events of an element that is sent as a whole. */
   element(item: ItemFields, begun: ItemFields = item): Buffer {
+    return this.#element(item, begun, () => []);
+  }
+
+  /** Events of a function call, with its arguments in one piece. */
+  call(item: ItemFields): Buffer {
+    const { id: item_id, arguments: args } = item;
+    return this.#element(item, { ...item, status: "in_progress", arguments: "" }, (output_index) => [
+      this.event("response.function_call_arguments.delta", { item_id, output_index, delta: args }),
+      this.event("response.function_call_arguments.done", { item_id, output_index, arguments: args }),
+    ]);
+  }
+
+  #element(item: ItemFields, begun: ItemFields, inside: (output_index: number) => readonly Buffer[]): Buffer {
     const output_index = this.output.length;
     this.output.push(item);
     return Buffer.concat([
       this.event("response.output_item.added", { output_index, item: begun }),
+      ...inside(output_index),
       this.event("response.output_item.done", { output_index, item }),
     ]);
   }

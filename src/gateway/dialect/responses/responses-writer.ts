@@ -168,7 +168,13 @@ export class ResponsesWriter implements AnswerWriter {
       const item = { id: this.#events.id("ctc"), type: "custom_tool_call", ...called };
       return this.#events.element({ ...item, input: customInput(args) }, { ...item, input: "" });
     }
-    const item = { id: this.#events.id("fc"), type: "function_call", ...called };
-    return this.#events.element({ ...item, arguments: JSON.stringify(args) }, { ...item, arguments: "" });
+    const item = {
+      id: this.#events.id("fc"),
+      type: "function_call",
+      ...called,
+      arguments: JSON.stringify(args),
+    };
+    // A tool without a name is OpenAI's own, whose calls have another form and no arguments in pieces.
+    return tool ? this.#events.call(item) : this.#events.element(item, { ...item, arguments: "" });
   }
 }
