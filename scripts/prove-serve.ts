@@ -5,8 +5,17 @@ export const SERVE: Record<string, Proof> = {
   "serve.1": {
     claim: "Clients of OpenAI's and Anthropic's APIs get answers of models and agents, streamed or not.",
     steps: [
-      tests("endpoints, agents", "test/model-api/endpoints", "test/model-api/agents"),
-      tests("the openai package", "test/real/model-api/"),
+      tests(
+        "endpoints, agents, answers without a stream",
+        "test/model-api/endpoints",
+        "test/model-api/agents",
+        "test/model-api/whole-answers",
+      ),
+      tests(
+        "the packages openai and @anthropic-ai/sdk, against the providers' shapes and the server",
+        "test/real/model-api/openai-",
+        "test/real/model-api/anthropic-",
+      ),
     ],
   },
   "serve.2": {
