@@ -49,6 +49,10 @@ export class JobCalls {
     return (await this.#http.json<{ jobs: Job[] }>({ method: "GET", path: "/jobs", signal })).jobs;
   }
 
+  get(id: string, { signal }: CallOptions = {}): Promise<Job> {
+    return this.#http.json({ method: "GET", path: `/jobs/${encodeURIComponent(id)}`, signal });
+  }
+
   add(body: NewJob, { signal }: CallOptions = {}): Promise<Job> {
     return this.#http.json({ method: "POST", path: "/jobs", body, signal });
   }

@@ -66,6 +66,7 @@ const CALLS: readonly ((client: PagurusClient) => unknown)[] = [
   (client) => client.terminal.state("a"),
   (client) => client.terminal.commandFiles(),
   (client) => client.jobs.list(),
+  (client) => client.jobs.get("1"),
   (client) => client.jobs.add({ prompt: "a", session: "b", times: { kind: "every", everyMs: 60_000 } }),
   (client) => client.jobs.remove("1"),
   (client) => client.jobs.pause("1"),

@@ -1,7 +1,10 @@
 /** Jobs: prompts at set times. */
 import * as z from "zod";
 import type { Job } from "../../schedule/job.ts";
+import { allowsSession, type Caller } from "../access/caller.ts";
+import type { ServerParts } from "../server-parts.ts";
 import { route, type ApiRoute } from "./route.ts";
+import { checkSession } from "./visible.ts";
 
 const times = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("cron"), expression: z.string().min(1), tz: z.string().min(1) }),
@@ -54,6 +57,13 @@ function present({ id, agentId, sessionKey, request, isPaused, nextAt, lastAt, .
 
 const ID = { id: z.string().min(1) };
 
+/** Throws `job_not_found`, and `token_invalid` for a job in a session that the caller may not use. */
+function visibleJob({ jobs }: ServerParts, caller: Caller, id: string): Job {
+  const { stamp: _stamp, manualAt: _manualAt, ...found } = jobs.get(id);
+  checkSession(caller, found.sessionKey);
+  return found;
+}
+
 /** Changes need the scope admin: a job can run a command of the server's user. */
 export const jobRoutes: readonly ApiRoute[] = [
   route({
@@ -62,7 +72,19 @@ export const jobRoutes: readonly ApiRoute[] = [
     summary: "Jobs, the next one first",
     scope: "admin",
     answer: z.object({ jobs: z.array(job) }),
-    handle: ({ parts }) => ({ body: { jobs: parts.jobs.list().map(present) } }),
+    handle: ({ caller, parts }) => {
+      const visible = parts.jobs.list().filter(({ sessionKey }) => allowsSession(caller, sessionKey));
+      return { body: { jobs: visible.map(present) } };
+    },
+  }),
+  route({
+    method: "get",
+    path: "/jobs/{id}",
+    summary: "One job",
+    scope: "admin",
+    params: ID,
+    answer: job,
+    handle: ({ params, caller, parts }) => ({ body: present(visibleJob(parts, caller, params.id)) }),
   }),
   route({
     method: "post",
@@ -84,8 +106,11 @@ export const jobRoutes: readonly ApiRoute[] = [
     }),
     answer: job,
     status: 201,
-    handle: ({ body, parts }) => {
+    handle: ({ body, caller, parts }) => {
       const { prompt, session, agent, model, cwd, times: when, missed, check: looked } = body;
+      checkSession(caller, session);
+      // Throws for an unknown agent and for a key that no session can have: its runs would only fail.
+      parts.pagurus.sessions(agent).find(session);
       const made = parts.jobs.add({
         agentId: agent,
         sessionKey: session,
@@ -109,8 +134,9 @@ export const jobRoutes: readonly ApiRoute[] = [
       scope: "admin",
       params: ID,
       answer: job,
-      handle: ({ params, parts }) => {
+      handle: ({ params, caller, parts }) => {
         const { jobs } = parts;
+        visibleJob(parts, caller, params.id);
         if (action === "run") return { body: present(jobs.runNow(params.id)) };
         return { body: present(action === "pause" ? jobs.pause(params.id) : jobs.resume(params.id)) };
       },
@@ -123,7 +149,8 @@ export const jobRoutes: readonly ApiRoute[] = [
     scope: "admin",
     params: ID,
     answer: z.object({ removed: z.string() }),
-    handle: ({ params, parts }) => {
+    handle: ({ params, caller, parts }) => {
+      visibleJob(parts, caller, params.id);
       parts.jobs.remove(params.id);
       return { body: { removed: params.id } };
     },
