@@ -34,6 +34,14 @@ export const SERVE: Record<string, Proof> = {
       tests("crashes at each stage of a turn", "test/server/crash"),
     ],
   },
+  "serve.5": {
+    claim:
+      "Jobs and heartbeats run once or by their policy, through changed clocks and restarts; 1,000 idle jobs cost below 1 % of a core.",
+    steps: [
+      tests("jobs and heartbeats", "test/schedule/", "test/server/jobs"),
+      { title: "1,000 idle jobs", args: ["scripts/prove-idle-jobs.ts"] },
+    ],
+  },
   "serve.6": {
     claim:
       "Tokens, hosts, origins and limits hold; 100,000 requests at random get an answer, and memory stays flat.",

@@ -35,6 +35,11 @@ function jobOf(
   };
 }
 
+/** An interval of 0, and active hours without a minute, switch it off. */
+function isOn({ every = DEFAULT_EVERY, activeHours }: HeartbeatConfig): boolean {
+  return intervalOf(every) > 0 && (!activeHours || activeHours.start !== activeHours.end);
+}
+
 function heartbeatsOf({ agents = {} }: PagurusConfig): Map<string, NewJob> {
   const ids = [DEFAULT_AGENT_ID, ...(agents.list ?? []).map(({ id }) => id.toLowerCase())];
   const jobs = new Map<string, NewJob>();
@@ -42,9 +47,7 @@ function heartbeatsOf({ agents = {} }: PagurusConfig): Map<string, NewJob> {
     const own = agents.list?.find((entry) => entry.id.toLowerCase() === id)?.heartbeat;
     // The defaults' is that of the main agent alone: one heartbeat an agent is asked for by name.
     const heartbeat = own ?? (id === DEFAULT_AGENT_ID ? agents.defaults?.heartbeat : undefined);
-    // An interval of 0 switches it off.
-    if (heartbeat && intervalOf(heartbeat.every ?? DEFAULT_EVERY) > 0)
-      jobs.set(`${PREFIX}${id}`, jobOf(id, heartbeat));
+    if (heartbeat && isOn(heartbeat)) jobs.set(`${PREFIX}${id}`, jobOf(id, heartbeat));
   }
   return jobs;
 }

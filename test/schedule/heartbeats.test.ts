@@ -39,8 +39,15 @@ describe("the heartbeats of a configuration", () => {
         jobs.list().map(({ id, times }) => [id, times.kind === "every" && times.everyMs]),
         [["heartbeat-main", 1_200_000]],
       );
-      syncHeartbeats(jobs, { agents: { defaults: { heartbeat: { every: "0m" } } } });
-      assert.deepEqual(jobs.list(), []);
+      for (const off of [
+        { every: "0m" },
+        { every: "20m", activeHours: { start: "08:00", end: "08:00", timezone: "UTC" } },
+      ]) {
+        syncHeartbeats(jobs, { agents: { defaults: { heartbeat: { every: "20m" } } } });
+        assert.equal(jobs.list().length, 1);
+        syncHeartbeats(jobs, { agents: { defaults: { heartbeat: off } } });
+        assert.deepEqual(jobs.list(), []);
+      }
     } finally {
       db.close();
       rmSync(home, { recursive: true, force: true });
