@@ -33,7 +33,11 @@ export interface RemoteRunOptions {
 export class RemoteRun implements TurnRun {
   readonly #options: RemoteRunOptions;
   readonly #posted: Promise<Work>;
-  readonly #questions = new Map<string, AbortController>();
+  readonly #questions = new Map<string, { toolName: string; abort: AbortController }>();
+  /** Answers of this terminal: whether each allows the call. */
+  readonly #answers = new Map<string, boolean>();
+  /** Texts on their way to the server. */
+  #steering: Promise<unknown> = Promise.resolve();
   /** Notices of what happened beside the turn's events. */
   readonly #notices: TurnEvent[] = [];
   #isOver = false;
@@ -62,7 +66,7 @@ export class RemoteRun implements TurnRun {
     const { sessionKey, agentId } = request;
     // A turn that ended meanwhile does not lose the text: it begins the next one.
     const posted = client.postTurn(sessionKey, { prompt: text, policy: "steer" }, { agent: agentId });
-    posted.catch((error: unknown) => {
+    this.#steering = posted.catch((error: unknown) => {
       this.#notices.push(notice("steering", toPagurusError(error).message));
     });
     return true;
@@ -94,7 +98,7 @@ export class RemoteRun implements TurnRun {
       yield failure(toPagurusError(error));
     } finally {
       this.#isOver = true;
-      for (const question of this.#questions.values()) question.abort();
+      for (const { abort } of this.#questions.values()) abort.abort();
     }
   }
 
@@ -114,21 +118,32 @@ export class RemoteRun implements TurnRun {
         void this.#answer(event);
         return undefined;
       case "approval.answered":
-        this.#questions.get(event.id)?.abort();
-        return undefined;
+        return this.#answeredBy(event);
       default:
         return event;
     }
+  }
+
+  /** Closes a question that another client answered. */
+  #answeredBy({ id, allowed }: Extract<WorkEvent, { type: "approval.answered" }>): TurnEvent | undefined {
+    const { abort, toolName = "a tool" } = this.#questions.get(id) ?? {};
+    abort?.abort();
+    // The first answer counts: one that differs from this terminal's is another client's.
+    if (this.#answers.get(id) === allowed) return undefined;
+    return notice("permission", `another client ${allowed ? "allowed" : "denied"} ${toolName}`);
   }
 
   /** Asks here, unless another client answers first. */
   async #answer({ id, type: _type, ...question }: Asked): Promise<void> {
     const { client, ask } = this.#options;
     const abort = new AbortController();
-    this.#questions.set(id, abort);
+    this.#questions.set(id, { toolName: question.toolName, abort });
     try {
       const answer = (await ask?.({ ...question, signal: abort.signal })) ?? "deny";
+      // A text that was typed instead of an answer is there before the turn continues.
+      await this.#steering;
       if (abort.signal.aborted) return;
+      this.#answers.set(id, typeof answer === "string" && answer !== "deny");
       if (typeof answer === "string") await client.answer(id, answer);
       else await client.answer(id, "deny", { reason: answer.deny });
     } catch (error) {

@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { RemotePagurus } from "../../../src/cli/server/remote-pagurus.ts";
 import { createClient } from "../../../src/client/index.ts";
+import type { AskPermission } from "../../../src/contract/host/run.ts";
 import { CuttingProxy } from "../../client/cutting-proxy.ts";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
@@ -88,6 +90,39 @@ describe("a turn of the command line that a server runs", () => {
     const { code, stdout } = await finish(setting, ["run", "--session", "asked", "use a tool"]);
     assert.deepEqual([code, stdout], [0, "Answer to use a tool\n"]);
     assert.match(model.requests.at(-1)?.text ?? "", /Permission denied/);
+  });
+
+  /** Details of the notices of a turn whose questions `ask` answers. */
+  async function noticesOf(sessionKey: string, ask: AskPermission): Promise<string[]> {
+    const remote = new RemotePagurus(
+      { url: server.url, token: server.key, isHere: true },
+      { askPermission: ask },
+    );
+    const notices: string[] = [];
+    for await (const event of remote.run({ sessionKey, prompt: "use a tool" }))
+      if (event.type === "notice") notices.push(event.detail);
+    await remote.close();
+    return notices;
+  }
+
+  it("reports the answer of another client that was first, and closes its own question", async () => {
+    const client = createClient({ url: server.url, token: server.key });
+    const closed: unknown[] = [];
+    const ask: AskPermission = async ({ signal }) => {
+      const [question] = await client.approvals();
+      const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      assert.equal(await client.answer(question?.id ?? "", "once"), true);
+      closed.push(await aborted);
+      return "deny";
+    };
+    assert.deepEqual(await noticesOf("other-first", ask), ["another client allowed shell"]);
+    assert.equal(closed.length, 1);
+    assert.doesNotMatch(model.requests.at(-1)?.text ?? "Permission denied", /Permission denied/);
+  });
+
+  it("reports nothing about its own answer", async () => {
+    assert.deepEqual(await noticesOf("own", () => Promise.resolve("once")), []);
+    assert.doesNotMatch(model.requests.at(-1)?.text ?? "Permission denied", /Permission denied/);
   });
 
   it("has each event once over an address whose connections are cut", async () => {
