@@ -25,13 +25,13 @@ export interface Session {
   generation: number;
 }
 
-/** A turn or a compaction, from its acceptance to its end. */
+/** A turn, a compaction or a plugin's command, from its acceptance to its end. */
 export interface Work {
   /** Also the id of its turn. */
   id: string;
   session: string;
   agent: string;
-  kind: "turn" | "compaction";
+  kind: "turn" | "compaction" | "command";
   policy: "queue" | "steer" | "interrupt";
   origin: string;
   state: "waiting" | "running" | "steering" | "ended";
@@ -45,6 +45,16 @@ export interface Work {
   postedAt: string;
   startedAt?: string | undefined;
   endedAt?: string | undefined;
+}
+
+/** A command of a plugin. */
+export interface Command {
+  /** Without the slash. */
+  name: string;
+  aliases?: readonly string[] | undefined;
+  /** Its arguments, for a list of commands. */
+  usage: string;
+  summary: string;
 }
 
 export interface SessionDetails extends Session {
@@ -141,6 +151,7 @@ export type WorkEvent =
   | { type: "work.waiting"; code: string; message: string }
   | { type: "work.ended"; outcome: WorkOutcome; error?: { code: string; message: string } }
   | ({ type: "compaction.report" } & CompactionReport)
+  | { type: "command.output"; text: string }
   | {
       type: "approval.asked";
       id: string;

@@ -7,6 +7,7 @@ import type { TranscriptEntry } from "../contract/session/transcript.ts";
 import type {
   Approval,
   ApprovalAnswer,
+  Command,
   NewToken,
   Scope,
   ServerEvent,
@@ -158,6 +159,21 @@ export class PagurusClient {
     options: PostOptions = {},
   ): Promise<Work> {
     return this.#post(at(key, "/compact"), { focus, cwd }, options);
+  }
+
+  /** Commands of plugins. */
+  async commands({ signal }: CallOptions = {}): Promise<Command[]> {
+    return (await this.#http.json<{ commands: Command[] }>({ method: "GET", path: "/commands", signal }))
+      .commands;
+  }
+
+  /** Runs a command of a plugin, after the work before it; its text is the event `command.output`. */
+  runCommand(
+    key: string,
+    command: { name: string; args?: string | undefined; cwd?: string | undefined },
+    options: PostOptions = {},
+  ): Promise<Work> {
+    return this.#post(at(key, "/commands"), command, options);
   }
 
   #post(path: string, body: object, { agent, signal, idempotencyKey }: PostOptions): Promise<Work> {

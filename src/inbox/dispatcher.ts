@@ -1,6 +1,6 @@
 /**
  * Runs the inbox: one piece of work a session at a time, in the order of acceptance, many sessions at once. Work that a crash cut off
- * is run again under its id, so a session never has it twice.
+ * is run again under its id, so a session never has it twice; a plugin's command, which may do anything, is not run again.
  */
 import { toPagurusError } from "../contract/errors.ts";
 import type { Pagurus } from "../contract/host/host.ts";
@@ -11,7 +11,7 @@ import type { Approvals } from "./approvals.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Accepted, Inbox } from "./inbox.ts";
 import { hasSteering, recordedOutcome } from "./recorded-work.ts";
-import type { CompactionWork, NewWork, TurnWork, Work, WorkEnd } from "./work.ts";
+import type { CommandWork, CompactionWork, NewWork, TurnWork, Work, WorkEnd } from "./work.ts";
 
 /** Interval of tries while another program holds the session, ms. */
 const HELD_RETRY_MS = 500;
@@ -20,7 +20,7 @@ export interface DispatcherOptions {
   inbox: Inbox;
   events: EventLog;
   approvals: Approvals;
-  pagurus: Pick<Pagurus, "run" | "compact" | "sessions">;
+  pagurus: Pick<Pagurus, "run" | "compact" | "command" | "sessions">;
   logger: Logger;
   /** Sessions that may work at once. */
   maxTurns: number;
@@ -156,7 +156,9 @@ export class Dispatcher {
   async #execute(running: Running): Promise<void> {
     const { inbox } = this.#options;
     const { work } = running;
-    inbox.started(work, work.state === "running");
+    const isAgain = work.state === "running";
+    inbox.started(work, isAgain);
+    if (isAgain && work.kind === "command") return this.#end(work, cutOff(work));
     for (;;) {
       const end = await this.#attempt(running);
       if (!("held" in end)) {
@@ -181,6 +183,23 @@ export class Dispatcher {
   async #attempt(running: Running): Promise<Attempted> {
     const { work } = running;
     if (work.kind === "turn") return this.#turn(running, work.request as TurnWork);
+    if (work.kind === "command") return this.#command(running, work.request as CommandWork);
+    return this.#compaction(running);
+  }
+
+  async #command({ work, abort }: Running, request: CommandWork): Promise<WorkEnd> {
+    const { agentId, sessionKey } = work;
+    const { signal } = abort;
+    try {
+      const text = await this.#options.pagurus.command({ ...request, agentId, sessionKey, signal });
+      this.#event(work, "command.output", { text });
+      return { outcome: "completed" };
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  async #compaction({ work, abort }: Running): Promise<Attempted> {
     const { focus, cwd } = work.request as CompactionWork;
     const { agentId, sessionKey } = work;
     try {
@@ -189,14 +208,13 @@ export class Dispatcher {
         sessionKey,
         ...(focus === undefined ? {} : { focus }),
         ...(cwd === undefined ? {} : { cwd }),
-        signal: running.abort.signal,
+        signal: abort.signal,
       });
       this.#event(work, "compaction.report", report);
       return { outcome: "completed" };
     } catch (error) {
       const { code, message } = toPagurusError(error);
-      if (code === "session_locked") return { held: { code, message } };
-      return { outcome: code === "turn_aborted" ? "aborted" : "failed", error: { code, message } };
+      return code === "session_locked" ? { held: { code, message } } : failed(error);
     }
   }
 
@@ -265,6 +283,18 @@ export class Dispatcher {
     await all;
     clearTimeout(timer);
   }
+}
+
+function failed(error: unknown): WorkEnd {
+  const { code, message } = toPagurusError(error);
+  return { outcome: code === "turn_aborted" ? "aborted" : "failed", error: { code, message } };
+}
+
+/** The end of a command whose process ended in the middle of it. */
+function cutOff({ request }: Work): WorkEnd {
+  const { name } = request as CommandWork;
+  const message = `The command /${name} was cut off when its server ended; look at what it did before you run it again.`;
+  return { outcome: "interrupted", error: { code: "turn_aborted", message } };
 }
 
 /** Whether a question comes from the session of the work, or from a subagent of it. */

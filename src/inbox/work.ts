@@ -1,7 +1,7 @@
 /** Work of the inbox: what a client posted, from its acceptance to its end. */
 import type { RunRequest } from "../contract/host/run.ts";
 
-export type WorkKind = "turn" | "compaction";
+export type WorkKind = "turn" | "compaction" | "command";
 /** What happens when a turn runs in the session: wait for it, join it, or end it. */
 export type WorkPolicy = "queue" | "steer" | "interrupt";
 /** `steering`: passed to the turn that runs, whose transcript has it when the work ends. */
@@ -28,11 +28,19 @@ export interface CompactionWork {
   cwd?: string;
 }
 
+/** A command of a plugin. */
+export interface CommandWork {
+  /** Without the slash. */
+  name: string;
+  args?: string;
+  cwd?: string;
+}
+
 export interface NewWork {
   agentId: string;
   sessionKey: string;
   kind: WorkKind;
-  request: TurnWork | CompactionWork;
+  request: TurnWork | CompactionWork | CommandWork;
   policy: WorkPolicy;
   /** Where it came from, such as `api` or `job:<id>`. */
   origin: string;

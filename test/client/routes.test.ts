@@ -5,6 +5,7 @@ import type * as z from "zod";
 import {
   createClient,
   type Approval,
+  type Command,
   type NewToken,
   type ServerStatus,
   type Session,
@@ -20,6 +21,7 @@ import type {
   Work,
 } from "../../src/client/index.ts";
 import type * as answers from "../../src/server/api/answers.ts";
+import type { command } from "../../src/server/api/command-routes.ts";
 import { apiRoutes } from "../../src/server/api/api-routes.ts";
 import type { newToken, serverStatus, token } from "../../src/server/api/host-routes.ts";
 import type { job } from "../../src/server/api/job-routes.ts";
@@ -42,6 +44,8 @@ const CALLS: readonly ((client: PagurusClient) => unknown)[] = [
   (client) => client.deleteSession("a"),
   (client) => client.postTurn("a", { prompt: "hello" }),
   (client) => client.compact("a", { focus: "names" }),
+  (client) => client.commands(),
+  (client) => client.runCommand("a", { name: "say", args: "hello" }),
   (client) => client.listWork("a"),
   (client) => client.work("1"),
   (client) => client.withdraw("1"),
@@ -114,6 +118,7 @@ const COMPARED: {
   session: Same<Session, z.infer<typeof answers.session>>;
   details: Same<SessionDetails, z.infer<typeof sessionDetails>>;
   work: Same<Work, z.infer<typeof answers.work>>;
+  command: Same<keyof Command, keyof z.infer<typeof command>>;
   approval: Same<Approval, z.infer<typeof answers.approval>>;
   status: Same<ServerStatus, z.infer<typeof serverStatus>>;
   token: Same<Token, z.infer<typeof token>>;
@@ -127,6 +132,7 @@ const COMPARED: {
   session: true,
   details: true,
   work: true,
+  command: true,
   approval: true,
   status: true,
   token: true,

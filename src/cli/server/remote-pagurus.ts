@@ -1,11 +1,13 @@
 /** A host that is a server: what the commands use of a host, over the server's API. */
 import type { CompactionReport } from "../../contract/host/reports.ts";
+import type { ServerEvent, Work } from "../../client/api-types.ts";
 import { createClient } from "../../client/index.ts";
 import type { PagurusClient } from "../../client/client.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import type { Pagurus, PagurusOptions } from "../../contract/host/host.ts";
 import type { RunRequest, TurnRun } from "../../contract/host/run.ts";
 import type { SessionStore } from "../../contract/session/store.ts";
+import { attempt } from "../../data/attempt.ts";
 import { BlockingCalls } from "./blocking-calls.ts";
 import { RemoteRun } from "./remote-run.ts";
 import { notThere, RemoteSessions } from "./remote-sessions.ts";
@@ -91,23 +93,36 @@ export class RemotePagurus implements Pagurus {
   async compact({ focus, signal, ...place }: Parameters<Pagurus["compact"]>[0]): Promise<CompactionReport> {
     const request = { focus, ...this.#cwd(place.cwd) };
     const work = await this.#turns.compact(await this.#key(place), request, { agent: place.agentId });
-    const stop = (): void => void this.#turns.stopWork(work.id).catch(() => undefined);
-    if (signal?.aborted === true) stop();
-    else signal?.addEventListener("abort", stop, { once: true });
     let report: CompactionReport | undefined;
-    for await (const { event } of this.#turns.followWork(work.id)) {
+    for await (const event of this.#followed(work, { what: "compaction", signal }))
       if (event.type === "compaction.report") {
         const { type: _, ...rest } = event;
         report = rest;
       }
-      if (event.type !== "work.ended") continue;
-      const { code, message } = event.error ?? {
-        code: "turn_aborted",
-        message: "The compaction was aborted.",
-      };
-      if (!report) throw new PagurusError(code as PagurusError["code"], message);
-    }
     return report ?? notThere("report the compaction");
+  }
+
+  /** Events of work to its end. Throws its error where it has not completed. */
+  async *#followed(
+    { id }: Work,
+    { what, signal }: { what: string; signal: AbortSignal | undefined },
+  ): AsyncGenerator<ServerEvent["event"]> {
+    const stop = (): void => void this.#turns.stopWork(id).catch(() => undefined);
+    if (signal?.aborted === true) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
+    try {
+      for await (const { event } of this.#turns.followWork(id)) {
+        yield event;
+        if (event.type !== "work.ended" || event.outcome === "completed") continue;
+        const { code, message } = event.error ?? {
+          code: "turn_aborted",
+          message: `The ${what} was aborted.`,
+        };
+        throw new PagurusError(code as PagurusError["code"], message);
+      }
+    } finally {
+      signal?.removeEventListener("abort", stop);
+    }
   }
 
   async status(place: Place = {}): ReturnType<Pagurus["status"]> {
@@ -131,7 +146,21 @@ export class RemotePagurus implements Pagurus {
     stop: async (place) => this.#client.stop(await this.#key(place), { agent: place.agentId }),
   };
 
-  commands: Pagurus["commands"] = () => [];
+  commands: Pagurus["commands"] = () => {
+    const call = { method: "GET", path: "/commands" } as const;
+    // Without an answer no plugin's command is known; what needs the server next has the error.
+    const listed = attempt(() => this.#calls.json<{ commands: ReturnType<Pagurus["commands"]> }>(call));
+    return listed?.commands ?? [];
+  };
+
+  async command({ name, args, signal, ...place }: Parameters<Pagurus["command"]>[0]): Promise<string> {
+    const request = { name, args, ...this.#cwd(place.cwd) };
+    const work = await this.#turns.runCommand(await this.#key(place), request, { agent: place.agentId });
+    let text = "";
+    for await (const event of this.#followed(work, { what: `command /${name}`, signal }))
+      if (event.type === "command.output") text = event.text;
+    return text;
+  }
 
   readonly customCommands: Pagurus["customCommands"] = {
     list: ({ agentId: agent, cwd } = {}) => this.#client.terminal.commandFiles({ agent, ...this.#cwd(cwd) }),
@@ -139,9 +168,6 @@ export class RemotePagurus implements Pagurus {
       this.#client.terminal.expandCommandFile({ agent, ...this.#cwd(cwd), name, args }),
   };
 
-  command(): never {
-    return notThere("run commands of plugins");
-  }
   maintain(): never {
     return notThere("run maintenance");
   }

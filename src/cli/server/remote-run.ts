@@ -109,6 +109,7 @@ export class RemoteRun implements TurnRun {
       case "work.started":
       case "work.ended":
       case "compaction.report":
+      case "command.output":
         return undefined;
       case "work.resumed":
         return notice("resumed", "the server has restarted, and continues the turn");

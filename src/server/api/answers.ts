@@ -46,7 +46,7 @@ export const work = z.object({
   id: z.string().describe("Also the id of its turn."),
   session: z.string(),
   agent: z.string(),
-  kind: z.enum(["turn", "compaction"]),
+  kind: z.enum(["turn", "compaction", "command"]),
   policy: z.enum(["queue", "steer", "interrupt"]),
   origin: z.string(),
   state: z.enum(["waiting", "running", "steering", "ended"]),

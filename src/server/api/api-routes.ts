@@ -1,3 +1,4 @@
+import { commandRoutes } from "./command-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
 import { hostRoutes } from "./host-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
@@ -10,6 +11,7 @@ import { turnRoutes } from "./turn-routes.ts";
 export const apiRoutes: readonly ApiRoute[] = [
   ...sessionRoutes,
   ...turnRoutes,
+  ...commandRoutes,
   ...eventRoutes,
   ...hostRoutes,
   ...terminalRoutes,

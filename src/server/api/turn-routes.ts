@@ -1,14 +1,12 @@
 /** Turns: post into the inbox, steer, stop, look up, withdraw; compactions. */
 import * as z from "zod";
-import type { NewWork, TurnWork } from "../../inbox/work.ts";
+import type { TurnWork } from "../../inbox/work.ts";
 import { PagurusError } from "../../contract/errors.ts";
-import type { ServerParts } from "../server-parts.ts";
 import * as answers from "./answers.ts";
+import { idempotencyKey, postWork } from "./post-work.ts";
 import { presentWork } from "./present.ts";
 import { visibleWork } from "./visible.ts";
-import { AGENT, CWD, PAGE, route, SESSION, type ApiAnswer, type ApiRoute } from "./route.ts";
-
-const LONGEST_KEY = 200;
+import { AGENT, CWD, PAGE, route, SESSION, type ApiRoute } from "./route.ts";
 
 const part = z.union([
   z.strictObject({ type: z.literal("text"), text: z.string(), source: z.string().optional() }),
@@ -44,22 +42,6 @@ export const turnBody = z.strictObject({
   maxCost: z.number().positive().optional().describe("Cost limit of the turn, US dollars."),
 });
 
-/** Throws `idempotency_conflict`, `store_write_failed`. */
-async function post(parts: ServerParts, work: NewWork): Promise<ApiAnswer> {
-  const { inbox, dispatcher } = parts;
-  const { work: accepted, isNew } = await dispatcher.post(work);
-  const now = inbox.get(accepted.id);
-  return { status: isNew ? 202 : 200, body: presentWork(inbox, now), workId: now.id };
-}
-
-function keyOf(header: string | undefined): string | undefined {
-  if (header === undefined || (header !== "" && header.length <= LONGEST_KEY)) return header;
-  throw new PagurusError(
-    "usage_invalid",
-    `The header Idempotency-Key has ${header.length} characters; give it 1 to ${LONGEST_KEY}.`,
-  );
-}
-
 const WORK = { id: z.string().min(1) };
 
 export const turnRoutes: readonly ApiRoute[] = [
@@ -77,7 +59,7 @@ export const turnRoutes: readonly ApiRoute[] = [
       const { policy, ...request } = body;
       if (request.prompt.trim() === "" && (request.parts ?? []).length === 0)
         throw new PagurusError("usage_invalid", "The prompt is empty; give a text or a part.");
-      return post(parts, {
+      return postWork(parts, {
         agentId: query.agent,
         sessionKey: params.key,
         kind: "turn",
@@ -85,7 +67,7 @@ export const turnRoutes: readonly ApiRoute[] = [
         policy,
         origin: "api",
         tokenId: caller.tokenId,
-        idempotencyKey: keyOf(header("idempotency-key")),
+        idempotencyKey: idempotencyKey(header("idempotency-key")),
       });
     },
   }),
@@ -100,7 +82,7 @@ export const turnRoutes: readonly ApiRoute[] = [
     answer: answers.work,
     status: 202,
     handle: ({ params, query, body, caller, parts, header }) =>
-      post(parts, {
+      postWork(parts, {
         agentId: query.agent,
         sessionKey: params.key,
         kind: "compaction",
@@ -111,7 +93,7 @@ export const turnRoutes: readonly ApiRoute[] = [
         policy: "queue",
         origin: "api",
         tokenId: caller.tokenId,
-        idempotencyKey: keyOf(header("idempotency-key")),
+        idempotencyKey: idempotencyKey(header("idempotency-key")),
       }),
   }),
   route({

@@ -1,0 +1,25 @@
+/** Posting into the inbox: what the routes of turns, compactions and commands share. */
+import { PagurusError } from "../../contract/errors.ts";
+import type { NewWork } from "../../inbox/work.ts";
+import type { ServerParts } from "../server-parts.ts";
+import { presentWork } from "./present.ts";
+import type { ApiAnswer } from "./route.ts";
+
+const LONGEST_KEY = 200;
+
+/** Throws `idempotency_conflict`, `store_write_failed`. */
+export async function postWork(parts: ServerParts, work: NewWork): Promise<ApiAnswer> {
+  const { inbox, dispatcher } = parts;
+  const { work: accepted, isNew } = await dispatcher.post(work);
+  const now = inbox.get(accepted.id);
+  return { status: isNew ? 202 : 200, body: presentWork(inbox, now), workId: now.id };
+}
+
+/** The header `Idempotency-Key`. Throws `usage_invalid`. */
+export function idempotencyKey(header: string | undefined): string | undefined {
+  if (header === undefined || (header !== "" && header.length <= LONGEST_KEY)) return header;
+  throw new PagurusError(
+    "usage_invalid",
+    `The header Idempotency-Key has ${header.length} characters; give it 1 to ${LONGEST_KEY}.`,
+  );
+}
