@@ -1,7 +1,9 @@
 /** `bench serve`: what the server adds to a turn, how fast it accepts work, what idle streams cost, how soon it answers. */
+import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { builtPackage } from "./built-package.ts";
 import { createPagurus } from "../../src/create.ts";
 import { startServer } from "../../test/servers/server.ts";
 import { makeSetting, modelConfig } from "../../test/turn/setting.ts";
@@ -32,6 +34,10 @@ async function turnsOf(count: number, one: (index: number) => Promise<void>): Pr
   return times;
 }
 
+const STARTS = 5;
+/** Streams that are open while turns run. */
+const FOLLOWERS = 200;
+
 export const parts: readonly string[] = [];
 
 interface Scale {
@@ -54,20 +60,50 @@ async function bareTurns({ turns, sessions }: Scale, url: string, cwd: string): 
   return times;
 }
 
-async function turnRows(server: ServeProcess, scale: Scale, bare: number[]): Promise<BenchRow[]> {
-  const { turns, sessions } = scale;
-  const served = await turnsOf(turns, async (index) => {
+/** Turns through the server one after another, ms. */
+async function servedTurns(server: ServeProcess, { turns, sessions }: Scale): Promise<number[]> {
+  return turnsOf(turns, async (index) => {
     const path = `/api/v1/sessions/s${index % sessions}/turns`;
     const { body } = await server.call("POST", path, { prompt: "hello" });
     await server.events(`/api/v1/work/${String(body["id"])}/events`, ({ type }) => type === "work.ended");
   });
+}
+
+/** The same while clients follow the sessions. */
+async function followedTurns(server: ServeProcess, scale: Scale): Promise<number[]> {
+  const stop = new AbortController();
+  const open = Array.from({ length: FOLLOWERS }, async (_, index) => {
+    const path = `/api/v1/sessions/s${index % scale.sessions}/events`;
+    for await (const _event of server.follow(path, {}, stop.signal));
+  });
+  await untilOpen(server, FOLLOWERS);
+  const times = await servedTurns(server, scale);
+  stop.abort();
+  await Promise.allSettled(open);
+  return times;
+}
+
+async function untilOpen(server: ServeProcess, streams: number): Promise<void> {
+  for (;;) {
+    const { body } = await server.call("GET", "/api/v1/status");
+    if (Number(body["streams"]) >= streams) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function turnRows(server: ServeProcess, scale: Scale, bare: number[]): Promise<BenchRow[]> {
+  const served = await servedTurns(server, scale);
+  const followed = await followedTurns(server, scale);
   const [p50, bareP50] = [quantile(served.slice(10), 0.5), quantile(bare.slice(10), 0.5)];
   const added = { measure: "added by the server, p50", value: p50 - bareP50, unit: "ms" };
+  const followedP50 = quantile(followed.slice(10), 0.5) - bareP50;
+  const measure = `added with ${FOLLOWERS} streams of the sessions open, p50`;
   return [
     { measure: "turn in a host of this process, p50", value: bareP50, unit: "ms" },
     withPeer({ measure: "turn through the server, p50", value: p50, unit: "ms" }, PEER, PEER_MS),
     { measure: "turn through the server, p95", value: quantile(served.slice(10), 0.95), unit: "ms" },
     withTarget(added, "<=", 10),
+    withTarget({ measure, value: followedP50, unit: "ms" }, "<=", 10),
   ];
 }
 
@@ -78,11 +114,7 @@ async function streamRow(server: ServeProcess, { streams }: Scale): Promise<Benc
   const open = Array.from({ length: streams }, async () => {
     for await (const _event of server.follow("/api/v1/events", {}, stop.signal));
   });
-  for (;;) {
-    const { body } = await server.call("GET", "/api/v1/status");
-    if (Number(body["streams"]) >= streams) break;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  await untilOpen(server, streams);
   const value = residentMb(pid) - idle;
   stop.abort();
   await Promise.allSettled(open);
@@ -121,12 +153,26 @@ export async function run({ quick, log }: BenchOptions): Promise<BenchRow[]> {
   });
   const setting = makeSetting(modelConfig("openai-completions", model.url, { contextWindow: 900_000 }));
   let server: ServeProcess | undefined;
+  log("build");
+  const built = await builtPackage();
   try {
     log("turns of a host in this process");
     const bare = await bareTurns(scale, model.url, setting.workspace);
-    const from = performance.now();
-    server = await ServeProcess.start(setting);
-    const started = { measure: "first answer after the start", value: performance.now() - from, unit: "ms" };
+    log("starts");
+    const starts: number[] = [];
+    for (let start = 0; start < STARTS; start++) {
+      await server?.kill();
+      const from = performance.now();
+      server = await ServeProcess.start(setting, [], built.launcher);
+      assert.equal((await fetch(`${server.url}/health`)).status, 200);
+      starts.push(performance.now() - from);
+    }
+    if (!server) throw new Error("the server did not start");
+    const started = {
+      measure: "first answer after the start, p50",
+      value: quantile(starts, 0.5),
+      unit: "ms",
+    };
     log("turns through the server");
     const turns = await turnRows(server, scale, bare);
     log(`${scale.streams} idle event streams`);
@@ -137,5 +183,6 @@ export async function run({ quick, log }: BenchOptions): Promise<BenchRow[]> {
     await server?.kill();
     await model.close();
     setting.remove();
+    built.remove();
   }
 }

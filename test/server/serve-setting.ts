@@ -32,16 +32,22 @@ export interface StreamedEvent {
 export class ServeProcess {
   readonly setting: Setting;
   readonly port: number;
+  readonly #launcher: string;
   child!: ChildProcess;
   stderr = "";
 
-  constructor(setting: Setting, port: number) {
+  constructor(setting: Setting, port: number, launcher = LAUNCHER) {
     this.setting = setting;
     this.port = port;
+    this.#launcher = launcher;
   }
 
-  static async start(setting: Setting, args: readonly string[] = []): Promise<ServeProcess> {
-    const made = new ServeProcess(setting, await freePort());
+  static async start(
+    setting: Setting,
+    args: readonly string[] = [],
+    launcher = LAUNCHER,
+  ): Promise<ServeProcess> {
+    const made = new ServeProcess(setting, await freePort(), launcher);
     await made.begin(args);
     return made;
   }
@@ -56,7 +62,7 @@ export class ServeProcess {
 
   /** Starts the process and waits until it listens. */
   async begin(args: readonly string[] = []): Promise<void> {
-    this.child = spawn(process.execPath, [LAUNCHER, "serve", "--port", String(this.port), ...args], {
+    this.child = spawn(process.execPath, [this.#launcher, "serve", "--port", String(this.port), ...args], {
       cwd: this.setting.workspace,
       env: this.setting.env,
       stdio: ["ignore", "pipe", "pipe"],
