@@ -10,7 +10,7 @@ const only = (room, allowed) => ({
 });
 
 const LAYERS =
-  "data contract platform tokens protocols native rpc config session importers compaction model tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule model-api server client testkit cli plugin-sdk".split(
+  "data contract platform tokens protocols native rpc config session importers compaction model telemetry tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule model-api server client testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -28,6 +28,7 @@ module.exports = {
     only("importers", ["contract", "platform", "tokens", "protocols", "config", "session"]),
     only("compaction", ["contract", "platform", "tokens"]),
     only("model", ["contract", "platform", "tokens", "config", "compaction"]),
+    only("telemetry", ["contract", "platform", "tokens", "config", "model"]),
     only("tool", ["contract", "platform", "tokens", "config"]),
     only("mcp", ["contract", "platform", "tokens", "config"]),
     only("skill", ["contract", "platform", "tokens", "config"]),
@@ -161,13 +162,13 @@ module.exports = {
     {
       name: "no-development-packages",
       comment:
-        "An import that the installed package lacks. gpt-tokenizer is an optional peer, loaded when asked for.",
+        "An import that the installed package lacks. gpt-tokenizer and OpenTelemetry are optional peers, loaded when asked for.",
       severity: "error",
       from: { path: "^src/" },
       to: {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
         dependencyTypesNot: ["type-only"],
-        pathNot: "node_modules/gpt-tokenizer/",
+        pathNot: ["node_modules/gpt-tokenizer/", "node_modules/@opentelemetry/"],
       },
     },
     {

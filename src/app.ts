@@ -16,8 +16,9 @@ import { loadFor, type LoadedConfig } from "./config/load-config.ts";
 import { configFile, resolveHome } from "./config/config-paths.ts";
 import type { CarePlace, LosslessCare } from "./engines/lossless/command/care.ts";
 import type { McpOptions, McpServerFact, McpServers } from "./mcp/client/mcp-servers.ts";
+import { completeFor } from "./model/complete-for.ts";
 import { defaultModel, type DefaultModel } from "./model/default-model.ts";
-import { factsAssumed, resolveModel } from "./model/resolve.ts";
+import { factsAssumed } from "./model/resolve.ts";
 import { orAborted, withDeadline } from "./platform/deadline.ts";
 import { sweepTemporaries } from "./platform/atomic-files.ts";
 import { IdSource } from "./platform/ids.ts";
@@ -26,6 +27,7 @@ import { offerTranscripts } from "./plugin/compat/transcripts.ts";
 import { hasPlugins } from "./plugin/listed.ts";
 import { PluginRegistry, reportsOf } from "./plugin/registry.ts";
 import { unknownEntries } from "./plugin/unknown-entries.ts";
+import type { Telemetry } from "./telemetry/otlp.ts";
 import { createAgentHost } from "./turn/agent-host.ts";
 import { TurnChannel } from "./turn/run/steering-channel.ts";
 import { runHooks } from "./turn/turn-hooks.ts";
@@ -40,8 +42,6 @@ import { claimSession } from "./turn/admit/session-claim.ts";
 import { sessionKeyOf } from "./turn/admit/session-key.ts";
 import { customCommandsAt, expandCustomCommand, skillsAt } from "./turn/prepare/turn-skills.ts";
 
-/** Timeout of a completion call of an engine or plugin without a signal of its own, ms. */
-const COMPLETE_TIMEOUT_MS = 180_000;
 const DISPOSE_DEADLINE_MS = 10_000;
 /** How long `close()` waits for running work, ms; longer than a turn waits for a runtime that ignores its abort. */
 const CLOSE_GRACE_MS = 15_000;
@@ -94,6 +94,8 @@ class Host implements Pagurus {
   readonly #turnIds = new IdSource();
   readonly #withdrawTranscripts: () => void;
   #setup: Setup;
+  /** Absent where none is configured. */
+  #telemetry: Telemetry | undefined;
   #reloading: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   #closed = false;
@@ -130,6 +132,11 @@ class Host implements Pagurus {
 
   async start(): Promise<void> {
     await this.#registerAll(this.#setup);
+    const { otlp } = this.#setup.loaded.config.telemetry ?? {};
+    if (otlp) {
+      const { openTelemetry } = await import("./telemetry/otlp.ts");
+      this.#telemetry = await openTelemetry({ otlp, env: this.#env, logger: this.#logger });
+    }
     await this.#hook("gateway_start");
   }
 
@@ -185,7 +192,7 @@ class Host implements Pagurus {
   }
 
   run(request: RunRequest): TurnRun {
-    const channel = new TurnChannel();
+    const channel = new TurnChannel(this.#telemetry?.turn(request.agentId ?? DEFAULT_AGENT_ID));
     try {
       this.#work.assertOpen();
     } catch (error) {
@@ -361,6 +368,7 @@ class Host implements Pagurus {
     await this.#setup.mcp?.close();
     this.#setup.registry.close();
     this.#withdrawTranscripts();
+    await this.#telemetry?.close();
     this.#closed = true;
   }
 
@@ -429,20 +437,7 @@ class Host implements Pagurus {
   }
 
   #complete(setup: Setup, defaultRef: string, agentId: string): LlmComplete {
-    return async (request) => {
-      const resolved = resolveModel(request.model ?? defaultRef, setup.loaded.config, this.#env);
-      const { completeOnce } = await import("./model/complete.ts");
-      const completion = await completeOnce(resolved, {
-        messages: request.messages,
-        ...(request.systemPrompt === undefined ? {} : { systemPrompt: request.systemPrompt }),
-        ...(request.maxTokens === undefined ? {} : { maxTokens: request.maxTokens }),
-        ...(request.reasoning === undefined ? {} : { thinking: request.reasoning }),
-        signal: request.signal ?? AbortSignal.timeout(COMPLETE_TIMEOUT_MS),
-      });
-      const { provider, id } = resolved.info;
-      const { text, usage, stopReason } = completion;
-      return { text, provider, model: id, agentId, stopReason, ...(usage ? { usage } : {}) };
-    };
+    return completeFor({ config: setup.loaded.config, env: this.#env, defaultRef, agentId });
   }
 }
 

@@ -5,7 +5,7 @@ import { CHANGELOG_LINE, edit, insertAfter, newFile, type Change } from "./chang
 const WORK = `import { resolveHome } from "../../config/config-paths.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
-import { packageVersion } from "../cli-version.ts";
+import { packageVersion } from "../../platform/package-version.ts";
 
 /** \`pagurus about\`. */
 export function about(cli: Cli, { json = false }: { json?: boolean }): Promise<number> {

@@ -2,7 +2,7 @@ import { Command, CommanderError } from "commander";
 import { toPagurusError } from "../contract/errors.ts";
 import type { Act, Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_USAGE, reportFailure, usageError } from "./cli-failure.ts";
-import { packageVersion } from "./cli-version.ts";
+import { packageVersion } from "../platform/package-version.ts";
 import { serverOptions, withServer } from "./server/server-choice.ts";
 import { addTurnCommands } from "./run/turn-command.ts";
 

@@ -2,7 +2,7 @@
  * Entry of the command line. `--version` is answered before anything else is loaded, so this file imports only the package.json
  * reader.
  */
-import { packageVersion } from "./cli-version.ts";
+import { packageVersion } from "../platform/package-version.ts";
 
 const argv = process.argv.slice(2);
 if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {

@@ -16,7 +16,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "9280f27ea3adf474";
+export const SCHEMA_FINGERPRINT = "ef8b632d6c5f02f2";
 
 function runtimePolicy(z: Zod) {
   return z
@@ -245,6 +245,15 @@ function server(z: Zod) {
   });
 }
 
+function telemetry(z: Zod) {
+  const otlp = z.strictObject({
+    endpoint: z.url({ protocol: /^https?$/ }),
+    headers: z.record(z.string().min(1), z.string()).optional(),
+    contents: z.boolean().optional(),
+  });
+  return z.strictObject({ otlp: otlp.optional() });
+}
+
 function buildSchema(z: Zod) {
   return z.strictObject({
     agents: z
@@ -311,6 +320,7 @@ function buildSchema(z: Zod) {
     gateway: gateway(z).optional(),
     wire: z.strictObject({ ownLogin: z.boolean().optional() }).optional(),
     server: server(z).optional(),
+    telemetry: telemetry(z).optional(),
     session: z
       .strictObject({ scope: z.enum(["folder", "main", "per-sender", "global"]).optional() })
       .optional(),

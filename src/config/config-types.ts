@@ -87,7 +87,16 @@ export interface SessionConfig {
   scope?: "folder" | "main" | "per-sender" | "global";
 }
 
-/** US dollars. */
+/** An OpenTelemetry collector that gets spans of turns. */
+export interface OtlpSettings {
+  /** Its address for OTLP over HTTP, such as `http://127.0.0.1:4318`; `/v1/traces` is added. */
+  endpoint: string;
+  /** Sent with each export. */
+  headers?: Record<string, string>;
+  /** Send answers, and arguments and results of tools too. Default false. */
+  contents?: boolean;
+}
+
 /** `pagurus serve`. */
 export interface ServerConfig {
   /** Default 7117. */
@@ -102,6 +111,7 @@ export interface ServerConfig {
   allowedOrigins?: string[];
 }
 
+/** US dollars. */
 export interface CostLimits {
   turn?: number;
   session?: number;
@@ -303,6 +313,7 @@ export interface PagurusConfig {
   /** `pagurus wire`. */
   wire?: WireConfig;
   server?: ServerConfig;
+  telemetry?: { otlp?: OtlpSettings };
   session?: SessionConfig;
   logging?: { level?: "debug" | "info" | "warn" | "error" | "silent" };
 }

@@ -293,6 +293,12 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
   "server.host": ["address it listens on; another than the loopback needs a token", "127.0.0.1"],
   "server.maxTurns": ["sessions that may work at once", "16"],
   "server.allowedHosts": ["host names that requests may have, besides those of the loopback"],
+  "telemetry.otlp.endpoint": [
+    "address of an OpenTelemetry collector for OTLP over HTTP, which gets a span for each turn, model call and tool call",
+    "none",
+  ],
+  "telemetry.otlp.headers": ["headers that are sent with each export"],
+  "telemetry.otlp.contents": ["whether answers, and arguments and results of tools, are sent too", "false"],
   "server.allowedOrigins": ["origins of other sites' pages that may call the server", "none"],
   "session.scope": [
     "default conversation of a command: `folder` is that of the workspace, `main` is one conversation, `main`, for all folders",

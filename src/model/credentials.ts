@@ -50,14 +50,13 @@ export function resolveKey(
 
 /** The configured headers, with `${ENV}` references resolved. All are treated as secret: any may contain a key. */
 export function resolveHeaders(
-  provider: string,
-  configured: ProviderConfig | undefined,
+  configured: Readonly<Record<string, string>> | undefined,
+  configKey: string,
   env: Env,
 ): Secret<Readonly<Record<string, string>>> {
   const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(configured?.headers ?? {})) {
-    headers[name] = expand(value, `models.providers.${provider}.headers.${name}`, env);
-  }
+  for (const [name, value] of Object.entries(configured ?? {}))
+    headers[name] = expand(value, `${configKey}.${name}`, env);
   return new Secret(headers);
 }
 

@@ -34,7 +34,7 @@ export function resolveModel(ref: string, config: PagurusConfig, env: Env): Reso
     info,
     baseUrl,
     diagnosesCache: configured?.cacheDiagnostics ?? diagnosesAt(baseUrl),
-    headers: resolveHeaders(provider, configured, env),
+    headers: resolveHeaders(configured?.headers, `models.providers.${provider}.headers`, env),
     knownIds: knownIds(provider, configured),
     ...(key ? { apiKey: key.secret, keySource: key.source } : {}),
   };

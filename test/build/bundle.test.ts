@@ -64,10 +64,10 @@ describe("the build", () => {
   });
 
   it("leaves a module the URL that it has alone", () => {
-    const { code } = fileWith("src/cli/cli-version.ts");
+    const { code } = fileWith("src/platform/package-version.ts");
     assert.match(
       code,
-      /new URL\("\.\.\/\.\.\/package\.json", new URL\("\.\.\/cli\/cli-version\.js", import\.meta\.url\)/,
+      /new URL\("\.\.\/\.\.\/package\.json", new URL\("\.\.\/platform\/package-version\.js", import\.meta\.url\)/,
     );
   });
 });

@@ -9,7 +9,7 @@ import { createFileLogger } from "../../platform/log.ts";
 import { written, type Cli } from "../cli.ts";
 import { EXIT_DONE, reportFailure, usageError } from "../cli-failure.ts";
 import type { TurnOptions } from "../run/turn-request.ts";
-import { packageVersion } from "../cli-version.ts";
+import { packageVersion } from "../../platform/package-version.ts";
 
 export type AcpOptions = Pick<
   TurnOptions,

@@ -16,7 +16,7 @@ import {
 } from "../../server/server-address.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED } from "../cli-failure.ts";
-import { packageVersion } from "../cli-version.ts";
+import { packageVersion } from "../../platform/package-version.ts";
 
 export interface ServeCommandOptions {
   port?: number;

@@ -37,6 +37,13 @@ export class TurnChannel implements TurnPort {
   #ended = false;
   #open = true;
 
+  readonly #observe: ((event: TurnEvent) => void) | undefined;
+
+  /** `observe` gets each event when it happens, whether or not it is read. */
+  constructor(observe?: (event: TurnEvent) => void) {
+    this.#observe = observe;
+  }
+
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -49,6 +56,7 @@ export class TurnChannel implements TurnPort {
       this.#open = false;
     }
     if (!this.#left) this.#events.push(event);
+    this.#observe?.(event);
     this.#wake?.();
   }
 
