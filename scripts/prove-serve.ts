@@ -16,6 +16,7 @@ export const SERVE: Record<string, Proof> = {
         "test/real/model-api/openai-",
         "test/real/model-api/anthropic-",
       ),
+      tests("the compliance cases of Open Responses", "test/real/model-api/compliance"),
     ],
   },
   "serve.2": {
