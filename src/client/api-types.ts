@@ -2,6 +2,7 @@
 import type { AdditionalContext } from "../contract/fragment.ts";
 import type { CompactionReport } from "../contract/host/reports.ts";
 import type { InputPart } from "../contract/host/run.ts";
+import type { ReceiptPart } from "../contract/session/receipt.ts";
 import type { TurnEvent } from "../contract/host/events.ts";
 
 export type Scope = "read" | "chat" | "admin";
@@ -101,6 +102,25 @@ export interface Approval {
   cwd: string;
   /** ISO 8601. */
   askedAt: string;
+}
+
+export interface ComparedRequest {
+  turnId: string;
+  request: number;
+  tokens: number;
+}
+
+/** What changed between two model requests. */
+export interface ReceiptDiff {
+  from: ComparedRequest;
+  to: ComparedRequest;
+  /** Leading parts that are the same in both. */
+  prefixParts: number;
+  prefixTokens: number;
+  /** Parts after the prefix that are the same in both. */
+  unchangedParts: number;
+  /** `part`: the later request's; for `removed` the earlier one's. */
+  changes: { change: "added" | "removed" | "changed"; part: ReceiptPart; before?: ReceiptPart }[];
 }
 
 export type ApprovalAnswer = "once" | "always" | "similar" | "deny";

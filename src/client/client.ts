@@ -9,6 +9,7 @@ import type {
   ApprovalAnswer,
   Command,
   NewToken,
+  ReceiptDiff,
   Scope,
   ServerEvent,
   ServerStatus,
@@ -284,6 +285,17 @@ export class PagurusClient {
   ): Promise<Receipt[]> {
     const call = { method: "GET", path: at(key, "/receipts"), query: { agent, turn } } as const;
     return (await this.#http.json<{ receipts: Receipt[] }>({ ...call, signal })).receipts;
+  }
+
+  /**
+   * What changed between two requests (default: the last two); each by `TURN`, its last request, or `TURN:REQUEST`.
+   */
+  diff(
+    key: string,
+    { agent, from, to, signal }: AgentOptions & { from?: string | undefined; to?: string | undefined } = {},
+  ): Promise<ReceiptDiff> {
+    const query = { agent, from, to };
+    return this.#http.json({ method: "GET", path: at(key, "/diff"), query, signal });
   }
 
   /** The context that would be sent; nothing is sent or stored. */

@@ -1,5 +1,5 @@
 import { isPagurusError } from "../contract/errors.ts";
-import { diffText, receiptPair } from "./receipt-diff.ts";
+import { diffText, requestDiff } from "./receipt-diff.ts";
 import { time, twoColumns } from "./layout.ts";
 import { planLines } from "./plan-text.ts";
 import { receiptsText } from "./receipt-table.ts";
@@ -74,7 +74,7 @@ async function contextCommand(args: string, context: CommandContext): Promise<Co
   const { pagurus, sessionKey, agentId } = context;
   if (args !== "" && args !== "show" && args !== "diff") return say("Say /context show or /context diff.");
   try {
-    if (args === "diff") return say(diffText(await receiptPair(pagurus, { sessionKey, agentId })));
+    if (args === "diff") return say(diffText(await requestDiff(pagurus, { sessionKey, agentId })));
     const receipts = await pagurus.context.receipts({ sessionKey, agentId });
     return say(receiptsText(receipts.slice(-1)));
   } catch (error) {

@@ -16,7 +16,7 @@ interface PartChange {
   before?: ReceiptPart;
 }
 
-interface ReceiptDiff {
+export interface ReceiptDiff {
   from: { turnId: string; request: number; tokens: number };
   to: { turnId: string; request: number; tokens: number };
   /** Leading parts that are the same in both. */
@@ -78,8 +78,7 @@ function changeLine({ change, part, before }: PartChange): string {
   return `  ~ ${name(part)}${moved}, ${count(before?.tokens ?? 0)} → ${count(part.tokens)} tokens`;
 }
 
-export function diffText(pair: ReceiptPair): string {
-  const diff = diffReceipts(pair);
+export function diffText(diff: ReceiptDiff): string {
   const label = (side: ReceiptDiff["from"]): string => `turn ${side.turnId} request ${side.request}`;
   const grown = diff.to.tokens - diff.from.tokens;
   return [
@@ -96,6 +95,31 @@ export function diffText(pair: ReceiptPair): string {
 interface Where {
   sessionKey: string;
   agentId: string;
+}
+
+/** Names of two requests: `TURN`, its last one, or `TURN:REQUEST`. */
+export interface RequestNames {
+  from?: string;
+  to?: string;
+}
+
+/** A host elsewhere that compares requests where its receipts are. */
+export interface ComparingHost {
+  receiptDiff(where: Where, names: RequestNames): Promise<ReceiptDiff>;
+}
+
+function compares(pagurus: Pagurus): pagurus is Pagurus & ComparingHost {
+  return "receiptDiff" in pagurus;
+}
+
+/** Compares the requests that `receiptPair` finds. Throws `entry_not_found` where there are not two. */
+export async function requestDiff(
+  pagurus: Pagurus,
+  where: Where,
+  names: RequestNames = {},
+): Promise<ReceiptDiff> {
+  if (compares(pagurus)) return pagurus.receiptDiff(where, names);
+  return diffReceipts(await receiptPair(pagurus, where, names));
 }
 
 /** A request by `turn` (its last request) or `turn:number`. Throws `entry_not_found`. */
@@ -137,7 +161,7 @@ async function lastOfEarlierTurn(
 export async function receiptPair(
   pagurus: Pagurus,
   where: Where,
-  names: { from?: string; to?: string } = {},
+  names: RequestNames = {},
 ): Promise<ReceiptPair> {
   const to =
     names.to === undefined

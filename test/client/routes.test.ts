@@ -7,6 +7,7 @@ import {
   type Approval,
   type Command,
   type NewToken,
+  type ReceiptDiff,
   type ServerStatus,
   type Session,
   type Token,
@@ -23,6 +24,7 @@ import type {
 import type * as answers from "../../src/server/api/answers.ts";
 import type { command } from "../../src/server/api/command-routes.ts";
 import { apiRoutes } from "../../src/server/api/api-routes.ts";
+import type { diff } from "../../src/server/api/diff-routes.ts";
 import type { newToken, serverStatus, token } from "../../src/server/api/host-routes.ts";
 import type { job } from "../../src/server/api/job-routes.ts";
 import type { sessionDetails } from "../../src/server/api/session-routes.ts";
@@ -59,6 +61,7 @@ const CALLS: readonly ((client: PagurusClient) => unknown)[] = [
   (client) => client.answer("1", "once"),
   (client) => client.sessionStatus("a"),
   (client) => client.receipts("a"),
+  (client) => client.diff("a", { from: "t1:0" }),
   (client) => client.preview("a", { prompt: "hello" }),
   (client) => client.tokens(),
   (client) => client.createToken({ name: "phone" }),
@@ -121,6 +124,7 @@ const COMPARED: {
   command: Same<keyof Command, keyof z.infer<typeof command>>;
   approval: Same<Approval, z.infer<typeof answers.approval>>;
   status: Same<ServerStatus, z.infer<typeof serverStatus>>;
+  diff: Fits<ReceiptDiff, z.infer<typeof diff>>;
   token: Same<Token, z.infer<typeof token>>;
   newToken: Same<NewToken, z.input<typeof newToken>>;
   turn: Fits<Turn, z.input<typeof turnBody>>;
@@ -135,6 +139,7 @@ const COMPARED: {
   command: true,
   approval: true,
   status: true,
+  diff: true,
   token: true,
   newToken: true,
   turn: true,

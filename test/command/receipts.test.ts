@@ -86,7 +86,7 @@ test("a diff shows the prefix and the added, removed and changed parts", () => {
     diff.changes.map(({ change, part: one }) => `${change} ${one.entryId ?? one.source}`),
     ["removed e1", "added head", "changed e2", "added e4"],
   );
-  assert.deepEqual(diffText({ from, to }).split("\n"), [
+  assert.deepEqual(diffText(diffReceipts({ from, to })).split("\n"), [
     "From turn t1 request 0 to turn t2 request 0",
     "  = same prefix: 1 part, 10 tokens",
     "  - history user e1, 10 tokens",

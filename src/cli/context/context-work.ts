@@ -1,7 +1,7 @@
 import { PagurusError } from "../../contract/errors.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import { terminalSafe } from "../../command/layout.ts";
-import { diffReceipts, diffText, receiptPair } from "../../command/receipt-diff.ts";
+import { diffText, requestDiff } from "../../command/receipt-diff.ts";
 import { receiptsText, receiptText } from "../../command/receipt-table.ts";
 import { type Cli, printJson, printLine, sessionOf, type SessionOptions, withPagurus } from "../cli.ts";
 import { messageForPerson } from "../sessions/entry-text.ts";
@@ -56,13 +56,13 @@ export function contextDiff(cli: Cli, options: ContextDiffOptions): Promise<numb
       ...(options.from === undefined ? {} : { from: options.from }),
       ...(options.to === undefined ? {} : { to: options.to }),
     };
-    const pair = await receiptPair(
+    const diff = await requestDiff(
       pagurus,
       { ...sessionOf(options), sessionKey: keyOf(pagurus, cli, options) },
       names,
     );
-    if (options.json === true) printJson(cli, diffReceipts(pair));
-    else printLine(cli.stdout, diffText(pair));
+    if (options.json === true) printJson(cli, diff);
+    else printLine(cli.stdout, diffText(diff));
     return EXIT_DONE;
   });
 }

@@ -3,6 +3,7 @@ import type { CompactionReport } from "../../contract/host/reports.ts";
 import type { ServerEvent, Work } from "../../client/api-types.ts";
 import { createClient } from "../../client/index.ts";
 import type { PagurusClient } from "../../client/client.ts";
+import type { ComparingHost } from "../../command/receipt-diff.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import type { Pagurus, PagurusOptions } from "../../contract/host/host.ts";
 import type { RunRequest, TurnRun } from "../../contract/host/run.ts";
@@ -30,7 +31,7 @@ interface Place {
   cwd?: string | undefined;
 }
 
-export class RemotePagurus implements Pagurus {
+export class RemotePagurus implements Pagurus, ComparingHost {
   readonly #client: PagurusClient;
   readonly #turns: PagurusClient;
   readonly #calls: BlockingCalls;
@@ -77,6 +78,9 @@ export class RemotePagurus implements Pagurus {
     receipts: async ({ turnId, ...place }) =>
       this.#client.receipts(await this.#key(place), { agent: place.agentId, turn: turnId }),
   };
+
+  receiptDiff: ComparingHost["receiptDiff"] = ({ sessionKey, agentId }, names) =>
+    this.#client.diff(sessionKey, { agent: agentId, ...names });
 
   claim: Pagurus["claim"] = async ({ sessionKey, agentId, cwd, how } = {}) => {
     const place = { session: sessionKey, agent: agentId, how, ...this.#cwd(cwd) };

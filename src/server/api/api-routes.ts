@@ -1,4 +1,5 @@
 import { commandRoutes } from "./command-routes.ts";
+import { diffRoutes } from "./diff-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
 import { hostRoutes } from "./host-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
@@ -14,6 +15,7 @@ export const apiRoutes: readonly ApiRoute[] = [
   ...commandRoutes,
   ...eventRoutes,
   ...hostRoutes,
+  ...diffRoutes,
   ...terminalRoutes,
   ...jobRoutes,
 ];
