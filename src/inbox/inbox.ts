@@ -8,7 +8,16 @@ import { attempt } from "../data/attempt.ts";
 import type { Database } from "../data/sqlite.ts";
 import { IdSource } from "../platform/ids.ts";
 import type { EventLog } from "./event-log.ts";
-import type { NewWork, Work, WorkEnd, WorkKind, WorkOutcome, WorkPolicy, WorkState } from "./work.ts";
+import type {
+  NewWork,
+  Work,
+  WorkEnd,
+  WorkKind,
+  WorkOutcome,
+  WorkPlace,
+  WorkPolicy,
+  WorkState,
+} from "./work.ts";
 
 interface WorkRow {
   seq: number;
@@ -165,7 +174,7 @@ export class Inbox {
   }
 
   /** Work that has not ended, of a session or of all, in the order of acceptance. */
-  open(place?: { agentId: string; sessionKey: string }): Work[] {
+  open(place?: WorkPlace): Work[] {
     const rows = place
       ? this.#db.all<WorkRow>(
           "SELECT * FROM work WHERE agent = ? AND session = ? AND state <> 'ended' ORDER BY seq",
@@ -177,7 +186,7 @@ export class Inbox {
   }
 
   /** The newest work of a session first, at most `limit`. */
-  ofSession(place: { agentId: string; sessionKey: string }, limit: number): Work[] {
+  ofSession(place: WorkPlace, limit: number): Work[] {
     return this.#db
       .all<WorkRow>(
         "SELECT * FROM work WHERE agent = ? AND session = ? ORDER BY seq DESC LIMIT ?",
@@ -254,16 +263,29 @@ export class Inbox {
     return this.ended(work, { outcome: "withdrawn" });
   }
 
-  /** Sessions with work that ended before a time (ms since the epoch). */
-  endedPlaces(before: number): { agentId: string; sessionKey: string }[] {
-    return this.#db.all(
-      "SELECT DISTINCT agent AS agentId, session AS sessionKey FROM work WHERE state = 'ended' AND ended < ?",
-      before,
+  /** The first session with work after another one, in the order of agents and keys. */
+  placeAfter({ agentId, sessionKey }: WorkPlace): WorkPlace | undefined {
+    return this.#db.get(
+      `SELECT agent AS agentId, session AS sessionKey FROM work WHERE (agent, session) > (?, ?)
+       ORDER BY agent, session LIMIT 1`,
+      agentId,
+      sessionKey,
     );
   }
 
+  /** Whether work of a session ended before a time (ms since the epoch). */
+  hasEnded({ agentId, sessionKey }: WorkPlace, before: number): boolean {
+    const found = this.#db.get(
+      "SELECT 1 FROM work WHERE agent = ? AND session = ? AND state = 'ended' AND ended < ? LIMIT 1",
+      agentId,
+      sessionKey,
+      before,
+    );
+    return found !== undefined;
+  }
+
   /** Removes all ended work of a session that was deleted, with its events and questions: they contain its text. */
-  forget({ agentId, sessionKey }: { agentId: string; sessionKey: string }): void {
+  forget({ agentId, sessionKey }: WorkPlace): void {
     const ended = "SELECT id FROM work WHERE agent = ? AND session = ? AND state = 'ended'";
     this.#db.transaction(() => {
       this.#db.run(`DELETE FROM events WHERE work IN (${ended})`, agentId, sessionKey);

@@ -36,9 +36,13 @@ export interface CommandWork {
   cwd?: string;
 }
 
-export interface NewWork {
+/** The session of a piece of work. */
+export interface WorkPlace {
   agentId: string;
   sessionKey: string;
+}
+
+export interface NewWork extends WorkPlace {
   kind: WorkKind;
   request: TurnWork | CompactionWork | CommandWork;
   policy: WorkPolicy;

@@ -32,6 +32,15 @@ export class AgentModels {
     this.#options = options;
   }
 
+  /** The agent whose sessions an owner's conversations are in; undefined for those of no agent. */
+  agentOf(owner: string): string | undefined {
+    return owner.startsWith(PREFIX) ? owner.slice(PREFIX.length, owner.lastIndexOf("/")) : undefined;
+  }
+
+  isBusy(sessionKey: string): boolean {
+    return this.#running.has(sessionKey);
+  }
+
   /** `agent/main`, and one for each configured agent. */
   get names(): string[] {
     const ids = new Set(["main", ...(this.#options.config.agents?.list ?? []).map(({ id }) => id)]);

@@ -1,8 +1,10 @@
 /** The APIs that clients speak already: Chat Completions, Messages and Responses, in front of the host's models. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { isPagurusError, toPagurusError } from "../contract/errors.ts";
 import type { Pagurus } from "../contract/host/host.ts";
+import { attempt } from "../data/attempt.ts";
 import { recordOf } from "../data/record-fields.ts";
 import type { Database } from "../data/sqlite.ts";
 import type { Logger } from "../platform/log.ts";
@@ -39,6 +41,8 @@ export interface ModelApi {
   resume(): void;
   /** Deletes stored responses that are too old, and those of deleted sessions. */
   prune(): void;
+  /** Removes in the background what is known of conversations whose sessions are gone: of one key, or of all. */
+  forget(sessionKey?: string): void;
   /** Ends the open turns. */
   close(): Promise<void>;
 }
@@ -71,7 +75,10 @@ class Api implements ModelApi {
   readonly #live: LiveSessions;
   readonly #calls: ModelCalls;
   readonly #responses: ResponsesApi;
+  readonly #index: PrefixIndex;
+  readonly #agents: AgentModels;
   #requests = 0;
+  #isClosed = false;
 
   constructor(options: ModelApiOptions) {
     const { pagurus, agentId, loaded, harness } = options;
@@ -88,6 +95,8 @@ class Api implements ModelApi {
     const agents = new AgentModels({ ...options, index, config: loaded.config });
     const calls = new ModelCalls({ ...options, index, live, conversations, agents, runtime: harness.id });
     this.#live = live;
+    this.#index = index;
+    this.#agents = agents;
     this.#calls = calls;
     this.#responses = new ResponsesApi({
       db: this.#db,
@@ -165,7 +174,32 @@ class Api implements ModelApi {
     this.#responses.prune((key) => pagurus.sessions(agentId).find(key) !== undefined);
   }
 
+  forget(sessionKey?: string): void {
+    const { logger } = this.#options;
+    void this.#forget(this.#index.sessions(sessionKey)).catch((error: unknown) =>
+      logger.warn("conversations of the model API not pruned", { code: toPagurusError(error).code }),
+    );
+  }
+
+  async #forget(known: readonly { token: string; sessionKey: string }[]): Promise<void> {
+    for (const each of known) {
+      await nextTurn();
+      if (this.#isClosed) return;
+      if (this.#isGone(each)) this.#index.remove(each);
+    }
+  }
+
+  #isGone({ token, sessionKey }: { token: string; sessionKey: string }): boolean {
+    const { pagurus, agentId } = this.#options;
+    // A new one has no session before its first answer.
+    if (this.#live.busy(sessionKey) !== undefined || this.#agents.isBusy(sessionKey)) return false;
+    const store = attempt(() => pagurus.sessions(this.#agents.agentOf(token) ?? agentId));
+    // An agent that is not configured now may be again.
+    return store !== undefined && store.find(sessionKey) === undefined;
+  }
+
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#responses.close();
     await this.#live.close();
     await this.#responses.closed();

@@ -18,6 +18,7 @@ const SCHEMA = `
     token TEXT NOT NULL, digest TEXT NOT NULL, session TEXT NOT NULL, at INTEGER NOT NULL,
     PRIMARY KEY (token, digest, session)
   ) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS prefixes_by_session ON prefixes (token, session);
 `;
 
 const LONGEST = `
@@ -60,6 +61,20 @@ export class PrefixIndex {
           this.#clock,
         );
       this.#db.run("INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?)", token, sessionKey, head, this.#clock);
+    });
+  }
+
+  /** Sessions with the tokens that know them; of one key, or all. */
+  sessions(sessionKey?: string): { token: string; sessionKey: string }[] {
+    const columns = "SELECT token, session AS sessionKey FROM heads";
+    if (sessionKey === undefined) return this.#db.all(columns);
+    return this.#db.all(`${columns} WHERE session = ?`, sessionKey);
+  }
+
+  remove({ token, sessionKey }: { token: string; sessionKey: string }): void {
+    this.#db.transaction(() => {
+      for (const table of ["prefixes", "heads"])
+        this.#db.run(`DELETE FROM ${table} WHERE token = ? AND session = ?`, token, sessionKey);
     });
   }
 }

@@ -10,11 +10,12 @@ import { attempt } from "../data/attempt.ts";
 import type { Database } from "../data/sqlite.ts";
 import type { Logger } from "../platform/log.ts";
 import { Approvals } from "../inbox/approvals.ts";
+import { DeletedSessions } from "../inbox/deleted-sessions.ts";
 import { Dispatcher } from "../inbox/dispatcher.ts";
 import { EventLog } from "../inbox/event-log.ts";
 import { Inbox } from "../inbox/inbox.ts";
 import { openServerDatabase } from "../inbox/server-database.ts";
-import type { NewWork } from "../inbox/work.ts";
+import type { NewWork, WorkPlace } from "../inbox/work.ts";
 import { syncHeartbeats } from "../schedule/heartbeats.ts";
 import { JobStore } from "../schedule/job-store.ts";
 import { Scheduler } from "../schedule/scheduler.ts";
@@ -133,6 +134,10 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
     run: (asked: AgentTurnRequest) => agentTurn({ events, dispatcher: running }, asked),
   };
   const modelApi = createModelApi({ home, env, loaded, logger, agentId, pagurus, harness, turns });
+  const forget = (place: WorkPlace): void => {
+    inbox.forget(place);
+    modelApi.forget(place.sessionKey);
+  };
   const jobs = new JobStore(db);
   const post = async (work: NewWork): Promise<void> => void (await running.post(work));
   const scheduler = new Scheduler({ jobs, post, revision: () => db.revision(), logger });
@@ -143,7 +148,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   undo.push(() => streams.close());
   const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
   return {
-    parts: { pagurus, inbox, events, approvals, dispatcher, tokens, browsers, streams, jobs, facts },
+    parts: { pagurus, inbox, events, approvals, dispatcher, tokens, browsers, streams, jobs, facts, forget },
     db,
     audit: new AuditLog(db),
     limits,
@@ -174,11 +179,9 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   await dispatcher.start();
   syncHeartbeats(parts.jobs, options.loaded.config);
   opened.scheduler.start();
-  opened.modelApi.resume();
-  const pruning = setInterval(() => {
-    prune(parts);
-    opened.modelApi.prune();
-  }, PRUNE_MS);
+  modelApi.resume();
+  modelApi.forget();
+  const pruning = setInterval(pruner(opened), PRUNE_MS);
   pruning.unref();
   logger.info("server started", { port });
   const close = async (): Promise<void> => {
@@ -209,13 +212,18 @@ function mountOf(api: ModelApi, folder: string): MountedApi {
 }
 
 /** Removes deltas of ended work, and all text of sessions that were deleted, also by a command without the server. */
-function prune({ events, inbox, pagurus }: ServerParts): void {
-  const before = Date.now() - DELTAS_MS;
-  events.prune(before);
-  for (const place of inbox.endedPlaces(before)) {
-    const isDeleted = attempt(() => pagurus.sessions(place.agentId).find(place.sessionKey) === undefined);
-    if (isDeleted === true) inbox.forget(place);
-  }
+function pruner({ parts, modelApi }: OpenedParts): () => void {
+  const { events, inbox, pagurus, forget } = parts;
+  const exists = ({ agentId, sessionKey }: WorkPlace): boolean =>
+    // Where the store cannot be read, nothing is removed.
+    attempt(() => pagurus.sessions(agentId).find(sessionKey) !== undefined) ?? true;
+  const deleted = new DeletedSessions({ inbox, exists, forget });
+  return () => {
+    const before = Date.now() - DELTAS_MS;
+    events.prune(before);
+    deleted.look(before);
+    modelApi.prune();
+  };
 }
 
 async function stop(

@@ -205,7 +205,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
     handle: async ({ params, query, parts }) => {
       const place = { sessionKey: params.key, agentId: query.agent };
       const deleted = await parts.pagurus.deleteSession(place);
-      parts.inbox.forget(place);
+      parts.forget(place);
       return { body: deleted };
     },
   }),
