@@ -103,13 +103,13 @@ export async function serveStatus(cli: Cli, { json }: { json?: boolean }): Promi
   const home = resolveHome(cli.env);
   const found = runningServer(home);
   if (!found) {
-    if (json === true) printJson(cli, { running: false, home });
+    if (json === true) printJson(cli, { isRunning: false, home });
     else printLine(cli.stdout, `No server of ${home} is running; start it with pagurus serve.`);
     return EXIT_FAILED;
   }
   const status = await askServer(home, found, "/api/v1/status");
   if (json === true) {
-    printJson(cli, { ...(status as object), isRunning: true });
+    printJson(cli, { isRunning: true, ...(status as object) });
     return EXIT_DONE;
   }
   const running = listOf(fieldOf(status, "running"));

@@ -43,6 +43,28 @@ describe("pagurus serve --install", { skip: process.platform !== "linux" }, () =
   });
 });
 
+describe("pagurus serve status --json", () => {
+  let setting: Setting;
+  before(() => (setting = makeSetting({})));
+  after(() => setting.remove());
+
+  it("has one key for whether a server runs", async () => {
+    const status = async (): Promise<{ code: number | null; json: Record<string, unknown> }> => {
+      const { code, stdout } = await finish(setting, ["serve", "status", "--json"]);
+      return { code, json: JSON.parse(stdout) as Record<string, unknown> };
+    };
+    assert.deepEqual(await status(), { code: 1, json: { isRunning: false, home: setting.home } });
+    const server = await ServeProcess.start(setting);
+    try {
+      const { code, json } = await status();
+      assert.deepEqual([code, json["isRunning"], json["running"]], [0, true, []]);
+      assert.equal(json["url"], server.url);
+    } finally {
+      await server.kill();
+    }
+  });
+});
+
 describe("pagurus open", () => {
   let setting: Setting;
   let server: ServeProcess;
