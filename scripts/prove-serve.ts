@@ -56,4 +56,8 @@ export const SERVE: Record<string, Proof> = {
     claim: "The server adds little to a turn, accepts work fast, and idle streams cost little.",
     steps: [bench("serve")],
   },
+  "serve.8": {
+    claim: "A server stays as it was through 1,500 turns: its memory, its open files, its event log.",
+    steps: [tests("1,500 turns", "test/server/soak", "test/inbox/")],
+  },
 };

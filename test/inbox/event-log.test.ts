@@ -1,0 +1,52 @@
+/** What the event log keeps. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { it } from "node:test";
+import { EventLog } from "../../src/inbox/event-log.ts";
+import { Inbox } from "../../src/inbox/inbox.ts";
+import { openServerDatabase } from "../../src/inbox/server-database.ts";
+
+const TYPES = ["text.delta", "thinking.delta", "tool.output", "message"];
+
+it("deltas are removed when their work has ended long enough; other events, and those of open work, stay", async () => {
+  const home = mkdtempSync(join(tmpdir(), "pagurus-inbox-"));
+  const db = openServerDatabase(home);
+  let now = 1_000;
+  const events = new EventLog(db);
+  const inbox = new Inbox({ db, events, now: () => now });
+  const place = { agentId: "main", sessionKey: "work" };
+  const posted = async (): Promise<string> => {
+    const request = { prompt: "Hello." };
+    const work = {
+      ...place,
+      kind: "turn",
+      request,
+      policy: "queue",
+      origin: "test",
+      tokenId: "test",
+    } as const;
+    const { id } = (await inbox.post(work)).work;
+    for (const type of TYPES) events.add({ ...place, workId: id, type, data: { delta: "a" } });
+    events.flush();
+    return id;
+  };
+  const typesOf = (workId: string): string[] => events.after(0, { workId }).map(({ type }) => type);
+  try {
+    const [old, fresh, open] = [await posted(), await posted(), await posted()];
+    inbox.ended(inbox.get(old), { outcome: "completed" });
+    now = 5_000;
+    inbox.ended(inbox.get(fresh), { outcome: "completed" });
+    assert.equal(events.prune(5_000), 3);
+    assert.deepEqual(typesOf(old), ["work.accepted", "message", "work.ended"]);
+    assert.deepEqual(typesOf(fresh), ["work.accepted", ...TYPES, "work.ended"]);
+    assert.deepEqual(typesOf(open), ["work.accepted", ...TYPES]);
+    assert.equal(events.prune(6_000), 3);
+    assert.deepEqual(typesOf(fresh), ["work.accepted", "message", "work.ended"]);
+    assert.equal(events.prune(7_000), 0);
+  } finally {
+    db.close();
+    rmSync(home, { recursive: true, force: true });
+  }
+});
