@@ -35,7 +35,7 @@ const MESSAGES = {
 const RESPONSES = {
   honoured: "model input instructions stream tools max_output_tokens reasoning",
   passed: "tool_choice text top_logprobs",
-  hint: "temperature top_p parallel_tool_calls include service_tier metadata user safety_identifier stream_options",
+  hint: "temperature top_p parallel_tool_calls include service_tier metadata user safety_identifier stream_options client_metadata",
   ignored: "prompt_cache_key prompt_cache_retention truncation",
   refused: "prompt max_tool_calls context_management",
 };
