@@ -5,9 +5,8 @@ import type { AgentMessage } from "../contract/message.ts";
 import { rewindSession } from "../command/rewind.ts";
 import { isPagurusError } from "../contract/errors.ts";
 import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
-import { historyMessages, liveMessages } from "../gateway/wrap/request-messages.ts";
 import { InOrder } from "./in-order.ts";
-import { chainOf, nextDigest } from "./message-chain.ts";
+import { nextDigest, requestChain } from "./message-chain.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
 
 /** A session for a request. */
@@ -68,7 +67,7 @@ export class Conversations {
   }
 
   #named(request: WireRequest, sessionKey: string): Place {
-    return { sessionKey, chain: chainOf(messagesOf(request)), hasGap: false, known: undefined };
+    return { sessionKey, chain: requestChain(request).chain, hasGap: false, known: undefined };
   }
 
   async #find(
@@ -76,9 +75,7 @@ export class Conversations {
     request: WireRequest,
   ): Promise<Place | { wait: Promise<void> }> {
     const { index, busy, isLive, store } = this.#options;
-    const messages = messagesOf(request);
-    const chain = chainOf(messages);
-    const before = historyMessages(request).length;
+    const { chain, before } = requestChain(request);
     const found = index
       .longest(owner, chain)
       .filter(({ sessionKey }) => (store().find(sessionKey) ?? busy(sessionKey)) !== undefined)
@@ -119,7 +116,7 @@ export class Conversations {
     }
   }
 
-  /** The last entry of a session that belongs to the prefix; undefined if it shares none. */
+  /** The last entry of a session that belongs to the prefix, whose first digest may be that of several messages. */
   async #shared(
     sessionKey: string,
     chain: readonly string[],
@@ -134,15 +131,12 @@ export class Conversations {
     }
     let digest = "";
     let last: { entryId: string; count: number } | undefined;
-    for (const [at, { id, message }] of path.entries()) {
+    for (const { id, message } of path) {
       digest = nextDigest(digest, message);
-      if (digest !== chain[at]) break;
-      last = { entryId: id, count: at + 1 };
+      const count = last?.count ?? 0;
+      if (digest === chain[count]) last = { entryId: id, count: count + 1 };
+      else if (last) break;
     }
     return last;
   }
-}
-
-function messagesOf(request: WireRequest): AgentMessage[] {
-  return [...historyMessages(request), ...liveMessages(request)];
 }

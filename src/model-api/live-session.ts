@@ -6,8 +6,11 @@ import type { ResolvedModel } from "../model/provider-types.ts";
 import type { Logger } from "../platform/log.ts";
 import { dialectOf } from "../gateway/dialect/dialects.ts";
 import { WireRouteHandler } from "../gateway/request/exchange.ts";
+import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
 import type { WireCall } from "../gateway/server/gateway-call.ts";
+import { leavesElement } from "../gateway/dialect/responses/responses-answer.ts";
 import { upstreamFor } from "../gateway/upstream/for-model.ts";
+import { translatingUpstream } from "../gateway/upstream/translate/translate-upstream.ts";
 import type { Upstream } from "../gateway/upstream/upstream.ts";
 import { WrapGovernor } from "../gateway/wrap/wrap-governor.ts";
 import type { WrapHarness } from "../gateway/wrap/wrap-harness.ts";
@@ -31,6 +34,10 @@ export class LiveSession {
   readonly #running = new Set<Promise<void>>();
   #model: ResolvedModel | undefined;
   #upstream: Upstream | undefined;
+  /** Answers compactions that the engine does not: few providers can, and only they could read what theirs leaves. */
+  #summarizer: Upstream | undefined;
+  /** Digests of the conversations that calls send; what a compaction leaves with the client names its one. */
+  readonly #prefixes = new WeakMap<object, string>();
 
   constructor(options: LiveSessionOptions) {
     const { sessionKey, logger } = options;
@@ -39,7 +46,8 @@ export class LiveSession {
     this.#governor = new WrapGovernor({
       ...options,
       modelOf: () => this.#model?.info.ref ?? "",
-      upstream: () => this.#upstream as Upstream,
+      upstream: (request) =>
+        (request && leavesElement(request) ? this.#summarizer : this.#upstream) as Upstream,
       notify: () => logger.warn("model call of a client degraded", { sessionKey }),
       onAnswer: (_, message) => options.onAnswer(message),
     });
@@ -55,10 +63,15 @@ export class LiveSession {
     await Promise.all(this.#running);
   }
 
-  /** Answers a call by a model. Never throws. */
-  async serve(call: WireCall, api: WireApi, model: ResolvedModel): Promise<void> {
+  /** Answers a call by a model. `prefix`: digest of the whole conversation that it sends. Never throws. */
+  async serve(
+    call: WireCall,
+    { api, model, prefix }: { api: WireApi; model: ResolvedModel; prefix: string | undefined },
+  ): Promise<void> {
     this.#model = model;
+    if (prefix !== undefined) this.#prefixes.set(call, prefix);
     this.#upstream = upstreamFor(model, api, this.sessionKey);
+    this.#summarizer = translatingUpstream({ model, sessionKey: this.sessionKey });
     const served = this.#handler(api).then((handler) => handler.handle(call));
     this.#running.add(served);
     await served.finally(() => this.#running.delete(served));
@@ -83,12 +96,17 @@ export class LiveSession {
       governor: this.#governor,
       logger,
       // The conversation is the session, however the protocol or a program names it.
-      classify: (request) => ({
+      classify: (request, call) => ({
         ...request,
         kind: request.kind === "side" || request.kind === "subagent" ? "main" : request.kind,
-        native: { threadId: sessionKey },
+        native: { threadId: sessionKey, ...this.#contentId(request, call) },
       }),
     });
+  }
+
+  #contentId({ kind }: WireRequest, call: object): { contentId?: string } {
+    const contentId = kind === "compaction" ? this.#prefixes.get(call) : undefined;
+    return contentId === undefined ? {} : { contentId };
   }
 
   /** Ends its turn. Never throws. */

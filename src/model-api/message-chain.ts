@@ -1,7 +1,8 @@
 /** Digests of a conversation's prefixes: equal for the same words, whatever client or protocol they come from. */
 import { createHash } from "node:crypto";
 import type { AgentMessage } from "../contract/message.ts";
-import { contentKey } from "../gateway/wrap/request-messages.ts";
+import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
+import { contentKey, historyMessages, liveMessages } from "../gateway/wrap/request-messages.ts";
 
 /** Digest of the empty conversation. */
 const START = "";
@@ -14,9 +15,31 @@ export function nextDigest(before: string, message: AgentMessage): string {
     .digest("base64url");
 }
 
-/** Digest of each prefix of the messages, the shortest first; as many as there are messages. */
-export function chainOf(messages: readonly AgentMessage[]): string[] {
+/** Digest of each prefix of the messages, the shortest first; as many as there are messages. `start`: of what precedes them. */
+function chainOf(messages: readonly AgentMessage[], start: string = START): string[] {
   const chain: string[] = [];
-  for (const message of messages) chain.push(nextDigest(chain.at(-1) ?? START, message));
+  for (const message of messages) chain.push(nextDigest(chain.at(-1) ?? start, message));
   return chain;
+}
+
+/** A request's conversation as digests. */
+export interface RequestChain {
+  chain: string[];
+  /** Number of digests before the live turn. */
+  before: number;
+}
+
+/**
+ * The digests of a request's messages. What a compaction of ours left names the prefix that it replaced: then the chain begins with
+ * that, and continues as if the client had sent everything.
+ */
+export function requestChain(request: WireRequest): RequestChain {
+  const at = request.items.findLastIndex(({ compactedFrom }) => compactedFrom !== undefined);
+  const start = request.items[at]?.compactedFrom;
+  const prefixCount = Math.max(at + 1, request.prefixCount);
+  const rest = { ...request, prefixCount, liveFrom: Math.max(prefixCount, request.liveFrom) };
+  const history = historyMessages(rest);
+  const messages = [...history, ...liveMessages(rest)];
+  if (start === undefined) return { chain: chainOf(messages), before: history.length };
+  return { chain: [start, ...chainOf(messages, start)], before: 1 + history.length };
 }

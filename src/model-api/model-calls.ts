@@ -85,7 +85,7 @@ export class ModelCalls {
       index.note(owner, place.sessionKey, place.chain);
       request.placed?.(place.sessionKey);
       // Not awaited here: the owner's next request only waits for the decision.
-      served = session.serve(rewritten, api, model);
+      served = session.serve(rewritten, { api, model, prefix: place.chain.at(-1) });
     });
     await served;
   }

@@ -35,10 +35,11 @@ export class ApiBench {
     script: ReplyScript,
     options: ModelOptions = {},
     engine = "legacy",
+    plugins: Record<string, unknown> = {},
   ): Promise<ApiBench> {
     const model = await startServer({ protocol, script });
     const config = modelConfig(protocol, model.url, options, {
-      plugins: { slots: { contextEngine: engine } },
+      plugins: { ...plugins, slots: { contextEngine: engine } },
     });
     const bench = new ApiBench(model, makeSetting(config));
     await bench.start();

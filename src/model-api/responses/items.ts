@@ -52,9 +52,14 @@ export function shownItem(item: Item, source: string): Item {
   return shown;
 }
 
-/** What is sent of earlier items: reasoning that only its own model can read, or that only its provider has, is left out. */
+/**
+ * What is sent of earlier items: what the newest compaction replaced is left out, and reasoning that only another model can read or
+ * only the provider has.
+ */
 export function repeatable(items: readonly StoredItem[], model: string): Item[] {
+  const compacted = items.findLastIndex(({ item }) => item["type"] === "compaction");
   return items
+    .slice(Math.max(0, compacted))
     .filter(
       ({ item, model: from }) =>
         item["type"] !== "reasoning" || (typeof item["encrypted_content"] === "string" && from === model),

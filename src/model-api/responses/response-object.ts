@@ -1,5 +1,5 @@
 /** Response objects as clients get them: under our id, with every field of the published schema (Open Responses, ResponseResource). */
-import { isRecord, recordOf } from "../../data/record-fields.ts";
+import { isRecord, recordOf, recordsOf, type Fields } from "../../data/record-fields.ts";
 
 export interface ResponseFields {
   id: string;
@@ -75,6 +75,7 @@ export function responseObject(
     if (asked[name] !== undefined && asked[name] !== null) made[name] = asked[name];
     else if (OUR_OWN.has(name)) made[name] = DEFAULTS[name];
   }
+  made["tools"] = recordsOf(made["tools"]).map(wholeTool);
   made["usage"] = wholeUsage(made["usage"]);
   if (made["status"] === "completed") made["completed_at"] ??= Math.floor(Date.now() / 1000);
   return {
@@ -95,6 +96,11 @@ function present(object: Readonly<Record<string, unknown>>): Record<string, unkn
   return Object.fromEntries(
     Object.entries(object).filter(([, value]) => value !== undefined && value !== null),
   );
+}
+
+function wholeTool(tool: Fields): Fields {
+  if (tool["type"] !== "function") return tool;
+  return { description: null, parameters: null, strict: null, ...tool };
 }
 
 function wholeUsage(usage: unknown): unknown {

@@ -41,11 +41,14 @@ function compactionItem({ native }: WireRequest, events: AnswerEvents, summary: 
   return { type: "compaction", id: events.id("cmp"), encrypted_content: content };
 }
 
-/** A compaction requested by its own element is answered with a compaction element only. */
+/** Whether a request of the Responses API asks for a compaction that leaves an element of its own: by its address, or a trigger. */
+export function leavesElement({ compaction, items }: WireRequest): boolean {
+  const last = items.at(-1);
+  return last instanceof ResponsesItem && (compaction?.isWhole === true || last.type === COMPACTION_TRIGGER);
+}
+
 function answerItem(request: WireRequest, events: AnswerEvents, text: string): ItemFields {
-  const last = request.items.at(-1);
-  if (last instanceof ResponsesItem && last.type === COMPACTION_TRIGGER)
-    return compactionItem(request, events, text);
+  if (leavesElement(request)) return compactionItem(request, events, text);
   const id = events.id("msg");
   return { id, type: "message", role: "assistant", status: "completed", content: [outputText(text)] };
 }

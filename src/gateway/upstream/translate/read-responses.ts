@@ -3,6 +3,7 @@ import type { AgentMessage } from "../../../contract/message.ts";
 import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
 import { itemCall, itemContent, itemText } from "../../../protocols/responses/responses-items.ts";
 import type { WireItem, WireRequest } from "../../dialect/wire-dialect.ts";
+import { COMPACTION_TRIGGER } from "../../dialect/responses/responses-read.ts";
 import { summaryMessage } from "../../dialect/responses/responses-summary.ts";
 import { unsealed } from "../../dialect/sealed-summary.ts";
 import { limits, readElements, ruleMessage, type Asked } from "./asked.ts";
@@ -25,7 +26,7 @@ const SHELL_SCHEMA = {
   },
   required: ["command"],
 };
-/** Prompt for a `compaction_trigger`, which otherwise only its own provider can handle. */
+/** Prompt for a compaction by a `compaction_trigger` or by its address, which otherwise only its own provider can handle. */
 const COMPACT =
   "Summarize the conversation so far for whoever continues it: the task, what was decided and done, what is left, and every fact that is still needed. Answer with the summary alone.";
 
@@ -87,7 +88,7 @@ class InputReader {
     if (type === "message") return [spoken(element)];
     if (type === "additional_tools" || type === "tool_search_output") this.#learn(element);
     if (type === "additional_tools" || type === "reasoning") return [];
-    if (type === "compaction_trigger") {
+    if (type === COMPACTION_TRIGGER) {
       this.wantsSummary = true;
       return [{ role: "user", content: COMPACT }];
     }
@@ -129,13 +130,14 @@ export function readResponses(request: WireRequest): Asked {
     rule: (element) => (isRule(element) ? wordsOf(element["content"]) : undefined),
     messages: (element, item) => input.messages(element, item),
   });
+  const isWhole = request.compaction?.isWhole === true;
   const tools = distinct([...recordsOf(member("tools")).flatMap((tool) => toolsOf(tool)), ...input.found]);
   return {
     system: [stringOf(member("instructions")), ...rules].filter(Boolean).join("\n\n"),
-    messages,
+    messages: isWhole ? [...messages, { role: "user", content: COMPACT }] : messages,
     historyCount,
     tools: chosen(tools, member("tool_choice")),
-    wantsSummary: input.wantsSummary,
+    wantsSummary: input.wantsSummary || isWhole,
     ...limits(limitOf(member("max_output_tokens")), levelOf(recordOf(member("reasoning"))["effort"])),
   };
 }

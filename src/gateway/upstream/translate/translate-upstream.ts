@@ -57,7 +57,7 @@ const FAULTS: Partial<Record<ErrorCode, readonly [WireFault, number]>> = {
 
 /** Paths that call a model, and those that count tokens. */
 const PATHS =
-  /^\/(?:responses|chat\/completions|messages(?:\/count_tokens)?|(?:v1(?:alpha|beta)?\/)?models\/[^/]+:(?:generateContent|streamGenerateContent|countTokens))$/;
+  /^\/(?:responses(?:\/compact)?|chat\/completions|messages(?:\/count_tokens)?|(?:v1(?:alpha|beta)?\/)?models\/[^/]+:(?:generateContent|streamGenerateContent|countTokens))$/;
 
 export function translatingUpstream(options: TranslateOptions): Upstream {
   return new Translator(options);
@@ -101,7 +101,11 @@ class Translator implements Upstream {
     const left = new AbortController();
     const signal = AbortSignal.any([request.signal, left.signal]);
     const parts = stream(model, modelRequest(asked, model.info, signal, sessionKey));
-    if (asked.wantsSummary === true) return whole(await summary(dialect, read, parts));
+    if (asked.wantsSummary === true) {
+      // The name of the conversation is not in the bytes.
+      const { native } = request.read ?? read;
+      return whole(await summary(dialect, { ...read, native }, parts));
+    }
     const writer = dialect.writer(read);
     const bodies = [read.body, ...(request.read ? [request.read.body] : [])];
     const write = (part: ModelPart): Buffer => written(part, { writer, asked, bodies });
