@@ -86,9 +86,9 @@ export class AgentModels {
           signal: call.signal,
           ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
         };
-        served = answerByTurn(this.#options.turns.run(asks), { call, dialect, request }).then((answer) =>
-          this.#options.index.note(owner, place.sessionKey, answered(place, answer)),
-        );
+        served = answerByTurn(this.#options.turns.run(asks), { call, dialect, request }).then((answer) => {
+          if (answer) this.#options.index.note(owner, place.sessionKey, answered(place, answer));
+        });
         this.#follow(place.sessionKey, served);
         return Promise.resolve();
       },

@@ -84,11 +84,11 @@ class Seen {
   }
 }
 
-/** Answers a request with a turn; returns the answer. Throws what refuses the turn, before anything is sent. */
+/** Answers a request with a turn; returns the answer, undefined if the client left before its end. Throws what refuses the turn, before anything is sent. */
 export async function answerByTurn(
   events: AsyncIterable<TurnEvent>,
   { call, dialect, request }: { call: WireCall; dialect: Dialect; request: WireRequest },
-): Promise<AssistantMessage> {
+): Promise<AssistantMessage | undefined> {
   const seen = new Seen();
   const writer = dialect.writer(request);
   const chunks = async function* (): AsyncGenerator<Buffer> {
@@ -114,6 +114,6 @@ export async function answerByTurn(
   };
   const { status, headers } = writer.head;
   const rawHeaders = Object.entries(headers).flat();
-  await call.pass({ status, headers, rawHeaders, stream: Readable.from(rest()) });
-  return seen.message;
+  const { left } = await call.pass({ status, headers, rawHeaders, stream: Readable.from(rest()) });
+  return left ? undefined : seen.message;
 }

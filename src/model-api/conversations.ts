@@ -1,5 +1,6 @@
 /** Finds the session that a client's request continues, by the header or by what the client resends. */
 import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import type { SessionStore } from "../contract/session/store.ts";
 import type { AgentMessage } from "../contract/message.ts";
 import { rewindSession } from "../command/rewind.ts";
@@ -8,6 +9,9 @@ import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
 import { InOrder } from "./in-order.ts";
 import { nextDigest, requestChain } from "./message-chain.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
+
+/** How long a request waits for an equal one that is being answered, ms. */
+const REPEATS_MS = 100;
 
 /** A session for a request. */
 export interface Place {
@@ -54,10 +58,11 @@ export class Conversations {
   /** Calls `take` with the place before any other request of the owner is decided on. Throws the store's errors. */
   async place(whose: Whose, request: WireRequest, take: (place: Place) => Promise<void>): Promise<void> {
     const { owner, named } = whose;
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       let waits: Promise<void> | undefined;
       await this.#deciding.run(owner, async () => {
-        const found = named === undefined ? await this.#find(whose, request) : this.#named(request, named);
+        const found =
+          named === undefined ? await this.#find(whose, request, isFirst) : this.#named(request, named);
         if ("wait" in found) waits = found.wait;
         else await take(found);
       });
@@ -73,6 +78,7 @@ export class Conversations {
   async #find(
     { owner, preferred, folder, continuesTurn }: Whose,
     request: WireRequest,
+    isFirst: boolean,
   ): Promise<Place | { wait: Promise<void> }> {
     const { index, busy, isLive, store } = this.#options;
     const { chain, before } = requestChain(request);
@@ -86,6 +92,8 @@ export class Conversations {
       const running = isHead ? busy(sessionKey) : undefined;
       // The same words again while the first are being answered are another conversation; an answer after them is not noted yet.
       if (running && count < chain.length) return { wait: running };
+      // A client that repeats its request has left the first one, which may not be noticed yet.
+      if (running && isFirst) return { wait: Promise.race([running, pause(REPEATS_MS)]) };
       if (!isHead || running) continue;
       const isRepeated = count === chain.length && continuesTurn !== true;
       if (isRepeated && !isLive(sessionKey)) await this.#takeBack(sessionKey, chain.slice(0, before), folder);

@@ -22,7 +22,7 @@ export interface LiveSessionOptions {
   agentId: string;
   cwd: string;
   logger: Logger;
-  /** Called with each complete answer, before the session's next request is decided on. */
+  /** Called with each complete answer that the client has, before the session's next request is decided on. */
   onAnswer(message: AgentMessage): void;
 }
 
@@ -49,7 +49,10 @@ export class LiveSession {
       upstream: (request) =>
         (request && leavesElement(request) ? this.#summarizer : this.#upstream) as Upstream,
       notify: () => logger.warn("model call of a client degraded", { sessionKey }),
-      onAnswer: (_, message) => options.onAnswer(message),
+      // An answer that its client did not get is not part of the client's history: it will ask again.
+      onAnswer: (_, message, hasLeft) => {
+        if (!hasLeft) options.onAnswer(message);
+      },
     });
   }
 

@@ -39,8 +39,8 @@ export interface WrapGovernorOptions {
   upstream(request: WireRequest | undefined): Upstream;
   /** Reports a sentence to the user after the program has left the terminal. */
   notify(sentence: string): void;
-  /** Called with each complete answer. */
-  onAnswer?(request: WireRequest, message: AssistantMessage): void;
+  /** Called with each complete answer. `hasLeft`: the client left before it had all of it. */
+  onAnswer?(request: WireRequest, message: AssistantMessage, hasLeft: boolean): void;
   /** Called with the summary that answers a compaction of the program: its next request begins with it. */
   onSummary?(request: WireRequest, summary: string): void;
   /** How long a turn stays open after its last answer, in case the program continues it, ms. Default 500. */
@@ -195,7 +195,8 @@ export class WrapGovernor implements Governor {
     { isAborted }: GovernorCall & { isAborted: boolean },
   ): Promise<void> {
     const conversation = this.#of(request);
-    if (answer.isComplete && answer.error === undefined) this.#options.onAnswer?.(request, answer.message);
+    if (answer.isComplete && answer.error === undefined)
+      this.#options.onAnswer?.(request, answer.message, isAborted);
     if (!conversation) return;
     try {
       await this.#take(conversation, answer, isAborted ? STOPPED_MS : RETRY_MS);
