@@ -35,6 +35,19 @@ export const SERVE: Record<string, Proof> = {
       tests("crashes at each stage of a turn", "test/server/crash"),
     ],
   },
+  "serve.4": {
+    claim:
+      "Codex, opencode and pi compact at the model API, for any engine and a model of any protocol, and their sessions continue.",
+    steps: [
+      tests("compactions that a client asks for", "test/model-api/compact."),
+      tests(
+        "the real programs",
+        "test/real/model-api/codex-compaction",
+        "test/real/model-api/opencode-compaction",
+        "test/real/model-api/pi-compaction",
+      ),
+    ],
+  },
   "serve.5": {
     claim:
       "Jobs and heartbeats run once or by their policy, through changed clocks and restarts; 1,000 idle jobs cost below 1 % of a core.",
