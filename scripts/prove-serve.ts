@@ -73,4 +73,12 @@ export const SERVE: Record<string, Proof> = {
     claim: "A server stays as it was through 1,500 turns: its memory, its open files, its event log.",
     steps: [tests("1,500 turns", "test/server/soak", "test/inbox/")],
   },
+  "serve.9": {
+    claim:
+      "The commands of a terminal are the same over a server: output, plugins' commands, permission questions, of which the first answer counts.",
+    steps: [
+      tests("the same commands", "test/cli/server/", "test/server/diff"),
+      tests("questions in a real terminal", "test/real/cli/server-tmux"),
+    ],
+  },
 };

@@ -20,8 +20,10 @@ async function prove(name: string, options: readonly string[]): Promise<boolean>
     return false;
   }
   console.log(`== ${name}: ${proof.claim}`);
-  // The proofs of harnesses run against the real programs.
-  const real = /^(codex|runtimes|wire|strangers)\.|^plugins\.3$/.test(name) ? { PAGURUS_REAL: "1" } : {};
+  // The proofs of harnesses and of the server run against the real programs.
+  const real = /^(codex|runtimes|serve|wire|strangers)\.|^plugins\.3$/.test(name)
+    ? { PAGURUS_REAL: "1" }
+    : {};
   const env = { ...process.env, ...real, PAGURUS_PROVE: "1" };
   let ok = true;
   for (const { title, args: own } of proof.steps) {
