@@ -16,6 +16,12 @@ export const SERVE: Record<string, Proof> = {
         "test/real/model-api/openai-",
         "test/real/model-api/anthropic-",
       ),
+      tests(
+        "conversations, stored and background responses",
+        "test/model-api/stored-responses",
+        "test/model-api/response-conversations",
+        "test/model-api/background",
+      ),
       tests("the compliance cases of Open Responses", "test/real/model-api/compliance"),
     ],
   },

@@ -12,9 +12,11 @@ import {
   type RecordedRequest,
   type ReplyScript,
 } from "../../servers/server.ts";
+import { linesOf } from "../wire/spy.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 
-const DEADLINE_MS = 120_000;
+/** Of one start of a program; some of them look for packages first. */
+const DEADLINE_MS = 240_000;
 
 /** The answer to a question for a summary. */
 export const SUMMARY =
@@ -28,6 +30,15 @@ export function berth(turn: number): string {
 
 export function question(turn: number): string {
   return `${berth(turn)}. ${MORE}`;
+}
+
+/** The messages of a session as lines, in short: a question is its berth, and a result what the shell printed. */
+export function shortLines(messages: readonly AgentMessage[]): string[] {
+  return linesOf(messages).map((line) =>
+    line
+      .replace(/^(result \S+)[^]*?(the-crane)?\s*$/, "$1 $2")
+      .replace(/^user: "?(berth \d) [^]*$/, "user: $1"),
+  );
 }
 
 export interface ProgramEnd {
