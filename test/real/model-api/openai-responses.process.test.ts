@@ -19,7 +19,7 @@ before(async () => {
 });
 after(() => targets.end());
 
-for (const place of placesOf("openai-responses"))
+for (const [index, place] of placesOf("openai-responses").entries())
   describe(`responses of the openai package against ${place.name}`, () => {
     let client: OpenAi;
     let model: string;
@@ -107,4 +107,20 @@ for (const place of placesOf("openai-responses"))
       assert.equal((await client.responses.create({ model, input })).output_text, "Ada.");
       assert.match(targets.asked[1]?.text ?? "", /Hi Ada\./);
     });
+
+    // The scripted provider does not compact.
+    if (index > 0)
+      it("compacts a conversation, and continues with what that returns", async () => {
+        // The summary may be the engine's own, without a call.
+        targets.script({ text: "Hi Ada." }, { text: "Ada." }, { text: "Ada." });
+        const input: (ResponseItem | object)[] = [{ role: "user", content: "I am Ada." }];
+        const first = await client.responses.create({ model, input });
+        input.push(...first.output);
+        const compacted = await client.responses.compact({ model, input });
+        assert.equal(compacted.object, "response.compaction");
+        const next = [...compacted.output, { role: "user", content: "My name?" }];
+        const { output_text } = await client.responses.create({ model, input: next });
+        assert.equal(output_text, "Ada.");
+        assert.match(targets.asked.at(-1)?.text ?? "", /Ada[^]*My name\?/);
+      });
   });

@@ -66,6 +66,7 @@ export interface OpenAi {
   responses: {
     create(asked: object): Promise<ResponseAnswer & AsyncIterable<ResponseEvent>>;
     stream(asked: object): AsyncIterable<ResponseEvent> & { finalResponse(): Promise<ResponseAnswer> };
+    compact(asked: object): Promise<{ object: string; output: ResponseItem[] }>;
   };
 }
 
