@@ -111,9 +111,12 @@ export class ServerPlace {
     }
   }
 
-  /** Writes the address, and the key for this user's own commands. */
-  announce(address: ServerAddress, key: string): void {
+  /** Writes the key for this user's own commands. */
+  writeKey(key: string): void {
     writeFileAtomic(this.#files.key, `${key}\n`);
+  }
+
+  announce(address: ServerAddress): void {
     writeFileAtomic(this.#files.address, JSON.stringify(address));
   }
 

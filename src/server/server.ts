@@ -173,9 +173,11 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
     mounted: [acp, mountOf(modelApi, options.cwd)],
     logger,
   });
+  // Before it listens: a command that waits for a restart reads the key for each request.
+  place.writeKey(localKey);
   const port = await http.listen(options.port, options.host);
   facts.url = urlOf(options.host, port);
-  place.announce({ url: facts.url, pid: facts.pid, startedAt: facts.startedAt }, localKey);
+  place.announce({ url: facts.url, pid: facts.pid, startedAt: facts.startedAt });
   await dispatcher.start();
   syncHeartbeats(parts.jobs, options.loaded.config);
   opened.scheduler.start();

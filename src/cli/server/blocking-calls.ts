@@ -6,9 +6,10 @@ import { extname } from "node:path";
 import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from "node:worker_threads";
 import type { HttpCall } from "../../client/http-requests.ts";
 import { PagurusError, type ErrorCode } from "../../contract/errors.ts";
+import type { ServerSecret } from "./server-secret.ts";
 
 export interface BlockingStart {
-  connection: { url: string; token: string; retryMs: number };
+  connection: { url: string; secret: ServerSecret; retryMs: number };
   port: MessagePort;
   /** 1 when there is an answer. */
   answered: Int32Array;

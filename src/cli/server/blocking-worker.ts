@@ -3,9 +3,11 @@ import { workerData } from "node:worker_threads";
 import { toPagurusError } from "../../contract/errors.ts";
 import { HttpRequests, type HttpCall } from "../../client/http-requests.ts";
 import type { BlockingReply, BlockingStart } from "./blocking-calls.ts";
+import { tokenOption } from "./server-secret.ts";
 
 const { connection, port, answered } = workerData as BlockingStart;
-const http = new HttpRequests(connection);
+const { url, secret, retryMs } = connection;
+const http = new HttpRequests({ url, token: tokenOption(secret), retryMs });
 
 async function reply(call: HttpCall): Promise<BlockingReply> {
   try {

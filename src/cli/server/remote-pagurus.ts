@@ -12,10 +12,11 @@ import { attempt } from "../../data/attempt.ts";
 import { BlockingCalls } from "./blocking-calls.ts";
 import { RemoteRun } from "./remote-run.ts";
 import { notThere, RemoteSessions } from "./remote-sessions.ts";
+import { tokenOption, type ServerSecret } from "./server-secret.ts";
 
 export interface Connection {
   url: string;
-  token: string;
+  secret: ServerSecret;
   /** Whether the server works in this machine's home, so that folders mean the same to it. */
   isHere: boolean;
 }
@@ -38,10 +39,11 @@ export class RemotePagurus implements Pagurus, ComparingHost {
   readonly #isHere: boolean;
   readonly #ask: PagurusOptions["askPermission"];
 
-  constructor({ url, token, isHere }: Connection, { askPermission }: PagurusOptions) {
+  constructor({ url, secret, isHere }: Connection, { askPermission }: PagurusOptions) {
+    const token = tokenOption(secret);
     this.#client = createClient({ url, token, retryMs: CALL_RETRY_MS });
     this.#turns = createClient({ url, token, retryMs: TURN_RETRY_MS });
-    this.#calls = new BlockingCalls({ url, token, retryMs: CALL_RETRY_MS });
+    this.#calls = new BlockingCalls({ url, secret, retryMs: CALL_RETRY_MS });
     this.#isHere = isHere;
     this.#ask = askPermission;
   }

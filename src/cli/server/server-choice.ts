@@ -67,13 +67,13 @@ export function withServer(cli: Cli, argv: readonly string[], options: ServerOpt
 /** Undefined where no server runs for this home. Throws `usage_invalid` without a token for a named server. */
 async function connectionOf(cli: Cli, options: ServerOptions): Promise<Connection | undefined> {
   const home = resolveHome(cli.env);
-  const { localKey, runningServer } = await import("../../server/server-address.ts");
+  const { runningServer } = await import("../../server/server-address.ts");
   const own = runningServer(home);
   const { server: url } = options;
-  if (url === undefined || url === false) return own && { url: own.url, token: localKey(home), isHere: true };
+  if (url === undefined || url === false) return own && { url: own.url, secret: { home }, isHere: true };
   const isHere = own?.url === url;
-  const token = tokenOf(cli, options) ?? (isHere ? localKey(home) : undefined);
-  if (token !== undefined) return { url, token, isHere };
+  const secret = tokenOf(cli, options) ?? (isHere ? { home } : undefined);
+  if (secret !== undefined) return { url, secret, isHere };
   throw usageError(
     `The server at ${url} needs a token: set PAGURUS_TOKEN or --token-file; pagurus token create makes one on its machine.`,
   );

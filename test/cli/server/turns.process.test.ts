@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { after, before, describe, it } from "node:test";
 import { RemotePagurus } from "../../../src/cli/server/remote-pagurus.ts";
 import { createClient } from "../../../src/client/index.ts";
@@ -95,7 +96,7 @@ describe("a turn of the command line that a server runs", () => {
   /** Details of the notices of a turn whose questions `ask` answers. */
   async function noticesOf(sessionKey: string, ask: AskPermission): Promise<string[]> {
     const remote = new RemotePagurus(
-      { url: server.url, token: server.key, isHere: true },
+      { url: server.url, secret: { home: setting.home }, isHere: true },
       { askPermission: ask },
     );
     const notices: string[] = [];
@@ -123,6 +124,31 @@ describe("a turn of the command line that a server runs", () => {
   it("reports nothing about its own answer", async () => {
     assert.deepEqual(await noticesOf("own", () => Promise.resolve("once")), []);
     assert.doesNotMatch(model.requests.at(-1)?.text ?? "Permission denied", /Permission denied/);
+  });
+
+  it("answers a question after a restart of the server, where it is still open", async () => {
+    const ask: AskPermission = async () => {
+      await server.kill();
+      await server.begin();
+      return "once";
+    };
+    const notices = await noticesOf("asked-before", ask);
+    assert.equal(notices[0], "the server has restarted, and continues the turn");
+    assert.ok(!notices.some((detail) => detail.startsWith("another client")), notices.join("\n"));
+    assert.doesNotMatch(model.requests.at(-1)?.text ?? "Permission denied", /Permission denied/);
+  });
+
+  it("continues through a restart of the server, whose local key is another one then", async () => {
+    const running = start(setting, ["run", "--json", "--session", "restart", "wait restart"]);
+    await gates.arrived("restart");
+    await server.kill();
+    await server.begin();
+    // The continued turn asks the model again.
+    while (model.requests.filter(({ text }) => text.includes("wait restart")).length < 2) await pause(10);
+    gates.open("restart");
+    const { code, stdout, last } = await running.finished;
+    assert.deepEqual([code, last?.type], [0, "turn.completed"], stdout);
+    assert.match(stdout, /the server has restarted, and continues the turn/);
   });
 
   it("has each event once over an address whose connections are cut", async () => {
