@@ -120,17 +120,9 @@ function problems(schema: z.ZodType, value: unknown): string[] {
   return (error?.issues ?? []).map(({ path, message: what }) => `${path.join(".")}: ${what}`);
 }
 
-/** Checks of a server; `mayLack`: members of the response that it may leave out. */
+/** Checks of a response and of its events against the published schema. */
 export class ResponseChecks {
-  readonly #resource: z.ZodType;
-
-  constructor(mayLack: readonly string[] = []) {
-    const optional = Object.entries(resource.shape).map(([name, schema]): [string, z.ZodType] => [
-      name,
-      mayLack.includes(name) ? schema.optional() : schema,
-    ]);
-    this.#resource = z.looseObject(Object.fromEntries(optional));
-  }
+  readonly #resource = z.looseObject(resource.shape);
 
   /** What the schema of the response object does not allow, a line for each: the path of the member, and why. */
   response(response: unknown): string[] {
