@@ -8,8 +8,10 @@ import type { AgentConfig, AgentModelConfig, PagurusConfig, PermissionConfig } f
 export interface AgentSettings {
   /** Absolute path; a relative one in the configuration starts at the user's home folder. */
   workspace?: string;
-  /** Model ref. */
+  /** Model ref or alias. */
   model?: string;
+  /** Refs or aliases of the models that take over when `model` fails, in order. */
+  fallbacks: string[];
   /** By model ref; the agent's own settings of a ref override the defaults'. */
   models: Record<string, AgentModelConfig>;
   permission: PermissionConfig;
@@ -31,6 +33,7 @@ export function agentSettings(config: PagurusConfig, agentId: string): AgentSett
   return {
     ...(workspace !== undefined && { workspace: expandPath(workspace, homedir()) }),
     ...(model !== undefined && { model: typeof model === "string" ? model : model.primary }),
+    fallbacks: typeof model === "object" ? (model.fallbacks ?? []) : [],
     ...(thinking !== undefined && { thinking }),
     models: mergedModels(defaults.models ?? {}, own.models ?? {}),
     permission: mergedPermission(defaults.permission ?? {}, own.permission ?? {}),

@@ -6,6 +6,7 @@ import { createRequire } from "node:module";
 import type * as zod from "zod";
 import { describeKeys } from "./describe-keys.ts";
 import { AGENT_ID_PATTERN } from "./config-paths.ts";
+import { ALIAS_PATTERN } from "./model-aliases.ts";
 
 type Zod = typeof zod;
 
@@ -79,11 +80,30 @@ function agentShape(z: Zod) {
   return {
     heartbeat: heartbeat(z).optional(),
     workspace: z.string().min(1).optional(),
-    model: z.union([z.string().min(1), z.strictObject({ primary: z.string().min(1) })]).optional(),
+    model: z
+      .union([
+        z.string().min(1),
+        z.strictObject({
+          primary: z.string().min(1),
+          fallbacks: z
+            .array(z.string().min(1))
+            .optional()
+            .describe("Models that take over when the primary fails, in order."),
+        }),
+      ])
+      .optional(),
     models: z
       .record(
         z.string(),
-        z.strictObject({ agentRuntime: runtimePolicy(z).optional(), thinking: thinking(z).optional() }),
+        z.strictObject({
+          agentRuntime: runtimePolicy(z).optional(),
+          thinking: thinking(z).optional(),
+          alias: z
+            .string()
+            .regex(ALIAS_PATTERN)
+            .optional()
+            .describe("A name for the model, usable wherever a model is named."),
+        }),
       )
       .optional(),
     permission: permission(z).optional(),

@@ -151,6 +151,8 @@ export interface SubagentConfig {
 export interface AgentModelConfig {
   agentRuntime?: RuntimePolicy;
   thinking?: "off" | "low" | "medium" | "high";
+  /** A name for the model, usable wherever a model is named; without a slash. */
+  alias?: string;
 }
 
 /** Settings of the engine `lossless`. */
@@ -265,10 +267,13 @@ export interface HeartbeatConfig {
   model?: string;
 }
 
+export type ModelChoice = string | { primary: string; fallbacks?: string[] };
+
 export interface AgentConfig {
   heartbeat?: HeartbeatConfig;
   workspace?: string;
-  model?: string | { primary: string };
+  /** With a list of fallbacks, the models that take over when the primary fails, in order. */
+  model?: ModelChoice;
   models?: Record<string, AgentModelConfig>;
   permission?: PermissionConfig;
   thinking?: "off" | "low" | "medium" | "high";

@@ -12,8 +12,16 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
     "folder that the agent works in; `--cwd` overrides it, and so does a current folder that is part of a project (a git repository, or an `AGENTS.md` or `CLAUDE.md` in it or above it); `~` is your home folder",
     "the current folder",
   ],
-  "agents.defaults.model": ["model ref, or `{primary: ref}`", "the first one found"],
-  "agents.defaults.models": ["settings by model ref: `{agentRuntime, thinking}`"],
+  "agents.defaults.model": [
+    "model ref or alias, or `{primary, fallbacks}`; an agent's own replaces it with its fallbacks",
+    "the first one found",
+  ],
+  "agents.defaults.model.primary": ["model ref or alias"],
+  "agents.defaults.model.fallbacks": [
+    "models that take over when the primary fails, in order; for turns in the runtime `embedded`",
+    "none",
+  ],
+  "agents.defaults.models": ["settings by model ref: `{agentRuntime, thinking, alias}`"],
   "agents.defaults.permission": ["see below"],
   "agents.defaults.thinking": ["`off`, `low`, `medium`, `high`", "the model's own"],
   "agents.defaults.maxSteps": ["maximum model calls of one turn", "200"],

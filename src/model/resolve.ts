@@ -1,6 +1,7 @@
 import { isPagurusError, PagurusError } from "../contract/errors.ts";
 import type { ModelInfo } from "../contract/model.ts";
 import { readLegacyRef } from "../config/legacy/refs.ts";
+import { aliasedRef, aliasesOf } from "../config/model-aliases.ts";
 import type { ModelEntryConfig, PagurusConfig, ProviderConfig } from "../config/config-types.ts";
 import {
   catalogEntry,
@@ -20,7 +21,7 @@ import { Secret } from "./secret.ts";
 import type { ResolvedModel } from "./provider-types.ts";
 
 /**
- * Resolves a model ref (`provider/model`; the model's id may contain slashes) with endpoint, key and metadata. No network
+ * Resolves a model ref (`provider/model`; the model's id may contain slashes) or alias with endpoint, key and metadata. No network
  * access. Throws `model_unknown`, `credential_missing`, `config_invalid`.
  */
 export function resolveModel(ref: string, config: PagurusConfig, env: Env): ResolvedModel {
@@ -40,9 +41,11 @@ export function resolveModel(ref: string, config: PagurusConfig, env: Env): Reso
   };
 }
 
-/** Metadata of a model, whether or not it can be reached. Throws `model_unknown`, `config_invalid`. */
+/** Metadata of a model, by ref or alias, whether or not it can be reached. Throws `model_unknown`, `config_invalid`. */
 export function describeModel(ref: string, config: PagurusConfig): ModelInfo {
   if (ref === OFFLINE_REF) return OFFLINE_MODEL;
+  const aliased = aliasedRef(ref, config.agents?.defaults?.models);
+  if (aliased !== undefined) return describeModel(aliased, config);
   const legacy = readLegacyRef(ref, config);
   if (legacy) return { ...describeModel(legacy.ref, config), writtenAs: ref };
   const slash = ref.indexOf("/");
@@ -120,7 +123,7 @@ function knownRefs(config: PagurusConfig): string[] {
   for (const [provider, entry] of Object.entries(config.models?.providers ?? {})) {
     for (const model of entry.models ?? []) refs.push(`${provider}/${model.id}`);
   }
-  refs.push(OFFLINE_REF);
+  refs.push(OFFLINE_REF, ...aliasesOf(config.agents?.defaults?.models));
   return [...new Set(refs)];
 }
 

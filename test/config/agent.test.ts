@@ -9,6 +9,7 @@ import type { PagurusConfig } from "../../src/config/config-types.ts";
 describe("the settings of an agent", () => {
   it("are the built-in ones where nothing is configured", () => {
     assert.deepEqual(agentSettings({}, "main"), {
+      fallbacks: [],
       models: {},
       permission: {},
       maxSteps: 200,
@@ -21,7 +22,7 @@ describe("the settings of an agent", () => {
       agents: {
         defaults: {
           workspace: "/w",
-          model: { primary: "a/b" },
+          model: { primary: "a/b", fallbacks: ["e/f", "fast"] },
           models: { "a/b": { thinking: "low", agentRuntime: { id: "embedded" } }, "c/d": {} },
           permission: { mode: "ask", allow: [{ tool: "shell", match: "ls" }], sandbox: "auto" },
           maxSteps: 5,
@@ -41,6 +42,7 @@ describe("the settings of an agent", () => {
     assert.deepEqual(agentSettings(config, "work"), {
       workspace: "/w",
       model: "c/d",
+      fallbacks: [],
       thinking: "high",
       models: { "a/b": { thinking: "off", agentRuntime: { id: "embedded" } }, "c/d": {} },
       permission: {
@@ -53,6 +55,7 @@ describe("the settings of an agent", () => {
       timeoutSeconds: 60,
     });
     assert.equal(agentSettings(config, "main").model, "a/b");
+    assert.deepEqual(agentSettings(config, "main").fallbacks, ["e/f", "fast"]);
   });
 
   it("do not exist for an agent without an entry", () => {

@@ -146,19 +146,37 @@ describe("a configuration of OpenClaw", () => {
 
   it("loads with warnings, unknown keys stay, values without a meaning are set aside with the allowed ones (finding D10)", () => {
     const { config, warnings } = loadConfig({ home: homeWith(pasted) });
-    assert.equal(warnings.length, 16);
+    assert.equal(warnings.length, 14);
     assert.deepEqual(Object.keys(config), ["agents", "models", "plugins", "logging", "channels"]);
     assert.deepEqual(Object.keys(config.models?.providers ?? {}), ["own"]);
     assert.deepEqual(config.models?.providers?.["own"]?.models, [{ id: "q", input: ["text", "image"] }]);
     assert.deepEqual(config.agents?.defaults?.models?.["openai/gpt-5.5"]?.agentRuntime, { id: "codex" });
     assert.deepEqual(config.logging, {});
     assert.equal(getConfigValue(config, ["agents", "defaults", "thinkingDefault"]), "low");
-    assert.ok(warnings.includes("agents.defaults.model.fallbacks is not a known key; it is not used."));
+    assert.deepEqual(config.agents?.defaults?.model, {
+      primary: "openai/gpt-5.5",
+      fallbacks: ["anthropic/claude-opus-4-7"],
+    });
+    assert.equal(config.agents?.defaults?.models?.["openai/gpt-5.5"]?.alias, "gpt");
     assert.ok(
       warnings.includes(
         "models.providers.local.api has a value that Pagurus does not know (allowed: openai-responses, openai-completions, anthropic-messages, google-generative-ai); the provider is not used.",
       ),
     );
+  });
+});
+
+describe("aliases of models", () => {
+  it("load with a warning where several models have the same one, or one looks like a ref", () => {
+    const models = { "a/one": { alias: "Fast" }, "a/two": { alias: "fast " }, "a/three": { alias: "b/c" } };
+    const { config, warnings } = loadConfig({
+      home: homeWith(JSON.stringify({ agents: { defaults: { models } } })),
+    });
+    assert.deepEqual(warnings, [
+      'agents.defaults.models["a/three"].alias has a value that Pagurus does not know; the alias is not used, since it looks like a model ref.',
+      'agents.defaults.models has the alias "fast" 2 times; it means a/one.',
+    ]);
+    assert.equal(config.agents?.defaults?.models?.["a/three"]?.alias, undefined);
   });
 });
 

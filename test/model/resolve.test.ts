@@ -57,6 +57,15 @@ test("facts are assumed where neither the catalog nor the configuration sets the
   }
 });
 
+test("an alias names its model, whatever its case, and a mistyped one is proposed", () => {
+  const config: PagurusConfig = {
+    agents: { defaults: { models: { "openai/gpt-5.5": { alias: "Smart one" }, "openai/x": {} } } },
+  };
+  for (const name of ["Smart one", "smart ONE"])
+    assert.equal(resolveModel(name, config, { OPENAI_API_KEY: "k" }).info.ref, "openai/gpt-5.5");
+  assert.throws(() => resolveModel("smart on", config, {}), /Did you mean Smart one/);
+});
+
 test("a model id may hold slashes and colons", () => {
   const { info } = resolveModel("openrouter/qwen/qwen3-coder:free", {}, { OPENROUTER_API_KEY: "k" });
   assert.equal(info.provider, "openrouter");

@@ -1,5 +1,5 @@
 import { isPagurusError } from "../../contract/errors.ts";
-import type { PagurusConfig } from "../../config/config-types.ts";
+import type { ModelChoice, PagurusConfig } from "../../config/config-types.ts";
 import { resolveModel } from "../../model/resolve.ts";
 import type { Cli } from "../cli.ts";
 
@@ -20,12 +20,22 @@ export function checkModel(ref: string, config: PagurusConfig, env: Cli["env"]):
   }
 }
 
+interface ConfiguredRef {
+  key: string;
+  ref: string;
+  /** A fallback that cannot be used is skipped and refuses no run. */
+  isFallback: boolean;
+}
+
 /** Every model ref that a configuration uses for turns and summaries, with its key. */
-function configuredRefs({ agents }: PagurusConfig): [key: string, ref: string][] {
-  const refs: [string, string][] = [];
-  const add = (key: string, model: string | { primary: string } | undefined): void => {
-    if (typeof model === "string") refs.push([key, model]);
-    else if (model) refs.push([`${key}.primary`, model.primary]);
+function configuredRefs({ agents }: PagurusConfig): ConfiguredRef[] {
+  const refs: ConfiguredRef[] = [];
+  const add = (key: string, model: ModelChoice | undefined): void => {
+    if (typeof model === "string") refs.push({ key, ref: model, isFallback: false });
+    if (typeof model !== "object") return;
+    refs.push({ key: `${key}.primary`, ref: model.primary, isFallback: false });
+    for (const [at, ref] of (model.fallbacks ?? []).entries())
+      refs.push({ key: `${key}.fallbacks[${at}]`, ref, isFallback: true });
   };
   add("agents.defaults.model", agents?.defaults?.model);
   add("agents.defaults.compaction.model", agents?.defaults?.compaction?.model);
@@ -41,9 +51,9 @@ export function checkModels(
 ): { problems: string[]; warnings: string[] } {
   const problems: string[] = [];
   const warnings: string[] = [];
-  for (const [key, ref] of configuredRefs(config)) {
+  for (const { key, ref, isFallback } of configuredRefs(config)) {
     const { problem, warning } = checkModel(ref, config, env);
-    if (problem !== undefined) problems.push(`${key}: ${problem}`);
+    if (problem !== undefined) (isFallback ? warnings : problems).push(`${key}: ${problem}`);
     if (warning !== undefined) warnings.push(`${key}: ${warning}`);
   }
   return { problems, warnings };

@@ -62,7 +62,7 @@ test("a whole configuration keeps known settings with their comments, and report
     agents: {
       defaults: {
         workspace: "~/work",
-        model: { primary: "openai/gpt-5.5" },
+        model: { primary: "openai/gpt-5.5", fallbacks: ["anthropic/x"] },
         models: { "openai/gpt-5.5": { agentRuntime: { id: "codex" } } },
         thinking: "high",
         heartbeat: { every: "30m" },
@@ -106,7 +106,6 @@ test("a whole configuration keeps known settings with their comments, and report
   const missing = [
     "meta",
     "channels",
-    "agents.defaults.model.fallbacks",
     "agents.defaults.compaction.memoryFlush",
     "agents.list[0].default",
     "agents.list[2]",
@@ -125,6 +124,7 @@ test("a whole configuration keeps known settings with their comments, and report
     report.notTaken.map(({ path }) => path.replace(/\.x-b$/, '["x-b"]')).toSorted(),
     missing.toSorted(),
   );
+  assert.ok(report.taken.includes("agents.defaults.model"), report.taken.join("\n"));
   assert.equal(report.mended.length, 1);
   assert.deepEqual(readFileSync(source), before);
 });
@@ -155,6 +155,7 @@ test("values of pagurus.json are kept and reported, unless overwritten; a backup
   assert.deepEqual({ ...report, backup: undefined }, { ...dry, backup: undefined });
   assert.equal(report.state, "merged");
   assert.deepEqual(report.conflicts, [
+    { path: "agents.defaults.model", overwritten: false },
     { path: "agents.list[0].workspace", overwritten: false },
     { path: "plugins.slots.contextEngine", overwritten: false },
   ]);
@@ -322,6 +323,28 @@ const CASES: readonly [string, unknown, unknown, RegExp | undefined][] = [
   ],
   ["sections that are no objects", { agents: 3, models: [], plugins: "x" }, {}, /not valid here/],
   ["a model without a primary", { agents: { defaults: { model: { fallbacks: ["a/b"] } } } }, {}, undefined],
+  [
+    "fallbacks of agents and aliases of models",
+    {
+      agents: {
+        defaults: {
+          model: { primary: "a/b", fallbacks: ["fast", 3, ""], timeoutMs: 5 },
+          models: { "a/c": { alias: "fast", params: {} }, "a/d": { alias: "with/slash" }, "a/e": {} },
+        },
+        list: [{ id: "work", model: { primary: "a/e", fallbacks: [] } }],
+      },
+    },
+    {
+      agents: {
+        defaults: {
+          model: { primary: "a/b", fallbacks: ["fast"] },
+          models: { "a/c": { alias: "fast" }, "a/e": {} },
+        },
+        list: [{ id: "work", model: { primary: "a/e", fallbacks: [] } }],
+      },
+    },
+    /list of model refs or aliases[\s\S]*has no slash here/,
+  ],
   ["variables of its own", { env: { vars: { A: "SECRET" } } }, {}, /environment/],
   [
     "a summary model that says its provider itself",

@@ -178,7 +178,14 @@ export class Setting {
         session: { scope: "main" },
         agents: { defaults: { subagents: this.#options.subagents ?? {} } },
       },
-      settings: { models: {}, permission: {}, maxSteps: 1, timeoutSeconds: 1, workspace: this.root },
+      settings: {
+        models: {},
+        fallbacks: [],
+        permission: {},
+        maxSteps: 1,
+        timeoutSeconds: 1,
+        workspace: this.root,
+      },
       logger: silentLogger,
       store: this.store,
       slot: new EngineSlot({

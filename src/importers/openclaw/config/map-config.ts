@@ -37,7 +37,8 @@ const REASONS: readonly [RegExp, string][] = [
   [/(?:^|\.)\$include$/, "included files are not followed; merge them into one file and run this again"],
   [/^plugins\.enabled$/, "plugins are switched off one by one here: pagurus plugins disable <id>"],
   [/^plugins\.installs\b/, "plugins are installed separately: pagurus plugins install <package>"],
-  [/\.model\.fallbacks$/, "there are no fallback models: a turn whose model fails, fails"],
+  [/\.model\.fallbacks\b/, "fallbacks are a list of model refs or aliases here"],
+  [/\.models\b.*\.alias$/, "an alias has no slash here, since it would look like a model ref"],
   [/\.agentDir$/, "conversations are searched in agents/<id> only; copy it there and run this again"],
   [/\.heartbeat\./, "heartbeats have no such setting here"],
   [
@@ -190,13 +191,21 @@ function foreignPart(draft: ConfigDraft, path: KeyPath): KeyPath {
   return path;
 }
 
-/** A model is a text or an object with one key: only the object's other keys have to go. */
+/** A model is a text or an object: only the object's foreign keys have to go, and fallbacks that are not valid. */
 function deepestUnion(draft: ConfigDraft, path: KeyPath): KeyPath | undefined {
   if (path.at(-1) !== "model") return undefined;
   const value = draft.at(path);
   if (!isRecord(value) || typeof value["primary"] !== "string" || value["primary"] === "") return undefined;
-  const other = Object.keys(value).find((key) => key !== "primary");
-  return other === undefined ? undefined : [...path, other];
+  const other = Object.keys(value).find((key) => key !== "primary" && key !== "fallbacks");
+  if (other !== undefined) return [...path, other];
+  const { fallbacks } = value;
+  if (fallbacks === undefined) return undefined;
+  const at = Array.isArray(fallbacks) ? fallbacks.findLastIndex((each) => !isName(each)) : -1;
+  return at < 0 ? [...path, "fallbacks"] : [...path, "fallbacks", at];
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
 }
 
 function leave(draft: ConfigDraft, path: KeyPath, why: string | undefined): boolean {

@@ -87,7 +87,10 @@ function isWhole(path: KeyPath): boolean {
 
 /** Normal form of a value, for comparing spellings. */
 function plain(path: KeyPath, value: unknown): unknown {
-  if (path.at(-1) === "model" && isRecord(value)) return value["primary"];
+  if (path.at(-1) === "model" && isRecord(value)) {
+    const { primary, fallbacks } = value;
+    return Array.isArray(fallbacks) && fallbacks.length > 0 ? { primary, fallbacks } : primary;
+  }
   // Agent ids are compared case-insensitively.
   const isId = path.length === 4 && path[1] === "list" && path[3] === "id" && typeof value === "string";
   return isId ? value.toLowerCase() : value;
