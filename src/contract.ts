@@ -6,7 +6,9 @@ export { readSummary, renderSummary } from "./contract/engine/summary.ts";
 export type * from "./contract/engine/engine.ts";
 export type * from "./contract/engine/engine-params.ts";
 export type * from "./contract/engine/engine-compaction.ts";
+export type * from "./contract/host/cost.ts";
 export type * from "./contract/host/events.ts";
+export type * from "./contract/fallback.ts";
 export type * from "./contract/fragment.ts";
 export type * from "./contract/harness/harness.ts";
 export type {

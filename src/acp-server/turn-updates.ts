@@ -8,6 +8,7 @@ import type { AnnouncedCall } from "./permission-request.ts";
 import { type CallIds, shownCall, shownResult, writtenFile } from "./tool-call-updates.ts";
 import { durationText } from "../platform/duration.ts";
 import { compactionSizes } from "../command/context-gauge.ts";
+import { fallbackText } from "../command/fallback-text.ts";
 
 type Of<T extends TurnEvent["type"]> = Extract<TurnEvent, { type: T }>;
 type CompactionEvent = Of<"compaction.started" | "compaction.completed" | "compaction.failed">;
@@ -287,6 +288,11 @@ export class TurnUpdates {
         "info",
         `Retry ${event.attempt} in ${durationText(event.delayMs)}: ${event.reason}`,
       );
+    }
+    if (event.type === "model.fallback") {
+      this.#window = this.#place.windowOf(event.to);
+      this.#next();
+      return this.#notice("warning", `Fallback: ${fallbackText(event)}.`);
     }
     if (event.type === "context.degraded")
       return this.#notice("warning", `Degraded (${event.stage}, engine ${event.engineId}): ${event.reason}`);

@@ -1,5 +1,6 @@
 /** The gauge of the context and the costs, as every channel shows them. */
-import type { CompactionLane, ContextGauge, CostSoFar } from "../contract/host/events.ts";
+import type { CostSoFar } from "../contract/host/cost.ts";
+import type { CompactionLane, ContextGauge } from "../contract/host/events.ts";
 import { count, dollars, oneLine } from "./layout.ts";
 
 /** When a compaction of a lane happens. */

@@ -94,6 +94,9 @@ export function receiptText(receipt: Receipt): string {
   return [
     `Request ${receipt.request} of turn ${receipt.turnId}, ${time(receipt.timestamp)}`,
     `  model ${receipt.model}, runtime ${receipt.runtime}, seam ${receipt.seam}, engine ${receipt.engine}${epoch}`,
+    ...(receipt.fallback === undefined
+      ? []
+      : [`  fallback for ${receipt.fallback.from} (${receipt.fallback.reason})`]),
     ...table(["  SOURCE", "PARTS", "TOKENS", "PREFIX", "ENTRIES"], rows, [1, 2]),
     `  ${sizes(receipt)} tokens, estimated`,
     `  shared prefix: ${plural(receipt.sharedParts, "part")}, ${count(receipt.sharedTokens)} tokens`,

@@ -1,5 +1,6 @@
 import type { EngineStatus } from "../contract/engine/engine-params.ts";
 import type { CompactionFact, StatusReport, SubagentFact } from "../contract/host/status.ts";
+import { fallbackRows } from "./fallback-text.ts";
 import { costFigures, costLimits, gaugeBar, LANE_WORDS, nextCompaction } from "./context-gauge.ts";
 import { bytes, count, oneLine, plural, time } from "./layout.ts";
 import { planSummary } from "./plan-text.ts";
@@ -168,6 +169,7 @@ function placeRows(report: StatusReport): StatusRow[] {
     ];
   return [
     ["Model", modelLine(report.model)],
+    ...fallbackRows(report),
     ["Execution", report.Execution],
     ["Runtime", runtimeLine(report)],
     ...(Runtime.why === undefined ? [] : [["", oneLine(Runtime.why, 300)] satisfies StatusRow]),

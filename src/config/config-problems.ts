@@ -1,10 +1,8 @@
 /** Checks a parsed configuration: problems, warnings, and values that are ignored. */
 import type * as zod from "zod";
-import { recordOf } from "../data/record-fields.ts";
 import { formatKeyPath, valueAt } from "./key-path.ts";
 import { keysAt, proposal, unknownRuntimeKeys } from "./known-keys.ts";
 import { AGENT_ID_PATTERN } from "./config-paths.ts";
-import { repeatedAliases } from "./model-aliases.ts";
 import { configSchema } from "./config-schema.ts";
 
 type Issue = zod.core.$ZodIssue;
@@ -46,7 +44,6 @@ export function checkConfig(value: unknown): CheckResult {
   const keysOf = (path: readonly PropertyKey[]): string[] => keysAt(schema, path);
   for (const issue of parsed.error?.issues ?? []) takeIssue({ result, root: value, keysOf }, issue, []);
   for (const { path, known } of unknownRuntimeKeys(value)) result.warnings.push(notUsed(path, known));
-  result.warnings.push(...sharedAliases(value));
   result.problems.push(...repeatedAgents(value), ...undecidedServers(value));
   return result;
 }
@@ -213,19 +210,6 @@ function repeatedAgents(root: object): string[] {
       problems.push(`agents.list[${index}].id must differ from agents.list[${first}].id, but is the same.`);
   });
   return problems;
-}
-
-/** Aliases that several models have, of which only one can be meant. */
-function sharedAliases(root: object): string[] {
-  const list = valueAt(root, ["agents", "list"]);
-  const agents = Array.isArray(list) ? list.map((_, at) => ["agents", "list", at]) : [];
-  return [["agents", "defaults"], ...agents].flatMap((agent) => {
-    const place = [...agent, "models"];
-    return repeatedAliases(recordOf(valueAt(root, place))).map(
-      ({ alias, refs }) =>
-        `${formatKeyPath(place)} has the alias "${alias}" ${refs.length} times; it means ${refs[0]}.`,
-    );
-  });
 }
 
 /** MCP servers with both a program and an address, or neither. */

@@ -1,5 +1,4 @@
 /** Aliases of models (`agents.defaults.models.<ref>.alias`), which may be used wherever a model is named. */
-import { recordOf } from "../data/record-fields.ts";
 import type { AgentModelConfig } from "./config-types.ts";
 
 /** A slash would make an alias look like a model ref. */
@@ -10,7 +9,7 @@ type ModelSettings = Readonly<Record<string, AgentModelConfig>>;
 
 /** Model ref that `name` is an alias of, ignoring case; undefined where it is none. Of two equal aliases the first one counts. */
 export function aliasedRef(name: string, models: ModelSettings | undefined): string | undefined {
-  if (models === undefined || name.includes("/")) return undefined;
+  if (models === undefined) return undefined;
   const wanted = name.trim().toLowerCase();
   return Object.keys(models).find((ref) => models[ref]?.alias?.trim().toLowerCase() === wanted);
 }
@@ -20,14 +19,11 @@ export function aliasesOf(models: ModelSettings | undefined): string[] {
   return Object.values(models ?? {}).flatMap(({ alias }) => (alias === undefined ? [] : [alias]));
 }
 
-/** Aliases that more than one model has, ignoring case, each with its models; the first model has it. `models` is unchecked. */
-export function repeatedAliases(
-  models: Readonly<Record<string, unknown>>,
-): { alias: string; refs: string[] }[] {
-  const named = Object.entries(models).flatMap(([ref, settings]) => {
-    const { alias } = recordOf(settings);
-    return typeof alias === "string" ? [{ ref, alias: alias.trim().toLowerCase() }] : [];
-  });
+/** Aliases that more than one model has, ignoring case, each with its models; the first model has it. */
+export function repeatedAliases(models: ModelSettings | undefined): { alias: string; refs: string[] }[] {
+  const named = Object.entries(models ?? {}).flatMap(([ref, { alias }]) =>
+    alias === undefined ? [] : [{ ref, alias: alias.trim().toLowerCase() }],
+  );
   return [...Map.groupBy(named, ({ alias }) => alias)]
     .filter(([, group]) => group.length > 1)
     .map(([alias, group]) => ({ alias, refs: group.map(({ ref }) => ref) }));

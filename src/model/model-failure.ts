@@ -2,6 +2,7 @@
 import { PagurusError, type ErrorCode } from "../contract/errors.ts";
 import { recordOf } from "../data/record-fields.ts";
 import { withoutAuthScheme } from "../data/secret-mask.ts";
+import { failureReasonOf } from "./failure-reason.ts";
 import { nearest } from "../platform/nearest.ts";
 import {
   saysContextOverflow,
@@ -104,13 +105,10 @@ export function classify(thrown: unknown, model: ResolvedModel, started: boolean
   const facts = factsOf(thrown);
   const secrets = modelSecrets(model);
   const message = shorten(redact(facts.message, secrets)).replace(/[.\s]+$/, "");
+  const idle = thrown instanceof StreamCut && thrown.idle;
   const failure = (code: ErrorCode, sentence: string, retries: number): Failure => ({
     error: new PagurusError(code, redact(sentence, secrets), {
-      details: {
-        provider: model.info.provider,
-        model: model.info.id,
-        ...(facts.status === undefined ? {} : { status: facts.status }),
-      },
+      details: errorDetails(code, facts, model, { idle, started }),
     }),
     retries,
     ...retryAfter(facts.headers),
@@ -132,7 +130,6 @@ export function classify(thrown: unknown, model: ResolvedModel, started: boolean
     return failure("context_overflow", sentence, 0);
   }
   if (thrown instanceof StreamCut || STREAM_ENDED.test(facts.message)) {
-    const idle = thrown instanceof StreamCut && thrown.idle;
     const sentence = `The answer of "${model.info.ref}" broke off${quote}; run the turn again.`;
     return failure("model_stream_cut", sentence, idle ? 1 : CUT_RETRIES);
   }
@@ -179,6 +176,25 @@ export function classify(thrown: unknown, model: ResolvedModel, started: boolean
     );
   }
   return failure("model_bad_request", `The request ${what} could not be made${quote}.`, 0);
+}
+
+/** Ids, numbers and words of ours. */
+function errorDetails(
+  code: ErrorCode,
+  { status: known, causes, headers, ...texts }: Facts,
+  { info }: ResolvedModel,
+  call: { idle: boolean; started: boolean },
+): Record<string, unknown> {
+  const text = `${texts.code} ${texts.message} ${texts.body}`;
+  const status = known === undefined ? {} : { status: known };
+  const reason = failureReasonOf({ code, causes, text, ...call, ...status });
+  return {
+    provider: info.provider,
+    model: info.id,
+    ...status,
+    ...(reason === undefined ? {} : { reason }),
+    ...retryAfter(headers),
+  };
 }
 
 /** A failure below HTTP: code, sentence and retries of its error. */

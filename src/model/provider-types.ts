@@ -30,6 +30,8 @@ export interface RetryOptions {
   maxMs?: number;
   /** Time limit of failed calls and pauses together, including a server's `retry-after`. Default 300,000 ms. */
   maxElapsedMs?: number;
+  /** What sets `maxElapsedMs`, for messages. Default `agents.defaults.retry.maxElapsedSeconds`. */
+  limit?: string;
 }
 
 /** Limits of one answer. */

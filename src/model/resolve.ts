@@ -41,10 +41,14 @@ export function resolveModel(ref: string, config: PagurusConfig, env: Env): Reso
   };
 }
 
-/** Metadata of a model, by ref or alias, whether or not it can be reached. Throws `model_unknown`, `config_invalid`. */
-export function describeModel(ref: string, config: PagurusConfig): ModelInfo {
+/** Metadata of a model, by ref or alias (of `models`), whether or not it can be reached. Throws `model_unknown`, `config_invalid`. */
+export function describeModel(
+  ref: string,
+  config: PagurusConfig,
+  models = config.agents?.defaults?.models,
+): ModelInfo {
   if (ref === OFFLINE_REF) return OFFLINE_MODEL;
-  const aliased = aliasedRef(ref, config.agents?.defaults?.models);
+  const aliased = ref.includes("/") ? undefined : aliasedRef(ref, models);
   if (aliased !== undefined) return describeModel(aliased, config);
   const legacy = readLegacyRef(ref, config);
   if (legacy) return { ...describeModel(legacy.ref, config), writtenAs: ref };

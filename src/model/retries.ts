@@ -17,6 +17,7 @@ export class Retries {
   readonly #baseMs: number;
   readonly #maxMs: number;
   readonly #maxElapsedMs: number;
+  readonly #limit: string;
   readonly #key: string;
   readonly #used = new Map<string, number>();
   #firstFailure: number | undefined;
@@ -28,6 +29,7 @@ export class Retries {
     this.#baseMs = options.baseMs ?? DEFAULT_BASE_MS;
     this.#maxMs = options.maxMs ?? DEFAULT_MAX_MS;
     this.#maxElapsedMs = options.maxElapsedMs ?? DEFAULT_ELAPSED_MS;
+    this.#limit = options.limit ?? SETTING;
     this.#key = key;
   }
 
@@ -61,12 +63,12 @@ export class Retries {
   #tooLate(error: PagurusError, now: number, asked: number): PagurusError {
     const until = new Date(now + asked);
     const limit = seconds(this.#maxElapsedMs);
-    const more = `it asks to wait until ${timeOfDay(until, new Date(now))} (${seconds(asked)}), and ${SETTING} allows ${limit}`;
+    const more = `it asks to wait until ${timeOfDay(until, new Date(now))} (${seconds(asked)}), and ${this.#limit} allows ${limit}`;
     return extended(error, more, { retryAt: until.toISOString() });
   }
 
   #gaveUp(error: PagurusError, calls: number): PagurusError {
-    const more = `${calls} ${calls === 1 ? "call" : "calls"} failed, and ${SETTING} allows ${seconds(this.#maxElapsedMs)} for retries`;
+    const more = `${calls} ${calls === 1 ? "call" : "calls"} failed, and ${this.#limit} allows ${seconds(this.#maxElapsedMs)} for retries`;
     return extended(error, more, { calls });
   }
 }

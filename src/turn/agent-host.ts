@@ -1,6 +1,5 @@
 /** One agent of the host, built from its folder, the configuration and what plugins have registered. */
 import { agentSettings } from "../config/agent-settings.ts";
-import { aliasedRef } from "../config/model-aliases.ts";
 import { SLOT_REASONS } from "../config/defaults.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { agentDir } from "../config/config-paths.ts";
@@ -48,8 +47,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
   const settings = agentSettings(config, agentId);
   const folder = agentDir(home, agentId);
   const store = openSessionStore({ agentDir: folder, agentId, logger, loadImporter: options.loadImporter });
-  const modelInfo = (ref: string): ModelInfo =>
-    describeModel(aliasedRef(ref, settings.models) ?? ref, config);
+  const modelInfo = (ref: string): ModelInfo => describeModel(ref, config, settings.models);
   const calibrations = new Calibrations({ agentDir: folder, modelInfo, logger });
   const failures = pluginFailures(registry);
   const host: AgentHost = {

@@ -1,9 +1,10 @@
 import type { ContextEngine } from "../contract/engine/engine.ts";
 import { toPagurusError } from "../contract/errors.ts";
-import type { CompactionLane, CostSoFar, Degradation } from "../contract/host/events.ts";
+import type { CostSoFar } from "../contract/host/cost.ts";
+import type { CompactionLane, Degradation } from "../contract/host/events.ts";
 import type { AgentHarness } from "../contract/harness/harness.ts";
 import type { AgentMessage } from "../contract/message.ts";
-import type { CompactionFact, StatusReport } from "../contract/host/status.ts";
+import type { CompactionFact, FallbackFacts, StatusReport } from "../contract/host/status.ts";
 import type { SessionReader } from "../contract/session/writer.ts";
 import type { ModelInfo } from "../contract/model.ts";
 import type { Receipt } from "../contract/session/receipt.ts";
@@ -11,6 +12,7 @@ import type { RuntimeReason } from "../contract/harness/runtimes.ts";
 import type { CompactionEntry, TranscriptEntry } from "../contract/session/transcript.ts";
 import { attempt } from "../data/attempt.ts";
 import { withDeadline } from "../platform/deadline.ts";
+import { ModelCooldowns } from "../session/model-cooldowns.ts";
 import { readBinding } from "../session/bindings.ts";
 import { messagesTokens } from "../tokens/message-tokens.ts";
 import type { SandboxReport } from "../tool/shell/sandbox.ts";
@@ -18,6 +20,7 @@ import { checkCompactionOwner, checkPlugins } from "./admit/admit-turn.ts";
 import { CostGate, costLimits } from "./run/cost-limits.ts";
 import { checkHostRequirements } from "./admit/host-requirements.ts";
 import { contextGauge } from "./compaction/in-attempt-gauge.ts";
+import { recordedFallback } from "./record/fallback-entry.ts";
 import { engineCompactionFact } from "./record/engine-compaction-entry.ts";
 import { lastTurnReceipt } from "./context/engine-epochs.ts";
 import type { Guard } from "./context/guard.ts";
@@ -37,6 +40,7 @@ const LOOK_BACK = 2_000;
 const MOST_DEGRADATIONS = 20;
 const MOST_COMPACTIONS = 10;
 const MOST_ERRORS = 5;
+const MOST_FALLBACKS = 5;
 /** Deadline of an engine's status call, ms. */
 const STATUS_DEADLINE_MS = 5_000;
 /** Placeholder for what cannot be chosen or created. */
@@ -55,7 +59,7 @@ type SessionFacts = Pick<
   | "interruptedTurns"
   | "runningIn"
   | "plan"
->;
+> & { recentFallbacks: FallbackFacts["recent"] };
 
 export type HostStatus = Omit<StatusReport, "home" | "configFile" | "configFound" | "configWarnings">;
 
@@ -82,7 +86,7 @@ export async function readStatus(
   try {
     const slice = window > 0 && reader ? readContext(reader, window) : reader?.contextMessages();
     const held = slice?.messages ?? [];
-    const facts = await sessionFacts(reader);
+    const { recentFallbacks, ...facts } = await sessionFacts(reader);
     const sessionId = reader?.record.sessionId ?? "";
     const last = reader && lastTurnReceipt(host, reader.record);
     const tokenBudget = last?.runtime.startsWith(WRAPPED) ? last.tokenBudget : fixed?.tokenBudget;
@@ -91,6 +95,7 @@ export async function readStatus(
       sessionKey,
       ...(reader ? { session: reader.record } : {}),
       model: { ref: model.ref, source: modelSource, contextWindow: window },
+      ...fallbackFacts(host, harness, recentFallbacks),
       Execution: harness ? executionText(harness) : UNAVAILABLE,
       Runtime: { id: harness?.id ?? UNAVAILABLE, ...runtimeWords(runtimeReason) },
       ...(harness ? { seam: seamFacts(harness, reader, keeps) } : {}),
@@ -129,7 +134,7 @@ interface Filled {
   engine: ContextEngine | undefined;
   reader: SessionReader | undefined;
   model: Chosen["model"];
-  facts: SessionFacts;
+  facts: Pick<SessionFacts, "recentCompactions">;
   /** Receipt of the newest request. */
   last: Receipt | undefined;
 }
@@ -245,6 +250,18 @@ function engineFacts(engine: ContextEngine | undefined): Omit<StatusReport["engi
   };
 }
 
+function fallbackFacts(
+  host: AgentHost,
+  harness: AgentHarness | undefined,
+  recent: FallbackFacts["recent"],
+): Pick<StatusReport, "fallbacks"> {
+  const { fallbacks } = host.settings;
+  if (fallbacks.length === 0 && recent.length === 0) return {};
+  const models = fallbacks.map((name) => attempt(() => host.modelInfo(name).ref) ?? name);
+  const applied = harness?.seam === "embedded";
+  return { fallbacks: { models, applied, cooldowns: new ModelCooldowns(host).list(), recent } };
+}
+
 /** The engine's own status; also called before the session exists, since debts belong to the agent. */
 async function engineState(
   engine: ContextEngine | undefined,
@@ -267,6 +284,7 @@ async function sessionFacts(reader: SessionReader | undefined): Promise<SessionF
     compactions: 0,
     recentCompactions: [],
     degraded: [],
+    recentFallbacks: [],
     interruptedTurns: reader?.interruptedTurns() ?? [],
     ...(reader?.runningIn ? { runningIn: reader.runningIn } : {}),
   };
@@ -298,6 +316,8 @@ async function sessionFacts(reader: SessionReader | undefined): Promise<SessionF
     }
     const plan = facts.plan ? undefined : planFact(entry);
     if (plan) facts.plan = plan;
+    const fallback = recordedFallback(entry);
+    if (fallback && facts.recentFallbacks.length < MOST_FALLBACKS) facts.recentFallbacks.push(fallback);
     const degraded = degradationOf(entry);
     if (degraded && facts.degraded.length < MOST_DEGRADATIONS) facts.degraded.push(degraded);
   }

@@ -1,7 +1,9 @@
 /** One running turn: what the stages admit and prepare found, and what has happened since. All later stages and parts work on it. */
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
+import type { ModelFallback } from "../contract/fallback.ts";
 import type { CompactionTrigger, TurnEvent } from "../contract/host/events.ts";
 import type { AgentMessage, Usage } from "../contract/message.ts";
+import type { ModelInfo } from "../contract/model.ts";
 import type { Seam } from "../contract/session/receipt.ts";
 import type { ContextSlice, SessionWriter } from "../contract/session/writer.ts";
 import { builtInCompaction } from "../compaction/built-in.ts";
@@ -20,12 +22,15 @@ import { SubagentResults } from "./run/subagent-messages.ts";
 import type { SettleInput } from "./settle/settle-turn.ts";
 import type { Admitted } from "./turn-scope.ts";
 
+/** The model changes when a fallback takes over. */
+type FoundFacts = Readonly<Omit<Admitted, "model">> & { model: ModelInfo } & Prepared;
+
 /** The results of both stages become members of the turn. */
 const Found = class {
-  constructor(found: Readonly<Admitted> & Prepared) {
+  constructor(found: FoundFacts) {
     Object.assign(this, found);
   }
-} as new (found: Readonly<Admitted> & Prepared) => Readonly<Admitted> & Prepared;
+} as new (found: FoundFacts) => FoundFacts;
 
 export class TurnState extends Found implements ContextScope {
   readonly context: EngineContext;
@@ -47,6 +52,8 @@ export class TurnState extends Found implements ContextScope {
   caughtUp = false;
   /** A compaction has changed the history before the turn. */
   compacted = false;
+  /** The models that took over in the turn, in order. */
+  readonly fallbacks: ModelFallback[] = [];
   /** Summary of the last compaction that the run made by itself. */
   autoCompactionSummary: string | undefined;
 
@@ -122,6 +129,15 @@ export class TurnState extends Found implements ContextScope {
     this.isMeasured = true;
     this.fixedTokens = tokens;
     this.tokenBudget = budgetFor(this.host, this.model.contextWindow, tokens, this.engine.info);
+  }
+
+  /** Another model takes over: its window, prices and token counts apply from now on. */
+  useModel(model: ModelInfo): void {
+    this.model = model;
+    this.tokenBudget = budgetFor(this.host, model.contextWindow, this.fixedTokens, this.engine.info);
+    this.cost.useModel(model);
+    this.context.noteUsage(undefined);
+    this.#sent = undefined;
   }
 
   noteUsage(usage: Usage): void {

@@ -1,5 +1,6 @@
 import { isPagurusError } from "../../contract/errors.ts";
-import type { ModelChoice, PagurusConfig } from "../../config/config-types.ts";
+import type { AgentConfig, ModelChoice, PagurusConfig } from "../../config/config-types.ts";
+import { repeatedAliases } from "../../config/model-aliases.ts";
 import { resolveModel } from "../../model/resolve.ts";
 import type { Cli } from "../cli.ts";
 
@@ -44,13 +45,25 @@ function configuredRefs({ agents }: PagurusConfig): ConfiguredRef[] {
   return refs;
 }
 
-/** Unusable model refs of a configuration, as sentences that begin with their key. */
+/** Aliases that several models have, of which only one can be meant; a sentence each. */
+function sharedAliases({ agents }: PagurusConfig): string[] {
+  const places: [string, AgentConfig["models"]][] = [["agents.defaults", agents?.defaults?.models]];
+  for (const [at, { models }] of (agents?.list ?? []).entries()) places.push([`agents.list[${at}]`, models]);
+  return places.flatMap(([place, models]) =>
+    repeatedAliases(models).map(
+      ({ alias, refs }) =>
+        `${place}.models: the alias "${alias}" names ${refs.join(" and ")}; it means ${refs[0]}.`,
+    ),
+  );
+}
+
+/** Unusable model refs and repeated aliases of a configuration, as sentences that begin with their key. */
 export function checkModels(
   config: PagurusConfig,
   env: Cli["env"],
 ): { problems: string[]; warnings: string[] } {
   const problems: string[] = [];
-  const warnings: string[] = [];
+  const warnings: string[] = sharedAliases(config);
   for (const { key, ref, isFallback } of configuredRefs(config)) {
     const { problem, warning } = checkModel(ref, config, env);
     if (problem !== undefined) (isFallback ? warnings : problems).push(`${key}: ${problem}`);

@@ -1,6 +1,7 @@
 import type { TurnEvent } from "../../contract/host/events.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import { compactionSizes } from "../../command/context-gauge.ts";
+import { fallbackText } from "../../command/fallback-text.ts";
 import { bytes, count, oneLine, plural, terminalSafe } from "../../command/layout.ts";
 import { planLines } from "../../command/plan-text.ts";
 import { messageText } from "../../command/rewind.ts";
@@ -93,6 +94,8 @@ function activityLine(event: TurnEvent, style: Style, limit: number): string | u
         .join("\n");
     case "model.retry":
       return style("yellow", retryLine(event.attempt, event.delayMs, whole(event.reason)));
+    case "model.fallback":
+      return style("yellow", `fallback: ${fallbackText(event)}`);
     case "steered":
       return style("dim", "note: your input joined the turn");
     case "compaction.started":
@@ -226,7 +229,7 @@ export class TurnOutput {
     this.#follow(event);
     if (event.type === "text.delta") return this.#delta(event.delta);
     if (event.type === "message") this.#message(event.message);
-    if (event.type === "model.retry") this.#startAgain();
+    if (event.type === "model.retry" || event.type === "model.fallback") this.#startAgain();
     if (event.type === "turn.completed" || event.type === "turn.failed") this.#finish();
     const isShown = this.#notifyCompactions || !COMPACTION_NOTICES.has(event.type);
     const line = isShown ? activityLine(event, this.#style, this.#limit) : undefined;
@@ -276,6 +279,7 @@ export class TurnOutput {
   /** Tracks what the turn waits for. */
   #follow(event: TurnEvent): void {
     if (event.type === "turn.started") this.#model = oneLine(event.model, 100);
+    if (event.type === "model.fallback") this.#model = oneLine(event.to, 100);
     if (event.type === "tool.started") this.#running.set(event.toolCallId, oneLine(event.toolName, 60));
     if (event.type === "tool.completed") this.#running.delete(event.toolCallId);
     if (event.type === "compaction.started") this.#running.set(COMPACTION, "the compaction");

@@ -1,4 +1,5 @@
 /** The turn as a harness gets it: plain data, its tools, and three parts: its context, its native thread, its input and output. */
+import type { PagurusError } from "../errors.ts";
 import type { AdditionalContext, Fragment } from "../fragment.ts";
 import type { Stage, TurnEvent } from "../host/events.ts";
 import type { AgentMessage, ImagePart, TextPart, Usage, UserMessage } from "../message.ts";
@@ -41,6 +42,7 @@ export interface HarnessTurn {
   readonly sessionId: string;
   readonly turnId: string;
   readonly cwd: string;
+  /** Changes when a fallback model takes over (`context.fallback`); the budget and `thinking` change with it. */
   readonly model: ModelInfo;
   /** Host agent that owns the turn. */
   readonly hostAgentId: string;
@@ -54,9 +56,9 @@ export interface HarnessTurn {
   readonly tokenBudget: number;
   /** Maximum model calls of the turn. */
   readonly maxSteps: number;
-  readonly thinking?: "off" | "low" | "medium" | "high";
-  /** Retry limits for a failing model, ms, for a runtime that calls it itself; absent: the runtime's own. */
-  readonly retry?: { maxElapsedMs: number; maxMs?: number };
+  readonly thinking?: "off" | "low" | "medium" | "high" | undefined;
+  /** Retry limits for a failing model, ms, for a runtime that calls it itself; absent: the runtime's own. `limit`: what sets them. */
+  readonly retry?: { maxElapsedMs: number; maxMs?: number; limit?: string };
   /** What the user permits tools to do; `tools.permits` decides each call. */
   readonly permissionMode: "ask" | "deny" | "auto" | "read-only";
   /** `governs`: false where the slot has a pass-through engine, so that a runtime manages the context in its own way. */
@@ -83,6 +85,12 @@ export interface TurnContext {
     fixedTokens?: number;
     promptText?(context: PromptContext): string;
   }): Promise<AssembledContext>;
+  /**
+   * For a runtime that calls the model itself: a call of `turn.model` failed. Returns the context for the next model of the configured
+   * chain, which is `turn.model` from then on. `shown`: text of the answer was shown, so that no other model may start again. Throws the
+   * failure, with what was tried, where another model cannot help or none is left.
+   */
+  fallback(failure: PagurusError, progress: { shown: boolean }): Promise<AssembledContext>;
   /**
    * Records the content of a model request, once it is sent, and its usage, once known, with what the answer reports about the
    * provider's cache. `seam`: how the context reaches the model in this turn, where that is not the harness's usual one. Never throws.

@@ -1,5 +1,7 @@
 /** Events of a turn, as `run()` yields them and `--json` prints them, one per line. */
+import type { ModelFallback } from "../fallback.ts";
 import type { AgentMessage, Usage } from "../message.ts";
+import type { CostSoFar } from "./cost.ts";
 import type { Seam } from "../session/receipt.ts";
 import type { RuntimeReason } from "../harness/runtimes.ts";
 import type { ToolOutcome } from "../harness/tool.ts";
@@ -41,16 +43,6 @@ export interface ContextGauge {
   inTurn?: { lane: "queued" | "in-attempt"; handler: string };
 }
 
-/** US dollars. A figure is absent where prices are unknown. */
-export interface CostSoFar {
-  turn?: number;
-  session?: number;
-  /** All sessions of the agent since local midnight. */
-  day?: number;
-  /** The limits in force. */
-  limits?: { turn?: number; session?: number; day?: number };
-}
-
 export interface TurnSummary {
   sessionKey: string;
   sessionId: string;
@@ -59,7 +51,10 @@ export interface TurnSummary {
   /** Why this runtime. */
   runtimeReason?: RuntimeReason;
   seam: Seam;
+  /** The model that answered last. */
   model: string;
+  /** Absent where no other model took over. */
+  fallbacks?: ModelFallback[];
   engine: string;
   stopReason: "stop" | "aborted" | "length" | "max_steps";
   usage: Usage;
@@ -96,6 +91,7 @@ export type TurnEvent =
   | { type: "tool.completed"; toolCallId: string; toolName: string; outcome: ToolOutcome }
   | { type: "model.request"; request: number; tokens: number; sharedTokens: number }
   | { type: "model.retry"; attempt: number; delayMs: number; reason: string }
+  | ({ type: "model.fallback" } & ModelFallback)
   | { type: "usage"; usage: Usage }
   /** The agent's complete current plan. */
   | { type: "plan.updated"; explanation?: string; steps: PlanStep[] }

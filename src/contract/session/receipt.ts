@@ -2,6 +2,7 @@
  * Receipt: the record of one model request. Kept beside the session's transcript; holds ids, hashes and counts, never contents.
  * Source: the design's "The way of a turn", Receipts.
  */
+import type { ModelFallback } from "../fallback.ts";
 import type { Usage } from "../message.ts";
 
 export type PartSource =
@@ -77,6 +78,8 @@ export interface Receipt {
   runtime: string;
   engine: string;
   model: string;
+  /** The request went to a fallback model: the model that it took over from, and why. */
+  fallback?: Pick<ModelFallback, "from" | "reason">;
   /** As the engine names them in `contextProjection`. */
   epoch?: string;
   fingerprint?: string;

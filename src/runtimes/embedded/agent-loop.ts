@@ -45,18 +45,23 @@ export async function takeUp(turn: HarnessTurn): Promise<HarnessTurnResult | und
   return undefined;
 }
 
-/** One model call; repeated once after a compaction when the provider finds the context too long. */
+/**
+ * One model call. Repeated once after a compaction when the provider finds the context too long, and with the next fallback model when
+ * the call failed before any text of it was shown.
+ */
 async function answer(turn: HarnessTurn, callModel: CallModel): Promise<StreamedAnswer> {
-  let overflow: { message: string } | undefined;
+  let context = await turn.context.assemble();
+  const progress = { shown: false };
   for (;;) {
-    const context = await turn.context.assemble(overflow ? { overflow } : undefined);
     turn.context.receipt({});
     try {
-      return await streamAnswer(turn, context, callModel);
+      return await streamAnswer(turn, context, callModel, progress);
     } catch (error) {
       const failure = toPagurusError(error, "model_bad_response");
-      if (failure.code !== "context_overflow") throw error;
-      overflow = { message: failure.message };
+      context =
+        failure.code === "context_overflow"
+          ? await turn.context.assemble({ overflow: { message: failure.message } })
+          : await turn.context.fallback(failure, progress);
     }
   }
 }

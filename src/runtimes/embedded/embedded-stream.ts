@@ -25,13 +25,14 @@ export interface StreamedAnswer {
 }
 
 /**
- * One model call: its parts become events, its last part the message. Throws the model layer's errors, but an abort returns
- * the text that had arrived.
+ * One model call: its parts become events, its last part the message; `progress.shown` is set with the first text. Throws the
+ * model layer's errors, but an abort returns the text that had arrived.
  */
 export async function streamAnswer(
   turn: HarnessTurn,
   context: AssembledContext,
   callModel: CallModel,
+  progress: { shown: boolean },
 ): Promise<StreamedAnswer> {
   let text = "";
   try {
@@ -51,6 +52,7 @@ export async function streamAnswer(
       switch (part.type) {
         case "text":
           text += part.delta;
+          progress.shown = true;
           await turn.io.emit({ type: "text.delta", delta: part.delta });
           break;
         case "thinking":

@@ -91,6 +91,25 @@ export class Assembler {
     return this.#deliver(joined, request.promptText);
   }
 
+  /**
+   * For a fallback model: the context within the budget, without a compaction, since that would outlast the failure that the model takes
+   * over for. Undefined where the conversation does not fit. Throws `turn_aborted`.
+   */
+  async assembleFitting(): Promise<Assembly | undefined> {
+    const slice = this.#scope.slice();
+    if (this.#lacksHistory(slice)) return undefined;
+    const joined = await this.#join(slice);
+    if (Math.max(joined.tokens, joined.contextTokens) > this.#scope.tokenBudget) return undefined;
+    return this.#deliver(joined, undefined);
+  }
+
+  /** Another model has taken over, with another budget: nothing of the former one's contexts holds. */
+  modelChanged(): void {
+    this.compactedOutside();
+    this.#saidImages = false;
+    this.#lastTokens = undefined;
+  }
+
   #deliver(joined: Joined, promptText: AssembleRequest["promptText"]): Promise<Assembly> {
     this.#assembled += 1;
     this.#lastTokens = joined.contextTokens;

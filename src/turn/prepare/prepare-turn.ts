@@ -81,7 +81,8 @@ function ownTools(turn: Admitted): ExtraTool[] {
     sessionId: session.writer.record.sessionId,
     turnId,
     cwd,
-    modelRef: model.ref,
+    // A child of a turn with the configured model has the configured fallbacks, too.
+    modelRef: request.model === undefined && host.settings.fallbacks.length > 0 ? undefined : model.ref,
     permission: request.permission,
     cost: turn.cost,
     harness,

@@ -1,4 +1,5 @@
 /** Receipts of a turn's requests, as they are sent and answered. */
+import type { ModelFallback } from "../../contract/fallback.ts";
 import type { Usage } from "../../contract/message.ts";
 import type { CacheReport, OwnParts, Receipt } from "../../contract/session/receipt.ts";
 import { quirksOf } from "../../model/quirks/quirk-table.ts";
@@ -9,8 +10,12 @@ import { changeSince, missReported } from "./cache-miss.ts";
 import { receiptParts, sharedPrefix } from "./receipt-parts.ts";
 import type { ContextScope } from "../context/context-scope.ts";
 import type { TurnState } from "../turn-state.ts";
+import type { CostRequest } from "../run/cost-limits.ts";
 import { isSilentCut, isTrusted, isWhole, type Counted } from "../run/silent-cut.ts";
 import { inputTokens } from "../../tokens/add-usage.ts";
+
+/** With a cost limit: output tokens below which a request is not worth its input. */
+const SMALLEST_ANSWER_TOKENS = 256;
 
 /** Records the receipt of each request: its parts when it is sent, its usage when that is known. */
 export class ReceiptBook {
@@ -35,10 +40,14 @@ export class ReceiptBook {
     }
   }
 
-  /** Calibrated estimate of the whole request, tokens. */
-  requestTokens({ parts }: Assembly): number {
+  /** What a request may cost, by the calibrated estimate of all of it. */
+  costOf({ parts }: Assembly): CostRequest {
     const plain = parts.reduce((sum, part) => sum + part.tokens, 0);
-    return Math.ceil(this.#turn.calibration().apply(plain));
+    return {
+      inputTokens: Math.ceil(this.#turn.calibration().apply(plain)),
+      minOutputTokens: SMALLEST_ANSWER_TOKENS,
+      wantedOutputTokens: this.#turn.model.maxTokens,
+    };
   }
 
   /** Id of the provider's answer to the session's previous request; undefined for another provider's. */
@@ -54,7 +63,7 @@ export class ReceiptBook {
   }
 
   /** Records a request: the first after an assembly has the assembly's parts, a later one also the messages added since. */
-  sent({ own }: { own?: OwnParts | undefined } = {}): void {
+  sent({ own, fallback }: { own?: OwnParts | undefined; fallback?: ModelFallback | undefined } = {}): void {
     const last = this.#assembly;
     if (!last) return;
     const assembly = this.#isRecorded ? this.#continued(last) : last;
@@ -67,6 +76,7 @@ export class ReceiptBook {
     receipt.seam = seam;
     if (isMeasured) receipt.fixedTokens = fixedTokens;
     if (own) receipt.own = own;
+    if (fallback) receipt.fallback = { from: fallback.from, reason: fallback.reason };
     const miss = this.#previous && changeSince(this.#previous, receipt);
     if (miss) receipt.cache = { miss };
     this.#before = this.#previous;
@@ -96,7 +106,9 @@ export class ReceiptBook {
     const { model, harness } = this.#turn;
     const reported = inputTokens(usage);
     const now: Counted = { estimated: receipt.tokens, reported };
-    const cut = isSilentCut(model, now, this.#counted);
+    // Another model counts otherwise.
+    const before = this.#before?.model === receipt.model ? this.#counted : undefined;
+    const cut = isSilentCut(model, now, before);
     this.#counted = now;
     if (cut) {
       const reason = `${model.ref} reported ${reported} input tokens of about ${receipt.tokens} that were sent: its server cuts what exceeds its window; set the contextWindow of the model to the window that is served`;

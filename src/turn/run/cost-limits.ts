@@ -1,6 +1,6 @@
 /** Cost limits of a turn, checked before each request: a limit stops a request, not the answer to it. */
 import { PagurusError } from "../../contract/errors.ts";
-import type { CostSoFar } from "../../contract/host/events.ts";
+import type { CostSoFar } from "../../contract/host/cost.ts";
 import type { Usage } from "../../contract/message.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import type { CostLimits } from "../../config/config-types.ts";
@@ -72,12 +72,19 @@ export class CostGate {
   /** Cost of the turn's subagents that the parent's session does not include yet. */
   #children = 0;
   readonly #childSessions = new Set<string>();
+  #model: PricedModel;
   /** Day of the last allowed request: its answer counts toward that day's limit, also after midnight. */
   #day: string | undefined;
 
   constructor(options: CostGateOptions) {
     this.#options = options;
+    this.#model = options.model;
     this.#limited = LIMITS.some((limit) => options.limits[limit] !== undefined);
+  }
+
+  /** Another model has taken over: its prices apply from now on. */
+  useModel(model: PricedModel): void {
+    this.#model = model;
   }
 
   /**
@@ -87,7 +94,7 @@ export class CostGate {
   before(request: CostRequest): Allowance {
     const gates = this.#gates().filter((gate) => gate.#limited);
     if (gates.length === 0) return { done: () => undefined };
-    const model = request.model ?? this.#options.model;
+    const model = request.model ?? this.#model;
     const prices = model.cost;
     if (!prices) throw unknownPrices(model.ref);
     const inputPrice = Math.max(prices.input, prices.cacheRead ?? 0, prices.cacheWrite ?? 0);
@@ -112,7 +119,7 @@ export class CostGate {
   }
 
   /** Records what a request cost. Returns why it could not be written, if so: the sum in memory is still right. */
-  spent(usage: Usage, purpose?: string, model: PricedModel = this.#options.model): string | undefined {
+  spent(usage: Usage, purpose?: string, model: PricedModel = this.#model): string | undefined {
     const cost = usage.cost ?? (model.cost && costOf(usage, model.cost));
     if (cost === undefined) return undefined;
     const { ledger, sessionId, turnId, parent } = this.#options;
@@ -135,8 +142,8 @@ export class CostGate {
 
   /** Costs known so far. */
   soFar(): CostSoFar {
-    const { limits, model } = this.#options;
-    const known = model.cost !== undefined || this.#turn !== undefined;
+    const { limits } = this.#options;
+    const known = this.#model.cost !== undefined || this.#turn !== undefined;
     const session = this.#readable("session");
     const day = this.#readable("day");
     const turn = this.#turn ?? (known ? 0 : undefined);

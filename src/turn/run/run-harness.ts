@@ -8,29 +8,24 @@ import type {
   HarnessTurn,
   HarnessTurnResult,
   SteeringMessage,
-  TurnContext,
   TurnThread,
 } from "../../contract/harness/harness.ts";
 import type { UserMessage } from "../../contract/message.ts";
-import type { Fragment } from "../../contract/fragment.ts";
 import { readBinding, writeBinding } from "../../session/bindings.ts";
-import { Assembler } from "../context/assemble-context.ts";
-import { EngineEpochs } from "../context/engine-epochs.ts";
 import type { Steering } from "./steering-channel.ts";
-import type { Allowance } from "./cost-limits.ts";
 import { inputBlocked } from "../admit/input-gate.ts";
 import { retryOptions } from "../../config/defaults.ts";
 import type { TurnState } from "../turn-state.ts";
+import { RunContext } from "./run-context.ts";
 import { showPlan } from "./turn-plan.ts";
 import { NATIVE_COMPACTION_ENTRY, nativeCompactionData } from "../record/native-compactions.ts";
 import { governs } from "../context/native-context.ts";
 import { resultsFolder, withBoundedResults } from "../prepare/large-results.ts";
 import { withRepeatLimit } from "./repeated-calls.ts";
-import { ReceiptBook } from "../receipts/receipt-book.ts";
 import { durationText } from "../../platform/duration.ts";
 
-/** With a cost limit: output tokens below which a request is not worth its input. */
-const SMALLEST_ANSWER_TOKENS = 256;
+/** Time limit for the retries of a model while a fallback is left, ms. */
+const RETRY_BEFORE_FALLBACK_MS = 10_000;
 /** Longest wait for a runtime to end its turn after an abort, ms. */
 const ABANDON_AFTER_MS = 10_000;
 
@@ -111,8 +106,9 @@ function orAbandoned<T>(work: Promise<T>, signal: AbortSignal, runtime: string):
 
 /** `end.reached`: the turn is over; later events of the harness are dropped. */
 function harnessTurn(run: TurnState, end: { readonly reached: boolean }): HarnessTurn {
-  const { host, sessionKey, turnId, cwd, model, signal, request } = run;
-  const thinking = request.thinking ?? host.settings.models[model.ref]?.thinking ?? host.settings.thinking;
+  const { host, sessionKey, turnId, cwd, signal, request } = run;
+  const context = new RunContext(run, end);
+  const retry = retryOptions(host.config.agents?.defaults?.retry, request.oneShot === true);
   return {
     sessionKey,
     get sessionId() {
@@ -120,7 +116,9 @@ function harnessTurn(run: TurnState, end: { readonly reached: boolean }): Harnes
     },
     turnId,
     cwd,
-    model,
+    get model() {
+      return run.model;
+    },
     hostAgentId: host.agentId,
     ...(run.runtimeReason.agentId === undefined ? {} : { agentId: run.runtimeReason.agentId }),
     input: run.input,
@@ -129,8 +127,13 @@ function harnessTurn(run: TurnState, end: { readonly reached: boolean }): Harnes
       return run.tokenBudget;
     },
     maxSteps: host.settings.maxSteps,
-    ...(thinking === undefined ? {} : { thinking }),
-    retry: retryOptions(host.config.agents?.defaults?.retry, request.oneShot === true),
+    get thinking() {
+      const { models, thinking } = host.settings;
+      return request.thinking ?? models[run.model.ref]?.thinking ?? thinking;
+    },
+    get retry() {
+      return context.chain?.hasNext === true ? beforeFallback(retry) : retry;
+    },
     permissionMode: request.permission ?? host.settings.permission.mode ?? "ask",
     engine: engineFacts(run),
     signal,
@@ -138,13 +141,15 @@ function harnessTurn(run: TurnState, end: { readonly reached: boolean }): Harnes
       withBoundedResults(run.tools, () => resultsFolder(run.writer.record.file)),
       (error) => run.deadline.abort(error),
     ),
-    context: turnContext(run, end),
+    context,
     thread: turnThread(run, end),
     io: {
       takeInputs: () => takeInputs(run),
       inputArrives: () => run.channel.steeringArrives(),
       emit: (event) => {
         if (!end.reached) forward(run, event);
+        const answer = event.type === "message" && event.message.role === "assistant" && event.message;
+        if (answer && answer.stopReason !== "aborted") context.chain?.answered();
         return Promise.resolve();
       },
       degrade: (stage, reason) => run.guard.degrade(stage, reason),
@@ -152,61 +157,17 @@ function harnessTurn(run: TurnState, end: { readonly reached: boolean }): Harnes
   };
 }
 
-function turnContext(run: TurnState, end: { readonly reached: boolean }): TurnContext {
-  const { recorder } = run;
-  const assembler = new Assembler(run);
-  const book = new ReceiptBook(run);
-  const epochs = new EngineEpochs(run);
-  let allowance: Allowance = { done: () => undefined };
-  return {
-    assemble: async (request) => {
-      if (request?.fixedTokens !== undefined) run.noteFixed(request.fixedTokens);
-      const assembly = await assembler.assemble(request);
-      allowance.done();
-      allowance = run.cost.before({
-        inputTokens: book.requestTokens(assembly),
-        minOutputTokens: SMALLEST_ANSWER_TOKENS,
-        wantedOutputTokens: run.model.maxTokens,
-      });
-      const { maxOutputTokens } = allowance;
-      book.assembled(assembly);
-      run.noteSent(assembly.contextTokens);
-      await epochs.assembled(assembly);
-      const { previousResponseId } = book;
-      return {
-        ...assembly,
-        ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-        ...(previousResponseId === undefined ? {} : { previousResponseId }),
-      };
-    },
-    receipt: (request) => {
-      if (request.seam) run.seam = request.seam;
-      if (request.usage) book.usage(request.usage, request.cache);
-      else book.sent(request);
-    },
-    answerCompaction: async (question) => {
-      const { answerInTurn } = await import("../compaction/outer-compaction.ts");
-      return end.reached ? undefined : answerInTurn(run, assembler, question);
-    },
-    get fragments() {
-      return run.fragments.injected;
-    },
-    additionalContext: run.request.additionalContext ?? null,
-    fragmentsLost: () => lostFragments(run),
-    messages: () => recorder.messages,
-    newestEntryId: () => recorder.messages.at(-1)?.entryId,
-  };
+type RetryLimits = NonNullable<HarnessTurn["retry"]>;
+
+/** A failing model that a fallback can take over from is not retried for long. */
+function beforeFallback(retry: RetryLimits): RetryLimits {
+  if (retry.maxElapsedMs <= RETRY_BEFORE_FALLBACK_MS) return retry;
+  return { ...retry, maxElapsedMs: RETRY_BEFORE_FALLBACK_MS, limit: "a model with a fallback" };
 }
 
 function engineFacts({ engine }: TurnState): HarnessTurn["engine"] {
   const { id, ownsCompaction = false } = engine.info;
   return { id, governs: governs(engine), ownsCompaction };
-}
-
-function lostFragments(run: TurnState): Fragment[] {
-  const before = run.fragments.injected.length;
-  run.changeFragments((fragments) => fragments.settle([]));
-  return run.fragments.injected.slice(before);
 }
 
 /** Access to the session's binding. A turn that has ended must not change the next one's. */

@@ -6,6 +6,7 @@ import { turnEnded, type TurnOutcome } from "./end-hooks.ts";
 import { contextGauge } from "../compaction/in-attempt-gauge.ts";
 import { detachedCursor, lookGuard } from "../inspect-session.ts";
 import { maintain } from "./engine-maintenance.ts";
+import { FALLBACK_ENTRY } from "../record/fallback-entry.ts";
 import { settle } from "./settle-turn.ts";
 import type { TurnState } from "../turn-state.ts";
 
@@ -120,6 +121,8 @@ async function maintainAfter(state: TurnState): Promise<void> {
 /** Takes back the input of a turn that failed before any answer: it is not part of the conversation. */
 function takenBack(state: TurnState, error: PagurusError): void {
   recordDegradations(state, 0);
+  // The entries of the takeovers are on the branch that was taken back.
+  for (const fallback of state.fallbacks) state.recorder.note(FALLBACK_ENTRY, { ...fallback });
   state.recorder.commit("failed", { code: error.code, settled: true });
   const detail =
     "your message was not answered. It is saved, but not part of the conversation; send it again";
@@ -137,6 +140,7 @@ function emitCompleted(state: TurnState, result: HarnessTurnResult): void {
     runtimeReason: state.runtimeReason,
     seam: state.seam,
     model: model.ref,
+    ...(state.fallbacks.length === 0 ? {} : { fallbacks: [...state.fallbacks] }),
     engine: engine.info.id,
     stopReason: result.stopReason === "yielded" ? "stop" : result.stopReason,
     usage,

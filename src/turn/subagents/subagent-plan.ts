@@ -61,9 +61,10 @@ export async function planInTurn(
   const { sessionKey, cwd, permission, cost, engine, guard, harness } = parent;
   // The parent's model keeps the parent's runtime; another model follows its own rules.
   const runtime = model === undefined ? harness.id : undefined;
+  const ref = model ?? parent.modelRef;
   const run: RunRequest = {
     prompt: task,
-    model: model ?? parent.modelRef,
+    ...(ref === undefined ? {} : { model: ref }),
     cwd,
     agentId: host.agentId,
     ...(runtime === undefined ? {} : { runtime }),

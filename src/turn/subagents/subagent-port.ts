@@ -15,7 +15,8 @@ export interface ParentTurn {
   sessionId: string;
   turnId: string;
   cwd: string;
-  modelRef: string;
+  /** The model of a child that names none; undefined: the configured one, with its fallbacks. */
+  modelRef: string | undefined;
   permission: RunRequest["permission"];
   /** The turn's cost gate: its limits apply to the children too, and it counts their cost. */
   cost?: CostGate | undefined;

@@ -221,6 +221,7 @@ export class WireBench {
       signal: new AbortController().signal,
       context: {
         assemble: () => Promise.resolve(context),
+        fallback: (failure) => Promise.reject(failure),
         receipt: (request) => void receipts.push(request),
         answerCompaction: () => Promise.resolve(undefined),
         fragments: [],

@@ -73,6 +73,7 @@ function turnOf(
         if (play.overflows > 1) return Promise.reject(new PagurusError("context_overflow", "Twice."));
         return Promise.resolve(context);
       },
+      fallback: (failure) => Promise.reject(failure),
       receipt: () => undefined,
       answerCompaction: () => Promise.resolve(undefined),
       fragments: [],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { CostSoFar } from "../../../src/contract/host/events.ts";
+import type { CostSoFar } from "../../../src/contract/host/cost.ts";
 import type { RunRequest } from "../../../src/contract/host/run.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { eventsOf } from "../in-process.ts";

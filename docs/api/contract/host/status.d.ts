@@ -1,6 +1,8 @@
 /** What `pagurus status` reports. Token counts are estimates unless noted; costs are US dollars. */
 import type { EngineStatus } from "../engine/engine-params.ts";
-import type { CompactionTrigger, ContextGauge, CostSoFar, Degradation } from "./events.ts";
+import type { ModelCooldown, ModelFallback } from "../fallback.ts";
+import type { CostSoFar } from "./cost.ts";
+import type { CompactionTrigger, ContextGauge, Degradation } from "./events.ts";
 import type { PluginFact } from "./plugin.ts";
 import type { PlanFact } from "./skill.ts";
 import type { Receipt, Seam } from "../session/receipt.ts";
@@ -26,6 +28,20 @@ export interface SubagentFact {
     depth: number;
     /** ISO 8601. */
     expiresAt: string;
+}
+/** The configured fallback models, and what became of them. */
+export interface FallbackFacts {
+    /** Model refs, in order; one that names no model is as configured. */
+    models: string[];
+    /** False where the runtime calls its model itself. */
+    applied: boolean;
+    /** Cooldowns that have not ended, of any model of the home; the longest first. */
+    cooldowns: ModelCooldown[];
+    /** Takeovers in the session, newest first, at most 5. */
+    recent: (ModelFallback & {
+        turnId: string;
+        timestamp: string;
+    })[];
 }
 export interface StatusReport {
     home: string;
@@ -54,6 +70,8 @@ export interface StatusReport {
         source: string;
         contextWindow: number;
     };
+    /** Absent where none are configured and none took over. */
+    fallbacks?: FallbackFacts;
     Execution: string;
     /** The id is `unavailable` where none can be chosen. */
     Runtime: {

@@ -1,0 +1,105 @@
+/** The context part of a `HarnessTurn`: assembled contexts, their receipts, and the models that they are for. */
+import type { PagurusError } from "../../contract/errors.ts";
+import type { Fragment } from "../../contract/fragment.ts";
+import type { AssembledContext, CompactionQuestion, TurnContext } from "../../contract/harness/harness.ts";
+import type { AgentMessage } from "../../contract/message.ts";
+import { Assembler, type Assembly } from "../context/assemble-context.ts";
+import { EngineEpochs } from "../context/engine-epochs.ts";
+import { ReceiptBook } from "../receipts/receipt-book.ts";
+import type { AssembleRequest } from "../prepare/prompt-hooks.ts";
+import type { TurnState } from "../turn-state.ts";
+import type { Allowance } from "./cost-limits.ts";
+import type { ModelChain } from "./model-chain.ts";
+
+export class RunContext implements TurnContext {
+  /** Absent where no fallbacks are configured, and before the first context. */
+  chain: ModelChain | undefined;
+  readonly #run: TurnState;
+  /** `reached`: the turn is over. */
+  readonly #end: { readonly reached: boolean };
+  readonly #assembler: Assembler;
+  readonly #book: ReceiptBook;
+  readonly #epochs: EngineEpochs;
+  #allowance: Allowance | undefined;
+
+  constructor(run: TurnState, end: { readonly reached: boolean }) {
+    this.#run = run;
+    this.#end = end;
+    this.#assembler = new Assembler(run);
+    this.#book = new ReceiptBook(run);
+    this.#epochs = new EngineEpochs(run);
+  }
+
+  async assemble(request?: AssembleRequest): Promise<AssembledContext> {
+    const run = this.#run;
+    if (request?.fixedTokens !== undefined) run.noteFixed(request.fixedTokens);
+    const begins = this.chain === undefined && run.host.settings.fallbacks.length > 0;
+    const taken = begins ? await this.#begin() : undefined;
+    return this.#deliver(taken ?? (await this.#assembler.assemble(request)));
+  }
+
+  async fallback(failure: PagurusError, progress: { shown: boolean }): Promise<AssembledContext> {
+    if (!this.chain) throw failure;
+    return this.#deliver(await this.chain.next(failure, progress));
+  }
+
+  receipt(request: Parameters<TurnContext["receipt"]>[0]): void {
+    if (request.seam) this.#run.seam = request.seam;
+    if (request.usage) this.#book.usage(request.usage, request.cache);
+    else this.#book.sent({ ...request, fallback: this.chain?.current });
+  }
+
+  async answerCompaction(question: CompactionQuestion): Promise<{ summary: string } | undefined> {
+    const { answerInTurn } = await import("../compaction/outer-compaction.ts");
+    return this.#end.reached ? undefined : answerInTurn(this.#run, this.#assembler, question);
+  }
+
+  get fragments(): readonly Fragment[] {
+    return this.#run.fragments.injected;
+  }
+
+  get additionalContext(): TurnContext["additionalContext"] {
+    return this.#run.request.additionalContext ?? null;
+  }
+
+  fragmentsLost(): Fragment[] {
+    const run = this.#run;
+    const before = run.fragments.injected.length;
+    run.changeFragments((fragments) => fragments.settle([]));
+    return run.fragments.injected.slice(before);
+  }
+
+  messages(): readonly AgentMessage[] {
+    return this.#run.recorder.messages;
+  }
+
+  newestEntryId(): string | undefined {
+    return this.#run.recorder.messages.at(-1)?.entryId;
+  }
+
+  /** Creates the chain; returns the context for a fallback where the model is cooling. */
+  async #begin(): Promise<Assembly | undefined> {
+    const chain = await import("./model-chain.ts");
+    this.chain = new chain.ModelChain(this.#run, {
+      assembler: this.#assembler,
+      check: (assembly) => this.#run.cost.before(this.#book.costOf(assembly)).done(),
+    });
+    return this.chain.start();
+  }
+
+  async #deliver(assembly: Assembly): Promise<AssembledContext> {
+    const run = this.#run;
+    this.#allowance?.done();
+    this.#allowance = run.cost.before(this.#book.costOf(assembly));
+    const { maxOutputTokens } = this.#allowance;
+    this.#book.assembled(assembly);
+    run.noteSent(assembly.contextTokens);
+    await this.#epochs.assembled(assembly);
+    const { previousResponseId } = this.#book;
+    return {
+      ...assembly,
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+      ...(previousResponseId === undefined ? {} : { previousResponseId }),
+    };
+  }
+}
