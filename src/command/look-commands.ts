@@ -19,19 +19,31 @@ async function status(_args: string, context: CommandContext): Promise<CommandRe
   return say(statusText(report) + chosen);
 }
 
+/** A name without a slash can only be an alias, which the channel's check knows. */
+async function checkedModel(
+  name: string,
+  { checkModel }: CommandContext,
+): Promise<{ problem?: string; warning?: string }> {
+  const found = await checkModel?.(name);
+  if (/^[^/\s]+\/\S+$/.test(name)) return found ?? {};
+  if (found && found.problem === undefined) return found;
+  return { problem: `"${name}" is neither a model ref nor an alias; write provider/model.` };
+}
+
 async function model(args: string, context: CommandContext): Promise<CommandResult> {
   const { pagurus, sessionKey, agentId, cwd } = context;
   if (args === "default") return say("Back to the configured model.", { type: "model" });
   if (args !== "") {
-    if (!/^[^/\s]+\/\S+$/.test(args)) return say(`"${args}" is not a model ref; write provider/model.`);
-    const { problem, warning } = (await context.checkModel?.(args)) ?? {};
+    const { problem, warning } = await checkedModel(args, context);
     if (problem !== undefined) return say(`${problem} The model stays as it is.`);
     const but = warning === undefined ? "" : ` But: ${warning}`;
     return say(`The next turns of this chat use ${args}.${but}`, { type: "model", model: args });
   }
   const report = await pagurus.status({ sessionKey, agentId, cwd });
   const chosen = context.model === undefined ? "" : `${context.model}, chosen here; configured: `;
-  return say(`${chosen}${report.model.ref} (${report.model.source}). Change it with /model provider/model.`);
+  return say(
+    `${chosen}${report.model.ref} (${report.model.source}). Change it with /model provider/model, or an alias.`,
+  );
 }
 
 const MODES: Readonly<Record<ChatPermission | "default", string>> = {

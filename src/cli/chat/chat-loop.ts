@@ -287,7 +287,8 @@ class Chat {
       import("../../config/config-paths.ts"),
       import("../config/config-models.ts"),
     ]);
-    return checkModel(ref, loadConfig({ home: resolveHome(env) }).config, env);
+    const { agentId } = requestOf(this.#options, this.#cwd);
+    return checkModel(ref, loadConfig({ home: resolveHome(env) }).config, env, agentId);
   }
 
   async #apply(pagurus: Pagurus, effect: CommandEffect): Promise<void> {

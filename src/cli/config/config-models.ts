@@ -1,6 +1,7 @@
 import { isPagurusError } from "../../contract/errors.ts";
 import type { AgentConfig, ModelChoice, PagurusConfig } from "../../config/config-types.ts";
-import { repeatedAliases } from "../../config/model-aliases.ts";
+import { agentSettings, DEFAULT_AGENT_ID } from "../../config/agent-settings.ts";
+import { aliasedRef, repeatedAliases } from "../../config/model-aliases.ts";
 import { resolveModel } from "../../model/resolve.ts";
 import type { Cli } from "../cli.ts";
 
@@ -10,10 +11,16 @@ interface ModelCheck {
   warning?: string;
 }
 
-/** Checks whether a ref names a usable model. Uses no network. */
-export function checkModel(ref: string, config: PagurusConfig, env: Cli["env"]): ModelCheck {
+/** Checks whether a ref or alias, also of the agent's own, names a usable model. Uses no network. */
+export function checkModel(
+  name: string,
+  config: PagurusConfig,
+  env: Cli["env"],
+  agentId: string = DEFAULT_AGENT_ID,
+): ModelCheck {
   try {
-    resolveModel(ref, config, env);
+    const ref = name.includes("/") ? undefined : aliasedRef(name, agentSettings(config, agentId).models);
+    resolveModel(ref ?? name, config, env);
     return {};
   } catch (error) {
     if (!isPagurusError(error)) throw error;
@@ -26,22 +33,23 @@ interface ConfiguredRef {
   ref: string;
   /** A fallback that cannot be used is skipped and refuses no run. */
   isFallback: boolean;
+  agentId: string;
 }
 
 /** Every model ref that a configuration uses for turns and summaries, with its key. */
 function configuredRefs({ agents }: PagurusConfig): ConfiguredRef[] {
   const refs: ConfiguredRef[] = [];
-  const add = (key: string, model: ModelChoice | undefined): void => {
-    if (typeof model === "string") refs.push({ key, ref: model, isFallback: false });
+  const add = (key: string, model: ModelChoice | undefined, agentId: string = DEFAULT_AGENT_ID): void => {
+    if (typeof model === "string") refs.push({ key, ref: model, isFallback: false, agentId });
     if (typeof model !== "object") return;
-    refs.push({ key: `${key}.primary`, ref: model.primary, isFallback: false });
+    refs.push({ key: `${key}.primary`, ref: model.primary, isFallback: false, agentId });
     for (const [at, ref] of (model.fallbacks ?? []).entries())
-      refs.push({ key: `${key}.fallbacks[${at}]`, ref, isFallback: true });
+      refs.push({ key: `${key}.fallbacks[${at}]`, ref, isFallback: true, agentId });
   };
   add("agents.defaults.model", agents?.defaults?.model);
   add("agents.defaults.compaction.model", agents?.defaults?.compaction?.model);
   for (const [index, agent] of (agents?.list ?? []).entries())
-    add(`agents.list[${index}].model`, agent.model);
+    add(`agents.list[${index}].model`, agent.model, agent.id);
   return refs;
 }
 
@@ -64,8 +72,8 @@ export function checkModels(
 ): { problems: string[]; warnings: string[] } {
   const problems: string[] = [];
   const warnings: string[] = sharedAliases(config);
-  for (const { key, ref, isFallback } of configuredRefs(config)) {
-    const { problem, warning } = checkModel(ref, config, env);
+  for (const { key, ref, isFallback, agentId } of configuredRefs(config)) {
+    const { problem, warning } = checkModel(ref, config, env, agentId);
     if (problem !== undefined) (isFallback ? warnings : problems).push(`${key}: ${problem}`);
     if (warning !== undefined) warnings.push(`${key}: ${warning}`);
   }

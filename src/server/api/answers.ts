@@ -59,6 +59,32 @@ export const work = z.object({
   endedAt: z.iso.datetime().optional(),
 });
 
+/** Data of the event `model.fallback`; `../../contract/fallback.ts` has the same as a type. */
+export const modelFallback = z.object({
+  type: z.literal("model.fallback"),
+  from: z.string().describe("Model that failed or is cooling down, as provider/model."),
+  to: z.string().describe("Model that takes over for the rest of the turn."),
+  reason: z
+    .enum([
+      "rate_limit",
+      "overloaded",
+      "server_error",
+      "timeout",
+      "unreachable",
+      "stream_cut",
+      "auth",
+      "billing",
+      "model_not_found",
+      "cooldown",
+    ])
+    .describe("Why `from` was passed over; `cooldown`: it failed a short time ago and was not called."),
+  until: z.iso.datetime().optional().describe("End of the cooldown of `from`."),
+  skipped: z
+    .array(z.object({ model: z.string(), reason: z.string() }))
+    .optional()
+    .describe("Models of the chain between the two, and why each was passed over."),
+});
+
 export const approval = z.object({
   id: z.string(),
   work: z.string(),

@@ -57,7 +57,11 @@ function lastId(header: string | undefined, query: number | undefined): number |
 const STREAM = {
   method: "get",
   scope: "read",
-  answer: z.string().describe("Server-sent events; each has an id, a type, and JSON data."),
+  answer: z
+    .string()
+    .describe(
+      "Server-sent events; each has an id, a type, and JSON data. Among them `model.fallback`, with data as in ModelFallback.",
+    ),
   answerType: "text/event-stream",
 } as const;
 

@@ -81,7 +81,10 @@ export function openApiDocument(routes: readonly ApiRoute[], version: string): o
     security: [{ token: [] }],
     paths,
     components: {
-      schemas: { Error: schemaOf(answers.error, "output") },
+      schemas: {
+        Error: schemaOf(answers.error, "output"),
+        ModelFallback: schemaOf(answers.modelFallback, "output"),
+      },
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
     },
   };

@@ -24,7 +24,12 @@ export const turnBody = z.strictObject({
     .enum(["queue", "steer", "interrupt"])
     .default("queue")
     .describe("When a turn runs in the session: wait for it, join it, or end it."),
-  model: z.string().optional().describe("Model as provider/model."),
+  model: z
+    .string()
+    .optional()
+    .describe(
+      "Model as provider/model, or an alias; no fallback takes over from it. Default: the configured one, with its fallbacks.",
+    ),
   runtime: z.string().optional(),
   cwd: z.string().optional().describe("Working folder; default: the session's."),
   permission: z.enum(["ask", "deny", "auto", "read-only"]).optional(),

@@ -109,16 +109,14 @@ function harnessTurn(run: TurnState, end: { readonly reached: boolean }): Harnes
   const { host, sessionKey, turnId, cwd, signal, request } = run;
   const context = new RunContext(run, end);
   const retry = retryOptions(host.config.agents?.defaults?.retry, request.oneShot === true);
-  return {
+  const turn: HarnessTurn = {
     sessionKey,
     get sessionId() {
       return run.sessionId;
     },
     turnId,
     cwd,
-    get model() {
-      return run.model;
-    },
+    model: run.model,
     hostAgentId: host.agentId,
     ...(run.runtimeReason.agentId === undefined ? {} : { agentId: run.runtimeReason.agentId }),
     input: run.input,
@@ -127,13 +125,8 @@ function harnessTurn(run: TurnState, end: { readonly reached: boolean }): Harnes
       return run.tokenBudget;
     },
     maxSteps: host.settings.maxSteps,
-    get thinking() {
-      const { models, thinking } = host.settings;
-      return request.thinking ?? models[run.model.ref]?.thinking ?? thinking;
-    },
-    get retry() {
-      return context.chain?.hasNext === true ? beforeFallback(retry) : retry;
-    },
+    thinking: thinkingOf(run),
+    retry,
     permissionMode: request.permission ?? host.settings.permission.mode ?? "ask",
     engine: engineFacts(run),
     signal,
@@ -155,6 +148,21 @@ function harnessTurn(run: TurnState, end: { readonly reached: boolean }): Harnes
       degrade: (stage, reason) => run.guard.degrade(stage, reason),
     },
   };
+  return host.settings.fallbacks.length === 0 ? turn : followingModel(turn, run, context);
+}
+
+function thinkingOf({ host, request, model }: TurnState): HarnessTurn["thinking"] {
+  return request.thinking ?? host.settings.models[model.ref]?.thinking ?? host.settings.thinking;
+}
+
+/** Where fallbacks are configured: what depends on the model is read at each use. */
+function followingModel(turn: HarnessTurn, run: TurnState, context: RunContext): HarnessTurn {
+  const { retry } = turn;
+  return Object.defineProperties(turn, {
+    model: { get: () => run.model },
+    thinking: { get: () => thinkingOf(run) },
+    retry: { get: () => (retry && context.chain?.hasNext === true ? beforeFallback(retry) : retry) },
+  });
 }
 
 type RetryLimits = NonNullable<HarnessTurn["retry"]>;

@@ -19,6 +19,8 @@ export interface Chain {
 export interface ChainOptions {
   models?: Record<string, ModelOptions>;
   defaults?: Record<string, unknown>;
+  /** `agents.list`. */
+  list?: Record<string, unknown>[];
   more?: Record<string, unknown>;
   /** Default: all models of the script but the first. */
   fallbacks?: string[];
@@ -51,7 +53,8 @@ export async function startChain(script: ChainScript, options: ChainOptions = {}
     {},
     { ...options.more, agents: { defaults } },
   );
-  const setting = makeSetting({ ...config, models: { providers } });
+  const agents = { ...(config["agents"] as object), ...(options.list ? { list: options.list } : {}) };
+  const setting = makeSetting({ ...config, agents, models: { providers } });
   return {
     setting,
     counts: () =>
