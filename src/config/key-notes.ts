@@ -18,7 +18,7 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
   ],
   "agents.defaults.model.primary": ["model ref or alias"],
   "agents.defaults.model.fallbacks": [
-    "models that take over when the primary fails, in order; for turns in the runtime `embedded`",
+    "[models that take over](guides/fallbacks.md) when the primary fails, in order; for turns in the runtime `embedded`",
     "none",
   ],
   "agents.defaults.models": ["settings by model ref: `{agentRuntime, thinking, alias}`"],
