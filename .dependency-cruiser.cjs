@@ -10,7 +10,7 @@ const only = (room, allowed) => ({
 });
 
 const LAYERS =
-  "data contract platform tokens protocols native rpc config session importers compaction model telemetry tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule model-api server client testkit cli plugin-sdk".split(
+  "data contract platform tokens protocols native rpc config session importers compaction model telemetry tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule model-api inspect server client testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -111,6 +111,7 @@ module.exports = {
       "gateway",
     ]),
     only("schedule", ["contract", "platform", "config", "inbox"]),
+    only("inspect", ["contract", "platform", "tokens", "config", "session", "gateway"]),
     only("server", [
       "contract",
       "platform",
@@ -122,6 +123,7 @@ module.exports = {
       "inbox",
       "model-api",
       "schedule",
+      "inspect",
     ]),
     only("client", ["contract"]),
     only("testkit", ["contract", "platform", "tokens", "plugin"]),
@@ -143,7 +145,7 @@ module.exports = {
       severity: "error",
       from: { path: "^src/(engines|runtimes|memories)/([^/]+)/" },
       to: {
-        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|acp-server|inbox|schedule|model-api|server|doctor|plugin)/",
+        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|acp-server|inbox|schedule|model-api|inspect|server|doctor|plugin)/",
         pathNot: ["^src/$1/$2/", "^src/runtimes/thread/"],
       },
     },

@@ -17,7 +17,11 @@ import { answerLimits } from "./model/answer-limits.ts";
 import { createFilesMemory } from "./memories/files/files-memory.ts";
 import { costOf } from "./model/model-usage.ts";
 import { describeModel, resolveModel, servedAt } from "./model/resolve.ts";
+import { toPagurusError } from "./contract/errors.ts";
+import type { CaptureLog } from "./gateway/capture/capture.ts";
+import { captureSettings } from "./gateway/capture/capture-settings.ts";
 import { streamModel } from "./model/model-stream.ts";
+import type { ModelPart, ModelRequest, ResolvedModel } from "./model/provider-types.ts";
 import type { Logger } from "./platform/log.ts";
 import { buildMemorySystemPromptAddition } from "./plugin/engine-frame.ts";
 import { pluginState } from "./plugin/listed.ts";
@@ -41,6 +45,7 @@ export async function registerBundled(
 ): Promise<void> {
   const { config } = loaded;
   const bundled = { bundled: true };
+  const capture = openCapture({ loaded, home, env, logger });
   const register = (api: PluginApi): void => {
     api.registerContextEngine("legacy", () => createLegacyEngine());
     registerLossless(api, {
@@ -49,10 +54,13 @@ export async function registerBundled(
       memorySection: buildMemorySystemPromptAddition,
     });
     api.registerMemory("files", ({ workspaceDir }) => createFilesMemory({ workspaceDir }));
+    const limits = answerLimits(config);
+    const resolve = (ref: string): ResolvedModel => resolveModel(ref, config, env);
     api.registerAgentHarness(
-      createEmbeddedHarness((model, request) =>
-        streamModel(resolveModel(model.ref, config, env), { ...request, limits: answerLimits(config) }),
-      ),
+      createEmbeddedHarness((model, request) => {
+        const call = { model: resolve(model.ref), request: { ...request, limits } };
+        return capture ? captured(capture, call) : streamModel(call.model, call.request);
+      }),
     );
   };
   await registry.register("pagurus", register, bundled);
@@ -71,7 +79,7 @@ export async function registerBundled(
     passedOn: config.agents?.defaults?.permission?.shellEnv,
     home,
     endpoint: (model: ModelInfo) => servedAt(model, config, env),
-    gateway: modelGateway({ loaded, home, env, logger }),
+    gateway: modelGateway({ loaded, home, env, logger }, capture),
     log: logger,
   };
   await runtime("codex", (settings) => createCodexHarness({ ...readCodexSettings(settings), ...shared }));
@@ -92,20 +100,50 @@ export async function registerBundled(
   );
 }
 
+/** The log of captured requests, opened at first use; undefined where nothing is captured. */
+type Capture = () => Promise<CaptureLog>;
+
+function openCapture({ loaded, home, env, logger }: BundledOptions): Capture | undefined {
+  const kept = captureSettings(loaded.config, env);
+  if (!kept) return undefined;
+  let made: Promise<CaptureLog> | undefined;
+  const make = async (): Promise<CaptureLog> => {
+    const { CaptureLog } = await import("./gateway/capture/capture.ts");
+    return new CaptureLog({ ...kept, home, logger });
+  };
+  return () => (made ??= make());
+}
+
+/** A call of the embedded runtime whose requests are captured. */
+async function* captured(
+  capture: Capture,
+  { model, request }: { model: ResolvedModel; request: ModelRequest },
+): AsyncGenerator<ModelPart> {
+  const { observeCall } = await import("./gateway/capture/observe-call.ts");
+  const observer = observeCall(await capture(), model.info, request.owner);
+  let failure: string | undefined;
+  try {
+    yield* streamModel(model, { ...request, observer });
+  } catch (error) {
+    failure = toPagurusError(error).message;
+    throw error;
+  } finally {
+    await observer?.ended(failure);
+  }
+}
+
 /** Shared by all runtimes of a host, created at first use; its server ends with its last route. */
-function modelGateway({ loaded, home, env, logger }: BundledOptions): () => Promise<ModelGateway> {
+function modelGateway(
+  { loaded, env, logger }: BundledOptions,
+  capture: Capture | undefined,
+): () => Promise<ModelGateway> {
   const { config } = loaded;
   const make = async (): Promise<ModelGateway> => {
-    const [{ createModelGateway }, { CaptureLog }, { captureSettings }] = await Promise.all([
-      import("./gateway/gateway.ts"),
-      import("./gateway/capture/capture.ts"),
-      import("./gateway/capture/capture-settings.ts"),
-    ]);
-    const kept = captureSettings(config, env);
+    const { createModelGateway } = await import("./gateway/gateway.ts");
     return createModelGateway({
       logger,
       resolve: (ref) => resolveModel(ref, config, env),
-      capture: kept && new CaptureLog({ ...kept, home, logger }),
+      capture: await capture?.(),
     });
   };
   let made: Promise<ModelGateway> | undefined;

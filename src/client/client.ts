@@ -19,18 +19,13 @@ import type {
   Turn,
   Work,
 } from "./api-types.ts";
+import type { AgentOptions, PageOptions } from "./call-options.ts";
 import { chunksOf, follow } from "./event-stream.ts";
 import { HttpRequests, type CallOptions, type ClientOptions } from "./http-requests.ts";
+import { InspectCalls } from "./inspect-calls.ts";
 import { JobCalls } from "./job-calls.ts";
 import { TerminalCalls } from "./terminal-calls.ts";
 
-/** `agent`: default `main`. */
-export interface AgentOptions extends CallOptions {
-  agent?: string | undefined;
-}
-export interface PageOptions extends AgentOptions {
-  limit?: number | undefined;
-}
 export interface PostOptions extends AgentOptions {
   /** Default: a new one. A repeated post with the same key and body is the same work. */
   idempotencyKey?: string | undefined;
@@ -46,11 +41,13 @@ export class PagurusClient {
   /** What `pagurus --server` needs besides. */
   readonly terminal: TerminalCalls;
   readonly jobs: JobCalls;
+  readonly inspect: InspectCalls;
 
   constructor(options: ClientOptions) {
     this.#http = new HttpRequests(options);
     this.terminal = new TerminalCalls(this.#http);
     this.jobs = new JobCalls(this.#http);
+    this.inspect = new InspectCalls(this.#http);
   }
 
   status({ signal }: CallOptions = {}): Promise<ServerStatus> {

@@ -8,7 +8,10 @@ export function createClient(options: ClientOptions): PagurusClient {
 }
 
 export type { PagurusClient } from "./client.ts";
-export type { AgentOptions, FollowOptions, PageOptions, PostOptions } from "./client.ts";
+export type { FollowOptions, PostOptions } from "./client.ts";
+export type { AgentOptions, PageOptions } from "./call-options.ts";
+export type { BeforeOptions, FromOptions, InspectCalls } from "./inspect-calls.ts";
+export type * from "./inspect-types.ts";
 export type { CallOptions, ClientOptions } from "./http-requests.ts";
 export type { Claimed, PlaceOptions, TerminalCalls, TranscriptState } from "./terminal-calls.ts";
 export type { Job, JobCalls, JobCheck, JobTimes, NewJob } from "./job-calls.ts";

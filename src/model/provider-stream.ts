@@ -64,7 +64,8 @@ async function* callOnce(
 ): AsyncGenerator<ModelPart> {
   if (request.signal.aborted) throw aborted(request.signal);
   const limits = { ...DEFAULT_ANSWER_LIMITS, ...request.limits };
-  const watch = watchCall(request.signal, limits, question && ((body) => question.addedTo(body)));
+  const edit = question && ((body: string): string => question.addedTo(body));
+  const watch = watchCall(request.signal, limits, edit, request.observer);
   const answer = new Answer(model.info, progress);
   try {
     const languageModel = await loadLanguageModel(model);

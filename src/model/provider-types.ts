@@ -48,7 +48,28 @@ export interface AnswerLimits {
 
 export type ThinkingLevel = "off" | "low" | "medium" | "high";
 
+/** Who a call is for. */
+export interface CallOwner {
+  agentId: string;
+  sessionKey: string;
+  sessionId: string;
+  turnId: string;
+}
+
+/** Follows the HTTP requests of a call byte for byte, one after the other. No method throws. */
+export interface CallObserver {
+  /** A request is sent; another one after it is a retry. `headers` alternate names and values, and contain the key. */
+  sent(request: { url: string; method: string; headers: string[]; body: string }): void;
+  answered(status: number, headers: string[]): void;
+  chunk(bytes: Uint8Array): void;
+  /** The last request is over. Resolves when what was observed is kept. */
+  ended(error?: string): Promise<void>;
+}
+
 export interface ModelRequest {
+  /** For an observer; absent for a call outside a turn. */
+  owner?: CallOwner;
+  observer?: CallObserver | undefined;
   /** Empty: no system message. */
   system: string;
   messages: readonly AgentMessage[];

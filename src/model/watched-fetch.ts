@@ -1,7 +1,7 @@
 import { AnswerBytes } from "./answer-bytes.ts";
 import { LONGEST_TIMER_MS } from "../platform/deadline.ts";
 import { MalformedAnswer, RedirectRefused, StreamCut } from "./model-failure.ts";
-import type { AnswerLimits } from "./provider-types.ts";
+import type { AnswerLimits, CallObserver } from "./provider-types.ts";
 
 /** A local server may compute long before its first byte. With the default this equals the runtime's own limit, 300 s. */
 const FIRST_BYTE_FACTOR = 2.5;
@@ -36,12 +36,13 @@ export interface CallWatch {
  * Watches one model call. Its connection is closed when `signal` aborts, when no byte arrives for `silenceMs`, when no
  * content arrives for `idleMs` (keep-alive comments are bytes but no content), and when an answer or an event exceeds its
  * limit. It follows no redirect: headers and body contain credentials and the conversation, and are for the configured endpoint
- * alone. `edit` is called with the request's body.
+ * alone. `edit` is called with the request's body; `observer` with what is sent and received.
  */
 export function watchCall(
   signal: AbortSignal,
   limits: AnswerLimits,
   edit?: (body: string) => string,
+  observer?: CallObserver,
 ): CallWatch {
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(signal.reason);
@@ -71,21 +72,22 @@ export function watchCall(
     armSilence(limits.silenceMs * FIRST_BYTE_FACTOR);
     armIdle();
     const body = edit && typeof init?.body === "string" ? { body: edit(init.body) } : {};
+    if (observer) observeSent(observer, input, { ...init, ...body });
     const response = await globalThis.fetch(input, {
       ...init,
       ...body,
       redirect: "manual",
       signal: controller.signal,
     });
+    observer?.answered(response.status, [...response.headers].flat());
     refuseRedirect(response, input);
-    if (response.ok && response.headers.get("content-type")?.startsWith("text/html")) {
-      throw new MalformedAnswer("the server answered with a web page");
-    }
+    refuseWebPage(response);
     if (!response.body) return response;
     const bytes = new AnswerBytes(limits);
     const watch = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, out) {
         armSilence(limits.silenceMs);
+        observer?.chunk(chunk);
         try {
           bytes.take(chunk);
         } catch (error) {
@@ -114,6 +116,20 @@ export function watchCall(
       controller.abort();
     },
   };
+}
+
+function refuseWebPage({ ok, headers }: Response): void {
+  if (ok && headers.get("content-type")?.startsWith("text/html"))
+    throw new MalformedAnswer("the server answered with a web page");
+}
+
+function observeSent(observer: CallObserver, input: string | URL | Request, init: RequestInit): void {
+  observer.sent({
+    url: input instanceof Request ? input.url : String(input),
+    method: init.method ?? "GET",
+    headers: [...new Headers(init.headers)].flat(),
+    body: typeof init.body === "string" ? init.body : "",
+  });
 }
 
 /** A redirect error names only the target's origin; path and query may contain secrets. */

@@ -5,6 +5,7 @@ import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { EventLog } from "../inbox/event-log.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { WorkPlace } from "../inbox/work.ts";
+import type { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import type { JobStore } from "../schedule/job-store.ts";
 import type { BrowserSessions } from "./access/browser-sessions.ts";
 import type { TokenStore } from "./access/token-store.ts";
@@ -20,6 +21,7 @@ export interface ServerParts {
   browsers: BrowserSessions;
   streams: OpenStreams;
   jobs: JobStore;
+  inspected: InspectedSessions;
   facts: ServerFacts;
   /** Removes what the server has of a session that was deleted. */
   forget(place: WorkPlace): void;

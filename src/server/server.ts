@@ -16,6 +16,7 @@ import { EventLog } from "../inbox/event-log.ts";
 import { Inbox } from "../inbox/inbox.ts";
 import { openServerDatabase } from "../inbox/server-database.ts";
 import type { NewWork, WorkPlace } from "../inbox/work.ts";
+import { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import { syncHeartbeats } from "../schedule/heartbeats.ts";
 import { JobStore } from "../schedule/job-store.ts";
 import { Scheduler } from "../schedule/scheduler.ts";
@@ -148,7 +149,20 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   undo.push(() => streams.close());
   const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
   return {
-    parts: { pagurus, inbox, events, approvals, dispatcher, tokens, browsers, streams, jobs, facts, forget },
+    parts: {
+      pagurus,
+      inbox,
+      events,
+      approvals,
+      dispatcher,
+      tokens,
+      browsers,
+      streams,
+      jobs,
+      inspected: new InspectedSessions(),
+      facts,
+      forget,
+    },
     db,
     audit: new AuditLog(db),
     limits,

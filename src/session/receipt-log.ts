@@ -43,6 +43,17 @@ const NEXT = new Map<string, number>();
 /** More turns than can still have something to write. */
 const MOST_TURNS = 256;
 
+/** One line of the file: a receipt, whose leading parts may be those of the receipt before it, or the usage of an earlier one. */
+export interface ReceiptStep {
+  /** Byte offset of the line, for `at`. */
+  offset: number;
+  /** Offset after it: where a later scan continues. */
+  end: number;
+  /** `parts` is the number of all parts. */
+  receipt?: Omit<Receipt, "parts"> & { parts: number };
+  usage?: UsageLine;
+}
+
 /** Path of a session's receipts. */
 export function receiptFile(record: SessionRecord): string {
   const id = basename(record.file, TRANSCRIPT_SUFFIX);
@@ -121,6 +132,43 @@ export class ReceiptLog {
       }
       const all = [...receipts.values()];
       return turnId === undefined ? all : all.filter((receipt) => receipt.turnId === turnId);
+    });
+  }
+
+  /** The lines from an offset on, without the parts; unreadable ones are left out. Throws `store_read_failed`. */
+  steps(from: number): ReceiptStep[] {
+    return this.#withFile<ReceiptStep[]>([], (fd, size) => {
+      const steps: ReceiptStep[] = [];
+      for (const line of linesForward(fd, Math.min(from, size), size)) {
+        const value = parseLine(line);
+        if (!value) continue;
+        const place = { offset: line.offset, end: line.offset + line.length };
+        if ("usage" in value) steps.push({ ...place, usage: value });
+        else {
+          const { parts, ...receipt } = value.receipt;
+          steps.push({ ...place, receipt: { ...receipt, parts: value.keep + parts.length } });
+        }
+      }
+      return steps;
+    });
+  }
+
+  /** The receipt of the line at an offset that `steps` returned, without usage that was reported later; undefined where it is lost. */
+  at(offset: number): Receipt | undefined {
+    return this.#withFile(undefined, (fd, size) => {
+      const [wanted] = linesForward(fd, Math.min(offset, size), size);
+      if (!wanted) return undefined;
+      const lines: ReceiptLine[] = [];
+      for (const line of linesBackward(fd, 0, wanted.offset + wanted.length)) {
+        const value = parseLine(line);
+        if (!value) return undefined;
+        if ("usage" in value) continue;
+        lines.push(value);
+        if (value.keep === 0) break;
+      }
+      let found: ReceiptLine | undefined;
+      for (const line of lines.toReversed()) found = rebuild(line, found);
+      return found?.receipt;
     });
   }
 

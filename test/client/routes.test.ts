@@ -15,12 +15,19 @@ import {
 } from "../../src/client/index.ts";
 import type {
   Claimed,
+  InspectedCompaction,
+  InspectedPart,
+  InspectedRequest,
+  LeftOutEntry,
+  LeftOutSum,
   PagurusClient,
+  RequestDetails,
   SessionDetails,
   TranscriptState,
   Turn,
   Work,
 } from "../../src/client/index.ts";
+import type * as shapes from "../../src/server/api/inspect-answers.ts";
 import type * as answers from "../../src/server/api/answers.ts";
 import type { command } from "../../src/server/api/command-routes.ts";
 import { apiRoutes } from "../../src/server/api/api-routes.ts";
@@ -72,6 +79,15 @@ const CALLS: readonly ((client: PagurusClient) => unknown)[] = [
   (client) => client.terminal.records(),
   (client) => client.terminal.state("a"),
   (client) => client.terminal.commandFiles(),
+  (client) => client.inspect.requests("a", { before: "t.0", limit: 5 }),
+  (client) => client.inspect.request("a", "t.0"),
+  (client) => client.inspect.parts("a", "t.0", { from: 5 }),
+  (client) => client.inspect.body("a", "t.0", { from: 0, to: 9 }),
+  (client) => client.inspect.leftOut("a", "t.0"),
+  (client) => client.inspect.timeline("a"),
+  (client) => client.inspect.compactions("a"),
+  (client) => client.inspect.summary("a", { entryId: "e", id: "n" }),
+  (client) => client.inspect.entry("a", "e"),
   (client) => client.jobs.list(),
   (client) => client.jobs.get("1"),
   (client) => client.jobs.add({ prompt: "a", session: "b", times: { kind: "every", everyMs: 60_000 } }),
@@ -132,6 +148,12 @@ const COMPARED: {
   claim: Same<keyof Claimed, keyof z.infer<typeof claim>>;
   record: Fits<TranscriptState["record"], z.infer<typeof answers.record>>;
   state: Same<keyof TranscriptState, keyof z.infer<typeof transcriptState>>;
+  request: Same<keyof InspectedRequest, keyof z.infer<typeof shapes.request>>;
+  requestDetails: Fits<RequestDetails, z.infer<typeof shapes.requestDetails>>;
+  part: Same<InspectedPart, z.infer<typeof shapes.part>>;
+  leftOut: Same<LeftOutEntry, z.infer<typeof shapes.leftOutEntry>>;
+  leftOutSum: Same<LeftOutSum, z.infer<typeof shapes.leftOutSum>>;
+  compaction: Same<InspectedCompaction, z.infer<typeof shapes.compaction>>;
 } = {
   session: true,
   details: true,
@@ -147,6 +169,12 @@ const COMPARED: {
   claim: true,
   record: true,
   state: true,
+  request: true,
+  requestDetails: true,
+  part: true,
+  leftOut: true,
+  leftOutSum: true,
+  compaction: true,
 };
 
 test("the client's types are those of the API's schemas", () => {

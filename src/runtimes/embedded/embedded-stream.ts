@@ -36,7 +36,9 @@ export async function streamAnswer(
 ): Promise<StreamedAnswer> {
   let text = "";
   try {
+    const { hostAgentId: agentId, sessionKey, sessionId, turnId } = turn;
     const parts = callModel(turn.model, {
+      owner: { agentId, sessionKey, sessionId, turnId },
       system: context.system,
       messages: context.messages,
       tools: turn.tools.specs,

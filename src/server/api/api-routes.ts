@@ -2,6 +2,7 @@ import { commandRoutes } from "./command-routes.ts";
 import { diffRoutes } from "./diff-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
 import { hostRoutes } from "./host-routes.ts";
+import { inspectRoutes } from "./inspect-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import type { ApiRoute } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
@@ -18,4 +19,5 @@ export const apiRoutes: readonly ApiRoute[] = [
   ...diffRoutes,
   ...terminalRoutes,
   ...jobRoutes,
+  ...inspectRoutes,
 ];

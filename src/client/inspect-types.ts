@@ -1,0 +1,175 @@
+/** Answers of the inspector's routes; a test compares them with the API's schemas. Tokens are estimates, times are ISO 8601. */
+import type { Usage } from "../contract/message.ts";
+import type { Receipt, Seam } from "../contract/session/receipt.ts";
+
+export type PartSource =
+  | "framing"
+  | "settings"
+  | "system"
+  | "tools"
+  | "addition"
+  | "instructions"
+  | "memory"
+  | "head"
+  | "kept"
+  | "live"
+  | "recall"
+  | "fragment"
+  | "harness"
+  | "unread";
+
+export interface InspectedRequest {
+  id: string;
+  at: string;
+  turnId?: string | undefined;
+  runtime: string;
+  seam?: Seam | undefined;
+  engine?: string | undefined;
+  model: string;
+  /** Absent for a turn's own request. */
+  purpose?: string | undefined;
+  epoch?: string | undefined;
+  parts?: number | undefined;
+  tokens?: number | undefined;
+  tokenBudget?: number | undefined;
+  sharedTokens?: number | undefined;
+  degraded?: string | undefined;
+  usage?: Usage | undefined;
+  /** 0 to 1. */
+  cacheShare?: number | undefined;
+  cache?: Receipt["cache"] | undefined;
+  captured?:
+    | {
+        number: number;
+        attempt: number;
+        kind: string;
+        bytes?: number | undefined;
+        status?: number | undefined;
+        answeredBy?: string | undefined;
+        totalMs?: number | undefined;
+      }
+    | undefined;
+}
+
+export interface SourceSum {
+  source: PartSource;
+  parts: number;
+  bytes: number;
+  tokens: number;
+}
+
+export interface RequestDetails {
+  request: InspectedRequest;
+  captured: boolean;
+  /** Why there is no body. */
+  why?: string | undefined;
+  body?: { bytes: number; isEncoded: boolean; notes: string[] } | undefined;
+  sums: SourceSum[];
+  parts: number;
+}
+
+export interface InspectedPart {
+  /** Byte offsets in the body; absent where none is captured. */
+  from?: number | undefined;
+  to?: number | undefined;
+  source: PartSource;
+  at?: string | undefined;
+  role?: string | undefined;
+  entryIds?: string[] | undefined;
+  path?: string | undefined;
+  tokens: number;
+  bytes: number;
+  trimmed?: { fromBytes: number; toBytes: number } | undefined;
+  cached?: boolean | undefined;
+}
+
+export type LeftOutPlace = "summarized" | "evicted" | "obsolete" | "trimmed" | "off-path";
+
+export interface LeftOutEntry {
+  entryId: string;
+  at: string;
+  role: string;
+  bytes: number;
+  where: LeftOutPlace;
+  summaryId?: string | undefined;
+  by?: string | undefined;
+  trimmed?: { fromBytes: number; toBytes: number } | undefined;
+}
+
+export interface LeftOutSum {
+  where: LeftOutPlace;
+  summaryId?: string | undefined;
+  by?: string | undefined;
+  entries: number;
+  bytes: number;
+  firstEntryId: string;
+  lastEntryId: string;
+}
+
+export interface InspectedSummary {
+  id: string;
+  kind: string;
+  depth: number;
+  firstEntryId: string;
+  lastEntryId: string;
+  children: string[];
+  origin: string;
+  model?: string | undefined;
+  tokens: number;
+  sourceTokens: number;
+  isShown: boolean;
+}
+
+export interface InspectedCompaction {
+  entryId: string;
+  at: string;
+  epoch?: string | undefined;
+  lane?: string | undefined;
+  trigger?: string | undefined;
+  handledBy?: string | undefined;
+  origin: string;
+  tokensBefore: number;
+  tokensAfter?: number | undefined;
+  cost?: number | undefined;
+  firstKeptEntryId: string;
+  splitInputId?: string | undefined;
+  summaries: InspectedSummary[];
+  obsolete: Record<string, string>;
+  /** The first request of its epoch. */
+  firstRequest?: string | undefined;
+}
+
+interface Item {
+  id: string;
+  at: string;
+}
+
+export type TimelineItem =
+  | (Item & {
+      kind: "turn";
+      turnId: string;
+      title: string;
+      inputEntryId?: string | undefined;
+      entries: number;
+      /** Absent while it runs. */
+      outcome?: string | undefined;
+      code?: string | undefined;
+      runtimes: string[];
+      onPath: boolean;
+    })
+  | (Item & { kind: "request"; request: InspectedRequest })
+  | (Item & {
+      kind: "compaction";
+      entryId: string;
+      lane?: string | undefined;
+      trigger?: string | undefined;
+      handledBy?: string | undefined;
+      origin?: string | undefined;
+      epoch?: string | undefined;
+      tokensBefore: number;
+      tokensAfter?: number | undefined;
+      summaries: number;
+    })
+  | (Item & { kind: "rewind"; targetId: string | null })
+  | (Item & { kind: "fork"; sessionId: string; entryId: string })
+  | (Item & { kind: "degradation"; turnId?: string | undefined; stage: string; reason: string });

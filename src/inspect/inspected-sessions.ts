@@ -1,0 +1,134 @@
+/** Sessions as the inspector reads them: what was read of the last few ones is kept, and read on from there. */
+import type { SessionStore } from "../contract/session/store.ts";
+import type { SessionReader, SessionRecord } from "../contract/session/writer.ts";
+import { PagurusError } from "../contract/errors.ts";
+import type { RequestRow } from "./requests/request-row.ts";
+import { requestParts, type RequestParts } from "./requests/request-parts.ts";
+import { SessionRequests } from "./requests/session-requests.ts";
+import { StoredRequestBody } from "./requests/stored-body.ts";
+import { leftOut, type LeftOutEntry } from "./timeline/left-out.ts";
+import { SessionOutline } from "./timeline/session-outline.ts";
+import { timelineItems, type TimelineItem } from "./timeline/timeline-items.ts";
+
+/** Sessions and requests of which something is kept. */
+const MOST_SESSIONS = 4;
+const MOST_REQUESTS = 4;
+
+export interface InspectedPlace {
+  home: string;
+  agentId: string;
+  sessionKey: string;
+  store: SessionStore;
+}
+
+/** Throws `session_not_found` for a key without a session. */
+export class InspectedSessions {
+  readonly #sessions = new Map<string, InspectedSession>();
+
+  open(place: InspectedPlace): InspectedSession {
+    const record = place.store.find(place.sessionKey);
+    if (!record)
+      throw new PagurusError(
+        "session_not_found",
+        `There is no session ${JSON.stringify(place.sessionKey)}; GET /api/v1/sessions lists them.`,
+      );
+    const key = `${place.agentId}\0${record.file}`;
+    const session = this.#sessions.get(key) ?? new InspectedSession(place, record);
+    kept(this.#sessions, key, session, MOST_SESSIONS);
+    return session;
+  }
+}
+
+export class InspectedSession {
+  readonly #place: InspectedPlace;
+  readonly #requests: SessionRequests;
+  readonly #outline: SessionOutline;
+  readonly #parts = new Map<string, RequestParts>();
+  readonly #leftOut = new Map<string, LeftOutEntry[]>();
+
+  constructor(place: InspectedPlace, record: SessionRecord) {
+    this.#place = place;
+    this.#requests = new SessionRequests(place, record);
+    this.#outline = new SessionOutline(record.file);
+  }
+
+  /** Oldest first. Throws `store_read_failed`. */
+  requests(): Promise<readonly RequestRow[]> {
+    return this.#requests.rows();
+  }
+
+  /** Throws `entry_not_found`, `store_read_failed`. */
+  async request(id: string): Promise<RequestRow> {
+    const row = await this.#requests.row(id);
+    if (row) return row;
+    throw new PagurusError(
+      "entry_not_found",
+      `The session ${JSON.stringify(this.#place.sessionKey)} has no model request ${JSON.stringify(id)}; GET /api/v1/sessions/{key}/requests lists them.`,
+      { details: { id } },
+    );
+  }
+
+  /** Throws `entry_not_found`, `store_read_failed`. */
+  async parts(id: string): Promise<RequestParts> {
+    const row = await this.request(id);
+    // Usage comes later than the receipt, and with it what was cached.
+    const key = `${id} ${row.usage === undefined} ${row.captured?.number ?? ""}`;
+    const known = this.#parts.get(key);
+    if (known) return known;
+    const reader = this.#reader();
+    try {
+      const receipt = this.#requests.receipt(row);
+      const capture = this.#requests.capture(row);
+      const parts = await requestParts({ session: this.#place, reader, row, receipt, capture });
+      kept(this.#parts, key, parts, MOST_REQUESTS);
+      return parts;
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** A range of the decoded body; undefined where it is not captured. Throws `entry_not_found`, `store_read_failed`. */
+  async body(id: string, from: number, to: number): Promise<Buffer | undefined> {
+    const row = await this.request(id);
+    const capture = this.#requests.capture(row);
+    return (
+      capture && StoredRequestBody.sent(this.#place, capture, row.captured?.attempt ?? 1)?.range(from, to)
+    );
+  }
+
+  /** Oldest first; undefined for a request without a receipt. Throws `entry_not_found`, `store_read_failed`. */
+  async leftOut(id: string): Promise<LeftOutEntry[] | undefined> {
+    const receipt = this.#requests.receipt(await this.request(id));
+    if (!receipt) return undefined;
+    const known = this.#leftOut.get(id);
+    if (known) return known;
+    await this.#outline.refresh();
+    const entries = leftOut(this.#outline, receipt);
+    kept(this.#leftOut, id, entries, MOST_REQUESTS);
+    return entries;
+  }
+
+  /** Oldest first. Throws `store_read_failed`. */
+  async timeline(): Promise<TimelineItem[]> {
+    const rows = await this.#requests.rows();
+    await this.#outline.refresh();
+    return timelineItems(this.#outline, rows);
+  }
+
+  /** Up to date. Throws `store_read_failed`. */
+  async outline(): Promise<SessionOutline> {
+    await this.#outline.refresh();
+    return this.#outline;
+  }
+
+  #reader(): SessionReader {
+    return this.#place.store.openReader(this.#place.sessionKey);
+  }
+}
+
+/** Keeps a value as the newest, and at most `most` of them. */
+function kept<V>(values: Map<string, V>, key: string, value: V, most: number): void {
+  values.delete(key);
+  values.set(key, value);
+  for (const oldest of values.keys()) if (values.size > most) values.delete(oldest);
+}

@@ -1,0 +1,171 @@
+/**
+ * The entries of a session in the order of writing, off the path too, without their contents: a transcript is read once, and what is
+ * added to it later.
+ */
+import { closeSync, fstatSync, openSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import type { AgentMessage } from "../../contract/message.ts";
+import type { SessionHeader, TranscriptEntry } from "../../contract/session/transcript.ts";
+import { readFailure } from "../../session/failures.ts";
+import { parseEntry, parseHeader } from "../../session/transcript/transcript-entry.ts";
+import { linesForward } from "../../session/transcript/transcript-lines.ts";
+import { compactionRecord, type CompactionRecord } from "./compaction-record.ts";
+
+/** Characters kept of a message's text. */
+const SNIPPET = 160;
+/** Bytes of lines after which other work of the process has its turn. */
+const SLICE_BYTES = 256 * 1024;
+
+export interface OutlineEntry {
+  id: string;
+  parentId: string | null;
+  type: TranscriptEntry["type"];
+  /** ISO 8601. */
+  at: string;
+  /** Of its line. */
+  bytes: number;
+  turnId?: string;
+  role?: AgentMessage["role"];
+  /** Beginning of a user's text. */
+  snippet?: string;
+  supersedes?: string;
+  compaction?: CompactionRecord;
+  /** Target of a rewind. */
+  targetId?: string | null;
+  /** End of a turn. */
+  outcome?: string;
+  code?: string;
+  customType?: string;
+  /** Of small custom entries of the host, such as a degradation. */
+  data?: unknown;
+}
+
+/** Custom entries whose data the timeline shows; it holds no contents. */
+const SHOWN = new Set(["pagurus.degraded", "pagurus.native_compaction", "pagurus.engine_compaction"]);
+
+export class SessionOutline {
+  readonly #file: string;
+  #end = 0;
+  #header: SessionHeader | undefined;
+  readonly #entries: OutlineEntry[] = [];
+  readonly #index = new Map<string, number>();
+  #reading: Promise<void> | undefined;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  get header(): SessionHeader | undefined {
+    return this.#header;
+  }
+
+  /** Reads what was added. Throws `store_read_failed`. */
+  async refresh(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    await this.#reading;
+  }
+
+  /** In the order of writing. */
+  get entries(): readonly OutlineEntry[] {
+    return this.#entries;
+  }
+
+  get(id: string): OutlineEntry | undefined {
+    const at = this.#index.get(id);
+    return at === undefined ? undefined : this.#entries[at];
+  }
+
+  /** Position in the order of writing; -1 for an unknown id. */
+  positionOf(id: string): number {
+    return this.#index.get(id) ?? -1;
+  }
+
+  /** The branch that ends with the entry before this position of the order of writing, from its end to the root. */
+  *pathBefore(position: number): Generator<OutlineEntry> {
+    let entry = this.#leafBefore(position);
+    while (entry) {
+      yield entry;
+      entry = entry.parentId === null ? undefined : this.get(entry.parentId);
+    }
+  }
+
+  /** A rewind moves the leaf; it is no entry of a branch itself. */
+  #leafBefore(position: number): OutlineEntry | undefined {
+    const last = this.#entries[Math.min(position, this.#entries.length) - 1];
+    if (last?.type !== "rewind") return last;
+    const { targetId } = last;
+    return typeof targetId === "string" ? this.get(targetId) : undefined;
+  }
+
+  async #read(): Promise<void> {
+    let fd: number;
+    try {
+      fd = openSync(this.#file, "r");
+    } catch (error) {
+      throw readFailure(error, this.#file);
+    }
+    try {
+      let bytes = 0;
+      for (const line of linesForward(fd, this.#end, fstatSync(fd).size)) {
+        if (!line.terminated) break;
+        if (this.#end === 0) this.#header = parseHeader(line.bytes);
+        this.#end = line.offset + line.length;
+        const parsed = parseEntry(line.bytes);
+        if ("entry" in parsed) this.#add(parsed.entry, line.length);
+        bytes += line.length;
+        if (bytes < SLICE_BYTES) continue;
+        bytes = 0;
+        await setImmediate();
+      }
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #add(entry: TranscriptEntry, bytes: number): void {
+    if (this.#index.has(entry.id)) return;
+    this.#index.set(entry.id, this.#entries.length);
+    this.#entries.push(outlineOf(entry, bytes));
+  }
+}
+
+function outlineOf(entry: TranscriptEntry, bytes: number): OutlineEntry {
+  const { id, parentId, type, timestamp: at, turnId } = entry;
+  const known = { id, parentId, type, at, bytes, ...(turnId === undefined ? {} : { turnId }) };
+  switch (entry.type) {
+    case "message": {
+      const { message, supersedes } = entry;
+      const snippet = message.role === "user" ? snippetOf(message.content) : undefined;
+      return {
+        ...known,
+        role: message.role,
+        ...(snippet === undefined ? {} : { snippet }),
+        ...(supersedes === undefined ? {} : { supersedes }),
+      };
+    }
+    case "custom_message":
+      return { ...known, customType: entry.customType };
+    case "compaction":
+      return { ...known, compaction: compactionRecord(entry) };
+    case "rewind":
+      return { ...known, targetId: entry.targetId };
+    case "turn_commit":
+      return { ...known, outcome: entry.outcome, ...(entry.code === undefined ? {} : { code: entry.code }) };
+    case "custom":
+      return {
+        ...known,
+        customType: entry.customType,
+        ...(SHOWN.has(entry.customType) ? { data: entry.data } : {}),
+      };
+    default:
+      return known;
+  }
+}
+
+function snippetOf(content: Extract<AgentMessage, { role: "user" }>["content"]): string {
+  const parts =
+    typeof content === "string"
+      ? [content]
+      : content.map((part) => (part.type === "text" ? part.text : "[image]"));
+  return parts.join(" ").slice(0, SNIPPET);
+}

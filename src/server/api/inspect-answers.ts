@@ -1,0 +1,128 @@
+/** Shapes of the inspector's answers. */
+import * as z from "zod";
+import { BODY_SOURCES } from "../../inspect/parts/body-part.ts";
+import { anything } from "./answers.ts";
+
+export const request = z.object({
+  id: z.string(),
+  at: z.iso.datetime(),
+  turnId: z.string().optional(),
+  runtime: z.string(),
+  seam: z.enum(["embedded", "thread", "wire", "projection"]).optional(),
+  engine: z.string().optional(),
+  model: z.string(),
+  purpose: z.string().optional().describe("Absent for a turn's own request."),
+  epoch: z.string().optional(),
+  parts: z.int().optional().describe("Number of parts in the receipt."),
+  tokens: z.int().optional().describe("Estimate of the whole request."),
+  tokenBudget: z.int().optional(),
+  sharedTokens: z.int().optional().describe("Of the beginning that it shares with the request before."),
+  degraded: z.string().optional(),
+  usage: anything.optional(),
+  cacheShare: z.number().optional().describe("Share of the input that was read from the cache, 0 to 1."),
+  cache: anything.optional().describe("Cause of a cache miss: our finding, and the provider's."),
+  captured: z
+    .object({
+      number: z.int(),
+      attempt: z.int(),
+      kind: z.string(),
+      bytes: z.int().optional(),
+      status: z.int().optional(),
+      answeredBy: z.string().optional(),
+      totalMs: z.number().optional(),
+    })
+    .optional(),
+});
+
+const sourceSum = z.object({
+  source: z.enum(BODY_SOURCES),
+  parts: z.int(),
+  bytes: z.int(),
+  tokens: z.int(),
+});
+
+export const requestDetails = z.object({
+  request,
+  captured: z.boolean(),
+  why: z.string().optional().describe("Why there is no body."),
+  body: z
+    .object({
+      bytes: z.int(),
+      isEncoded: z
+        .boolean()
+        .describe("It was compressed on the wire; offsets are those of the decoded body."),
+      notes: z.array(z.string()),
+    })
+    .optional(),
+  sums: z.array(sourceSum),
+  parts: z.int(),
+});
+
+export const part = z.object({
+  from: z.int().optional().describe("Byte offset in the body; absent where no body is captured."),
+  to: z.int().optional(),
+  source: z.enum(BODY_SOURCES),
+  at: z.string().optional().describe("Place in the body, such as messages[2].content[0]."),
+  role: z.string().optional(),
+  entryIds: z.array(z.string()).optional(),
+  path: z.string().optional(),
+  tokens: z.int(),
+  bytes: z.int(),
+  trimmed: z.object({ fromBytes: z.int(), toBytes: z.int() }).optional(),
+  cached: z.boolean().optional().describe("Whether the provider read it from its cache, by its count."),
+});
+
+const WHERE = z.enum(["summarized", "evicted", "obsolete", "trimmed", "off-path"]);
+
+export const leftOutEntry = z.object({
+  entryId: z.string(),
+  at: z.iso.datetime(),
+  role: z.string(),
+  bytes: z.int(),
+  where: WHERE,
+  summaryId: z.string().optional(),
+  by: z.string().optional(),
+  trimmed: z.object({ fromBytes: z.int(), toBytes: z.int() }).optional(),
+});
+
+export const leftOutSum = z.object({
+  where: WHERE,
+  summaryId: z.string().optional(),
+  by: z.string().optional(),
+  entries: z.int(),
+  bytes: z.int(),
+  firstEntryId: z.string(),
+  lastEntryId: z.string(),
+});
+
+const summary = z.object({
+  id: z.string(),
+  kind: z.string(),
+  depth: z.int(),
+  firstEntryId: z.string(),
+  lastEntryId: z.string(),
+  children: z.array(z.string()),
+  origin: z.string(),
+  model: z.string().optional(),
+  tokens: z.int(),
+  sourceTokens: z.int(),
+  isShown: z.boolean(),
+});
+
+export const compaction = z.object({
+  entryId: z.string(),
+  at: z.iso.datetime(),
+  epoch: z.string().optional(),
+  lane: z.string().optional(),
+  trigger: z.string().optional(),
+  handledBy: z.string().optional(),
+  origin: z.string(),
+  tokensBefore: z.int(),
+  tokensAfter: z.int().optional(),
+  cost: z.number().optional(),
+  firstKeptEntryId: z.string(),
+  splitInputId: z.string().optional(),
+  summaries: z.array(summary),
+  obsolete: z.record(z.string(), z.string()),
+  firstRequest: z.string().optional().describe("Id of the first request of its epoch."),
+});
