@@ -126,6 +126,13 @@ module.exports = {
       "inspect",
     ]),
     only("client", ["contract"]),
+    {
+      name: "inspector-imports",
+      comment: "The page knows the server by its client alone.",
+      severity: "error",
+      from: { path: "^inspector/" },
+      to: { path: "^src/", pathNot: ["^src/client/"] },
+    },
     only("testkit", ["contract", "platform", "tokens", "plugin"]),
     // The command line is a client of app.ts: it never reaches into sessions and turns by itself.
     {
@@ -210,6 +217,6 @@ module.exports = {
     tsPreCompilationDeps: true,
     parser: "swc",
     doNotFollow: { path: "node_modules" },
-    enhancedResolveOptions: { extensions: [".ts", ".js"] },
+    enhancedResolveOptions: { extensions: [".ts", ".tsx", ".js"] },
   },
 };

@@ -1,5 +1,5 @@
 /**
- * `npm run build`: `dist/`, with the JavaScript of `src/` by rolldown and its declarations by tsc.
+ * `npm run build`: `dist/`, with the JavaScript of `src/` by rolldown, its declarations by tsc, and the inspector's page by Vite.
  *
  * The modules are bundled into one file for each entry and for each set of modules that several of them share
  * (`dist/chunks/`): `import "pagurus"` takes 25 ms instead of 149. It is one build, so each module, and with it each
@@ -20,6 +20,7 @@ import {
   type OutputOptions,
   type Plugin,
 } from "rolldown";
+import { build as buildWithVite } from "vite";
 import { ROOT, runCommand } from "./command.ts";
 import { filesUnder } from "./source-files.ts";
 
@@ -52,7 +53,8 @@ const MARK = /__OWN_URL__\("([^"]+)"\)/g;
 /** Builds `dist/`. Returns the number of JavaScript files. Throws when a compiler fails or an entry is missing. */
 export async function build(): Promise<number> {
   rmSync(join(ROOT, "dist"), { recursive: true, force: true });
-  await Promise.all([declare(), bundle(true)]);
+  await Promise.all([declare(), bundle(true), buildInspector(join(ROOT, "dist/inspector"))]);
+  mustExist("dist/inspector/index.html", "the server serves it");
   for (const entry of PUBLIC) mustExist(`dist/${entry}.d.ts`, "package.json exports it");
   for (const entry of [...PUBLIC, ...INTERNAL]) mustExist(`dist/${entry}.js`, "it is an entry");
   for (const file of filesUnder(ROOT, "src", ".ts")) {
@@ -76,6 +78,12 @@ function mustExist(file: string, why: string): void {
 async function declare(): Promise<void> {
   const result = await runCommand(join(ROOT, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"]);
   if (result.code !== 0) throw new Error(`tsc failed:\n${result.stdout}${result.stderr}`);
+}
+
+/** Builds the inspector's page into a folder, which is emptied. */
+export async function buildInspector(outDir: string): Promise<void> {
+  const configFile = join(ROOT, "inspector/vite.config.ts");
+  await buildWithVite({ configFile, build: { outDir } });
 }
 
 /** The entry that browsers load: a build of its own, as the others share code that imports Node.js. */

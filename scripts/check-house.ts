@@ -14,7 +14,7 @@ export function checkHouse(root: string): string[] {
     if (lines > CONTRACT_LINES)
       problems.push(`${file}: ${lines} lines; a contract file has at most ${CONTRACT_LINES}`);
   }
-  for (const top of ["src", "test", "bench", "scripts"]) {
+  for (const top of ["src", "inspector", "test", "bench", "scripts"]) {
     const names = [...foldersUnder(root, top), ...filesUnder(root, top, ".ts")];
     for (const name of names) {
       const word = basename(name).replace(/(\.test)?\.ts$/, "");

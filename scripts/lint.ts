@@ -25,7 +25,7 @@ interface StepResult {
 
 type Step = (root: string) => Promise<StepResult> | StepResult;
 
-const FOLDERS = ["src", "test", "bench", "scripts", "bin", "examples"];
+const FOLDERS = ["src", "inspector", "test", "bench", "scripts", "bin", "examples"];
 
 function present(root: string): string[] {
   return FOLDERS.filter((folder) => existsSync(join(root, folder)));
@@ -49,7 +49,13 @@ interface Cruise {
 
 /** Fails a cruise of 0 modules: without a parser for TypeScript dependency-cruiser reads nothing and succeeds. */
 async function layers(root: string): Promise<StepResult> {
-  const args = ["--config", ".dependency-cruiser.cjs", "--output-type", "json", "src"];
+  const args = [
+    "--config",
+    ".dependency-cruiser.cjs",
+    "--output-type",
+    "json",
+    ...["src", "inspector/src"].filter((folder) => existsSync(join(root, folder))),
+  ];
   const result = await runCommand(join(root, "node_modules/.bin/depcruise"), args, { cwd: root });
   if (!result.stdout.startsWith("{")) return { ok: false, report: result.stdout + result.stderr };
   const { summary } = JSON.parse(result.stdout) as Cruise;

@@ -3,6 +3,7 @@
 import { bench, tests, type Proof } from "./proof.ts";
 import { FULL_FORMS } from "./prove-full.ts";
 import { HOUSE } from "./prove-house.ts";
+import { INSPECTOR } from "./prove-inspector.ts";
 import { SERVE } from "./prove-serve.ts";
 import { STRANGERS } from "./prove-strangers.ts";
 
@@ -381,6 +382,7 @@ export const PROOFS: Record<string, Proof> = {
     ],
   },
   ...SERVE,
+  ...INSPECTOR,
   ...STRANGERS,
   ...HOUSE,
   ...FULL_FORMS,

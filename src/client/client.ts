@@ -325,8 +325,12 @@ export class PagurusClient {
   }
 
   /** An address that signs in the user's browser, once. */
-  async browserCode({ scope, signal }: CallOptions & { scope?: Scope } = {}): Promise<string> {
-    const call = { method: "POST", path: "/browser-codes", body: { scope } } as const;
+  async browserCode({
+    scope,
+    session,
+    signal,
+  }: CallOptions & { scope?: Scope; session?: { key: string; agent?: string } } = {}): Promise<string> {
+    const call = { method: "POST", path: "/browser-codes", body: { scope, session } } as const;
     return (await this.#http.json<{ url: string }>({ ...call, signal })).url;
   }
 }

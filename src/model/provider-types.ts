@@ -58,9 +58,9 @@ export interface CallOwner {
 
 /** Follows the HTTP requests of a call byte for byte, one after the other. No method throws. */
 export interface CallObserver {
-  /** A request is sent; another one after it is a retry. `headers` alternate names and values, and contain the key. */
-  sent(request: { url: string; method: string; headers: string[]; body: string }): void;
-  answered(status: number, headers: string[]): void;
+  /** A request is sent, as by `fetch`; another one after it is a retry. Its headers contain the key. */
+  sent(input: string | URL | Request, init: RequestInit): void;
+  answered(response: Response): void;
   chunk(bytes: Uint8Array): void;
   /** The last request is over. Resolves when what was observed is kept. */
   ended(error?: string): Promise<void>;

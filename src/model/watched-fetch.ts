@@ -72,16 +72,15 @@ export function watchCall(
     armSilence(limits.silenceMs * FIRST_BYTE_FACTOR);
     armIdle();
     const body = edit && typeof init?.body === "string" ? { body: edit(init.body) } : {};
-    if (observer) observeSent(observer, input, { ...init, ...body });
+    observer?.sent(input, { ...init, ...body });
     const response = await globalThis.fetch(input, {
       ...init,
       ...body,
       redirect: "manual",
       signal: controller.signal,
     });
-    observer?.answered(response.status, [...response.headers].flat());
-    refuseRedirect(response, input);
-    refuseWebPage(response);
+    observer?.answered(response);
+    refuseOther(response, input);
     if (!response.body) return response;
     const bytes = new AnswerBytes(limits);
     const watch = new TransformStream<Uint8Array, Uint8Array>({
@@ -118,22 +117,10 @@ export function watchCall(
   };
 }
 
-function refuseWebPage({ ok, headers }: Response): void {
+/** Refuses a web page, and a redirect, whose error names only the target's origin; path and query may contain secrets. */
+function refuseOther({ ok, status, headers }: Response, input: string | URL | Request): void {
   if (ok && headers.get("content-type")?.startsWith("text/html"))
     throw new MalformedAnswer("the server answered with a web page");
-}
-
-function observeSent(observer: CallObserver, input: string | URL | Request, init: RequestInit): void {
-  observer.sent({
-    url: input instanceof Request ? input.url : String(input),
-    method: init.method ?? "GET",
-    headers: [...new Headers(init.headers)].flat(),
-    body: typeof init.body === "string" ? init.body : "",
-  });
-}
-
-/** A redirect error names only the target's origin; path and query may contain secrets. */
-function refuseRedirect({ status, headers }: Response, input: string | URL | Request): void {
   if (status < 300 || status > 399) return;
   const base = input instanceof Request ? input.url : String(input);
   const location = headers.get("location");

@@ -6,12 +6,12 @@ import type { Duplex } from "node:stream";
 import { PagurusError } from "../contract/errors.ts";
 import type { Logger } from "../platform/log.ts";
 import type { AuditLog } from "./access/audit-log.ts";
-import { cookieHeader } from "./access/browser-sessions.ts";
 import type { Caller } from "./access/caller.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
 import { callerOf, type CallerSources } from "./access/request-caller.ts";
 import { corsHeaders, originProblem, type AllowedOrigins } from "./access/request-origin.ts";
 import { apiApp } from "./api/api-app.ts";
+import { inspectorAddress } from "./inspector-page.ts";
 import { refuse, type Refusal } from "./refusal.ts";
 import type { ServerParts } from "./server-parts.ts";
 
@@ -163,19 +163,20 @@ export class HttpServer {
   }
 
   #signIn(request: IncomingMessage, response: ServerResponse): undefined {
-    const code = new URL(request.url ?? "", "http://local").searchParams.get("code") ?? "";
-    const session = this.#options.sources.browsers.signIn(code);
-    if (session === undefined)
+    const { searchParams: query } = new URL(request.url ?? "", "http://local");
+    const cookie = this.#options.sources.browsers.signIn(query.get("code") ?? "");
+    const [key, agent] = [query.get("key"), query.get("agent")];
+    if (cookie === undefined)
       refuse(response, "/sign-in", {
         status: 401,
         code: "token_invalid",
-        message: "The code was used already or is too old; run pagurus open again.",
+        message: "The code was used already or is too old; run pagurus open or pagurus inspect again.",
       });
     else
       response
         .writeHead(303, {
-          location: "/",
-          "set-cookie": cookieHeader(session),
+          location: inspectorAddress(key === null || agent === null ? undefined : { key, agent }),
+          "set-cookie": cookie,
           "referrer-policy": "no-referrer",
         })
         .end();

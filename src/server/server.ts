@@ -33,6 +33,7 @@ import { agentTurn } from "./agent-turns.ts";
 import { allowsScope, allowsSession } from "./access/caller.ts";
 import { refuse } from "./refusal.ts";
 import { HttpServer, type MountedApi } from "./http-server.ts";
+import { inspectorPage } from "./inspector-page.ts";
 import { OpenStreams } from "./open-streams.ts";
 import { ServerPlace } from "./server-address.ts";
 import type { ServerFacts, ServerParts } from "./server-parts.ts";
@@ -184,7 +185,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
     limits,
     sources: { tokens, browsers, localKey },
     allowed: allowedOf(options),
-    mounted: [acp, mountOf(modelApi, options.cwd)],
+    mounted: [acp, inspectorPage, mountOf(modelApi, options.cwd)],
     logger,
   });
   // Before it listens: a command that waits for a restart reads the key for each request.

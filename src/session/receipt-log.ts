@@ -15,13 +15,13 @@ import { sessionPaths, TRANSCRIPT_SUFFIX } from "./session-paths.ts";
 const SNAPSHOT_EVERY = 64;
 
 /** A receipt whose first `keep` parts are those of the line before it; `sequence` counts from the last full one. */
-interface ReceiptLine {
+export interface ReceiptLine {
   sequence: number;
   keep: number;
   receipt: Receipt;
 }
 
-interface UsageLine {
+export interface UsageLine {
   turnId: string;
   request: number;
   usage: Usage;
@@ -42,17 +42,6 @@ interface LastReceipt {
 const NEXT = new Map<string, number>();
 /** More turns than can still have something to write. */
 const MOST_TURNS = 256;
-
-/** One line of the file: a receipt, whose leading parts may be those of the receipt before it, or the usage of an earlier one. */
-export interface ReceiptStep {
-  /** Byte offset of the line, for `at`. */
-  offset: number;
-  /** Offset after it: where a later scan continues. */
-  end: number;
-  /** `parts` is the number of all parts. */
-  receipt?: Omit<Receipt, "parts"> & { parts: number };
-  usage?: UsageLine;
-}
 
 /** Path of a session's receipts. */
 export function receiptFile(record: SessionRecord): string {
@@ -132,43 +121,6 @@ export class ReceiptLog {
       }
       const all = [...receipts.values()];
       return turnId === undefined ? all : all.filter((receipt) => receipt.turnId === turnId);
-    });
-  }
-
-  /** The lines from an offset on, without the parts; unreadable ones are left out. Throws `store_read_failed`. */
-  steps(from: number): ReceiptStep[] {
-    return this.#withFile<ReceiptStep[]>([], (fd, size) => {
-      const steps: ReceiptStep[] = [];
-      for (const line of linesForward(fd, Math.min(from, size), size)) {
-        const value = parseLine(line);
-        if (!value) continue;
-        const place = { offset: line.offset, end: line.offset + line.length };
-        if ("usage" in value) steps.push({ ...place, usage: value });
-        else {
-          const { parts, ...receipt } = value.receipt;
-          steps.push({ ...place, receipt: { ...receipt, parts: value.keep + parts.length } });
-        }
-      }
-      return steps;
-    });
-  }
-
-  /** The receipt of the line at an offset that `steps` returned, without usage that was reported later; undefined where it is lost. */
-  at(offset: number): Receipt | undefined {
-    return this.#withFile(undefined, (fd, size) => {
-      const [wanted] = linesForward(fd, Math.min(offset, size), size);
-      if (!wanted) return undefined;
-      const lines: ReceiptLine[] = [];
-      for (const line of linesBackward(fd, 0, wanted.offset + wanted.length)) {
-        const value = parseLine(line);
-        if (!value) return undefined;
-        if ("usage" in value) continue;
-        lines.push(value);
-        if (value.keep === 0) break;
-      }
-      let found: ReceiptLine | undefined;
-      for (const line of lines.toReversed()) found = rebuild(line, found);
-      return found?.receipt;
     });
   }
 
@@ -284,7 +236,7 @@ function withUsage(receipt: Receipt, { usage, cache }: UsageLine): Receipt {
 }
 
 /** The line with all its parts; undefined when the line that it depends on is lost. */
-function rebuild(line: ReceiptLine, previous: ReceiptLine | undefined): ReceiptLine | undefined {
+export function rebuild(line: ReceiptLine, previous: ReceiptLine | undefined): ReceiptLine | undefined {
   if (line.keep === 0) return line;
   if (!previous || previous.sequence + 1 !== line.sequence) return undefined;
   const parts = [...previous.receipt.parts.slice(0, line.keep), ...line.receipt.parts];
@@ -296,7 +248,7 @@ function presentSeam(seam: Seam | "native"): Seam {
   return seam === "native" ? "embedded" : seam;
 }
 
-function parseLine(line: Line): ReceiptLine | UsageLine | undefined {
+export function parseLine(line: Line): ReceiptLine | UsageLine | undefined {
   if (!line.terminated) return undefined;
   try {
     const value = JSON.parse(line.bytes.toString("utf8")) as Partial<ReceiptLine & UsageLine> | null;

@@ -16,8 +16,8 @@ function opener(env: Cli["env"]): [program: string, args: string[]] | undefined 
   return env["DISPLAY"] || env["WAYLAND_DISPLAY"] ? ["xdg-open", []] : undefined;
 }
 
-/** False where the program cannot be started. */
-function opens(cli: Cli, url: string): Promise<boolean> {
+/** Opens an address in the user's browser. False where there is none, or it cannot be started. */
+export function opensBrowser(cli: Cli, url: string): Promise<boolean> {
   const found = opener(cli.env);
   if (!found) return Promise.resolve(false);
   const [program, args] = found;
@@ -41,7 +41,7 @@ export async function openBrowser(cli: Cli): Promise<number> {
   const server = requireServer(home);
   const client = createClient({ url: server.url, token: localKey(home), retryMs: RETRY_MS });
   const url = await client.browserCode();
-  if (await opens(cli, url)) printLine(cli.stdout, `Opened ${server.url} in your browser.`);
+  if (await opensBrowser(cli, url)) printLine(cli.stdout, `Opened ${server.url} in your browser.`);
   else printLine(cli.stdout, `Open this address in your browser within a minute; it signs in once:\n${url}`);
   return EXIT_DONE;
 }

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
 import { SCOPES } from "../../server/access/caller.ts";
 import type { Act, Cli } from "../cli.ts";
+import type { InspectCommandOptions } from "./inspect-work.ts";
 import type { ServeCommandOptions } from "./serve-work.ts";
 import type { TokenCreateOptions } from "./token-work.ts";
 
@@ -28,7 +29,7 @@ function port(text: string): number {
   throw new InvalidArgumentError("It must be a port from 0 to 65535.");
 }
 
-/** `serve`, `token`, `open`. */
+/** `serve`, `token`, `inspect`, `open`. */
 export function addServerCommands(program: Command, cli: Cli, act: Act): void {
   const load = () => import("./serve-work.ts");
   const serve = program
@@ -56,6 +57,15 @@ export function addServerCommands(program: Command, cli: Cli, act: Act): void {
     .description("end the server: what runs gets a moment, the rest stays in the inbox")
     .action(() => act(async () => (await load()).serveStop(cli)));
   addTokenCommands(program, cli, act);
+  program
+    .command("inspect")
+    .description("see in your browser what each model request held, and what it left out; read-only")
+    .option("--session <key>", "session to open with (default: the list of sessions)")
+    .option("--agent <id>", "agent of that session", "main")
+    .option("--port <n>", "port, where no server of this home runs (default: a free one)", port)
+    .action((options: InspectCommandOptions) =>
+      act(async () => (await import("./inspect-work.ts")).inspect(cli, options)),
+    );
   program
     .command("open")
     .description("open the server of this home in your browser, signed in")

@@ -22,10 +22,10 @@ export function observeCall(
     open = undefined;
   };
   return {
-    sent: ({ url, method, headers, body }) => {
+    sent: (input, init) => {
       end();
-      const { host, pathname, search } = new URL(url);
-      const bytes = Buffer.from(body);
+      const { host, pathname, search } = new URL(input instanceof Request ? input.url : input);
+      const bytes = Buffer.from(typeof init.body === "string" ? init.body : "");
       open = log.begin({
         ...owner,
         runtime: "embedded",
@@ -34,15 +34,15 @@ export function observeCall(
         kind: "main",
         api,
         model,
-        method,
+        method: init.method ?? "GET",
         path: `${pathname}${search}`,
-        rawHeaders: headers,
+        rawHeaders: [...new Headers(init.headers)].flat(),
         body: bytes,
       });
       requests += 1;
       open.sent(host, [bytes], { replaced: false });
     },
-    answered: (status, rawHeaders) => open?.answered({ status, rawHeaders }),
+    answered: ({ status, headers }) => open?.answered({ status, rawHeaders: [...headers].flat() }),
     // The package may reuse the memory of a chunk.
     chunk: (bytes) => open?.chunk(Buffer.from(bytes)),
     ended: async (error) => {

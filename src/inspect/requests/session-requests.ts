@@ -7,7 +7,8 @@ import type { Receipt } from "../../contract/session/receipt.ts";
 import type { SessionRecord } from "../../contract/session/writer.ts";
 import type { CaptureRecord } from "../../gateway/capture/capture-record.ts";
 import { captureNumbers, readCapture, type CaptureSession } from "../../gateway/capture/read-capture.ts";
-import { openReceiptLog, receiptFile, type ReceiptLog, type ReceiptStep } from "../../session/receipt-log.ts";
+import { receiptFile } from "../../session/receipt-log.ts";
+import { receiptAt, receiptSteps, type ReceiptStep } from "../../session/receipt-steps.ts";
 import type { CapturedFacts, RequestRow } from "./request-row.ts";
 
 type OwnReceipt = NonNullable<ReceiptStep["receipt"]> & { offset: number };
@@ -21,7 +22,7 @@ const AT_ONCE = 64;
 export class SessionRequests {
   readonly #session: CaptureSession;
   readonly #sessionId: string;
-  readonly #log: ReceiptLog;
+  readonly #file: string;
   #end = 0;
   readonly #receipts = new Map<string, OwnReceipt>();
   readonly #captures = new Map<number, CaptureRecord>();
@@ -31,12 +32,12 @@ export class SessionRequests {
   constructor(session: CaptureSession, record: SessionRecord) {
     this.#session = session;
     this.#sessionId = record.sessionId;
-    this.#log = openReceiptLog({ file: receiptFile(record) });
+    this.#file = receiptFile(record);
   }
 
   /** The requests, oldest first. Throws `store_read_failed`. */
   async rows(): Promise<readonly RequestRow[]> {
-    const steps = this.#log.steps(this.#end);
+    const steps = receiptSteps(this.#file, this.#end);
     for (const step of steps) this.#take(step);
     const changed = await this.#readCaptures();
     if (steps.length > 0 || changed) this.#join();
@@ -52,7 +53,7 @@ export class SessionRequests {
   /** The receipt of a request with its parts and usage; undefined where it has none. Throws `store_read_failed`. */
   receipt({ id }: RequestRow): Receipt | undefined {
     const own = this.#receipts.get(id);
-    const found = own && this.#log.at(own.offset);
+    const found = own && receiptAt(this.#file, own.offset);
     if (!found) return undefined;
     return {
       ...found,

@@ -9,32 +9,45 @@ const SESSION_MS = 12 * 60 * 60_000;
 const MOST = 100;
 const COOKIE = "pagurus_session";
 
+/** The session that a browser opens with. */
+export interface OpenedSession {
+  key: string;
+  agent: string;
+}
+
 interface Grant {
   scope: Scope;
   until: number;
 }
 
 export class BrowserSessions {
+  readonly #cookie: string;
   readonly #codes = new Map<string, Grant>();
   readonly #sessions = new Map<string, Grant>();
 
-  /** A code for one use within a minute. */
-  code(scope: Scope): string {
-    return this.#add(this.#codes, scope, CODE_MS);
+  constructor(cookie = COOKIE) {
+    this.#cookie = cookie;
   }
 
-  /** The cookie's value for a code; undefined for one that is unknown, used or too old. */
+  /** An address of the server with a code for one use within a minute. */
+  address(url: string, scope: Scope, session?: OpenedSession): string {
+    const query = new URLSearchParams({ code: this.#add(this.#codes, scope, CODE_MS), ...session });
+    return `${url}/sign-in?${query.toString()}`;
+  }
+
+  /** The cookie header for a code; undefined for one that is unknown, used or too old. */
   signIn(code: string): string | undefined {
     const hash = hashOf(code);
     const grant = this.#codes.get(hash);
     this.#codes.delete(hash);
     if (!grant || grant.until < Date.now()) return undefined;
-    return this.#add(this.#sessions, grant.scope, SESSION_MS);
+    const value = this.#add(this.#sessions, grant.scope, SESSION_MS);
+    return `${this.#cookie}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${SESSION_MS / 1_000}`;
   }
 
   callerOf(cookies: string | undefined): Caller | undefined {
-    const pair = cookies?.split(/; */).find((each) => each.startsWith(`${COOKIE}=`));
-    const grant = pair && this.#sessions.get(hashOf(pair.slice(COOKIE.length + 1)));
+    const pair = cookies?.split(/; */).find((each) => each.startsWith(`${this.#cookie}=`));
+    const grant = pair && this.#sessions.get(hashOf(pair.slice(this.#cookie.length + 1)));
     if (!grant || grant.until < Date.now()) return undefined;
     return { tokenId: "browser", scope: grant.scope, sessions: "*" };
   }
@@ -45,8 +58,4 @@ export class BrowserSessions {
     for (const oldest of grants.keys()) if (grants.size > MOST) grants.delete(oldest);
     return secret;
   }
-}
-
-export function cookieHeader(value: string): string {
-  return `${COOKIE}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${SESSION_MS / 1_000}`;
 }

@@ -6,7 +6,7 @@ import type { Caller } from "./caller.ts";
 import { hashOf, type TokenStore } from "./token-store.ts";
 
 export interface CallerSources {
-  tokens: TokenStore;
+  tokens: Pick<TokenStore, "callerOf">;
   browsers: BrowserSessions;
   /** Secret of this user's own commands. */
   localKey: string;

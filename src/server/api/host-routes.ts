@@ -155,7 +155,15 @@ export const hostRoutes: readonly ApiRoute[] = [
     path: "/browser-codes",
     summary: "A code that signs in the user's browser once, within a minute",
     scope: "admin",
-    body: z.strictObject({ scope: z.enum(SCOPES).default("chat") }).default({ scope: "chat" }),
+    body: z
+      .strictObject({
+        scope: z.enum(SCOPES).default("chat"),
+        session: z
+          .strictObject({ key: z.string().min(1), agent: AGENT.agent })
+          .optional()
+          .describe("The session that the browser opens with."),
+      })
+      .default({ scope: "chat" }),
     answer: z.object({ url: z.string() }),
     status: 201,
     handle: ({ body, caller, parts }) => {
@@ -164,7 +172,7 @@ export const hostRoutes: readonly ApiRoute[] = [
           "token_invalid",
           "Only pagurus open on this machine signs in a browser; run it there.",
         );
-      return { body: { url: `${parts.facts.url}/sign-in?code=${parts.browsers.code(body.scope)}` } };
+      return { body: { url: parts.browsers.address(parts.facts.url, body.scope, body.session) } };
     },
   }),
 ];

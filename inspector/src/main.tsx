@@ -1,0 +1,69 @@
+/** The page of the inspector. */
+import { render } from "preact";
+import { useEffect } from "preact/hooks";
+import { useComputed } from "@preact/signals";
+import { addressOf, go, goUp, pageRoute, type PageRoute } from "./page-route.ts";
+import { oneLine } from "./plain-text.ts";
+import { RequestPage } from "./request-page.tsx";
+import { SessionPage } from "./session-page.tsx";
+import { SessionsPage } from "./sessions-page.tsx";
+import "./style.css";
+
+function isTyping({ target }: KeyboardEvent): boolean {
+  return target instanceof HTMLInputElement && target.type !== "checkbox";
+}
+
+/** Keys that work everywhere: escape goes up, a slash goes to the search. */
+function onKeyDown(event: KeyboardEvent): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape" && !isTyping(event)) {
+    const close = document.querySelector<HTMLButtonElement>("[data-close]");
+    if (close) close.click();
+    else goUp();
+  } else if (event.key === "/" && !isTyping(event)) {
+    go({ page: "sessions", query: "" });
+    requestAnimationFrame(() => document.getElementById("search")?.focus());
+  } else return;
+  event.preventDefault();
+}
+
+function Page({ route }: { route: PageRoute }) {
+  if (route.page === "request")
+    return <RequestPage agent={route.agent} sessionKey={route.key} request={route.request} />;
+  if (route.page === "session")
+    return <SessionPage agent={route.agent} sessionKey={route.key} entry={route.entry} />;
+  return <SessionsPage key={route.query} query={route.query} />;
+}
+
+function Path({ route }: { route: PageRoute }) {
+  return (
+    <nav aria-label="Place">
+      <a href={addressOf({ page: "sessions", query: "" })}>Sessions</a>
+      {route.page === "sessions" ? null : (
+        <a href={addressOf({ page: "session", agent: route.agent, key: route.key })}>{oneLine(route.key)}</a>
+      )}
+      {route.page === "request" ? <span aria-current="page">{oneLine(route.request)}</span> : null}
+    </nav>
+  );
+}
+
+function App() {
+  const route = useComputed(() => pageRoute.value).value;
+  useEffect(() => {
+    addEventListener("keydown", onKeyDown);
+    return () => removeEventListener("keydown", onKeyDown);
+  }, []);
+  return (
+    <>
+      <Path route={route} />
+      <Page route={route} />
+      <footer>
+        <kbd>↑</kbd> <kbd>↓</kbd> move · <kbd>Enter</kbd> open · <kbd>Esc</kbd> back · <kbd>Tab</kbd> next
+        pane · <kbd>/</kbd> search
+      </footer>
+    </>
+  );
+}
+
+const root = document.getElementById("app");
+if (root) render(<App />, root);

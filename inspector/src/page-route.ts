@@ -1,0 +1,62 @@
+/** The page's place, kept in the fragment of its address, so that the browser's own keys and history work. */
+import { signal } from "@preact/signals";
+
+export type PageRoute =
+  | { page: "sessions"; query: string }
+  | { page: "session"; agent: string; key: string; entry?: string }
+  | { page: "request"; agent: string; key: string; request: string };
+
+function words(): string[] {
+  return location.hash
+    .replace(/^#\/?/, "")
+    .split("/")
+    .map((word) => {
+      try {
+        return decodeURIComponent(word);
+      } catch {
+        // Typed by hand; used as it is.
+        return word;
+      }
+    });
+}
+
+function routeNow(): PageRoute {
+  const [kind = "", agent = "", key = "", what = "", id = ""] = words();
+  if (kind !== "s" || key === "") return { page: "sessions", query: kind === "search" ? agent : "" };
+  if (what === "r" && id !== "") return { page: "request", agent, key, request: id };
+  return { page: "session", agent, key, ...(what === "e" && id !== "" ? { entry: id } : {}) };
+}
+
+export const pageRoute = signal<PageRoute>(routeNow());
+addEventListener("hashchange", () => (pageRoute.value = routeNow()));
+
+export function addressOf(route: PageRoute): string {
+  const parts =
+    route.page === "sessions"
+      ? route.query === ""
+        ? []
+        : ["search", route.query]
+      : [
+          "s",
+          route.agent,
+          route.key,
+          ...(route.page === "request"
+            ? ["r", route.request]
+            : route.entry === undefined
+              ? []
+              : ["e", route.entry]),
+        ];
+  return `#/${parts.map(encodeURIComponent).join("/")}`;
+}
+
+export function go(route: PageRoute): void {
+  location.hash = addressOf(route);
+}
+
+/** One level up: from a request to its session, from a session to the list. */
+export function goUp(): void {
+  const route = pageRoute.value;
+  if (route.page === "request" || (route.page === "session" && route.entry !== undefined))
+    go({ page: "session", agent: route.agent, key: route.key });
+  else go({ page: "sessions", query: "" });
+}

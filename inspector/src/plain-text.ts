@@ -1,0 +1,49 @@
+/** Numbers, times and foreign text for a person. Text is only ever set as text; marks that change how it reads are made visible. */
+
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+/** Marks that turn or hide text around them. */
+const BIDI = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u061c]/g;
+
+function named(mark: string): string {
+  return `⟦U+${(mark.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟧`;
+}
+
+/** The text with its control characters and direction marks written out. */
+export function visible(text: string): string {
+  return text
+    .replace(/\r\n/g, "\n")
+    .replace(CONTROLS, (mark) => {
+      const code = mark.charCodeAt(0);
+      return code < 0x20 ? String.fromCharCode(0x2400 + code) : named(mark);
+    })
+    .replace(BIDI, named);
+}
+
+export function oneLine(text: string): string {
+  return visible(text).replace(/\s+/g, " ").trim();
+}
+
+export function count(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+export function bytes(value: number): string {
+  if (value < 1_024) return `${value} B`;
+  if (value < 1_048_576) return `${(value / 1_024).toFixed(1)} KiB`;
+  return `${(value / 1_048_576).toFixed(1)} MiB`;
+}
+
+export function dollars(value: number | undefined): string {
+  return value === undefined ? "" : `$${value < 0.1 ? value.toFixed(4) : value.toFixed(2)}`;
+}
+
+export function percent(share: number | undefined): string {
+  return share === undefined ? "" : `${Math.round(share * 100)} %`;
+}
+
+const TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+
+export function time(iso: string): string {
+  const at = new Date(iso);
+  return Number.isNaN(at.getTime()) ? iso : TIME.format(at);
+}

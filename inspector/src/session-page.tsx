@@ -1,0 +1,181 @@
+/** A session's line of time, newest first: turns by runtime, their requests, compactions, rewinds and degradations. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { TimelineItem } from "../../src/client/inspect-types.ts";
+import { EntryWords } from "./entry-words.tsx";
+import { errorText } from "./loaded.ts";
+import { Notice } from "./notice.tsx";
+import { go, goUp } from "./page-route.ts";
+import { count, dollars, oneLine, percent, time } from "./plain-text.ts";
+import { server } from "./server-calls.ts";
+import { VirtualList } from "./virtual-list.tsx";
+
+interface Place {
+  agent: string;
+  sessionKey: string;
+}
+
+interface Timeline {
+  /** Newest first. */
+  items: readonly TimelineItem[];
+  total: number;
+  next?: string | undefined;
+  error?: string;
+}
+
+const PAGE = 300;
+/** How often the end of a session is looked at, ms. */
+const LOOK_MS = 2_000;
+
+function useTimeline({ agent, sessionKey }: Place) {
+  const [timeline, setTimeline] = useState<Timeline>();
+  const isLoading = useRef(false);
+  const read = async (before: string | undefined, signal: AbortSignal): Promise<void> => {
+    if (isLoading.current) return;
+    isLoading.current = true;
+    try {
+      const { items, total, next } = await server.inspect.timeline(sessionKey, {
+        agent,
+        before,
+        limit: PAGE,
+        signal,
+      });
+      const page = items.toReversed();
+      setTimeline((known) => ({
+        items: before === undefined ? merged(page, known?.items ?? []) : [...(known?.items ?? []), ...page],
+        total,
+        next: before === undefined && known ? known.next : next,
+      }));
+    } catch (error) {
+      if (!signal.aborted)
+        setTimeline((known) => ({ items: [], total: 0, ...known, error: errorText(error) }));
+    } finally {
+      isLoading.current = false;
+    }
+  };
+  const controller = useRef(new AbortController());
+  useEffect(() => {
+    controller.current = new AbortController();
+    const { signal } = controller.current;
+    setTimeline(undefined);
+    void read(undefined, signal);
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible") void read(undefined, signal);
+    }, LOOK_MS);
+    return () => {
+      clearInterval(timer);
+      controller.current.abort();
+    };
+  }, [agent, sessionKey]);
+  const more = (): void => {
+    if (timeline?.next !== undefined) void read(timeline.next, controller.current.signal);
+  };
+  return { timeline, more };
+}
+
+/** The newest page, and of the known items those that are older. */
+function merged(page: readonly TimelineItem[], known: readonly TimelineItem[]): readonly TimelineItem[] {
+  const ids = new Set(page.map(({ id }) => id));
+  return [...page, ...known.filter(({ id }) => !ids.has(id))];
+}
+
+export function SessionPage({ agent, sessionKey, entry }: Place & { entry?: string | undefined }) {
+  const { timeline, more } = useTimeline({ agent, sessionKey });
+  if (!timeline) return <Notice text="Loading the session …" />;
+  const { items, total, error } = timeline;
+  return (
+    <main class={entry === undefined ? "page" : "page split"}>
+      {error === undefined ? null : <Notice text={error} />}
+      <section class="pane" aria-label="Line of time">
+        <p class="facts">
+          {count(items.length)} of {count(total)} items, newest first
+        </p>
+        {items.length === 0 ? (
+          <Notice text="The session has no turn yet." />
+        ) : (
+          <VirtualList
+            label="Line of time"
+            items={items}
+            keyOf={({ id }) => id}
+            takesFocus
+            onEnd={more}
+            onOpen={(item) => open(item, { agent, sessionKey })}
+            row={(item) => <Row item={item} />}
+          />
+        )}
+      </section>
+      {entry === undefined ? null : (
+        <section class="pane" aria-label="Words">
+          <button type="button" data-close onClick={goUp}>
+            Close
+          </button>
+          <EntryWords agent={agent} sessionKey={sessionKey} entryId={entry} />
+        </section>
+      )}
+    </main>
+  );
+}
+
+function open(item: TimelineItem, { agent, sessionKey: key }: Place): void {
+  if (item.kind === "request") go({ page: "request", agent, key, request: item.request.id });
+  else if (item.kind === "turn" && item.inputEntryId !== undefined)
+    go({ page: "session", agent, key, entry: item.inputEntryId });
+  else if (item.kind === "compaction") go({ page: "session", agent, key, entry: item.entryId });
+}
+
+function Row({ item }: { item: TimelineItem }) {
+  const { title, facts } = described(item);
+  const [runtime] =
+    item.kind === "turn" ? item.runtimes : item.kind === "request" ? [item.request.runtime] : [];
+  return (
+    <>
+      <span class="row-title">
+        <span class="mark" data-kind={item.kind} data-runtime={runtime}>
+          {item.kind}
+        </span>
+        {oneLine(title)}
+      </span>
+      <span class="row-facts">
+        {[...facts, time(item.at)]
+          .filter((fact) => fact !== "")
+          .map(oneLine)
+          .join(" · ")}
+      </span>
+    </>
+  );
+}
+
+function described(item: TimelineItem): { title: string; facts: string[] } {
+  switch (item.kind) {
+    case "turn": {
+      const { title, runtimes, outcome, code, onPath } = item;
+      const end = outcome === undefined ? "running" : code === undefined ? outcome : `${outcome} (${code})`;
+      return { title, facts: [runtimes.join(", "), end, onPath ? "" : "off the path"] };
+    }
+    case "request": {
+      const { model, purpose, tokens, usage, cacheShare, cache, runtime } = item.request;
+      const miss = cache?.miss ? `cache miss: ${cache.miss.cause}` : "";
+      const cached = cacheShare === undefined ? "" : `cache ${percent(cacheShare)}`;
+      const used = usage
+        ? `${count(usage.input + (usage.cacheRead ?? 0))} tokens in`
+        : `${count(tokens ?? 0)} tokens`;
+      return {
+        title: `${model}${purpose === undefined ? "" : `, ${purpose}`}`,
+        facts: [runtime, used, cached, dollars(usage?.cost), miss],
+      };
+    }
+    case "compaction": {
+      const { handledBy, lane, tokensBefore, tokensAfter, summaries } = item;
+      const after = tokensAfter === undefined ? "" : ` to ${count(tokensAfter)}`;
+      return {
+        title: `${count(tokensBefore)}${after} tokens`,
+        facts: [handledBy ?? "", lane ?? "", summaries > 0 ? `${summaries} summaries` : ""],
+      };
+    }
+    case "rewind":
+      return { title: item.targetId === null ? "to the beginning" : `to ${item.targetId}`, facts: [] };
+    case "fork":
+      return { title: `of session ${item.sessionId} at ${item.entryId}`, facts: [] };
+    case "degradation":
+      return { title: item.reason, facts: [item.stage] };
+  }
+}

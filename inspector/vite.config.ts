@@ -1,0 +1,16 @@
+/** Builds the page into `dist/inspector`; run by `npm run build`. */
+import { defineConfig } from "vite";
+
+export default defineConfig({
+  root: import.meta.dirname,
+  base: "/inspector/",
+  logLevel: "warn",
+  build: {
+    outDir: "../dist/inspector",
+    emptyOutDir: true,
+    target: "es2024",
+    // No inlined data and no script besides the files that index.html names: the page's policy allows neither.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+});

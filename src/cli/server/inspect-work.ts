@@ -1,0 +1,60 @@
+/** `pagurus inspect`: the user's browser on a page that shows what models saw; it can read and nothing else. */
+import { createClient } from "../../client/index.ts";
+import { resolveHome } from "../../config/config-paths.ts";
+import { createFileLogger } from "../../platform/log.ts";
+import { localKey, runningServer } from "../../server/server-address.ts";
+import { printLine, type Cli } from "../cli.ts";
+import { EXIT_DONE, EXIT_INTERRUPTED } from "../cli-failure.ts";
+import { packageVersion } from "../cli-version.ts";
+import { opensBrowser } from "./open-work.ts";
+
+export interface InspectCommandOptions {
+  session?: string;
+  agent: string;
+  port?: number;
+}
+
+const RETRY_MS = 1_000;
+
+async function opened(cli: Cli, url: string, server: string): Promise<void> {
+  if (await opensBrowser(cli, url)) printLine(cli.stdout, `Opened ${server} in your browser.`);
+  else printLine(cli.stdout, `Open this address in your browser within a minute; it signs in once:\n${url}`);
+}
+
+/** Uses the server of this home where one runs, else one of its own until an interrupt. Throws `server_failed`. */
+export async function inspect(
+  cli: Cli,
+  { session: key, agent, port }: InspectCommandOptions,
+): Promise<number> {
+  const home = resolveHome(cli.env);
+  const session = key === undefined ? undefined : { key, agent };
+  const running = runningServer(home);
+  if (running) {
+    const client = createClient({ url: running.url, token: localKey(home), retryMs: RETRY_MS });
+    const url = await client.browserCode({ scope: "read", ...(session ? { session } : {}) });
+    await opened(cli, url, running.url);
+    return EXIT_DONE;
+  }
+  const { startInspectServer } = await import("../../server/inspect-server.ts");
+  const server = await startInspectServer({
+    home,
+    version: packageVersion(),
+    env: cli.env,
+    logger: createFileLogger(home),
+    port: port ?? 0,
+    open: cli.open,
+  });
+  const stopped = Promise.withResolvers<void>();
+  let interrupts = 0;
+  const forget = cli.onInterrupt(() => {
+    interrupts += 1;
+    if (interrupts > 1) cli.exit(EXIT_INTERRUPTED);
+    stopped.resolve();
+  });
+  await opened(cli, server.signIn(session), server.url);
+  printLine(cli.stdout, "It only reads. Stop it: Ctrl-C");
+  await stopped.promise;
+  await server.close();
+  forget();
+  return EXIT_DONE;
+}

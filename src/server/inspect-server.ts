@@ -1,0 +1,103 @@
+/**
+ * The server of `pagurus inspect` where none runs for the home: on loopback, for one browser, which may only read. It takes no lock and
+ * runs no work; what a server keeps in its database is in a temporary one.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Pagurus, PagurusOptions } from "../contract/host/host.ts";
+import { Approvals } from "../inbox/approvals.ts";
+import { Dispatcher } from "../inbox/dispatcher.ts";
+import { EventLog } from "../inbox/event-log.ts";
+import { Inbox } from "../inbox/inbox.ts";
+import { openServerDatabase } from "../inbox/server-database.ts";
+import { InspectedSessions } from "../inspect/inspected-sessions.ts";
+import type { Logger } from "../platform/log.ts";
+import { JobStore } from "../schedule/job-store.ts";
+import { AuditLog } from "./access/audit-log.ts";
+import { BrowserSessions } from "./access/browser-sessions.ts";
+import { RateLimits } from "./access/rate-limits.ts";
+import { TokenStore } from "./access/token-store.ts";
+import { HttpServer } from "./http-server.ts";
+import { inspectorPage } from "./inspector-page.ts";
+import { OpenStreams } from "./open-streams.ts";
+import type { ServerParts } from "./server-parts.ts";
+
+const HOST = "127.0.0.1";
+const CONNECTIONS_MS = 500;
+
+export interface InspectOptions {
+  home: string;
+  version: string;
+  env: Record<string, string | undefined>;
+  logger: Logger;
+  /** 0: a free one. */
+  port: number;
+  open(options: PagurusOptions): Promise<Pagurus>;
+}
+
+export interface InspectServer {
+  url: string;
+  /** An address that signs a browser in, once. */
+  signIn(session?: { key: string; agent: string }): string;
+  close(): Promise<void>;
+}
+
+/** Throws `server_failed`, `store_write_failed`, and the errors of opening a host. */
+export async function startInspectServer(options: InspectOptions): Promise<InspectServer> {
+  const { home, version, env, logger } = options;
+  const folder = await mkdtemp(join(tmpdir(), "pagurus-inspect-"));
+  const undo: (() => Promise<void> | void)[] = [() => rm(folder, { recursive: true, force: true })];
+  const close = async (): Promise<void> => {
+    for (const step of undo.splice(0).toReversed()) await step();
+  };
+  try {
+    const db = openServerDatabase(folder);
+    undo.push(() => db.close());
+    const pagurus = await options.open({ home, env, onlyLook: true });
+    undo.push(() => pagurus.close());
+    const events = new EventLog(db);
+    const approvals = new Approvals(db, events);
+    const inbox = new Inbox({ db, events });
+    const limits = new RateLimits();
+    // A name of its own: cookies of one address are shared by its ports.
+    const browsers = new BrowserSessions(`pagurus_inspect_${randomBytes(4).toString("hex")}`);
+    const streams = new OpenStreams(limits, () => true);
+    undo.push(() => streams.close());
+    const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
+    const parts: ServerParts = {
+      pagurus,
+      inbox,
+      events,
+      approvals,
+      dispatcher: new Dispatcher({ inbox, events, approvals, pagurus, logger, maxTurns: 1 }),
+      tokens: new TokenStore(db),
+      browsers,
+      streams,
+      jobs: new JobStore(db),
+      inspected: new InspectedSessions(),
+      facts,
+    };
+    const http = new HttpServer({
+      parts,
+      audit: new AuditLog(db),
+      limits,
+      sources: {
+        tokens: { callerOf: () => undefined },
+        browsers,
+        localKey: randomBytes(32).toString("base64url"),
+      },
+      allowed: { hosts: new Set([HOST]), anyAddress: false, origins: new Set() },
+      mounted: [inspectorPage],
+      logger,
+    });
+    const port = await http.listen(options.port, HOST);
+    undo.push(() => http.close(CONNECTIONS_MS));
+    facts.url = `http://${HOST}:${port}`;
+    return { url: facts.url, signIn: (session) => browsers.address(facts.url, "read", session), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,84 @@
+/** The built page of the inspector, below `/inspector/`: files of the package, with a policy that allows nothing from elsewhere. */
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { refuse } from "./refusal.ts";
+
+const INSPECTOR_PATH = "/inspector/";
+
+/** In the package it is beside the built server; the sources use what the last build made. */
+const FOLDERS = ["../inspector/", "../../dist/inspector/"].map((folder) =>
+  fileURLToPath(new URL(folder, import.meta.url)),
+);
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+};
+
+/** No inline script or style, no frame, no form to elsewhere, no connection but to this server. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+/** The place of a session in the page; the list of sessions without one. */
+export function inspectorAddress(session?: { key: string; agent: string }): string {
+  if (!session) return INSPECTOR_PATH;
+  const [agent, key] = [session.agent, session.key].map(encodeURIComponent);
+  return `${INSPECTOR_PATH}#/s/${agent}/${key}`;
+}
+
+function isPagePath(path: string): boolean {
+  return path === "/inspector" || path.startsWith(INSPECTOR_PATH);
+}
+
+/** For `HttpServerOptions.mounted`. */
+export const inspectorPage = { handles: isPagePath, serve: servePage };
+
+async function servePage(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = (request.url ?? "").split("?", 1)[0] ?? "";
+  if (path === "/inspector") return void response.writeHead(303, { location: INSPECTOR_PATH }).end();
+  const name = path.slice(INSPECTOR_PATH.length);
+  const isAsset = /^assets\/[\w-]+(?:\.[\w-]+)*\.(?:js|css)$/.test(name);
+  const isKnown = name === "" || isAsset;
+  const bytes =
+    isKnown && (request.method === "GET" || request.method === "HEAD")
+      ? await read(name === "" ? "index.html" : name)
+      : undefined;
+  if (!bytes) {
+    const message = isKnown
+      ? "The inspector's page is not built; run npm run build in the checkout."
+      : "The inspector has no such file.";
+    return refuse(response, path, { status: 404, code: "usage_invalid", message });
+  }
+  response.writeHead(200, {
+    "content-type": TYPES[name === "" ? ".html" : extname(name)] ?? "application/octet-stream",
+    "content-length": bytes.length,
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    // Names of assets change with their contents.
+    "cache-control": isAsset ? "private, max-age=31536000, immutable" : "no-store",
+  });
+  response.end(request.method === "HEAD" ? undefined : bytes);
+}
+
+/** Undefined where the page is not built. */
+async function read(name: string): Promise<Buffer | undefined> {
+  const file = FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
+  return file === undefined ? undefined : readFile(file);
+}

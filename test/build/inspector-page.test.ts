@@ -1,0 +1,49 @@
+/** The built page of the inspector: small, and nothing in it that the page's policy would have to allow. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
+import { buildInspector } from "../../scripts/build.ts";
+
+const MOST_BYTES = 150_000;
+
+describe("the inspector's page", () => {
+  const folder = mkdtempSync(join(tmpdir(), "pagurus-page-"));
+  before(() => buildInspector(folder));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("has at most 150 kB, compressed", () => {
+    const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+      /\.\w+$/.test(name),
+    );
+    assert.ok(files.length >= 3);
+    const sizes = files.map((name) => gzipSync(readFileSync(join(folder, name))).length);
+    assert.ok(sizes.reduce((sum, size) => sum + size, 0) <= MOST_BYTES, `${files.join()}: ${sizes.join()}`);
+  });
+
+  it("has no inline script or style, and names nothing of another origin", () => {
+    const html = readFileSync(join(folder, "index.html"), "utf8");
+    for (const [tag = ""] of html.matchAll(/<script[^>]*>/g))
+      assert.match(tag, /\ssrc="\/inspector\/assets\//);
+    assert.doesNotMatch(html, /<style|\sstyle=|\son\w+=|https?:/);
+    for (const [, address = ""] of html.matchAll(/(?:src|href)="([^"]*)"/g))
+      assert.match(address, /^(?:\/inspector\/assets\/|data:,$)/);
+  });
+
+  it("gives its assets names that change with their contents", () => {
+    for (const name of readdirSync(join(folder, "assets"))) assert.match(name, /-[\w-]{8}\.(?:js|css)$/);
+  });
+
+  it("sets no markup from text", () => {
+    for (const name of readdirSync(new URL("../../inspector/src/", import.meta.url))) {
+      const source = readFileSync(new URL(`../../inspector/src/${name}`, import.meta.url), "utf8");
+      assert.doesNotMatch(
+        source,
+        /dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|\beval\(/,
+        name,
+      );
+    }
+  });
+});

@@ -1,0 +1,171 @@
+/** `pagurus inspect` in a real browser: the way from the sessions to the words, by keyboard alone, and hostile contents. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Browser } from "playwright-core";
+import { startServer, type ModelServer } from "../servers/server.ts";
+import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
+import { buildPage, InspectProcess, openBrowser, openPage, runTurn } from "./inspector-setting.ts";
+
+const HOSTILE = [
+  "<img src=x onerror=alert(1)><script>alert(2)</script>",
+  "javascript:alert(3) [a](javascript:alert(4))",
+  "\u202ereversed\u202c \u200bhidden",
+  "\u001b[31mred\u001b]8;;http://evil.example\u0007link\u001b]8;;\u0007",
+].join("\n");
+
+describe("the inspector in a browser", () => {
+  let model: ModelServer;
+  let setting: Setting;
+  let browser: Browser;
+  let inspect: InspectProcess;
+  let first: string;
+  const undo: (() => unknown)[] = [];
+
+  before(async () => {
+    await buildPage();
+    model = await startServer({
+      protocol: "anthropic-messages",
+      script: () => ({ text: `Answer: ${HOSTILE}` }),
+    });
+    undo.push(() => model.close());
+    setting = makeSetting(modelConfig("anthropic-messages", model.url, {}, { gateway: { capture: true } }));
+    undo.push(() => setting.remove());
+    await runTurn(setting, `First prompt ${HOSTILE}`);
+    await runTurn(setting, "Second prompt");
+    browser = await openBrowser();
+    undo.push(() => browser.close());
+    inspect = new InspectProcess(setting);
+    undo.push(async () => assert.equal(await inspect.stop(), 0));
+    first = await inspect.address;
+  });
+  after(async () => {
+    for (const step of undo.toReversed()) await step();
+  });
+
+  it("opens with a code that works once, and leaves no secret in the address", async () => {
+    const { page, problems, asked } = await openPage(browser, { viewport: { width: 1200, height: 800 } });
+    await page.goto(first);
+    await page.getByRole("listbox", { name: "Sessions" }).waitFor();
+    assert.equal(new URL(page.url()).search, "");
+    const again = await openPage(browser);
+    const answer = await again.page.goto(first);
+    assert.equal(answer?.status(), 401);
+
+    // Only keys from here on.
+    await page.keyboard.press("Enter");
+    await page.getByRole("listbox", { name: "Line of time" }).waitFor();
+    await page
+      .getByRole("option", { name: /request.*model/ })
+      .first()
+      .waitFor();
+    const kinds = await page.locator(".mark").allTextContents();
+    assert.deepEqual(kinds.toSorted(), ["request", "request", "turn", "turn"]);
+    // Newest first: the second turn's request.
+    assert.equal(kinds[0], "request");
+    await page.keyboard.press("Enter");
+    await page.getByRole("listbox", { name: "Parts of the request" }).waitFor();
+    await page.locator("[data-covered=true]").waitFor();
+    const covered = await page.locator("[data-covered]").textContent();
+    const [, parts, whole] = /are ([\d,]+) of the body's ([\d,]+) bytes/.exec(covered ?? "") ?? [];
+    assert.equal(parts, whole);
+    await page.getByText("Nothing: the request had every entry of the path.").waitFor();
+
+    // The oldest user message is "kept": it is found by its mark, with the arrow keys.
+    for (let steps = 0; steps < 30; steps++) {
+      const selected = (await page.locator('[aria-selected="true"] .mark').textContent()) ?? "";
+      if (selected === "kept") break;
+      await page.keyboard.press("ArrowDown");
+    }
+    await page.keyboard.press("Enter");
+    const words = page.getByLabel("Words as sent");
+    await words.waitFor();
+    const text = (await words.textContent()) ?? "";
+    assert.ok(text.includes("First prompt <img src=x onerror=alert(1)><script>alert(2)</script>"), text);
+    assert.ok(text.includes("⟦U+202E⟧reversed⟦U+202C⟧ ⟦U+200B⟧hidden"), text);
+    assert.doesNotMatch(text, /[\u202e\u001b\u0007]/);
+
+    await page.keyboard.press("Escape");
+    await page.getByText("Nothing: the request had every entry of the path.").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("listbox", { name: "Line of time" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("listbox", { name: "Sessions" }).waitFor();
+    // The search, and a hit with its words.
+    await page.keyboard.press("/");
+    await page.keyboard.type("reversed");
+    await page.keyboard.press("Enter");
+    await page.getByRole("listbox", { name: "Found messages" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page
+      .getByLabel("Words", { exact: true })
+      .getByText("Answer: <img")
+      .or(page.locator("pre.words"))
+      .first()
+      .waitFor();
+
+    assert.equal(await page.locator("#app img, #app script, #app a[href^=javascript]").count(), 0);
+    assert.deepEqual(problems, []);
+    const { origin } = new URL(first);
+    assert.deepEqual(
+      asked.filter((url) => !url.startsWith(origin) && !url.startsWith("data:")),
+      [],
+    );
+    await page.context().close();
+  });
+
+  it("only reads, also with the browser's own cookie", async () => {
+    const another = new InspectProcess(setting, ["--session", "main"]);
+    try {
+      const { page } = await openPage(browser);
+      await page.goto(await another.address);
+      await page.getByRole("listbox", { name: "Line of time" }).waitFor();
+      const statuses = await page.evaluate(async () => {
+        const post = (path: string): Promise<number> =>
+          fetch(`/api/v1${path}`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: '{"prompt":"x"}',
+          }).then(({ status }) => status);
+        return [
+          await post("/sessions/main/turns"),
+          await post("/browser-codes"),
+          await fetch("/api/v1/tokens").then(({ status }) => status),
+        ];
+      });
+      assert.deepEqual(statuses, [403, 403, 403]);
+      const before = model.requests.length;
+      assert.equal(before, 2);
+    } finally {
+      await another.stop();
+    }
+  });
+
+  it("fits 360 pixels, in the dark too, with few elements", async () => {
+    const another = new InspectProcess(setting, ["--session", "main"]);
+    try {
+      for (const colorScheme of ["light", "dark"] as const) {
+        const { page, problems } = await openPage(browser, {
+          viewport: { width: 360, height: 640 },
+          colorScheme,
+        });
+        // A code is for one browser; the second gets its cookie from the first by its context's state.
+        if (colorScheme === "light") {
+          await page.goto(await another.address);
+          await page.getByRole("listbox", { name: "Line of time" }).waitFor();
+          await page.keyboard.press("Enter");
+          await page.getByRole("listbox", { name: "Parts of the request" }).waitFor();
+          await page.getByRole("button", { name: "Map" }).click();
+          await page.locator(".tile").first().waitFor();
+          const scrollWidth = Number(await page.evaluate("document.documentElement.scrollWidth"));
+          const nodes = Number(await page.evaluate('document.querySelectorAll("*").length'));
+          assert.ok(scrollWidth <= 360, `${scrollWidth} px`);
+          assert.ok(nodes <= 500, `${nodes} nodes`);
+        }
+        assert.deepEqual(problems, []);
+        await page.context().close();
+      }
+    } finally {
+      await another.stop();
+    }
+  });
+});

@@ -1,0 +1,108 @@
+/** `pagurus inspect` without a browser: who gets the page, with which policy, and that it can only read. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { buildInspector } from "../../scripts/build.ts";
+import { ROOT } from "../../scripts/command.ts";
+import { makeSetting, start, type Running, type Setting } from "../turn/setting.ts";
+import { ServeProcess } from "./serve-setting.ts";
+
+/** The address that a started `inspect` prints. */
+async function address({ child }: Running): Promise<URL> {
+  let output = "";
+  for await (const text of child.stdout?.setEncoding("utf8") ?? []) {
+    output += String(text);
+    const [found] = /http:\S+sign-in\S+/.exec(output) ?? [];
+    if (found !== undefined && output.includes("Stop it")) return new URL(found);
+  }
+  return assert.fail(`no address: ${output}`);
+}
+
+async function signedIn(url: URL): Promise<{ cookie: string; location: string | null }> {
+  const answer = await fetch(url, { redirect: "manual" });
+  assert.equal(answer.status, 303);
+  const [cookie = ""] = (answer.headers.get("set-cookie") ?? "").split(";");
+  assert.match(answer.headers.get("set-cookie") ?? "", /; HttpOnly; SameSite=Strict/);
+  return { cookie, location: answer.headers.get("location") };
+}
+
+describe("pagurus inspect", () => {
+  let setting: Setting;
+  let running: Running;
+  let origin: string;
+  let cookie: string;
+  before(async () => {
+    await buildInspector(join(ROOT, "dist/inspector"));
+    setting = makeSetting({ session: { scope: "main" } });
+    running = start(setting, ["inspect", "--session", "a b/c"]);
+    const url = await address(running);
+    ({ origin } = url);
+    const answer = await signedIn(url);
+    ({ cookie } = answer);
+    assert.equal(answer.location, "/inspector/#/s/main/a%20b%2Fc");
+    assert.equal((await fetch(url, { redirect: "manual" })).status, 401, "a code works once");
+  });
+  after(async () => {
+    running.child.kill("SIGINT");
+    await once(running.child, "exit");
+    setting.remove();
+  });
+
+  it("serves the page with a policy that allows nothing inline and nothing from elsewhere", async () => {
+    assert.equal((await fetch(`${origin}/inspector/`)).status, 401);
+    const page = await fetch(`${origin}/inspector/`, { headers: { cookie } });
+    const html = await page.text();
+    const policy = page.headers.get("content-security-policy") ?? "";
+    assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'/);
+    assert.doesNotMatch(policy, /unsafe|\*|https?:/);
+    assert.equal(page.headers.get("cache-control"), "no-store");
+    const [script = ""] = /\/inspector\/assets\/[\w.-]+\.js/.exec(html) ?? [];
+    const asset = await fetch(`${origin}${script}`, { headers: { cookie } });
+    assert.equal(asset.headers.get("content-type"), "text/javascript; charset=utf-8");
+    assert.match(asset.headers.get("cache-control") ?? "", /immutable/);
+    await asset.arrayBuffer();
+    for (const path of ["assets/%2e%2e/%2e%2e/package.json", "assets/..%2findex.js", "x.js"])
+      assert.equal((await fetch(`${origin}/inspector/${path}`, { headers: { cookie } })).status, 404);
+  });
+
+  it("answers reads alone, to its own browser alone", async () => {
+    const status = async (method: string, path: string, headers: Record<string, string> = {}) => {
+      const answer = await fetch(`${origin}/api/v1${path}`, {
+        method,
+        headers: { cookie, ...(method === "GET" ? {} : { "content-type": "application/json" }), ...headers },
+        ...(method === "GET" ? {} : { body: '{"prompt":"x"}' }),
+      });
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    assert.equal(await status("GET", "/sessions"), 200);
+    assert.equal(await status("GET", "/sessions", { cookie: "" }), 401);
+    assert.equal(await status("GET", "/sessions", { origin: "http://evil.example" }), 403);
+    assert.equal(await status("POST", "/sessions/main/turns"), 403);
+    assert.equal(await status("DELETE", "/sessions/main"), 403);
+    assert.equal(await status("GET", "/tokens"), 403);
+    assert.ok(!existsSync(join(setting.home, "server")), "it leaves nothing of a server in the home");
+  });
+
+  it("uses the server of the home where one runs", async () => {
+    const server = await ServeProcess.start(setting);
+    try {
+      const { stdout, code } = await start(setting, ["inspect"]).finished;
+      assert.equal(code, 0);
+      const url = new URL(/http:\S+sign-in\S+/.exec(stdout)?.[0] ?? "");
+      assert.equal(url.origin, server.url);
+      const { cookie: own } = await signedIn(url);
+      const answer = await fetch(`${server.url}/api/v1/sessions/main/turns`, {
+        method: "POST",
+        headers: { cookie: own, "content-type": "application/json" },
+        body: '{"prompt":"x"}',
+      });
+      assert.equal(answer.status, 403);
+    } finally {
+      await server.kill("SIGTERM");
+    }
+    assert.ok(readdirSync(setting.home).includes("server"));
+  });
+});
