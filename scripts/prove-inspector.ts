@@ -8,6 +8,7 @@ export const INSPECTOR: Record<string, Proof> = {
     steps: [
       tests("generated and recorded bodies", "test/inspect/body-parts"),
       tests("over the server's routes", "test/server/inspect.process"),
+      tests("requests of the real programs", "test/real/inspector-runtimes"),
     ],
   },
   "inspector.5": {

@@ -59,7 +59,9 @@ export function LeftOut(place: RequestPlace) {
   if (error !== undefined) return <Notice text={error} />;
   if (!value) return <Notice text="Looking for what was left out …" />;
   if (!value.known)
-    return <Notice text="The host has no receipt of this request, so what it left out is not known." />;
+    return (
+      <Notice text="What the request left out is not known: the host has no receipt of it, or it is not a turn's own." />
+    );
   if (opened) return <Opened place={place} entry={opened} onClose={() => setOpened(undefined)} />;
   return (
     <>

@@ -72,7 +72,8 @@ export class InspectedSession {
   async parts(id: string): Promise<RequestParts> {
     const row = await this.request(id);
     // Usage comes later than the receipt, and with it what was cached.
-    const key = `${id} ${row.usage === undefined} ${row.captured?.number ?? ""}`;
+    const { number, status, totalMs } = row.captured ?? {};
+    const key = [id, row.usage === undefined, number, status, totalMs].join(" ");
     const known = this.#parts.get(key);
     if (known) return known;
     const reader = this.#reader();
@@ -96,10 +97,13 @@ export class InspectedSession {
     );
   }
 
-  /** Oldest first; undefined for a request without a receipt. Throws `entry_not_found`, `store_read_failed`. */
+  /**
+   * Oldest first; undefined for a request without a receipt, and for one that is not a turn's own, which shows no conversation. Throws
+   * `entry_not_found`, `store_read_failed`.
+   */
   async leftOut(id: string): Promise<LeftOutEntry[] | undefined> {
     const receipt = this.#requests.receipt(await this.request(id));
-    if (!receipt) return undefined;
+    if (!receipt || receipt.purpose !== undefined) return undefined;
     const known = this.#leftOut.get(id);
     if (known) return known;
     await this.#outline.refresh();

@@ -58,7 +58,8 @@ export interface PartsRequest {
 export async function requestParts(request: PartsRequest): Promise<RequestParts> {
   const { session, reader, row, receipt, capture } = request;
   const attempt = row.captured?.attempt ?? 1;
-  const stored = capture && StoredRequestBody.sent(session, capture, attempt);
+  const stored =
+    capture && !isUnsure(capture, attempt) ? StoredRequestBody.sent(session, capture, attempt) : undefined;
   const body = await stored?.whole();
   if (!capture || !stored || !body)
     return { captured: false, why: whyNot(request), parts: (receipt?.parts ?? []).map(receiptOnly) };
@@ -88,11 +89,20 @@ function notesOn({ about }: StoredRequestBody): string[] {
   return notes;
 }
 
+/** A changed body that is still being written, or whose process ended meanwhile: its record says so only at the end. */
+function isUnsure({ outcome, sent }: CaptureRecord, attempt: number): boolean {
+  const { body, replaced } = sent[attempt - 1] ?? {};
+  return outcome === undefined && body === "same" && replaced === true;
+}
+
 /** Where the runtime's bodies can be captured, and what to do for it. */
 function whyNot({ row, capture }: PartsRequest): string {
   if (capture && capture.sent.length === 0)
     return "The request was answered by the host and not sent to a model, so there is no body that a model got.";
-  if (capture) return "The captured body was deleted, or the process ended while it was written.";
+  if (capture)
+    return "The captured body was deleted, is still being written, or the process ended while it was written.";
+  if (row.purpose !== undefined)
+    return `The request was the host's own, for the purpose ${row.purpose}; the bodies of these are not captured, and the parts are those of its receipt.`;
   const turnOn = "turn the capture on with pagurus config set gateway.capture true";
   if (row.seam === "wire") return `The body was not captured; ${turnOn}, and later requests are.`;
   if (row.seam === "thread" || row.seam === "projection")

@@ -41,7 +41,8 @@ type Asked = Pick<Receipt, "parts" | "epoch" | "timestamp">;
 /** Oldest first. `outline` is up to date. */
 export function leftOut(outline: SessionOutline, receipt: Asked): LeftOutEntry[] {
   const shown = new Set(receipt.parts.flatMap(({ entryId }) => entryId ?? []));
-  const end = endOf(outline, receipt);
+  const positions = [...shown].map((id) => outline.positionOf(id));
+  const end = endOf(outline, positions, receipt.timestamp);
   const path = [...outline.pathBefore(end)];
   const compaction = compactionOf(path, receipt);
   const found = onPath(path, shown, compaction);
@@ -53,16 +54,16 @@ export function leftOut(outline: SessionOutline, receipt: Asked): LeftOutEntry[]
   ].toSorted((a, b) => outline.positionOf(a.entryId) - outline.positionOf(b.entryId));
 }
 
-/** Position after the last entry that was written when the request was sent. */
-function endOf({ entries }: SessionOutline, { timestamp }: Asked): number {
-  let low = 0;
-  let high = entries.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((entries[middle]?.at ?? "") <= timestamp) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+/**
+ * Position after the newest entry of the request, and after what else was written before it was sent, such as a compaction. An answer
+ * may have the same time as the request.
+ */
+function endOf({ entries }: SessionOutline, positions: readonly number[], timestamp: string): number {
+  let end = Math.max(-1, ...positions) + 1;
+  const isBefore = ({ at, type }: OutlineEntry): boolean =>
+    at <= timestamp && (end === 0 || type !== "message");
+  for (let next = entries[end]; next && isBefore(next); next = entries[end]) end += 1;
+  return end;
 }
 
 function compactionOf(path: readonly OutlineEntry[], { epoch }: Asked): CompactionRecord | undefined {

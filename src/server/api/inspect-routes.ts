@@ -162,7 +162,9 @@ const requestRoutes: readonly ApiRoute[] = [
     params: REQUEST,
     query: { ...AGENT, ...PAGE, ...FROM },
     answer: z.object({
-      known: z.boolean().describe("False for a request without a receipt."),
+      known: z
+        .boolean()
+        .describe("False for a request without a receipt, and for one that is not a turn's own."),
       sums: z.array(shapes.leftOutSum),
       entries: z.array(shapes.leftOutEntry),
       total: z.int(),
