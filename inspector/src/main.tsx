@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { useComputed } from "@preact/signals";
+import { CompactionsPage } from "./compactions-page.tsx";
 import { addressOf, go, goUp, pageRoute, type PageRoute } from "./page-route.ts";
 import { oneLine } from "./plain-text.ts";
 import { RequestPage } from "./request-page.tsx";
@@ -30,6 +31,7 @@ function onKeyDown(event: KeyboardEvent): void {
 function Page({ route }: { route: PageRoute }) {
   if (route.page === "request")
     return <RequestPage agent={route.agent} sessionKey={route.key} request={route.request} />;
+  if (route.page === "compactions") return <CompactionsPage agent={route.agent} sessionKey={route.key} />;
   if (route.page === "session")
     return <SessionPage agent={route.agent} sessionKey={route.key} entry={route.entry} />;
   return <SessionsPage key={route.query} query={route.query} />;
@@ -42,6 +44,7 @@ function Path({ route }: { route: PageRoute }) {
       {route.page === "sessions" ? null : (
         <a href={addressOf({ page: "session", agent: route.agent, key: route.key })}>{oneLine(route.key)}</a>
       )}
+      {route.page === "compactions" ? <span aria-current="page">Compactions</span> : null}
       {route.page === "request" ? <span aria-current="page">{oneLine(route.request)}</span> : null}
     </nav>
   );

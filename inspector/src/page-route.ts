@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 export type PageRoute =
   | { page: "sessions"; query: string }
   | { page: "session"; agent: string; key: string; entry?: string }
+  | { page: "compactions"; agent: string; key: string }
   | { page: "request"; agent: string; key: string; request: string };
 
 function words(): string[] {
@@ -23,6 +24,7 @@ function words(): string[] {
 function routeNow(): PageRoute {
   const [kind = "", agent = "", key = "", what = "", id = ""] = words();
   if (kind !== "s" || key === "") return { page: "sessions", query: kind === "search" ? agent : "" };
+  if (what === "c") return { page: "compactions", agent, key };
   if (what === "r" && id !== "") return { page: "request", agent, key, request: id };
   return { page: "session", agent, key, ...(what === "e" && id !== "" ? { entry: id } : {}) };
 }
@@ -30,22 +32,19 @@ function routeNow(): PageRoute {
 export const pageRoute = signal<PageRoute>(routeNow());
 addEventListener("hashchange", () => (pageRoute.value = routeNow()));
 
+function restOf(route: Exclude<PageRoute, { page: "sessions" }>): string[] {
+  if (route.page === "compactions") return ["c"];
+  if (route.page === "request") return ["r", route.request];
+  return route.entry === undefined ? [] : ["e", route.entry];
+}
+
 export function addressOf(route: PageRoute): string {
   const parts =
     route.page === "sessions"
       ? route.query === ""
         ? []
         : ["search", route.query]
-      : [
-          "s",
-          route.agent,
-          route.key,
-          ...(route.page === "request"
-            ? ["r", route.request]
-            : route.entry === undefined
-              ? []
-              : ["e", route.entry]),
-        ];
+      : ["s", route.agent, route.key, ...restOf(route)];
   return `#/${parts.map(encodeURIComponent).join("/")}`;
 }
 
@@ -56,7 +55,11 @@ export function go(route: PageRoute): void {
 /** One level up: from a request to its session, from a session to the list. */
 export function goUp(): void {
   const route = pageRoute.value;
-  if (route.page === "request" || (route.page === "session" && route.entry !== undefined))
+  if (
+    route.page === "request" ||
+    route.page === "compactions" ||
+    (route.page === "session" && route.entry !== undefined)
+  )
     go({ page: "session", agent: route.agent, key: route.key });
   else go({ page: "sessions", query: "" });
 }

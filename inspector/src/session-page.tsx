@@ -4,7 +4,7 @@ import type { TimelineItem } from "../../src/client/inspect-types.ts";
 import { EntryWords } from "./entry-words.tsx";
 import { errorText } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
-import { go, goUp } from "./page-route.ts";
+import { addressOf, go, goUp } from "./page-route.ts";
 import { count, dollars, oneLine, percent, time } from "./plain-text.ts";
 import { server } from "./server-calls.ts";
 import { VirtualList } from "./virtual-list.tsx";
@@ -87,7 +87,8 @@ export function SessionPage({ agent, sessionKey, entry }: Place & { entry?: stri
       {error === undefined ? null : <Notice text={error} />}
       <section class="pane" aria-label="Line of time">
         <p class="facts">
-          {count(items.length)} of {count(total)} items, newest first
+          {count(items.length)} of {count(total)} items, newest first ·{" "}
+          <a href={addressOf({ page: "compactions", agent, key: sessionKey })}>Compactions</a>
         </p>
         {items.length === 0 ? (
           <Notice text="The session has no turn yet." />

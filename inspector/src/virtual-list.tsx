@@ -63,7 +63,8 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   const [active, setActive] = useState(0);
   const visibleItems = virtualizer.getVirtualItems();
   const lastVisible = visibleItems.at(-1)?.index ?? 0;
-  useEffect(() => {
+  // Before the first paint: a key that is pressed as soon as the list is seen reaches it.
+  useLayoutEffect(() => {
     if (takesFocus === true) scroller.current?.focus({ preventScroll: true });
   }, []);
   useEffect(() => {

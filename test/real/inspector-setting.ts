@@ -76,7 +76,7 @@ export class InspectProcess {
   }
 }
 
-export async function runTurn(setting: Setting, prompt: string): Promise<void> {
-  const { code, stderr } = await start(setting, ["run", "--json", prompt]).finished;
+export async function runTurn(setting: Setting, prompt: string, args: readonly string[] = []): Promise<void> {
+  const { code, stderr } = await start(setting, ["run", "--json", ...args, prompt]).finished;
   if (code !== 0) throw new Error(`the turn ended with ${code}: ${stderr}`);
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
 import { startServer, type ModelServer } from "../servers/server.ts";
-import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
+import { makeSetting, modelConfig, start, type Setting } from "../turn/setting.ts";
 import { buildPage, InspectProcess, openBrowser, openPage, runTurn } from "./inspector-setting.ts";
 
 const HOSTILE = [
@@ -28,7 +28,14 @@ describe("the inspector in a browser", () => {
       script: () => ({ text: `Answer: ${HOSTILE}` }),
     });
     undo.push(() => model.close());
-    setting = makeSetting(modelConfig("anthropic-messages", model.url, {}, { gateway: { capture: true } }));
+    setting = makeSetting(
+      modelConfig(
+        "anthropic-messages",
+        model.url,
+        {},
+        { plugins: { slots: { contextEngine: "lossless" } }, gateway: { capture: true } },
+      ),
+    );
     undo.push(() => setting.remove());
     await runTurn(setting, `First prompt ${HOSTILE}`);
     await runTurn(setting, "Second prompt");
@@ -140,32 +147,73 @@ describe("the inspector in a browser", () => {
     }
   });
 
-  it("fits 360 pixels, in the dark too, with few elements", async () => {
-    const another = new InspectProcess(setting, ["--session", "main"]);
+  it("shows the compaction tree down to the words, and the request that first had a summary", async () => {
+    const prompt = (at: number): string => `Prompt ${at}: ${"a harbour has quays. ".repeat(80)}`;
+    const args = ["--session", "tree"];
+    for (const at of [1, 2, 3, 4, 5]) await runTurn(setting, prompt(at), args);
+    const { code } = await start(setting, ["compact", ...args]).finished;
+    assert.equal(code, 0);
+    await runTurn(setting, "And now?", args);
+    const another = new InspectProcess(setting, args);
     try {
-      for (const colorScheme of ["light", "dark"] as const) {
-        const { page, problems } = await openPage(browser, {
-          viewport: { width: 360, height: 640 },
-          colorScheme,
-        });
-        // A code is for one browser; the second gets its cookie from the first by its context's state.
-        if (colorScheme === "light") {
-          await page.goto(await another.address);
-          await page.getByRole("listbox", { name: "Line of time" }).waitFor();
-          await page.keyboard.press("Enter");
-          await page.getByRole("listbox", { name: "Parts of the request" }).waitFor();
-          await page.getByRole("button", { name: "Map" }).click();
-          await page.locator(".tile").first().waitFor();
-          const scrollWidth = Number(await page.evaluate("document.documentElement.scrollWidth"));
-          const nodes = Number(await page.evaluate('document.querySelectorAll("*").length'));
-          assert.ok(scrollWidth <= 360, `${scrollWidth} px`);
-          assert.ok(nodes <= 500, `${nodes} nodes`);
-        }
-        assert.deepEqual(problems, []);
-        await page.context().close();
-      }
+      const { page, problems } = await openPage(browser);
+      await page.goto(await another.address);
+      await page.getByRole("listbox", { name: "Line of time" }).waitFor();
+      await page.keyboard.press("Shift+Tab");
+      await page.keyboard.press("Enter");
+      await page.getByRole("listbox", { name: "Compactions and summaries" }).waitFor();
+      const [kind] = await page.locator(".mark").allTextContents();
+      assert.equal(kind, "compaction");
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      const summary = page.getByLabel("Words of the summary");
+      await summary.waitFor();
+      assert.ok(((await summary.textContent()) ?? "").length > 0);
+      await page.getByRole("button", { name: "First words" }).waitFor();
+      await page.getByRole("button", { name: "First request with it" }).press("Enter");
+      await page.getByRole("listbox", { name: "Parts of the request" }).waitFor();
+      await page.getByRole("listbox", { name: "Entries left out" }).waitFor();
+      const head = page.locator('.mark[data-source="head"]');
+      assert.ok((await head.count()) > 0);
+      assert.match(
+        (await page
+          .getByRole("option", { name: /summarized in/ })
+          .first()
+          .textContent()) ?? "",
+        /summarized in \w+/,
+      );
+      assert.deepEqual(problems, []);
     } finally {
       await another.stop();
     }
+  });
+
+  it("fits 360 pixels, in the light and in the dark, with few elements", async () => {
+    const grounds = new Set<unknown>();
+    for (const colorScheme of ["light", "dark"] as const) {
+      const another = new InspectProcess(setting, ["--session", "main"]);
+      const { page, problems } = await openPage(browser, {
+        viewport: { width: 360, height: 640 },
+        colorScheme,
+      });
+      try {
+        await page.goto(await another.address);
+        await page.getByRole("listbox", { name: "Line of time" }).waitFor();
+        await page.keyboard.press("Enter");
+        await page.getByRole("listbox", { name: "Parts of the request" }).waitFor();
+        await page.getByRole("button", { name: "Map" }).click();
+        await page.locator(".tile").first().waitFor();
+        const scrollWidth = Number(await page.evaluate("document.documentElement.scrollWidth"));
+        const nodes = Number(await page.evaluate('document.querySelectorAll("*").length'));
+        assert.ok(scrollWidth <= 360, `${scrollWidth} px`);
+        assert.ok(nodes <= 500, `${nodes} nodes`);
+        grounds.add(await page.evaluate("getComputedStyle(document.body).backgroundColor"));
+        assert.deepEqual(problems, []);
+      } finally {
+        await page.context().close();
+        await another.stop();
+      }
+    }
+    assert.equal(grounds.size, 2, "the dark page has another ground");
   });
 });
