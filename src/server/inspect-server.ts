@@ -78,6 +78,7 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
       jobs: new JobStore(db),
       inspected: new InspectedSessions(),
       facts,
+      forget: (place) => inbox.forget(place),
     };
     const http = new HttpServer({
       parts,

@@ -5,7 +5,7 @@ import { createFileLogger } from "../../platform/log.ts";
 import { localKey, runningServer } from "../../server/server-address.ts";
 import { printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, EXIT_INTERRUPTED } from "../cli-failure.ts";
-import { packageVersion } from "../cli-version.ts";
+import { packageVersion } from "../../platform/package-version.ts";
 import { opensBrowser } from "./open-work.ts";
 
 export interface InspectCommandOptions {
