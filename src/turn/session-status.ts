@@ -28,7 +28,7 @@ import { fixedParts, hostTools, lookGuard, readerOf } from "./inspect-session.ts
 import { pluginFailure } from "./plugin-failure.ts";
 import type { AgentHost } from "./turn-scope.ts";
 import { executionText } from "./admit/runtime-list.ts";
-import { reasonOf, selectRuntime } from "./admit/select-runtime.ts";
+import { EMBEDDED, reasonOf, selectRuntime } from "./admit/select-runtime.ts";
 import { readContext } from "./context/context-slice.ts";
 import { planFact } from "./run/turn-plan.ts";
 import { governs, runtimeKeepsContext } from "./context/native-context.ts";
@@ -258,7 +258,7 @@ function fallbackFacts(
   const { fallbacks } = host.settings;
   if (fallbacks.length === 0 && recent.length === 0) return {};
   const models = fallbacks.map((name) => attempt(() => host.modelInfo(name).ref) ?? name);
-  const applied = harness?.seam === "embedded";
+  const applied = harness === undefined || harness.id === EMBEDDED;
   return { fallbacks: { models, applied, cooldowns: new ModelCooldowns(host).list(), recent } };
 }
 

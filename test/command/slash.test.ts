@@ -138,7 +138,7 @@ test("/model shows and sets the model, and refuses an invalid ref", async () => 
   assert.deepEqual((await runCommand("/model default", context())).effects, [{ type: "model" }]);
   const refused = await runCommand("/model gpt", context());
   assert.deepEqual(refused.effects, []);
-  assert.match(refused.text, /not a model ref/);
+  assert.match(refused.text, /neither a model ref nor an alias/);
 });
 
 test("/status keeps execution and runtime apart and lists problems", async () => {

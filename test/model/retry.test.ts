@@ -311,6 +311,17 @@ test("a retry-after beyond all dates keeps the server's error, with a year as th
   }
 });
 
+test("an error has what a fallback needs: its reason, the pause that was asked for, what limits the retries", async () => {
+  const script = [{ status: 429, headers: { "retry-after": "60" } }];
+  await withServer("openai-completions", script, async ({ model }) => {
+    const { error } = await failing(model, {
+      retry: { maxElapsedMs: 1_000, limit: "a model with a fallback" },
+    });
+    assert.match(error.message, /and a model with a fallback allows 1 s\.$/);
+    assert.deepEqual([error.details["reason"], error.details["retryAfterMs"]], ["rate_limit", 60_000]);
+  });
+});
+
 test("an answer that ends with an error is retried four times, whatever failed before it (finding A9)", async () => {
   for (const protocol of PROTOCOLS) {
     const broken: ReplyStep = { ...LONG, errorEvent: { code: "server_error", message: "Try again" } };

@@ -36,7 +36,7 @@ export interface SubagentFact {
 export interface FallbackFacts {
   /** Model refs, in order; one that names no model is as configured. */
   models: string[];
-  /** False where the runtime calls its model itself. */
+  /** False where the runtime is another one than `embedded` and calls its model itself. */
   applied: boolean;
   /** Cooldowns that have not ended, of any model of the home; the longest first. */
   cooldowns: ModelCooldown[];

@@ -30,7 +30,8 @@ export type Selection = { steps: SelectionStep[] } & (
   | { choice?: undefined; error: PagurusError }
 );
 
-const EMBEDDED = "embedded";
+/** The runtime of our own loop. */
+export const EMBEDDED = "embedded";
 const AUTO = "auto";
 /** Preferred runtime for a provider's models, when it is installed. */
 const MEANT: Readonly<Record<string, string>> = { openai: "codex" };

@@ -7,12 +7,13 @@ import { Assembler, type Assembly } from "../context/assemble-context.ts";
 import { EngineEpochs } from "../context/engine-epochs.ts";
 import { ReceiptBook } from "../receipts/receipt-book.ts";
 import type { AssembleRequest } from "../prepare/prompt-hooks.ts";
+import { EMBEDDED } from "../admit/select-runtime.ts";
 import type { TurnState } from "../turn-state.ts";
 import type { Allowance } from "./cost-limits.ts";
 import type { ModelChain } from "./model-chain.ts";
 
 export class RunContext implements TurnContext {
-  /** Absent where no fallbacks are configured, and before the first context. */
+  /** Absent where no fallbacks are configured, in other runtimes, and before the first context. */
   chain: ModelChain | undefined;
   readonly #run: TurnState;
   /** `reached`: the turn is over. */
@@ -30,17 +31,31 @@ export class RunContext implements TurnContext {
     this.#epochs = new EngineEpochs(run);
   }
 
-  async assemble(request?: AssembleRequest): Promise<AssembledContext> {
+  /** `taken`: the context is made already, for a fallback that takes over. */
+  async assemble(request?: AssembleRequest, taken?: Assembly): Promise<AssembledContext> {
     const run = this.#run;
     if (request?.fixedTokens !== undefined) run.noteFixed(request.fixedTokens);
-    const begins = this.chain === undefined && run.host.settings.fallbacks.length > 0;
-    const taken = begins ? await this.#begin() : undefined;
-    return this.#deliver(taken ?? (await this.#assembler.assemble(request)));
+    // Another runtime calls its model itself, and would call the one that the host has passed over.
+    const applies = run.harness.id === EMBEDDED && run.host.settings.fallbacks.length > 0;
+    const begun = applies && !this.chain ? await this.#begin() : undefined;
+    const assembly = taken ?? begun ?? (await this.#assembler.assemble(request));
+    this.#allowance?.done();
+    this.#allowance = run.cost.before(this.#book.costOf(assembly));
+    const { maxOutputTokens } = this.#allowance;
+    this.#book.assembled(assembly);
+    run.noteSent(assembly.contextTokens);
+    await this.#epochs.assembled(assembly);
+    const { previousResponseId } = this.#book;
+    return {
+      ...assembly,
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+      ...(previousResponseId === undefined ? {} : { previousResponseId }),
+    };
   }
 
   async fallback(failure: PagurusError, progress: { shown: boolean }): Promise<AssembledContext> {
     if (!this.chain) throw failure;
-    return this.#deliver(await this.chain.next(failure, progress));
+    return this.assemble({}, await this.chain.next(failure, progress));
   }
 
   receipt(request: Parameters<TurnContext["receipt"]>[0]): void {
@@ -85,21 +100,5 @@ export class RunContext implements TurnContext {
       check: (assembly) => this.#run.cost.before(this.#book.costOf(assembly)).done(),
     });
     return this.chain.start();
-  }
-
-  async #deliver(assembly: Assembly): Promise<AssembledContext> {
-    const run = this.#run;
-    this.#allowance?.done();
-    this.#allowance = run.cost.before(this.#book.costOf(assembly));
-    const { maxOutputTokens } = this.#allowance;
-    this.#book.assembled(assembly);
-    run.noteSent(assembly.contextTokens);
-    await this.#epochs.assembled(assembly);
-    const { previousResponseId } = this.#book;
-    return {
-      ...assembly,
-      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-      ...(previousResponseId === undefined ? {} : { previousResponseId }),
-    };
   }
 }

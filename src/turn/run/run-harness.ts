@@ -125,7 +125,7 @@ function harnessTurn(run: TurnState, end: { readonly reached: boolean }): Harnes
       return run.tokenBudget;
     },
     maxSteps: host.settings.maxSteps,
-    thinking: thinkingOf(run),
+    thinking: request.thinking ?? host.settings.models[run.model.ref]?.thinking ?? host.settings.thinking,
     retry,
     permissionMode: request.permission ?? host.settings.permission.mode ?? "ask",
     engine: engineFacts(run),
@@ -151,16 +151,13 @@ function harnessTurn(run: TurnState, end: { readonly reached: boolean }): Harnes
   return host.settings.fallbacks.length === 0 ? turn : followingModel(turn, run, context);
 }
 
-function thinkingOf({ host, request, model }: TurnState): HarnessTurn["thinking"] {
-  return request.thinking ?? host.settings.models[model.ref]?.thinking ?? host.settings.thinking;
-}
-
 /** Where fallbacks are configured: what depends on the model is read at each use. */
 function followingModel(turn: HarnessTurn, run: TurnState, context: RunContext): HarnessTurn {
   const { retry } = turn;
+  const { models, thinking } = run.host.settings;
   return Object.defineProperties(turn, {
     model: { get: () => run.model },
-    thinking: { get: () => thinkingOf(run) },
+    thinking: { get: () => run.request.thinking ?? models[run.model.ref]?.thinking ?? thinking },
     retry: { get: () => (retry && context.chain?.hasNext === true ? beforeFallback(retry) : retry) },
   });
 }

@@ -156,6 +156,22 @@ describe("a fallback model", () => {
     assert.equal(chain.counts()["three"], 0);
   });
 
+  it("takes over in a subagent of a turn with the configured model, too", async () => {
+    const isChild = (text: string): boolean => text.includes("Count the boats") && !text.includes("Delegate");
+    const spawn = { id: "call_1", name: "spawn_agent", arguments: { task: "Count the boats" } };
+    const chain = await played({
+      one: ({ text }, index) => {
+        if (isChild(text)) return { status: 529 };
+        return index === 0 ? { toolCalls: [spawn] } : { text: "Three boats." };
+      },
+      two: () => ({ text: "There are three." }),
+    });
+    const { code, last, stderr } = await run(chain.setting, "Delegate: how many boats are there?");
+    assert.equal(code, 0, stderr);
+    assert.ok(last?.type === "turn.completed" && last.model === "one/model");
+    assert.ok(isChild(chain.server("two").requests[0]?.text ?? ""));
+  });
+
   it("does not take over from a model that the caller names, by ref or alias", async () => {
     chain = await startChain(
       { one: () => ({ status: 500 }), two: () => ({ status: 500 }), three: ANSWER },

@@ -99,8 +99,8 @@ export interface TurnContext {
         promptText?(context: PromptContext): string;
     }): Promise<AssembledContext>;
     /**
-     * For a runtime that calls the model itself: a call of `turn.model` failed. Returns the context for the next model of the configured
-     * chain, which is `turn.model` from then on. `shown`: text of the answer was shown, so that no other model may start again. Throws the
+     * For the runtime `embedded`: a call of `turn.model` failed. Returns the context for the next model of the configured chain, which is
+     * `turn.model` from then on; in other runtimes there is none. `shown`: text of the answer was shown, so that no other model may start again. Throws the
      * failure, with what was tried, where another model cannot help or none is left.
      */
     fallback(failure: PagurusError, progress: {
