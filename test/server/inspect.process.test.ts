@@ -1,5 +1,7 @@
 /** The inspector's routes over a real server: requests, their bytes and sources, what was left out, the line of time. */
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { createClient, type PagurusClient } from "../../src/client/index.ts";
@@ -87,6 +89,18 @@ describe("the inspector's routes", () => {
       );
       assert.ok(!parts.some(({ source }) => source === "unread" || source === "harness"));
     }
+  });
+
+  it("have nothing of the provider's key: the embedded runtime's captures leave it out", () => {
+    const folder = join(setting.home, "captures");
+    const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+      /\.\w+$/.test(name),
+    );
+    const texts = files
+      .filter((name) => /\.(?:json|bin)$/.test(name))
+      .map((name) => readFileSync(join(folder, name), "latin1"));
+    assert.ok(texts.length > PROMPTS.length && texts.some((text) => text.includes('"[redacted]"')));
+    assert.ok(texts.every((text) => !text.includes("test-key-0123456789")));
   });
 
   it("name what was left out after a compaction, and the summary that has its place", async () => {
