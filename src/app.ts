@@ -192,7 +192,8 @@ class Host implements Pagurus {
   }
 
   run(request: RunRequest): TurnRun {
-    const channel = new TurnChannel(this.#telemetry?.turn(request.agentId ?? DEFAULT_AGENT_ID));
+    const channel = new TurnChannel();
+    channel.observe = this.#telemetry?.turn(request.agentId ?? DEFAULT_AGENT_ID);
     try {
       this.#work.assertOpen();
     } catch (error) {

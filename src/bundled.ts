@@ -19,7 +19,7 @@ import { costOf } from "./model/model-usage.ts";
 import { describeModel, resolveModel, servedAt } from "./model/resolve.ts";
 import { toPagurusError } from "./contract/errors.ts";
 import type { CaptureLog } from "./gateway/capture/capture.ts";
-import { captureSettings } from "./gateway/capture/capture-settings.ts";
+import { captureSettings, type CaptureSettings } from "./gateway/capture/capture-settings.ts";
 import { streamModel } from "./model/model-stream.ts";
 import type { ModelPart, ModelRequest, ResolvedModel } from "./model/provider-types.ts";
 import type { Logger } from "./platform/log.ts";
@@ -45,7 +45,8 @@ export async function registerBundled(
 ): Promise<void> {
   const { config } = loaded;
   const bundled = { bundled: true };
-  const capture = openCapture({ loaded, home, env, logger });
+  const kept = captureSettings(config, env);
+  const capture = kept && openCapture(kept, { home, logger });
   const register = (api: PluginApi): void => {
     api.registerContextEngine("legacy", () => createLegacyEngine());
     registerLossless(api, {
@@ -55,10 +56,9 @@ export async function registerBundled(
     });
     api.registerMemory("files", ({ workspaceDir }) => createFilesMemory({ workspaceDir }));
     const limits = answerLimits(config);
-    const resolve = (ref: string): ResolvedModel => resolveModel(ref, config, env);
     api.registerAgentHarness(
       createEmbeddedHarness((model, request) => {
-        const call = { model: resolve(model.ref), request: { ...request, limits } };
+        const call = { model: resolveModel(model.ref, config, env), request: { ...request, limits } };
         return capture ? captured(capture, call) : streamModel(call.model, call.request);
       }),
     );
@@ -100,12 +100,13 @@ export async function registerBundled(
   );
 }
 
-/** The log of captured requests, opened at first use; undefined where nothing is captured. */
+/** The log of captured requests, opened at first use. */
 type Capture = () => Promise<CaptureLog>;
 
-function openCapture({ loaded, home, env, logger }: BundledOptions): Capture | undefined {
-  const kept = captureSettings(loaded.config, env);
-  if (!kept) return undefined;
+function openCapture(
+  kept: CaptureSettings,
+  { home, logger }: Pick<BundledOptions, "home" | "logger">,
+): Capture {
   let made: Promise<CaptureLog> | undefined;
   const make = async (): Promise<CaptureLog> => {
     const { CaptureLog } = await import("./gateway/capture/capture.ts");

@@ -265,15 +265,6 @@ function server(z: Zod) {
   });
 }
 
-function telemetry(z: Zod) {
-  const otlp = z.strictObject({
-    endpoint: z.url({ protocol: /^https?$/ }),
-    headers: z.record(z.string().min(1), z.string()).optional(),
-    contents: z.boolean().optional(),
-  });
-  return z.strictObject({ otlp: otlp.optional() });
-}
-
 function buildSchema(z: Zod) {
   return z.strictObject({
     agents: z
@@ -340,7 +331,17 @@ function buildSchema(z: Zod) {
     gateway: gateway(z).optional(),
     wire: z.strictObject({ ownLogin: z.boolean().optional() }).optional(),
     server: server(z).optional(),
-    telemetry: telemetry(z).optional(),
+    telemetry: z
+      .strictObject({
+        otlp: z
+          .strictObject({
+            endpoint: z.url({ protocol: /^https?$/ }),
+            headers: z.record(z.string().min(1), z.string()).optional(),
+            contents: z.boolean().optional(),
+          })
+          .optional(),
+      })
+      .optional(),
     session: z
       .strictObject({ scope: z.enum(["folder", "main", "per-sender", "global"]).optional() })
       .optional(),

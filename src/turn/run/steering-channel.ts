@@ -37,12 +37,8 @@ export class TurnChannel implements TurnPort {
   #ended = false;
   #open = true;
 
-  readonly #observe: ((event: TurnEvent) => void) | undefined;
-
-  /** `observe` gets each event when it happens, whether or not it is read. */
-  constructor(observe?: (event: TurnEvent) => void) {
-    this.#observe = observe;
-  }
+  /** Gets each event when it happens, whether or not it is read. */
+  observe: ((event: TurnEvent) => void) | undefined;
 
   get signal(): AbortSignal {
     return this.#controller.signal;
@@ -56,7 +52,7 @@ export class TurnChannel implements TurnPort {
       this.#open = false;
     }
     if (!this.#left) this.#events.push(event);
-    this.#observe?.(event);
+    this.observe?.(event);
     this.#wake?.();
   }
 
