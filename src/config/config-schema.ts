@@ -265,6 +265,15 @@ function server(z: Zod) {
   });
 }
 
+function telemetry(z: Zod) {
+  const otlp = z.strictObject({
+    endpoint: z.url({ protocol: /^https?$/ }),
+    headers: z.record(z.string().min(1), z.string()).optional(),
+    contents: z.boolean().optional(),
+  });
+  return z.strictObject({ otlp: otlp.optional() });
+}
+
 function buildSchema(z: Zod) {
   return z.strictObject({
     agents: z
@@ -331,17 +340,7 @@ function buildSchema(z: Zod) {
     gateway: gateway(z).optional(),
     wire: z.strictObject({ ownLogin: z.boolean().optional() }).optional(),
     server: server(z).optional(),
-    telemetry: z
-      .strictObject({
-        otlp: z
-          .strictObject({
-            endpoint: z.url({ protocol: /^https?$/ }),
-            headers: z.record(z.string().min(1), z.string()).optional(),
-            contents: z.boolean().optional(),
-          })
-          .optional(),
-      })
-      .optional(),
+    telemetry: telemetry(z).optional(),
     session: z
       .strictObject({ scope: z.enum(["folder", "main", "per-sender", "global"]).optional() })
       .optional(),
