@@ -11,12 +11,34 @@ export const INSPECTOR: Record<string, Proof> = {
       tests("requests of the real programs", "test/real/inspector-runtimes"),
     ],
   },
+  "inspector.2": {
+    claim:
+      "Provoked cache misses are named by their cause, by our own finding and the provider's; a hit is no miss.",
+    steps: [
+      tests("our finding", "test/turn/cache-verdicts"),
+      tests("the provider's", "test/model/cache-diagnosis", "test/real/wire/cache-diagnosis"),
+      tests("what changed between two requests", "test/inspect/body-diff"),
+    ],
+  },
+  "inspector.4": {
+    claim:
+      "A turn of a server is on the page when it happens, and after a lost connection each item is there once.",
+    steps: [tests("in a browser", "test/real/inspector-live")],
+  },
   "inspector.5": {
     claim:
       "Hostile content is shown as text and runs nothing, another origin reads nothing, and no secret stays in an address.",
     steps: [
       tests("the page and its policy", "test/build/inspector-page", "test/server/inspect-command"),
-      tests("in a browser", "test/real/inspector"),
+      tests("in a browser", "test/real/inspector."),
+    ],
+  },
+  "inspector.6": {
+    claim:
+      "Each page has no serious finding of axe in both themes, fits 360 px, and is reached by keyboard alone.",
+    steps: [
+      tests("axe", "test/real/inspector-access"),
+      tests("the walk by keyboard", "test/real/inspector."),
     ],
   },
 };

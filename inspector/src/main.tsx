@@ -3,8 +3,10 @@ import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { useComputed } from "@preact/signals";
 import { CompactionsPage } from "./compactions-page.tsx";
+import { DiffPage } from "./diff-page.tsx";
 import { addressOf, go, goUp, pageRoute, type PageRoute } from "./page-route.ts";
 import { oneLine } from "./plain-text.ts";
+import { PreviewPage } from "./preview-page.tsx";
 import { RequestPage } from "./request-page.tsx";
 import { SessionPage } from "./session-page.tsx";
 import { SessionsPage } from "./sessions-page.tsx";
@@ -31,6 +33,9 @@ function onKeyDown(event: KeyboardEvent): void {
 function Page({ route }: { route: PageRoute }) {
   if (route.page === "request")
     return <RequestPage agent={route.agent} sessionKey={route.key} request={route.request} />;
+  if (route.page === "diff")
+    return <DiffPage agent={route.agent} sessionKey={route.key} request={route.request} />;
+  if (route.page === "preview") return <PreviewPage agent={route.agent} sessionKey={route.key} />;
   if (route.page === "compactions") return <CompactionsPage agent={route.agent} sessionKey={route.key} />;
   if (route.page === "session")
     return <SessionPage agent={route.agent} sessionKey={route.key} entry={route.entry} />;
@@ -45,7 +50,14 @@ function Path({ route }: { route: PageRoute }) {
         <a href={addressOf({ page: "session", agent: route.agent, key: route.key })}>{oneLine(route.key)}</a>
       )}
       {route.page === "compactions" ? <span aria-current="page">Compactions</span> : null}
+      {route.page === "preview" ? <span aria-current="page">What would be sent</span> : null}
       {route.page === "request" ? <span aria-current="page">{oneLine(route.request)}</span> : null}
+      {route.page === "diff" ? (
+        <>
+          <a href={addressOf({ ...route, page: "request" })}>{oneLine(route.request)}</a>
+          <span aria-current="page">Changes</span>
+        </>
+      ) : null}
     </nav>
   );
 }

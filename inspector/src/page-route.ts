@@ -5,6 +5,8 @@ export type PageRoute =
   | { page: "sessions"; query: string }
   | { page: "session"; agent: string; key: string; entry?: string }
   | { page: "compactions"; agent: string; key: string }
+  | { page: "preview"; agent: string; key: string }
+  | { page: "diff"; agent: string; key: string; request: string }
   | { page: "request"; agent: string; key: string; request: string };
 
 function words(): string[] {
@@ -25,6 +27,8 @@ function routeNow(): PageRoute {
   const [kind = "", agent = "", key = "", what = "", id = ""] = words();
   if (kind !== "s" || key === "") return { page: "sessions", query: kind === "search" ? agent : "" };
   if (what === "c") return { page: "compactions", agent, key };
+  if (what === "p") return { page: "preview", agent, key };
+  if (what === "d" && id !== "") return { page: "diff", agent, key, request: id };
   if (what === "r" && id !== "") return { page: "request", agent, key, request: id };
   return { page: "session", agent, key, ...(what === "e" && id !== "" ? { entry: id } : {}) };
 }
@@ -34,6 +38,8 @@ addEventListener("hashchange", () => (pageRoute.value = routeNow()));
 
 function restOf(route: Exclude<PageRoute, { page: "sessions" }>): string[] {
   if (route.page === "compactions") return ["c"];
+  if (route.page === "preview") return ["p"];
+  if (route.page === "diff") return ["d", route.request];
   if (route.page === "request") return ["r", route.request];
   return route.entry === undefined ? [] : ["e", route.entry];
 }
@@ -52,14 +58,11 @@ export function go(route: PageRoute): void {
   location.hash = addressOf(route);
 }
 
-/** One level up: from a request to its session, from a session to the list. */
+/** One level up: from changes to their request, from a request to its session, from a session to the list. */
 export function goUp(): void {
   const route = pageRoute.value;
-  if (
-    route.page === "request" ||
-    route.page === "compactions" ||
-    (route.page === "session" && route.entry !== undefined)
-  )
-    go({ page: "session", agent: route.agent, key: route.key });
-  else go({ page: "sessions", query: "" });
+  if (route.page === "sessions" || (route.page === "session" && route.entry === undefined))
+    go({ page: "sessions", query: "" });
+  else if (route.page === "diff") go({ ...route, page: "request" });
+  else go({ page: "session", agent: route.agent, key: route.key });
 }

@@ -2,39 +2,16 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { InspectedPart, InspectedRequest, RequestDetails } from "../../src/client/inspect-types.ts";
 import { LeftOut } from "./left-out.tsx";
-import { allPages, errorText, useLoaded } from "./loaded.ts";
+import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
 import { labelOf, PartMap } from "./part-map.tsx";
 import { PartWords } from "./part-words.tsx";
 import { bytes, count, dollars, oneLine, percent, time } from "./plain-text.ts";
+import { addressOf } from "./page-route.ts";
 import type { RequestPlace } from "./request-place.ts";
+import { useParts } from "./request-parts.ts";
 import { server } from "./server-calls.ts";
 import { VirtualList } from "./virtual-list.tsx";
-
-const PAGE = 1_000;
-
-function useParts({ agent, sessionKey, request }: RequestPlace): {
-  parts: readonly InspectedPart[];
-  error?: string | undefined;
-} {
-  const [parts, setParts] = useState<readonly InspectedPart[]>([]);
-  const [error, setError] = useState<string>();
-  useEffect(() => {
-    const controller = new AbortController();
-    const { signal } = controller;
-    setParts([]);
-    setError(undefined);
-    const read = async (from: number): Promise<{ items: InspectedPart[]; next?: number }> => {
-      const page = await server.inspect.parts(sessionKey, request, { agent, from, limit: PAGE, signal });
-      return { items: page.parts, ...(page.next === undefined ? {} : { next: page.next }) };
-    };
-    allPages(read, (all) => signal.aborted || setParts(all)).catch(
-      (failure: unknown) => signal.aborted || setError(errorText(failure)),
-    );
-    return () => controller.abort();
-  }, [agent, sessionKey, request]);
-  return { parts, error };
-}
 
 export function RequestPage(place: RequestPlace) {
   const { agent, sessionKey, request } = place;
@@ -51,6 +28,11 @@ export function RequestPage(place: RequestPlace) {
   return (
     <main class="page">
       <Head details={value} parts={parts} />
+      <p class="facts">
+        <a href={addressOf({ page: "diff", agent, key: sessionKey, request })}>
+          Changes since the request before
+        </a>
+      </p>
       <div class="split">
         <Parts parts={parts} onOpen={setOpened} />
         <section class="pane" aria-label={part ? "Words" : "Left out"}>

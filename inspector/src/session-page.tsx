@@ -23,14 +23,23 @@ interface Timeline {
 }
 
 const PAGE = 300;
-/** How often the end of a session is looked at, ms. */
+/** How often the end of a session is looked at, ms: a turn of another process has no events here. */
 const LOOK_MS = 2_000;
+/** Events of one moment are one look, ms. */
+const TOGETHER_MS = 30;
+/** Events that add nothing to the line of time. */
+const PASSING: ReadonlySet<string> = new Set(["text.delta", "thinking.delta", "tool.output"]);
 
 function useTimeline({ agent, sessionKey }: Place) {
   const [timeline, setTimeline] = useState<Timeline>();
   const isLoading = useRef(false);
+  const isWanted = useRef(false);
   const read = async (before: string | undefined, signal: AbortSignal): Promise<void> => {
-    if (isLoading.current) return;
+    if (isLoading.current) {
+      // What came since this reading began is read after it.
+      if (before === undefined) isWanted.current = true;
+      return;
+    }
     isLoading.current = true;
     try {
       const { items, total, next } = await server.inspect.timeline(sessionKey, {
@@ -51,6 +60,9 @@ function useTimeline({ agent, sessionKey }: Place) {
     } finally {
       isLoading.current = false;
     }
+    if (!isWanted.current || signal.aborted) return;
+    isWanted.current = false;
+    await read(undefined, signal);
   };
   const controller = useRef(new AbortController());
   useEffect(() => {
@@ -61,6 +73,7 @@ function useTimeline({ agent, sessionKey }: Place) {
     const timer = setInterval(() => {
       if (document.visibilityState === "visible") void read(undefined, signal);
     }, LOOK_MS);
+    void lookAtEvents({ agent, sessionKey }, signal, () => read(undefined, signal));
     return () => {
       clearInterval(timer);
       controller.current.abort();
@@ -70,6 +83,26 @@ function useTimeline({ agent, sessionKey }: Place) {
     if (timeline?.next !== undefined) void read(timeline.next, controller.current.signal);
   };
   return { timeline, more };
+}
+
+/** Looks again when something happens in the session, until the signal fires; a stream that ends is begun again by the client. */
+async function lookAtEvents(
+  { agent, sessionKey }: Place,
+  signal: AbortSignal,
+  look: () => Promise<void>,
+): Promise<void> {
+  let planned: number | undefined;
+  try {
+    for await (const { event } of server.sessionEvents(sessionKey, { agent, signal })) {
+      if (planned !== undefined || PASSING.has(event.type)) continue;
+      planned = window.setTimeout(() => {
+        planned = undefined;
+        void look();
+      }, TOGETHER_MS);
+    }
+  } catch {
+    // Without events the session is looked at every now and then.
+  }
 }
 
 /** The newest page, and of the known items those that are older. */
@@ -88,7 +121,8 @@ export function SessionPage({ agent, sessionKey, entry }: Place & { entry?: stri
       <section class="pane" aria-label="Line of time">
         <p class="facts">
           {count(items.length)} of {count(total)} items, newest first ·{" "}
-          <a href={addressOf({ page: "compactions", agent, key: sessionKey })}>Compactions</a>
+          <a href={addressOf({ page: "compactions", agent, key: sessionKey })}>Compactions</a> ·{" "}
+          <a href={addressOf({ page: "preview", agent, key: sessionKey })}>What would be sent</a>
         </p>
         {items.length === 0 ? (
           <Notice text="The session has no turn yet." />

@@ -9,6 +9,7 @@ import type {
   LeftOutEntry,
   LeftOutSum,
   RequestDetails,
+  RequestDiff,
   TimelineItem,
 } from "./inspect-types.ts";
 
@@ -73,6 +74,15 @@ export class InspectCalls {
     const path = at(key, "requests", id, "body");
     const answer = await this.#http.once({ method: "GET", path, query: { agent, from, to }, signal });
     return new Uint8Array(await answer.arrayBuffer());
+  }
+
+  /** What changed since another request, by default the one before of the same runtime. */
+  diff(
+    key: string,
+    id: string,
+    options: AgentOptions & { since?: string | undefined } = {},
+  ): Promise<RequestDiff> {
+    return this.#get(at(key, "requests", id, "diff"), options);
   }
 
   /** Entries that the request did not hold, oldest first; `known` is false for a request without a receipt. */

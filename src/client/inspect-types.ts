@@ -83,6 +83,31 @@ export interface InspectedPart {
   cached?: boolean | undefined;
 }
 
+export interface ChangedPart {
+  change: "added" | "removed" | "changed" | "moved";
+  /** Index among the earlier request's parts. */
+  before?: number | undefined;
+  /** Index among the later request's parts. */
+  after?: number | undefined;
+}
+
+export interface RequestDiff {
+  /** Id of the earlier request. */
+  before: string;
+  /** Whether both bodies are captured; without them there is only `why`. */
+  captured: boolean;
+  why?: string | undefined;
+  /** Absent for equal bodies. */
+  firstByte?: number | undefined;
+  /** Index of the later request's part that has it. */
+  firstPart?: number | undefined;
+  /** Of the later request, before that part. */
+  sharedTokens?: number | undefined;
+  restTokens?: number | undefined;
+  unchangedParts?: number | undefined;
+  changes?: ChangedPart[] | undefined;
+}
+
 export type LeftOutPlace = "summarized" | "evicted" | "obsolete" | "trimmed" | "off-path";
 
 export interface LeftOutEntry {

@@ -2,6 +2,7 @@
 import type { SessionStore } from "../contract/session/store.ts";
 import type { SessionReader, SessionRecord } from "../contract/session/writer.ts";
 import { PagurusError } from "../contract/errors.ts";
+import { bodyDiff, type BodyDiff, type DividedBody } from "./requests/body-diff.ts";
 import type { RequestRow } from "./requests/request-row.ts";
 import { requestParts, type RequestParts } from "./requests/request-parts.ts";
 import { SessionRequests } from "./requests/session-requests.ts";
@@ -13,6 +14,12 @@ import { timelineItems, type TimelineItem } from "./timeline/timeline-items.ts";
 /** Sessions and requests of which something is kept. */
 const MOST_SESSIONS = 4;
 const MOST_REQUESTS = 4;
+
+/** `before`: id of the earlier request. */
+export type RequestDiff = { before: string } & (
+  | ({ captured: true } & BodyDiff)
+  | { captured: false; /** Why there are no bodies to compare. */ why: string }
+);
 
 export interface InspectedPlace {
   home: string;
@@ -88,6 +95,37 @@ export class InspectedSession {
     }
   }
 
+  /**
+   * What changed since another request, by default the one before it of the same runtime. Throws `entry_not_found` where there is none,
+   * `store_read_failed`.
+   */
+  async diff(id: string, since?: string): Promise<RequestDiff> {
+    const rows = await this.requests();
+    const row = await this.request(id);
+    const earlier = rows.slice(0, rows.indexOf(row));
+    const before =
+      since === undefined ? earlier.findLast((other) => isLike(other, row)) : await this.request(since);
+    if (!before)
+      throw new PagurusError(
+        "entry_not_found",
+        `The request ${JSON.stringify(id)} is the first of its runtime, so there is none to compare it with; name one with "since".`,
+      );
+    const [one, other] = [await this.#divided(before), await this.#divided(row)];
+    if (typeof one === "string") return { before: before.id, captured: false, why: one };
+    if (typeof other === "string") return { before: before.id, captured: false, why: other };
+    return { before: before.id, captured: true, ...bodyDiff(one, other) };
+  }
+
+  /** Why there is no body, as a sentence, where there is none. */
+  async #divided(row: RequestRow): Promise<DividedBody | string> {
+    const parts = await this.parts(row.id);
+    if (!parts.captured) return parts.why;
+    const capture = this.#requests.capture(row);
+    const stored = capture && StoredRequestBody.sent(this.#place, capture, row.captured?.attempt ?? 1);
+    const body = await stored?.whole();
+    return body ? { body, parts: parts.parts } : "The captured body was deleted meanwhile.";
+  }
+
   /** A range of the decoded body; undefined where it is not captured. Throws `entry_not_found`, `store_read_failed`. */
   async body(id: string, from: number, to: number): Promise<Buffer | undefined> {
     const row = await this.request(id);
@@ -128,6 +166,15 @@ export class InspectedSession {
   #reader(): SessionReader {
     return this.#place.store.openReader(this.#place.sessionKey);
   }
+}
+
+/** Whether a request continues what another began: both a turn's own, or both for one purpose, in the same runtime. */
+function isLike(one: RequestRow, other: RequestRow): boolean {
+  return (
+    one.runtime === other.runtime &&
+    one.purpose === other.purpose &&
+    one.captured?.kind === other.captured?.kind
+  );
 }
 
 /** Keeps a value as the newest, and at most `most` of them. */

@@ -22,6 +22,7 @@ import type {
   LeftOutSum,
   PagurusClient,
   RequestDetails,
+  RequestDiff,
   SessionDetails,
   TranscriptState,
   Turn,
@@ -83,6 +84,7 @@ const CALLS: readonly ((client: PagurusClient) => unknown)[] = [
   (client) => client.inspect.request("a", "t.0"),
   (client) => client.inspect.parts("a", "t.0", { from: 5 }),
   (client) => client.inspect.body("a", "t.0", { from: 0, to: 9 }),
+  (client) => client.inspect.diff("a", "t.1", { since: "t.0" }),
   (client) => client.inspect.leftOut("a", "t.0"),
   (client) => client.inspect.timeline("a"),
   (client) => client.inspect.compactions("a"),
@@ -151,6 +153,7 @@ const COMPARED: {
   request: Same<keyof InspectedRequest, keyof z.infer<typeof shapes.request>>;
   requestDetails: Fits<RequestDetails, z.infer<typeof shapes.requestDetails>>;
   part: Same<InspectedPart, z.infer<typeof shapes.part>>;
+  requestDiff: Same<RequestDiff, z.infer<typeof shapes.requestDiff>>;
   leftOut: Same<LeftOutEntry, z.infer<typeof shapes.leftOutEntry>>;
   leftOutSum: Same<LeftOutSum, z.infer<typeof shapes.leftOutSum>>;
   compaction: Same<InspectedCompaction, z.infer<typeof shapes.compaction>>;
@@ -172,6 +175,7 @@ const COMPARED: {
   request: true,
   requestDetails: true,
   part: true,
+  requestDiff: true,
   leftOut: true,
   leftOutSum: true,
   compaction: true,

@@ -160,6 +160,7 @@ describe("the inspector in a browser", () => {
       await page.goto(await another.address);
       await page.getByRole("listbox", { name: "Line of time" }).waitFor();
       await page.keyboard.press("Shift+Tab");
+      await page.keyboard.press("Shift+Tab");
       await page.keyboard.press("Enter");
       await page.getByRole("listbox", { name: "Compactions and summaries" }).waitFor();
       const [kind] = await page.locator(".mark").allTextContents();

@@ -72,6 +72,26 @@ export const part = z.object({
   cached: z.boolean().optional().describe("Whether the provider read it from its cache, by its count."),
 });
 
+export const requestDiff = z.object({
+  before: z.string().describe("Id of the earlier request."),
+  captured: z.boolean().describe("Whether both bodies are captured; without them there is only `why`."),
+  why: z.string().optional(),
+  firstByte: z.int().optional().describe("First offset that differs; absent for equal bodies."),
+  firstPart: z.int().optional().describe("Index of the later request's part that has it."),
+  sharedTokens: z.int().optional().describe("Of the later request, before that part."),
+  restTokens: z.int().optional(),
+  unchangedParts: z.int().optional(),
+  changes: z
+    .array(
+      z.object({
+        change: z.enum(["added", "removed", "changed", "moved"]),
+        before: z.int().optional().describe("Index among the earlier request's parts."),
+        after: z.int().optional().describe("Index among the later request's parts."),
+      }),
+    )
+    .optional(),
+});
+
 const WHERE = z.enum(["summarized", "evicted", "obsolete", "trimmed", "off-path"]);
 
 export const leftOutEntry = z.object({

@@ -156,6 +156,26 @@ const requestRoutes: readonly ApiRoute[] = [
   }),
   route({
     method: "get",
+    path: "/sessions/{key}/requests/{request}/diff",
+    summary:
+      "What changed since another request: the first byte that differs, and each part that came, went, changed or moved",
+    scope: "read",
+    params: REQUEST,
+    query: {
+      ...AGENT,
+      since: z
+        .string()
+        .min(1)
+        .optional()
+        .describe("Id of the earlier request; default: the one before of the same runtime."),
+    },
+    answer: shapes.requestDiff,
+    handle: async (call) => ({
+      body: await inspected(call).diff(call.params.request, call.query.since),
+    }),
+  }),
+  route({
+    method: "get",
     path: "/sessions/{key}/requests/{request}/left-out",
     summary: "Entries that a request did not hold, and where each was instead",
     scope: "read",
