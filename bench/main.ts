@@ -17,6 +17,7 @@ const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
   runtimes: () => import("./runtimes/bench.ts"),
   wire: () => import("./wire/bench.ts"),
   serve: () => import("./serve/bench.ts"),
+  inspector: () => import("./inspector/bench.ts"),
 };
 
 function refuse(sentence: string): void {

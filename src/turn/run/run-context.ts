@@ -1,8 +1,6 @@
 /** The context part of a `HarnessTurn`: assembled contexts, their receipts, and the models that they are for. */
 import type { PagurusError } from "../../contract/errors.ts";
-import type { Fragment } from "../../contract/fragment.ts";
 import type { AssembledContext, CompactionQuestion, TurnContext } from "../../contract/harness/harness.ts";
-import type { AgentMessage } from "../../contract/message.ts";
 import { Assembler, type Assembly } from "../context/assemble-context.ts";
 import { EngineEpochs } from "../context/engine-epochs.ts";
 import { ReceiptBook } from "../receipts/receipt-book.ts";
@@ -12,7 +10,7 @@ import type { TurnState } from "../turn-state.ts";
 import type { Allowance } from "./cost-limits.ts";
 import type { ModelChain } from "./model-chain.ts";
 
-export class RunContext implements TurnContext {
+export class RunContext {
   /** Absent where no fallbacks are configured, in other runtimes, and before the first context. */
   chain: ModelChain | undefined;
   readonly #run: TurnState;
@@ -32,7 +30,7 @@ export class RunContext implements TurnContext {
   }
 
   /** `taken`: the context is made already, for a fallback that takes over. */
-  async assemble(request?: AssembleRequest, taken?: Assembly): Promise<AssembledContext> {
+  async #assemble(request?: AssembleRequest, taken?: Assembly): Promise<AssembledContext> {
     const run = this.#run;
     if (request?.fixedTokens !== undefined) run.noteFixed(request.fixedTokens);
     // Another runtime calls its model itself, and would call the one that the host has passed over.
@@ -53,43 +51,44 @@ export class RunContext implements TurnContext {
     };
   }
 
-  async fallback(failure: PagurusError, progress: { shown: boolean }): Promise<AssembledContext> {
+  async #fallback(failure: PagurusError, progress: { shown: boolean }): Promise<AssembledContext> {
     if (!this.chain) throw failure;
-    return this.assemble({}, await this.chain.next(failure, progress));
+    return this.#assemble({}, await this.chain.next(failure, progress));
   }
 
-  receipt(request: Parameters<TurnContext["receipt"]>[0]): void {
+  #receipt(request: Parameters<TurnContext["receipt"]>[0]): void {
     if (request.seam) this.#run.seam = request.seam;
     if (request.usage) this.#book.usage(request.usage, request.cache);
     else this.#book.sent({ ...request, fallback: this.chain?.current });
   }
 
-  async answerCompaction(question: CompactionQuestion): Promise<{ summary: string } | undefined> {
+  async #answerCompaction(question: CompactionQuestion): Promise<{ summary: string } | undefined> {
     const { answerInTurn } = await import("../compaction/outer-compaction.ts");
     return this.#end.reached ? undefined : answerInTurn(this.#run, this.#assembler, question);
   }
 
-  get fragments(): readonly Fragment[] {
-    return this.#run.fragments.injected;
-  }
-
-  get additionalContext(): TurnContext["additionalContext"] {
-    return this.#run.request.additionalContext ?? null;
-  }
-
-  fragmentsLost(): Fragment[] {
+  /** For the harness, with members of its own: programs around a harness copy them. */
+  view(): TurnContext {
     const run = this.#run;
-    const before = run.fragments.injected.length;
-    run.changeFragments((fragments) => fragments.settle([]));
-    return run.fragments.injected.slice(before);
-  }
-
-  messages(): readonly AgentMessage[] {
-    return this.#run.recorder.messages;
-  }
-
-  newestEntryId(): string | undefined {
-    return this.#run.recorder.messages.at(-1)?.entryId;
+    return {
+      assemble: (request) => this.#assemble(request),
+      fallback: (failure, progress) => this.#fallback(failure, progress),
+      receipt: (request) => this.#receipt(request),
+      answerCompaction: (question) => this.#answerCompaction(question),
+      get fragments() {
+        return run.fragments.injected;
+      },
+      get additionalContext() {
+        return run.request.additionalContext ?? null;
+      },
+      fragmentsLost: () => {
+        const before = run.fragments.injected.length;
+        run.changeFragments((fragments) => fragments.settle([]));
+        return run.fragments.injected.slice(before);
+      },
+      messages: () => run.recorder.messages,
+      newestEntryId: () => run.recorder.messages.at(-1)?.entryId,
+    };
   }
 
   /** Creates the chain; returns the context for a fallback where the model is cooling. */

@@ -134,7 +134,7 @@ function harnessTurn(run: TurnState, end: { readonly reached: boolean }): Harnes
       withBoundedResults(run.tools, () => resultsFolder(run.writer.record.file)),
       (error) => run.deadline.abort(error),
     ),
-    context,
+    context: context.view(),
     thread: turnThread(run, end),
     io: {
       takeInputs: () => takeInputs(run),

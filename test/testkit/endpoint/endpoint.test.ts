@@ -26,14 +26,23 @@ describe("the model of conformance runs", () => {
         message: {
           role: "assistant",
           content: null,
+          refusal: null,
+          annotations: [],
           tool_calls: [
             { id: "call_1", type: "function", function: { name: "note", arguments: '{"word":"amber"}' } },
           ],
         },
+        logprobs: null,
         finish_reason: "tool_calls",
       },
     ]);
-    assert.deepEqual(usage, { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 });
+    assert.deepEqual(usage, {
+      prompt_tokens: 7,
+      completion_tokens: 3,
+      total_tokens: 10,
+      prompt_tokens_details: { cached_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 0 },
+    });
   });
 
   it("names in a call the namespace in which the tool was offered", async () => {
@@ -81,6 +90,8 @@ describe("a request as the model sees it", () => {
         {
           role: "assistant",
           content: null,
+          refusal: null,
+          annotations: [],
           tool_calls: [{ id: "call_1", function: { name: "note", arguments: '{"word":"amber"}' } }],
         },
         { role: "tool", tool_call_id: "call_1", content: "noted" },
