@@ -7,7 +7,6 @@ import { PagurusError, toPagurusError } from "./contract/errors.ts";
 import type { TurnEvent } from "./contract/host/events.ts";
 import type { PagurusOptions, Pagurus } from "./contract/host/host.ts";
 import type { RunRequest, TurnRun } from "./contract/host/run.ts";
-import type { LlmComplete } from "./contract/model.ts";
 import type { SessionStore } from "./contract/session/store.ts";
 import { registerBundled } from "./bundled.ts";
 import { DEFAULT_AGENT_ID } from "./config/agent-settings.ts";
@@ -124,7 +123,12 @@ class Host implements Pagurus {
         logger: this.#logger,
         baseDir: this.#home,
         llmComplete: async (request) =>
-          this.#complete(setup, (await this.#defaultModel(setup)).ref, DEFAULT_AGENT_ID)(request),
+          completeFor({
+            config: setup.loaded.config,
+            env: this.#env,
+            defaultRef: (await this.#defaultModel(setup)).ref,
+            agentId: DEFAULT_AGENT_ID,
+          })(request),
       }),
     };
     return setup;
@@ -421,7 +425,8 @@ class Host implements Pagurus {
       bundledEngines: new Set<string>(BUNDLED_ENGINES),
       askPermission: this.#options.askPermission,
       defaultModel: () => this.#defaultModel(setup),
-      complete: (ref) => this.#complete(setup, ref, id),
+      complete: (ref) =>
+        completeFor({ config: setup.loaded.config, env: this.#env, defaultRef: ref, agentId: id }),
       newTurnId: () => this.#turnIds.next(),
       loadImporter: () => import("./importers/sessions/import-file.ts"),
       track: (kind, work) => this.#work.background(kind, work),
@@ -435,10 +440,6 @@ class Host implements Pagurus {
   #defaultModel(setup: Setup): Promise<DefaultModel> {
     setup.model ??= defaultModel(setup.loaded.config, this.#env);
     return setup.model;
-  }
-
-  #complete(setup: Setup, defaultRef: string, agentId: string): LlmComplete {
-    return completeFor({ config: setup.loaded.config, env: this.#env, defaultRef, agentId });
   }
 }
 

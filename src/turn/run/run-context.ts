@@ -71,9 +71,9 @@ export class RunContext {
   view(): TurnContext {
     const run = this.#run;
     return {
-      assemble: (request) => this.#assemble(request),
+      assemble: this.#assemble.bind(this),
       fallback: (failure, progress) => this.#fallback(failure, progress),
-      receipt: (request) => this.#receipt(request),
+      receipt: this.#receipt.bind(this),
       answerCompaction: (question) => this.#answerCompaction(question),
       get fragments() {
         return run.fragments.injected;
