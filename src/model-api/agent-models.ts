@@ -34,7 +34,7 @@ export class AgentModels {
 
   /** The agent whose sessions an owner's conversations are in; undefined for those of no agent. */
   agentOf(owner: string): string | undefined {
-    return owner.startsWith(PREFIX) ? owner.slice(PREFIX.length, owner.lastIndexOf("/")) : undefined;
+    return owner.startsWith(PREFIX) ? owner.slice(PREFIX.length).split("/", 1)[0] : undefined;
   }
 
   isBusy(sessionKey: string): boolean {

@@ -20,7 +20,7 @@ import { openModelApiDatabase } from "./database.ts";
 import { jsonReply } from "./json-reply.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import { endpointOf, ModelCalls } from "./model-calls.ts";
-import { PrefixIndex } from "./prefix-index.ts";
+import { PrefixIndex, type KnownSession } from "./prefix-index.ts";
 import { ResponsesApi } from "./responses/responses-api.ts";
 
 /** Who sends a request: a token, whose conversations no other token continues. */
@@ -39,9 +39,9 @@ export interface ModelApi {
   serve(request: IncomingMessage, response: ServerResponse, caller: ModelApiCaller): Promise<void>;
   /** Runs the background responses again that an earlier process did not end. */
   resume(): void;
-  /** Deletes stored responses that are too old, and those of deleted sessions. */
+  /** Deletes stored responses that are too old, and what is known of sessions that are gone, of a slice of them at each call. */
   prune(): void;
-  /** Removes in the background what is known of conversations whose sessions are gone: of one key, or of all. */
+  /** Removes in the background what is known of sessions that are gone, their responses too: of one key, or of all. */
   forget(sessionKey?: string): void;
   /** Ends the open turns. */
   close(): Promise<void>;
@@ -60,6 +60,9 @@ export interface ModelApiOptions {
   turns: AgentTurns;
 }
 
+/** Sessions that `prune` looks at. */
+const SLICE = 200;
+const BEGINNING: KnownSession = { token: "", sessionKey: "" };
 const SESSION_HEADER = "x-pagurus-session";
 /** Headers that are for us and no provider. */
 const OURS: ReadonlySet<string> = new Set(["authorization", "x-api-key", "cookie", SESSION_HEADER]);
@@ -77,6 +80,8 @@ class Api implements ModelApi {
   readonly #responses: ResponsesApi;
   readonly #index: PrefixIndex;
   readonly #agents: AgentModels;
+  /** Where the last slice of `prune` ended. */
+  #looked = BEGINNING;
   #requests = 0;
   #isClosed = false;
 
@@ -170,8 +175,10 @@ class Api implements ModelApi {
   }
 
   prune(): void {
-    const { pagurus, agentId } = this.#options;
-    this.#responses.prune((key) => pagurus.sessions(agentId).find(key) !== undefined);
+    this.#responses.prune();
+    const slice = this.#index.sessionsAfter(this.#looked, SLICE);
+    this.#looked = slice.length < SLICE ? BEGINNING : (slice.at(-1) ?? BEGINNING);
+    for (const each of slice) this.#removeIfGone(each);
   }
 
   forget(sessionKey?: string): void {
@@ -181,15 +188,21 @@ class Api implements ModelApi {
     );
   }
 
-  async #forget(known: readonly { token: string; sessionKey: string }[]): Promise<void> {
+  async #forget(known: readonly KnownSession[]): Promise<void> {
     for (const each of known) {
       await nextTurn();
       if (this.#isClosed) return;
-      if (this.#isGone(each)) this.#index.remove(each);
+      this.#removeIfGone(each);
     }
   }
 
-  #isGone({ token, sessionKey }: { token: string; sessionKey: string }): boolean {
+  #removeIfGone(known: KnownSession): void {
+    if (!this.#isGone(known)) return;
+    this.#index.remove(known);
+    this.#responses.forget(known.sessionKey);
+  }
+
+  #isGone({ token, sessionKey }: KnownSession): boolean {
     const { pagurus, agentId } = this.#options;
     // A new one has no session before its first answer.
     if (this.#live.busy(sessionKey) !== undefined || this.#agents.isBusy(sessionKey)) return false;

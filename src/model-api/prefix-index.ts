@@ -21,10 +21,18 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS prefixes_by_session ON prefixes (token, session);
 `;
 
+const KNOWN = "SELECT token, session AS sessionKey FROM heads";
+
 const LONGEST = `
   SELECT p.session AS session, h.digest = p.digest AS isHead FROM prefixes p
   JOIN heads h ON h.token = p.token AND h.session = p.session
   WHERE p.token = ? AND p.digest = ? ORDER BY isHead DESC, h.at DESC`;
+
+/** A session, and whose conversations it has. */
+export interface KnownSession {
+  token: string;
+  sessionKey: string;
+}
 
 export class PrefixIndex {
   readonly #db: Database;
@@ -65,13 +73,18 @@ export class PrefixIndex {
   }
 
   /** Sessions with the tokens that know them; of one key, or all. */
-  sessions(sessionKey?: string): { token: string; sessionKey: string }[] {
-    const columns = "SELECT token, session AS sessionKey FROM heads";
-    if (sessionKey === undefined) return this.#db.all(columns);
-    return this.#db.all(`${columns} WHERE session = ?`, sessionKey);
+  sessions(sessionKey?: string): KnownSession[] {
+    if (sessionKey === undefined) return this.#db.all(KNOWN);
+    return this.#db.all(`${KNOWN} WHERE session = ?`, sessionKey);
   }
 
-  remove({ token, sessionKey }: { token: string; sessionKey: string }): void {
+  /** The next ones after another one, in the order of tokens and keys. */
+  sessionsAfter({ token, sessionKey }: KnownSession, limit: number): KnownSession[] {
+    const sql = `${KNOWN} WHERE (token, session) > (?, ?) ORDER BY token, session LIMIT ?`;
+    return this.#db.all(sql, token, sessionKey, limit);
+  }
+
+  remove({ token, sessionKey }: KnownSession): void {
     this.#db.transaction(() => {
       for (const table of ["prefixes", "heads"])
         this.#db.run(`DELETE FROM ${table} WHERE token = ? AND session = ?`, token, sessionKey);

@@ -51,6 +51,8 @@ describe("background responses", () => {
       previous_response_id: begun["id"],
     });
     assert.match(early.text, /has not ended yet/);
+    while (bench.model.requests.length === 0) await pause(10);
+    bench.api.prune();
     gate.release();
     assert.equal(outputText(await reaches(begun["id"], "completed")), "Answer 0.");
     const next = await begin({ input: "More.", previous_response_id: begun["id"] });

@@ -36,10 +36,12 @@ export class ApiBench {
     options: ModelOptions = {},
     engine = "legacy",
     plugins: Record<string, unknown> = {},
+    agents: { id: string }[] = [],
   ): Promise<ApiBench> {
     const model = await startServer({ protocol, script });
     const config = modelConfig(protocol, model.url, options, {
       plugins: { ...plugins, slots: { contextEngine: engine } },
+      agents: { list: agents },
     });
     const bench = new ApiBench(model, makeSetting(config));
     await bench.start();

@@ -146,6 +146,21 @@ describe("stored responses", () => {
     assert.equal((await bench.call("GET", `/responses/${String(kept["id"])}`)).status, 404);
   });
 
+  it("of another agent is kept while its session is there, and gone with it", async () => {
+    bench = await ApiBench.open("openai-responses", numbered, {}, "legacy", {}, [{ id: "other" }]);
+    const conversation = (await bench.post("/conversations", {})).json["id"];
+    const asked = { model: "agent/other", input: "Hello." };
+    const paths = [await ask(asked), await ask({ ...asked, conversation })].map(
+      ({ id }) => `/responses/${String(id)}`,
+    );
+    bench.api.prune();
+    for (const path of paths) assert.equal((await bench.call("GET", path)).status, 200);
+    const store = bench.pagurus.sessions("other");
+    for (const { sessionKey } of store.list()) store.delete(sessionKey);
+    bench.api.prune();
+    for (const path of paths) assert.equal((await bench.call("GET", path)).status, 404);
+  });
+
   it("is answered by an agent, whose session continues", async () => {
     bench = await ApiBench.open("openai-responses", numbered);
     const first = await ask({ model: "agent/main", input: "Hello." });

@@ -61,7 +61,7 @@ export function modelConfig(
 ): Record<string, unknown> {
   const api = protocol === "google" ? "google-generative-ai" : protocol;
   const { agents, plugins, ...rest } = more as {
-    agents?: { defaults?: Record<string, unknown> };
+    agents?: { defaults?: Record<string, unknown>; list?: { id: string }[] };
     plugins?: { slots?: Record<string, unknown> };
   };
   return {
@@ -76,7 +76,7 @@ export function modelConfig(
         },
       },
     },
-    agents: { defaults: { model: "test/model", permission: PERMISSION, ...agents?.defaults } },
+    agents: { ...agents, defaults: { model: "test/model", permission: PERMISSION, ...agents?.defaults } },
     plugins: { ...plugins, slots: { contextEngine: "legacy", ...plugins?.slots } },
     ...rest,
   };

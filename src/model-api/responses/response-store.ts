@@ -185,14 +185,14 @@ export class ResponseStore {
     return rows.map((row) => read(row.token, row));
   }
 
-  /** Deletes responses made before `created` (Unix time, s), and all of sessions that no longer exist. */
-  prune(created: number, hasSession: (key: string) => boolean): void {
+  /** Deletes the responses of a session. */
+  removeSession(key: string): void {
+    this.#db.run("DELETE FROM responses WHERE session = ?", key);
+  }
+
+  /** Deletes responses made before `created` (Unix time, s). */
+  prune(created: number): void {
     this.#db.transaction(() => {
-      const sessions = this.#db.all<{ session: string }>(
-        "SELECT DISTINCT session FROM responses WHERE session IS NOT NULL",
-      );
-      for (const { session } of sessions)
-        if (!hasSession(session)) this.#db.run("DELETE FROM responses WHERE session = ?", session);
       this.#db.run("UPDATE responses SET hidden = 1 WHERE created < ?", created);
       for (const { token } of this.#db.all<{ token: string }>(
         "SELECT DISTINCT token FROM responses WHERE hidden = 1",

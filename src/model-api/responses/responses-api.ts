@@ -263,9 +263,14 @@ export class ResponsesApi {
     }
   }
 
-  /** Deletes what is too old, and what belongs to sessions that are gone. */
-  prune(hasSession: (key: string) => boolean): void {
-    this.#responses.prune(Math.floor((Date.now() - KEPT_MS) / 1000), hasSession);
+  /** Deletes what is too old. */
+  prune(): void {
+    this.#responses.prune(Math.floor((Date.now() - KEPT_MS) / 1000));
+  }
+
+  /** Deletes the responses of a session that is gone. */
+  forget(sessionKey: string): void {
+    this.#responses.removeSession(sessionKey);
   }
 
   /** Stops background runs without an end: a later process runs them again. */
