@@ -7,19 +7,18 @@ import type { WireCall } from "../../gateway/server/gateway-call.ts";
 import { jsonReply } from "../json-reply.ts";
 import type { Conversation, ConversationStore, PlacedItem } from "./conversation-store.ts";
 import { itemsOf, pageOf, pageQuery, shownItem, type Item } from "./items.ts";
-import type { ResponseStore } from "./response-store.ts";
+import type { RecordStores } from "./response-request.ts";
 
 const PATH = /^\/conversations(?:\/([^/]+)(?:\/(items)(?:\/([^/]+))?)?)?$/;
 /** Most items that one request adds, as at OpenAI. */
 const MOST_ITEMS = 20;
 
-interface Stores {
-  responses: ResponseStore;
-  conversations: ConversationStore;
-}
-
 /** The reply to a request. Throws `WireCallError`. */
-export async function conversationRoute(call: WireCall, token: string, stores: Stores): Promise<WireReply> {
+export async function conversationRoute(
+  call: WireCall,
+  token: string,
+  stores: RecordStores,
+): Promise<WireReply> {
   const { method, path, query } = call;
   const [matched, id, items, itemId] = PATH.exec(path) ?? [];
   const unknown = new WireCallError(
@@ -50,13 +49,15 @@ async function ofConversation(
   call: WireCall,
   token: string,
   found: Conversation,
-  { conversations, responses }: Stores,
+  { db, conversations, responses }: RecordStores,
 ): Promise<object> {
   const { id } = found;
   if (call.method === "GET") return shownConversation(found);
   if (call.method === "DELETE") {
-    conversations.remove(token, id);
-    responses.removeConversation(token, id);
+    db.transaction(() => {
+      conversations.remove(token, id);
+      responses.removeConversation(token, id);
+    });
     return { id, object: "conversation.deleted", deleted: true };
   }
   if (call.method !== "POST")

@@ -1,6 +1,7 @@
 /** A request of the Responses API with what it continues, and the record of its response. */
 import { randomBytes } from "node:crypto";
 import type { WireHeaders } from "../../gateway/dialect/wire-dialect.ts";
+import type { Database } from "../../data/sqlite.ts";
 import type { ConversationStore } from "./conversation-store.ts";
 import { responseObject } from "./response-object.ts";
 import { ResponseRewriter } from "./response-rewriter.ts";
@@ -15,6 +16,8 @@ import {
 const SEQUENCES_OF_A_RUN = 1_000_000;
 
 export interface RecordStores {
+  /** Of both. */
+  db: Database;
   responses: ResponseStore;
   conversations: ConversationStore;
 }
@@ -89,7 +92,7 @@ export class ResponseRecord {
 
   /** Stores the end, and adds what it has to the conversation. Throws SQLite's errors. */
   ended(response: Record<string, unknown>): void {
-    const { responses, conversations } = this.#options.stores;
+    const { db, responses, conversations } = this.#options.stores;
     const { conversation } = this.#stored;
     const status = response["status"] as ResponseStatus;
     const from = conversation ? conversations.end(conversation.id) : 0;
@@ -99,9 +102,12 @@ export class ResponseRecord {
       response,
       ...(conversation ? { conversation: { id: conversation.id, from } } : {}),
     };
-    if (conversation && status !== "failed" && status !== "cancelled")
-      conversations.add(conversation.id, itemsAdded(this.#stored));
-    if (this.#options.isStored) responses.put(this.#stored);
+    // A crash between the two would add the items again when the response is made again.
+    db.transaction(() => {
+      if (conversation && status !== "failed" && status !== "cancelled")
+        conversations.add(conversation.id, itemsAdded(this.#stored));
+      if (this.#options.isStored) responses.put(this.#stored);
+    });
   }
 }
 

@@ -12,7 +12,7 @@ import { conversationRoute } from "./conversation-routes.ts";
 import { ConversationStore } from "./conversation-store.ts";
 import { itemsOf, pageOf, pageQuery, repeatable, shownItem, type StoredItem } from "./items.ts";
 import { recordedCall } from "./recorded-call.ts";
-import { newResponseId, ResponseRecord } from "./response-request.ts";
+import { newResponseId, ResponseRecord, type RecordStores } from "./response-request.ts";
 import { itemsAdded, KEPT_MS, ResponseStore, type StoredResponse } from "./response-store.ts";
 
 /** A request whose answer goes to a client or to a background run. */
@@ -40,6 +40,7 @@ export class ResponsesApi {
   readonly #options: ResponsesApiOptions;
   readonly #responses: ResponseStore;
   readonly #conversations: ConversationStore;
+  readonly #stores: RecordStores;
   /** Requests of each conversation. */
   readonly #turns = new InOrder();
   readonly #running = new Map<string, BackgroundRun>();
@@ -51,6 +52,7 @@ export class ResponsesApi {
     this.#options = options;
     this.#responses = new ResponseStore(options.db);
     this.#conversations = new ConversationStore(options.db);
+    this.#stores = { db: options.db, responses: this.#responses, conversations: this.#conversations };
   }
 
   /** Whether a request is one of the routes here, besides making a response. */
@@ -64,8 +66,7 @@ export class ResponsesApi {
   /** Answers one of the routes. Throws `WireCallError`. */
   async route(call: WireCall, tokenId: string): Promise<void> {
     if (call.path.startsWith("/conversations")) {
-      const stores = { responses: this.#responses, conversations: this.#conversations };
-      return call.reply(await conversationRoute(call, tokenId, stores));
+      return call.reply(await conversationRoute(call, tokenId, this.#stores));
     }
     const [, id = "", action] = RESPONSE.exec(call.path) ?? [];
     const stored = this.#found(tokenId, id);
@@ -188,8 +189,7 @@ export class ResponsesApi {
   }
 
   #record(stored: StoredResponse, asked: Record<string, unknown>, isStored: boolean): ResponseRecord {
-    const stores = { responses: this.#responses, conversations: this.#conversations };
-    return new ResponseRecord({ stores, asked, stored, isStored });
+    return new ResponseRecord({ stores: this.#stores, asked, stored, isStored });
   }
 
   /** A request with the input that its previous response continues, too. Throws `WireCallError`. */
