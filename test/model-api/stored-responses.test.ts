@@ -1,6 +1,8 @@
 /** Responses that a client continues, reads and deletes by their ids. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
+import { openSqlite } from "../../src/data/sqlite.ts";
 import { ApiBench, type Reply } from "./setting.ts";
 import { lastResponse, outputText, sentWords } from "./responses-setting.ts";
 
@@ -167,6 +169,17 @@ describe("stored responses", () => {
     const second = await ask({ model: "agent/main", input: "More.", previous_response_id: first["id"] });
     assert.equal(outputText(second), "Answer 1.");
     assert.equal(bench.sessionKeys().length, 1);
+  });
+
+  it("that cannot be stored is a cut for its client, and the server continues", async () => {
+    bench = await ApiBench.open("openai-responses", numbered);
+    const db = openSqlite(join(bench.setting.home, "model-api.sqlite"));
+    db.raw.exec("CREATE TRIGGER full BEFORE INSERT ON responses BEGIN SELECT RAISE(FAIL, 'full'); END");
+    await assert.rejects(ask({ input: "Hello." }), /terminated/);
+    await assert.rejects(ask({ input: "Hello.", stream: false }), /terminated/);
+    db.raw.exec("DROP TRIGGER full");
+    db.close();
+    assert.equal(outputText(await ask({ input: "Hello." })), "Answer 2.");
   });
 
   it("asks no model when the fields contradict each other", async () => {
