@@ -4,9 +4,10 @@ import { resolveHome } from "../../config/config-paths.ts";
 import { createFileLogger } from "../../platform/log.ts";
 import { localKey, runningServer } from "../../server/server-address.ts";
 import { printLine, type Cli } from "../cli.ts";
-import { EXIT_DONE, EXIT_INTERRUPTED } from "../cli-failure.ts";
+import { EXIT_DONE } from "../cli-failure.ts";
 import { packageVersion } from "../../platform/package-version.ts";
-import { opensBrowser } from "./open-work.ts";
+import { showInBrowser } from "./open-work.ts";
+import { onceInterrupted } from "./once-interrupted.ts";
 
 export interface InspectCommandOptions {
   session?: string;
@@ -15,11 +16,6 @@ export interface InspectCommandOptions {
 }
 
 const RETRY_MS = 1_000;
-
-async function opened(cli: Cli, url: string, server: string): Promise<void> {
-  if (await opensBrowser(cli, url)) printLine(cli.stdout, `Opened ${server} in your browser.`);
-  else printLine(cli.stdout, `Open this address in your browser within a minute; it signs in once:\n${url}`);
-}
 
 /** Uses the server of this home where one runs, else one of its own until an interrupt. Throws `server_failed`. */
 export async function inspect(
@@ -32,7 +28,7 @@ export async function inspect(
   if (running) {
     const client = createClient({ url: running.url, token: localKey(home), retryMs: RETRY_MS });
     const url = await client.browserCode({ scope: "read", ...(session ? { session } : {}) });
-    await opened(cli, url, running.url);
+    await showInBrowser(cli, url, running.url);
     return EXIT_DONE;
   }
   const { startInspectServer } = await import("../../server/inspect-server.ts");
@@ -44,16 +40,10 @@ export async function inspect(
     port: port ?? 0,
     open: cli.open,
   });
-  const stopped = Promise.withResolvers<void>();
-  let interrupts = 0;
-  const forget = cli.onInterrupt(() => {
-    interrupts += 1;
-    if (interrupts > 1) cli.exit(EXIT_INTERRUPTED);
-    stopped.resolve();
-  });
-  await opened(cli, server.signIn(session), server.url);
+  const { interrupted, forget } = onceInterrupted(cli);
+  await showInBrowser(cli, server.signIn(session), server.url);
   printLine(cli.stdout, "It only reads. Stop it: Ctrl-C");
-  await stopped.promise;
+  await interrupted;
   await server.close();
   forget();
   return EXIT_DONE;

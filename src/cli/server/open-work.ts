@@ -17,7 +17,7 @@ function opener(env: Cli["env"]): [program: string, args: string[]] | undefined 
 }
 
 /** Opens an address in the user's browser. False where there is none, or it cannot be started. */
-export function opensBrowser(cli: Cli, url: string): Promise<boolean> {
+function opensBrowser(cli: Cli, url: string): Promise<boolean> {
   const found = opener(cli.env);
   if (!found) return Promise.resolve(false);
   const [program, args] = found;
@@ -35,13 +35,17 @@ export function opensBrowser(cli: Cli, url: string): Promise<boolean> {
   });
 }
 
+/** Opens an address that signs in to a server, or prints it where no browser can be opened. */
+export async function showInBrowser(cli: Cli, url: string, server: string): Promise<void> {
+  if (await opensBrowser(cli, url)) printLine(cli.stdout, `Opened ${server} in your browser.`);
+  else printLine(cli.stdout, `Open this address in your browser within a minute; it signs in once:\n${url}`);
+}
+
 /** Throws `server_not_running`, `server_failed`. */
 export async function openBrowser(cli: Cli): Promise<number> {
   const home = resolveHome(cli.env);
   const server = requireServer(home);
   const client = createClient({ url: server.url, token: localKey(home), retryMs: RETRY_MS });
-  const url = await client.browserCode();
-  if (await opensBrowser(cli, url)) printLine(cli.stdout, `Opened ${server.url} in your browser.`);
-  else printLine(cli.stdout, `Open this address in your browser within a minute; it signs in once:\n${url}`);
+  await showInBrowser(cli, await client.browserCode(), server.url);
   return EXIT_DONE;
 }

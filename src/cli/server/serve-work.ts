@@ -15,8 +15,9 @@ import {
   type ServerAddress,
 } from "../../server/server-address.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
-import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED } from "../cli-failure.ts";
+import { EXIT_DONE, EXIT_FAILED } from "../cli-failure.ts";
 import { packageVersion } from "../../platform/package-version.ts";
+import { onceInterrupted } from "./once-interrupted.ts";
 
 export interface ServeCommandOptions {
   port?: number;
@@ -54,13 +55,7 @@ export async function serve(cli: Cli, options: ServeCommandOptions): Promise<num
     open: cli.open,
     acpSettings: () => acpSettings(cli, home, config),
   });
-  const stopped = Promise.withResolvers<void>();
-  let interrupts = 0;
-  const forget = cli.onInterrupt(() => {
-    interrupts += 1;
-    if (interrupts > 1) cli.exit(EXIT_INTERRUPTED);
-    stopped.resolve();
-  });
+  const { interrupted, forget } = onceInterrupted(cli);
   const { url } = server.facts;
   printLine(cli.stdout, `Pagurus serves ${home} at ${url}`);
   if (!isLoopback(host))
@@ -71,7 +66,7 @@ export async function serve(cli: Cli, options: ServeCommandOptions): Promise<num
   const key = `$(cat ${shellWord(serverFiles(home).key)})`;
   printLine(cli.stdout, `Try it:  curl -H "Authorization: Bearer ${key}" ${url}/api/v1/status`);
   printLine(cli.stdout, "Stop it: Ctrl-C, or pagurus serve stop");
-  await stopped.promise;
+  await interrupted;
   printLine(cli.stderr, "Stopping: running turns get a moment to end; press Ctrl-C again to stop at once.");
   await server.close();
   forget();
