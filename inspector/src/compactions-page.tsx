@@ -1,6 +1,7 @@
 /** The compactions of a session as a tree: what each summarized, who wrote it, and the way from a summary to its words. */
 import { useMemo, useState } from "preact/hooks";
 import type { InspectedCompaction, InspectedSummary } from "../../src/client/inspect-types.ts";
+import { CloseButton } from "./close-button.tsx";
 import { EntryWords } from "./entry-words.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
@@ -118,9 +119,7 @@ function Opened({ agent, sessionKey, row, onClose }: Place & { row: TreeRow; onC
   return (
     <>
       <div class="bar">
-        <button type="button" data-close onClick={onClose}>
-          Close
-        </button>
+        <CloseButton onClose={onClose} />
         {firstRequest === undefined ? null : (
           <button
             type="button"

@@ -1,6 +1,7 @@
 /** Entries of the session that a request did not hold, and where each was instead. */
 import { useState } from "preact/hooks";
 import type { LeftOutEntry, LeftOutSum } from "../../src/client/inspect-types.ts";
+import { CloseButton } from "./close-button.tsx";
 import { EntryWords } from "./entry-words.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
@@ -98,9 +99,7 @@ function Opened({ place, entry, onClose }: { place: RequestPlace; entry: LeftOut
   return (
     <>
       <div class="bar">
-        <button type="button" data-close onClick={onClose}>
-          Close
-        </button>
+        <CloseButton onClose={onClose} />
       </div>
       {entry.summaryId === undefined || entry.by === undefined ? null : (
         <Summary {...place} entryId={entry.by} id={entry.summaryId} />

@@ -1,6 +1,7 @@
 /** One changed part of two requests: its words before and after, with what came and what went marked. */
 import { diffWordsWithSpace } from "diff";
 import type { ChangedPart, InspectedPart } from "../../src/client/inspect-types.ts";
+import { CloseButton } from "./close-button.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
 import { labelOf } from "./part-map.tsx";
@@ -42,9 +43,7 @@ export function PartChange({ change, before, after, onClose, agent, sessionKey }
   return (
     <>
       <div class="bar">
-        <button type="button" data-close onClick={onClose}>
-          Close
-        </button>
+        <CloseButton onClose={onClose} />
       </div>
       <h2>{visible(`${change}: ${part ? labelOf(part) : ""}`)}</h2>
       {isCut ? <Notice text={`Of each side the first ${bytes(MOST)} are compared.`} /> : null}

@@ -1,6 +1,7 @@
 /** The bytes of one part as the model got them, a piece at a time, or the words of its entry where no body is captured. */
 import { useState } from "preact/hooks";
 import type { InspectedPart } from "../../src/client/inspect-types.ts";
+import { CloseButton } from "./close-button.tsx";
 import { EntryWords } from "./entry-words.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
@@ -24,9 +25,7 @@ export function PartWords({ part, onClose, ...place }: PartWordsProps) {
   return (
     <>
       <div class="bar">
-        <button type="button" data-close onClick={onClose}>
-          Close
-        </button>
+        <CloseButton onClose={onClose} />
         {entryId === undefined ? null : (
           <button type="button" onClick={() => go({ page: "session", agent, key, entry: entryId })}>
             In the session

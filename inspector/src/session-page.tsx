@@ -1,6 +1,7 @@
 /** A session's line of time, newest first: turns by runtime, their requests, compactions, rewinds and degradations. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { TimelineItem } from "../../src/client/inspect-types.ts";
+import { CloseButton } from "./close-button.tsx";
 import { EntryWords } from "./entry-words.tsx";
 import { errorText } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
@@ -140,9 +141,7 @@ export function SessionPage({ agent, sessionKey, entry }: Place & { entry?: stri
       </section>
       {entry === undefined ? null : (
         <section class="pane" aria-label="Words">
-          <button type="button" data-close onClick={goUp}>
-            Close
-          </button>
+          <CloseButton onClose={goUp} />
           <EntryWords agent={agent} sessionKey={sessionKey} entryId={entry} />
         </section>
       )}

@@ -52,6 +52,8 @@ export class InspectedSession {
   readonly #outline: SessionOutline;
   readonly #parts = new Map<string, RequestParts>();
   readonly #leftOut = new Map<string, LeftOutEntry[]>();
+  /** The items of these rows, and of so many entries of the outline. */
+  #timeline: { rows: readonly RequestRow[]; entries: number; items: readonly TimelineItem[] } | undefined;
 
   constructor(place: InspectedPlace, record: SessionRecord) {
     this.#place = place;
@@ -77,10 +79,14 @@ export class InspectedSession {
 
   /** Throws `entry_not_found`, `store_read_failed`. */
   async parts(id: string): Promise<RequestParts> {
-    const row = await this.request(id);
+    return this.partsOf(await this.request(id));
+  }
+
+  /** Of a row that was read just now. Throws `store_read_failed`. */
+  async partsOf(row: RequestRow): Promise<RequestParts> {
     // Usage comes later than the receipt, and with it what was cached.
     const { number, status, totalMs } = row.captured ?? {};
-    const key = [id, row.usage === undefined, number, status, totalMs].join(" ");
+    const key = [row.id, row.usage === undefined, number, status, totalMs].join(" ");
     const known = this.#parts.get(key);
     if (known) return known;
     const reader = this.#reader();
@@ -100,8 +106,8 @@ export class InspectedSession {
    * `store_read_failed`.
    */
   async diff(id: string, since?: string): Promise<RequestDiff> {
-    const rows = await this.requests();
     const row = await this.request(id);
+    const rows = this.#requests.read;
     const earlier = rows.slice(0, rows.indexOf(row));
     const before =
       since === undefined ? earlier.findLast((other) => isLike(other, row)) : await this.request(since);
@@ -118,7 +124,7 @@ export class InspectedSession {
 
   /** Why there is no body, as a sentence, where there is none. */
   async #divided(row: RequestRow): Promise<DividedBody | string> {
-    const parts = await this.parts(row.id);
+    const parts = await this.partsOf(row);
     if (!parts.captured) return parts.why;
     const capture = this.#requests.capture(row);
     const stored = capture && StoredRequestBody.sent(this.#place, capture, row.captured?.attempt ?? 1);
@@ -151,10 +157,14 @@ export class InspectedSession {
   }
 
   /** Oldest first. Throws `store_read_failed`. */
-  async timeline(): Promise<TimelineItem[]> {
+  async timeline(): Promise<readonly TimelineItem[]> {
     const rows = await this.#requests.rows();
     await this.#outline.refresh();
-    return timelineItems(this.#outline, rows);
+    const entries = this.#outline.entries.length;
+    // A page looks every few seconds, mostly at a session in which nothing has happened.
+    if (this.#timeline?.rows !== rows || this.#timeline.entries !== entries)
+      this.#timeline = { rows, entries, items: timelineItems(this.#outline, rows) };
+    return this.#timeline.items;
   }
 
   /** Up to date. Throws `store_read_failed`. */

@@ -44,6 +44,11 @@ export class SessionRequests {
     return this.#rows;
   }
 
+  /** The requests of the last reading. */
+  get read(): readonly RequestRow[] {
+    return this.#rows;
+  }
+
   /** Undefined for an id without a request. Throws `store_read_failed`. */
   async row(id: string): Promise<RequestRow | undefined> {
     await this.rows();

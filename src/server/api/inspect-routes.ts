@@ -103,7 +103,7 @@ const requestRoutes: readonly ApiRoute[] = [
     handle: async (call) => {
       const session = inspected(call);
       const request = await session.request(call.params.request);
-      const { parts, ...rest } = await session.parts(call.params.request);
+      const { parts, ...rest } = await session.partsOf(request);
       return { body: { request, ...rest, sums: sourceSums(parts), parts: parts.length } };
     },
   }),
