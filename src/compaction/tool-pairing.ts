@@ -13,6 +13,13 @@ export function missingResult({ id, name }: ToolCallPart): ToolResultMessage {
   return { role: "toolResult", toolCallId: id, toolName: name, content, isError: true };
 }
 
+/** Whether it is what `missingResult` made, of any call. */
+export function isMissingResult(message: AgentMessage): boolean {
+  if (message.role !== "toolResult" || message.entryId !== undefined) return false;
+  const [part, ...others] = message.content;
+  return others.length === 0 && part?.type === "text" && part.text === NO_RESULT;
+}
+
 /** An assistant message that no provider accepts: no reasoning, no call, no text but white space. */
 function isEmpty(message: AssistantMessage): boolean {
   return message.content.every((part) => part.type === "text" && part.text.trim() === "");

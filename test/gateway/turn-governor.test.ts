@@ -1,6 +1,7 @@
 /** How a turn of the host governs its requests. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { missingResult } from "../../src/compaction/tool-pairing.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import type { WireTurn } from "../../src/contract/harness/wire.ts";
 import { completionsDialect } from "../../src/gateway/dialect/completions/completions-dialect.ts";
@@ -94,6 +95,24 @@ describe("a turn's requests", () => {
       "the dialect sees the newest words",
     );
     assert.deepEqual(await sent(governor, next), [RULES, summary, PROMPT, ...step]);
+  });
+
+  it("keep a result that the harness has and the transcript does not have yet", async () => {
+    const messages = [user("two", "e1"), call("x1", "e2")];
+    const missing = missingResult({ type: "toolCall", id: "x1", name: "look", arguments: {} });
+    const governor = governed(messages, () => ({
+      messages: [user("SUMMARY"), ...messages, missing],
+      historyCount: 1,
+    }));
+    const asked = { id: "x1", type: "function", function: { name: "look", arguments: "{}" } };
+    const step = [
+      { role: "assistant", content: null, tool_calls: [asked] },
+      { role: "tool", tool_call_id: "x1", content: "seen" },
+    ];
+    const request = read([RULES, ...OLD, PROMPT, ...step]);
+    assert.deepEqual((await sent(governor, request)).slice(2), [PROMPT, ...step]);
+    messages.push(result("x1", "e3"));
+    assert.notDeepEqual((await sent(governor, request)).slice(2), [PROMPT, ...step], "the engine dropped it");
   });
 
   it("start over with each turn, and if the harness has other text there", async () => {

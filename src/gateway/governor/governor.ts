@@ -18,6 +18,8 @@ export interface Governed {
    * not match exactly.
    */
   isOriginal(message: AgentMessage): boolean;
+  /** Whether the transcript has no result of the turn's call yet: then the harness's own bytes are its result. */
+  isOpen?(callId: string): boolean;
   /** Where the live turn began, for requests that count only the newest user text as the live turn. */
   liveFrom?: number;
 }

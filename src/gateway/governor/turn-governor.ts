@@ -5,6 +5,7 @@ import type { AgentMessage } from "../../contract/message.ts";
 import type { WireTurn } from "../../contract/harness/wire.ts";
 import type { resolveModel } from "../../model/resolve.ts";
 import type { WireAnswer, WireRequest } from "../dialect/wire-dialect.ts";
+import { callsIn } from "../splice/call-ids.ts";
 import { ownPartsOf } from "../request/own-parts.ts";
 import { FixedPart } from "../request/fixed.ts";
 import type { Governed, Governor, GovernorCall, RequestOwner } from "./governor.ts";
@@ -77,6 +78,8 @@ export class TurnGovernor implements Governor {
     const liveFrom = this.#liveFrom(request);
     const fixedTokens = Math.max(this.#fixedTokens, this.#fixed.tokensOf({ ...request, liveFrom }));
     this.#fixedTokens = fixedTokens;
+    // Before the context, which shows a call without a result as open: the result may be recorded meanwhile.
+    const open = openCalls(turn.messages());
     const context = await turn.assemble({
       fixedTokens,
       ...(request.kind === "compaction" ? { forCompaction: true } : {}),
@@ -94,6 +97,7 @@ export class TurnGovernor implements Governor {
       context: isEncoded ? { ...shown, systemPromptAddition: addition } : shown,
       isOriginal: (message) =>
         !gone?.has(message.entryId ?? "") && isSame(message, originals.get(message.entryId ?? "")),
+      isOpen: (callId) => open.has(callId),
       liveFrom,
     };
   }
@@ -164,6 +168,15 @@ function isSame(message: AgentMessage, original: AgentMessage | undefined): bool
   )
     return false;
   return message === original || isDeepStrictEqual(message.content, original.content);
+}
+
+function openCalls(messages: readonly AgentMessage[]): Set<string> {
+  const open = new Set<string>();
+  for (const message of messages) {
+    if (message.role === "toolResult") open.delete(message.toolCallId);
+    for (const id of callsIn(message)) open.add(id);
+  }
+  return open;
 }
 
 function wordsAt({ items }: WireRequest, index: number): string {

@@ -1,4 +1,5 @@
 /** Matches the messages of the engine's context with the request's own elements. */
+import { isMissingResult } from "../../compaction/tool-pairing.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
 import type { Governed } from "../governor/governor.ts";
@@ -172,9 +173,18 @@ class Matcher {
       const placed = this.#places.placed[from + offset];
       if (placed?.key !== atom.key) return false;
       if (sameValue(placed, atom)) return true;
+      const places = this.#places.of(atom.key);
+      if (places.at(-1) === from + offset && this.#isLate(index)) return true;
       // For a reused id only the content shows which one it is.
-      return this.#places.of(atom.key).length === 1 && this.#isOriginal(index);
+      return places.length === 1 && this.#isOriginal(index);
     });
+  }
+
+  /** Whether the message replaces a result that only the harness has yet. */
+  #isLate(index: number): boolean {
+    const message = this.#messages[index];
+    if (message?.role !== "toolResult" || !isMissingResult(message)) return false;
+    return this.#governed.isOpen?.(message.toolCallId) === true;
   }
 
   #isOriginal(index: number): boolean {

@@ -1,6 +1,7 @@
 /** Conversations with ambiguous parts; see `toy-dialect.ts` for the letters. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { missingResult } from "../../../src/compaction/tool-pairing.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { Governed } from "../../../src/gateway/governor/governor.ts";
 import { splice, type Spliced } from "../../../src/gateway/splice/splice-request.ts";
@@ -88,6 +89,38 @@ describe("splice in hard cases", () => {
       shown({ elements, liveFrom: 3, history: [...history, result("c0_2", "own")], live: [user("two")] }),
       [["u", "zero"], ["c", "c0_0"], ["r", "c0_0", "foreign"], ...elements],
     );
+  });
+
+  it("keeps the harness's result where the transcript does not have it yet", () => {
+    const history = [user("one"), assistant("done")];
+    const missing = missingResult({ type: "toolCall", id: "c1", name: "t", arguments: {} });
+    const live = [user("two"), call("c0"), result("c0", "first"), call("c1"), missing];
+    const newest: Element[] = [
+      ["u", "two"],
+      ["c", "c0"],
+      ["r", "c0", "first"],
+      ["c", "c1"],
+      ["r", "c1", "second"],
+    ];
+    const elements: Element[] = [["u", "zero"], ["a", "done"], ["u", "one"], ["a", "done"], ...newest];
+    const kept: Element[] = [["u", "one"], ["a", "done"], ...newest];
+    const governed = { isOpen: (id: string) => id === "c1" || id === "c0" };
+    assert.deepEqual(shown({ elements, liveFrom: 4, history, live, governed }), kept);
+    assert.notDeepEqual(shown({ elements, liveFrom: 4, history, live }), kept, "an engine may drop a result");
+
+    const renamed = [user("two"), call("c0"), result("c0", "first"), call("c0_2")];
+    const second = missingResult({ type: "toolCall", id: "c0_2", name: "t", arguments: {} });
+    const reused = elements.map(([kind, id, ...text]): Element => {
+      return id === "c1" ? ([kind, "c0", ...text] as Element) : ([kind, id, ...text] as Element);
+    });
+    const shownReused = shown({
+      elements: reused,
+      liveFrom: 4,
+      history,
+      live: [...renamed, second],
+      governed,
+    });
+    assert.deepEqual(shownReused.at(-1), ["r", "c0", "second"]);
   });
 
   it("does not match equal text of long ago with the input that the harness has rewritten", () => {
