@@ -19,6 +19,9 @@ import type {
   WorkState,
 } from "./work.ts";
 
+/** Rows of ended work that one call removes at most. */
+const PRUNED_AT_ONCE = 500;
+
 interface WorkRow {
   seq: number;
   id: string;
@@ -286,15 +289,24 @@ export class Inbox {
 
   /** Removes all ended work of a session that was deleted, with its events and questions: they contain its text. */
   forget({ agentId, sessionKey }: WorkPlace): void {
-    const ended = "SELECT id FROM work WHERE agent = ? AND session = ? AND state = 'ended'";
-    this.#db.transaction(() => {
-      this.#db.run(`DELETE FROM events WHERE work IN (${ended})`, agentId, sessionKey);
-      this.#db.run(`DELETE FROM approvals WHERE work IN (${ended})`, agentId, sessionKey);
-      this.#db.run(
-        "DELETE FROM work WHERE agent = ? AND session = ? AND state = 'ended'",
-        agentId,
-        sessionKey,
-      );
+    this.#remove("agent = ? AND session = ? AND state = 'ended'", [agentId, sessionKey]);
+  }
+
+  /**
+   * Removes work that ended before a time (ms since the epoch), with its events, questions and idempotency keys. Looks at the oldest
+   * rows only, so that a call's cost does not grow with their number. Returns how many were removed.
+   */
+  prune(endedBefore: number): number {
+    const oldest = `seq IN (SELECT seq FROM work ORDER BY seq LIMIT ${PRUNED_AT_ONCE})`;
+    return this.#remove(`${oldest} AND state = 'ended' AND ended < ?`, [endedBefore]);
+  }
+
+  #remove(where: string, values: readonly (string | number)[]): number {
+    const ids = `SELECT id FROM work WHERE ${where}`;
+    return this.#db.transaction(() => {
+      this.#db.run(`DELETE FROM events WHERE work IN (${ids})`, ...values);
+      this.#db.run(`DELETE FROM approvals WHERE work IN (${ids})`, ...values);
+      return this.#db.run(`DELETE FROM work WHERE ${where}`, ...values);
     });
   }
 

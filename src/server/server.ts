@@ -44,6 +44,8 @@ const CONNECTIONS_MS = 2_000;
 /** How long the deltas of ended work are kept, ms, and how often the rest is removed. */
 const DELTAS_MS = 10 * 60_000;
 const PRUNE_MS = 60_000;
+/** Ended work is kept this long, with its events and its idempotency key. */
+const WORK_KEPT_MS = 30 * 24 * 60 * 60_000;
 
 export interface ServeOptions {
   home: string;
@@ -228,7 +230,7 @@ function mountOf(api: ModelApi, folder: string): MountedApi {
   };
 }
 
-/** Removes deltas of ended work, and all text of sessions that were deleted, also by a command without the server. */
+/** Removes deltas of ended work, old work, and all text of sessions that were deleted, also by a command without the server. */
 function pruner({ parts, modelApi }: OpenedParts): () => void {
   const { events, inbox, pagurus, forget } = parts;
   const exists = ({ agentId, sessionKey }: WorkPlace): boolean =>
@@ -238,6 +240,7 @@ function pruner({ parts, modelApi }: OpenedParts): () => void {
   return () => {
     const before = Date.now() - DELTAS_MS;
     events.prune(before);
+    inbox.prune(Date.now() - WORK_KEPT_MS);
     deleted.look(before);
     modelApi.prune();
   };

@@ -1,4 +1,4 @@
-/** What the event log keeps. */
+/** What the event log and the inbox keep. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { openServerDatabase } from "../../src/inbox/server-database.ts";
 
 const TYPES = ["text.delta", "thinking.delta", "tool.output", "message"];
 
-it("deltas are removed when their work has ended long enough; other events, and those of open work, stay", async () => {
+it("ended work loses its deltas first and is removed later; open work stays as it is", async () => {
   const home = mkdtempSync(join(tmpdir(), "pagurus-inbox-"));
   const db = openServerDatabase(home);
   let now = 1_000;
@@ -45,6 +45,11 @@ it("deltas are removed when their work has ended long enough; other events, and 
     assert.equal(events.prune(6_000), 3);
     assert.deepEqual(typesOf(fresh), ["work.accepted", "message", "work.ended"]);
     assert.equal(events.prune(7_000), 0);
+    assert.equal(inbox.prune(5_000), 1, "the work that ended before");
+    assert.deepEqual([typesOf(old), typesOf(fresh).length, typesOf(open).length], [[], 3, 5]);
+    assert.throws(() => inbox.get(old), { code: "work_not_found" });
+    assert.equal(inbox.prune(Date.now()), 1, "open work stays");
+    assert.equal(inbox.get(open).state, "waiting");
   } finally {
     db.close();
     rmSync(home, { recursive: true, force: true });
