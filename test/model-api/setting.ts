@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createPagurus } from "../../src/app.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
+import type { ContextEngineFactory } from "../../src/contract/engine/engine.ts";
 import type { Pagurus } from "../../src/contract/host/host.ts";
 import type { TurnEvent } from "../../src/contract/host/events.ts";
 import type { AgentTurnRequest } from "../../src/model-api/agent-turn.ts";
@@ -23,27 +24,29 @@ export class ApiBench {
   pagurus!: Pagurus;
   api!: ModelApi;
   url = "";
+  readonly #engines: Record<string, ContextEngineFactory>;
   #stop: () => Promise<void> = () => Promise.resolve();
 
-  private constructor(model: ModelServer, setting: Setting) {
+  private constructor(model: ModelServer, setting: Setting, engines: Record<string, ContextEngineFactory>) {
     this.model = model;
     this.setting = setting;
+    this.#engines = engines;
   }
 
   static async open(
     protocol: Protocol,
     script: ReplyScript,
     options: ModelOptions = {},
-    engine = "legacy",
+    engine: string | ContextEngineFactory = "legacy",
     plugins: Record<string, unknown> = {},
     agents: { id: string }[] = [],
   ): Promise<ApiBench> {
     const model = await startServer({ protocol, script });
     const config = modelConfig(protocol, model.url, options, {
-      plugins: { ...plugins, slots: { contextEngine: engine } },
+      plugins: { ...plugins, slots: { contextEngine: typeof engine === "string" ? engine : "own" } },
       agents: { list: agents },
     });
-    const bench = new ApiBench(model, makeSetting(config));
+    const bench = new ApiBench(model, makeSetting(config), typeof engine === "string" ? {} : { own: engine });
     await bench.start();
     return bench;
   }
@@ -52,7 +55,7 @@ export class ApiBench {
   async start(): Promise<void> {
     const { home, env, workspace } = this.setting;
     const harness = modelApiHarness();
-    this.pagurus = await createPagurus({ home, env, harnesses: [harness] });
+    this.pagurus = await createPagurus({ home, env, harnesses: [harness], engines: this.#engines });
     const loaded = loadConfig({ home });
     const { pagurus } = this;
     const turns = {
