@@ -10,7 +10,7 @@ const only = (room, allowed) => ({
 });
 
 const LAYERS =
-  "data contract platform tokens protocols native rpc config session importers compaction model telemetry tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule model-api inspect server client testkit cli plugin-sdk".split(
+  "data contract platform tokens protocols native rpc config session importers compaction model telemetry tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule channels model-api inspect server client testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -111,6 +111,7 @@ module.exports = {
       "gateway",
     ]),
     only("schedule", ["contract", "platform", "config", "inbox"]),
+    only("channels", ["contract", "platform", "config", "inbox"]),
     only("inspect", ["contract", "platform", "tokens", "config", "session", "gateway"]),
     only("server", [
       "contract",
@@ -123,6 +124,7 @@ module.exports = {
       "inbox",
       "model-api",
       "schedule",
+      "channels",
       "inspect",
     ]),
     only("client", ["contract"]),
@@ -140,7 +142,7 @@ module.exports = {
       to: {
         path: "^src/",
         pathNot: [
-          "^src/(cli|data|contract|platform|config|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server|inbox|schedule|server|client)/",
+          "^src/(cli|data|contract|platform|config|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server|inbox|schedule|channels|server|client)/",
           "^src/app\\.ts$",
         ],
       },
@@ -152,7 +154,7 @@ module.exports = {
       severity: "error",
       from: { path: "^src/(engines|runtimes|memories)/([^/]+)/" },
       to: {
-        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|acp-server|inbox|schedule|model-api|inspect|server|doctor|plugin)/",
+        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|acp-server|inbox|schedule|channels|model-api|inspect|server|doctor|plugin)/",
         pathNot: ["^src/$1/$2/", "^src/runtimes/thread/"],
       },
     },

@@ -6,6 +6,7 @@ import { addConfigCommands, addToolCommands } from "./config/config-command.ts";
 import { addContextCommands, addHostCommands } from "./context/context-command.ts";
 import { addMigrateCommands } from "./doctor/migrate-command.ts";
 import { addEngineCommands } from "./engines/engines-command.ts";
+import { addChannelCommands } from "./channels/channels-command.ts";
 import { addJobCommands } from "./jobs/jobs-command.ts";
 import { addLosslessCommands } from "./lossless/lossless-command.ts";
 import { addMcpCommands } from "./mcp/mcp-command.ts";
@@ -23,6 +24,7 @@ export function addOtherCommands(program: Command, cli: Cli, act: Act): void {
   addAcpCommand(program, cli, act);
   addServerCommands(program, cli, act);
   addJobCommands(program, cli, act);
+  addChannelCommands(program, cli, act);
   addSessionCommands(program, cli, act);
   addContextCommands(program, cli, act);
   addRequestCommands(program, cli, act);

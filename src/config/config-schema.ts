@@ -17,7 +17,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "b62ef7a1194391fb";
+export const SCHEMA_FINGERPRINT = "32a5a72ee0986443";
 
 function runtimePolicy(z: Zod) {
   return z
@@ -265,6 +265,21 @@ function server(z: Zod) {
   });
 }
 
+function channel(z: Zod) {
+  return z.strictObject({
+    kind: z.string().min(1).optional(),
+    enabled: z.boolean().optional(),
+    agent: z.string().min(1).optional(),
+    session: z.string().min(1).optional(),
+    workspace: z.string().min(1).optional(),
+    permission: z.enum(["ask", "deny", "auto", "read-only"]).optional(),
+    allow: z.array(z.string().min(1)).optional(),
+    jid: z.string().min(1).optional(),
+    password: z.string().min(1).optional(),
+    service: z.url({ protocol: /^xmpps?$/ }).optional(),
+  });
+}
+
 function telemetry(z: Zod) {
   const otlp = z.strictObject({
     endpoint: z.url({ protocol: /^https?$/ }),
@@ -340,6 +355,7 @@ function buildSchema(z: Zod) {
     gateway: gateway(z).optional(),
     wire: z.strictObject({ ownLogin: z.boolean().optional() }).optional(),
     server: server(z).optional(),
+    channels: z.record(z.string().min(1), channel(z)).optional(),
     telemetry: telemetry(z).optional(),
     session: z
       .strictObject({ scope: z.enum(["folder", "main", "per-sender", "global"]).optional() })

@@ -111,6 +111,30 @@ export interface ServerConfig {
   allowedOrigins?: string[];
 }
 
+/** A service where people talk to the host while `pagurus serve` runs. */
+export interface ChannelConfig {
+  /** `xmpp`. */
+  kind?: string;
+  /** Default true. */
+  enabled?: boolean;
+  /** Agent that answers. Default `main`. */
+  agent?: string;
+  /** One session for all that speak there. Default: one for each of them. */
+  session?: string;
+  /** Folder of the turns. Default: where the server was started. */
+  workspace?: string;
+  /** Permission mode of the turns. Default `deny`. */
+  permission?: "ask" | "deny" | "auto" | "read-only";
+  /** Addresses that may speak without a code. */
+  allow?: string[];
+  /** XMPP: address of the account, such as crab@example.org. */
+  jid?: string;
+  /** A password, or `${VARIABLE}`. */
+  password?: string;
+  /** XMPP: `xmpp://host:port` or `xmpps://host:port`. Default: as the address's domain says. */
+  service?: string;
+}
+
 /** US dollars. */
 export interface CostLimits {
   turn?: number;
@@ -318,6 +342,7 @@ export interface PagurusConfig {
   /** `pagurus wire`. */
   wire?: WireConfig;
   server?: ServerConfig;
+  channels?: Record<string, ChannelConfig>;
   telemetry?: { otlp?: OtlpSettings };
   session?: SessionConfig;
   logging?: { level?: "debug" | "info" | "warn" | "error" | "silent" };

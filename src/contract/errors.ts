@@ -44,6 +44,7 @@ export const ERROR_CODES = {
   server_running: "A server of this home runs already.",
   server_not_running: "No server of this home is running.",
   server_failed: "The server could not listen, or did not answer.",
+  channel_failed: "A channel could not be connected, or did not take a message.",
   work_not_found: "The inbox has no work with this id.",
   body_too_long: "The body of a request is longer than the server takes.",
   job_not_found: "No job has this id.",

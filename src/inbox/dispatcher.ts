@@ -9,7 +9,7 @@ import { sleep } from "../platform/deadline.ts";
 import type { Logger } from "../platform/log.ts";
 import type { Approvals } from "./approvals.ts";
 import type { EventLog } from "./event-log.ts";
-import type { Accepted, Inbox } from "./inbox.ts";
+import type { Accepted, Alongside, Inbox } from "./inbox.ts";
 import { hasSteering, recordedOutcome } from "./recorded-work.ts";
 import type { CommandWork, CompactionWork, NewWork, TurnWork, Work, WorkEnd } from "./work.ts";
 
@@ -79,8 +79,8 @@ export class Dispatcher {
   }
 
   /** Posts work and begins it. Throws as `Inbox.post`. */
-  async post(work: NewWork): Promise<Accepted> {
-    const accepted = await this.#options.inbox.post(work);
+  async post(work: NewWork, alongside?: Alongside): Promise<Accepted> {
+    const accepted = await this.#options.inbox.post(work, alongside);
     if (accepted.isNew) this.#accepted(accepted.work);
     return accepted;
   }

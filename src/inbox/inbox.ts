@@ -43,8 +43,12 @@ interface WorkRow {
   ended: number | null;
 }
 
+/** Writes of the poster that belong to the same transaction. */
+export type Alongside = (accepted: { workId: string; isNew: boolean }) => void;
+
 interface Posting {
   work: NewWork;
+  alongside: Alongside | undefined;
   digest: string;
   resolve(accepted: Accepted): void;
   reject(error: unknown): void;
@@ -106,11 +110,14 @@ export class Inbox {
     this.#ids = new IdSource({ now, ...(last ? { floor: last.id } : {}) });
   }
 
-  /** Resolves when the work is on disk. Throws `idempotency_conflict`, `store_write_failed`. */
-  post(work: NewWork): Promise<Accepted> {
+  /**
+   * Resolves when the work is on disk, with what `alongside` writes. Throws `idempotency_conflict`, `store_write_failed`: then nothing
+   * is written.
+   */
+  post(work: NewWork, alongside?: Alongside): Promise<Accepted> {
     return new Promise((resolve, reject) => {
       if (this.#postings.length === 0) setImmediate(() => this.#write());
-      this.#postings.push({ work, digest: digestOf(work), resolve, reject });
+      this.#postings.push({ work, alongside, digest: digestOf(work), resolve, reject });
     });
   }
 
@@ -135,7 +142,7 @@ export class Inbox {
     for (const answer of done) answer();
   }
 
-  #insert({ work, digest, resolve, reject }: Posting): () => void {
+  #insert({ work, alongside, digest, resolve, reject }: Posting): () => void {
     const { agentId, sessionKey, kind, request, policy, origin, tokenId, idempotencyKey = null } = work;
     const known =
       idempotencyKey === null
@@ -146,7 +153,10 @@ export class Inbox {
             idempotencyKey,
           );
     if (known && known.digest !== digest) return () => reject(conflict(idempotencyKey ?? "", known.id));
-    if (known) return () => resolve({ work: workOf(known), isNew: false });
+    if (known) {
+      alongside?.({ workId: known.id, isNew: false });
+      return () => resolve({ work: workOf(known), isNew: false });
+    }
     const id = this.#ids.next();
     this.#db.run(
       `INSERT INTO work (id, agent, session, kind, request, policy, origin, token, idempotency, digest, state, posted)
@@ -164,13 +174,19 @@ export class Inbox {
       this.#now(),
     );
     this.#events.insert({ workId: id, agentId, sessionKey, type: "work.accepted", data: { kind, origin } });
+    alongside?.({ workId: id, isNew: true });
     return () => resolve({ work: this.get(id), isNew: true });
+  }
+
+  find(id: string): Work | undefined {
+    const row = this.#db.get<WorkRow>("SELECT * FROM work WHERE id = ?", id);
+    return row && workOf(row);
   }
 
   /** Throws `work_not_found`. */
   get(id: string): Work {
-    const row = this.#db.get<WorkRow>("SELECT * FROM work WHERE id = ?", id);
-    if (row) return workOf(row);
+    const work = this.find(id);
+    if (work) return work;
     throw new PagurusError("work_not_found", `The inbox has no work ${id}; check the id.`, {
       details: { id },
     });

@@ -7,6 +7,7 @@ import type { AcpAgentOptions } from "../acp-server/acp-agent.ts";
 import { AcpMount } from "./acp-mount.ts";
 import type { AskPermission } from "../contract/host/run.ts";
 import { attempt } from "../data/attempt.ts";
+import type { ChannelHost } from "../channels/channel-host.ts";
 import type { Database } from "../data/sqlite.ts";
 import type { Logger } from "../platform/log.ts";
 import { Approvals } from "../inbox/approvals.ts";
@@ -103,6 +104,8 @@ interface OpenedParts {
   acp: AcpMount;
   modelApi: ModelApi;
   scheduler: Scheduler;
+  /** Absent where none is configured. */
+  channels?: ChannelHost | undefined;
   /** Secret of this user's own commands. */
   localKey: string;
 }
@@ -198,6 +201,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   await dispatcher.start();
   syncHeartbeats(parts.jobs, options.loaded.config);
   opened.scheduler.start();
+  opened.channels = await startChannels(options, opened);
   modelApi.resume();
   modelApi.forget();
   const pruning = setInterval(pruner(opened), PRUNE_MS);
@@ -210,6 +214,16 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
     logger.info("server stopped", { port });
   };
   return { facts, close };
+}
+
+/** The channels and their libraries are loaded only where one is configured. */
+async function startChannels(
+  { loaded, env, logger, cwd }: ServeOptions,
+  { parts, db }: OpenedParts,
+): Promise<ChannelHost | undefined> {
+  if (Object.keys(loaded.config.channels ?? {}).length === 0) return undefined;
+  const { ChannelHost } = await import("../channels/channel-host.ts");
+  return ChannelHost.start({ ...parts, config: loaded.config, db, env, logger, cwd });
 }
 
 /** Its callers may use the sessions of their token's pattern. */
@@ -231,7 +245,7 @@ function mountOf(api: ModelApi, folder: string): MountedApi {
 }
 
 /** Removes deltas of ended work, old work, and all text of sessions that were deleted, also by a command without the server. */
-function pruner({ parts, modelApi }: OpenedParts): () => void {
+function pruner({ parts, modelApi, channels }: OpenedParts): () => void {
   const { events, inbox, pagurus, forget } = parts;
   const exists = ({ agentId, sessionKey }: WorkPlace): boolean =>
     // Where the store cannot be read, nothing is removed.
@@ -241,17 +255,19 @@ function pruner({ parts, modelApi }: OpenedParts): () => void {
     const before = Date.now() - DELTAS_MS;
     events.prune(before);
     inbox.prune(Date.now() - WORK_KEPT_MS);
+    channels?.prune(Date.now() - WORK_KEPT_MS);
     deleted.look(before);
     modelApi.prune();
   };
 }
 
 async function stop(
-  { parts, db, audit, acp, modelApi, scheduler }: OpenedParts,
+  { parts, db, audit, acp, modelApi, scheduler, channels }: OpenedParts,
   http: HttpServer,
 ): Promise<void> {
   const { dispatcher, events, streams, inbox, pagurus } = parts;
   await scheduler.stop();
+  await channels?.stop();
   await dispatcher.stop(STOP_MS);
   events.flush();
   streams.close();

@@ -141,7 +141,7 @@ describe("a configuration of OpenClaw", () => {
       entries: { "lossless-claw": { enabled: true, llm: {} } },
     },
     logging: { level: "trace" },
-    channels: { whatsapp: {} },
+    channels: { whatsapp: { dmPolicy: "pairing" } },
   });
 
   it("loads with warnings, unknown keys stay, values without a meaning are set aside with the allowed ones (finding D10)", () => {

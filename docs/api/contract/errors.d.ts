@@ -44,6 +44,7 @@ export declare const ERROR_CODES: {
     readonly server_running: "A server of this home runs already.";
     readonly server_not_running: "No server of this home is running.";
     readonly server_failed: "The server could not listen, or did not answer.";
+    readonly channel_failed: "A channel could not be connected, or did not take a message.";
     readonly work_not_found: "The inbox has no work with this id.";
     readonly body_too_long: "The body of a request is longer than the server takes.";
     readonly job_not_found: "No job has this id.";

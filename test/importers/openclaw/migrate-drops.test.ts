@@ -33,7 +33,7 @@ test("of a very large configuration the parts without a counterpart are left out
 
 test("of a duplicate key both are left out", () => {
   const { migrate, written } = setting(
-    `{ channels: { a: 1 }, logging: { level: "warn" }, channels: { b: 2 }, tools: { x: 1 } }`,
+    `{ talk: { a: 1 }, logging: { level: "warn" }, talk: { b: 2 }, tools: { x: 1 } }`,
   );
   const { notTaken } = migrate();
   assert.deepEqual(written(), {
@@ -42,6 +42,6 @@ test("of a duplicate key both are left out", () => {
   });
   assert.deepEqual(
     notTaken.map(({ path }) => path),
-    ["channels", "tools", "channels"],
+    ["talk", "tools", "talk"],
   );
 });

@@ -8,7 +8,6 @@ import { isRecord } from "../../../data/record-fields.ts";
 
 /** Reasons for dropped parts: the first one whose pattern matches the start of the path. */
 const REASONS: readonly [RegExp, string][] = [
-  [/^channels\b/, "there are no chat channels here: the terminal and the library are the ways in"],
   [
     /^(?:gateway|discovery|canvasHost|nodeHost|web|ui|talk|audio|media)\b/,
     "there is no gateway with its surfaces here",
@@ -58,6 +57,11 @@ export function mapConfig(draft: ConfigDraft): void {
   takeSecrets(draft);
   takeThinking(draft);
   takeMcpServers(draft);
+  if (draft.at(["channels"]) !== undefined)
+    draft.drop(
+      ["channels"],
+      "its services are no channels here so far; docs/guides/channels.md has those that are",
+    );
   dropTwins(draft);
   dropForeign(draft);
 }

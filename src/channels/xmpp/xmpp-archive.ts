@@ -1,0 +1,103 @@
+/** The server's archive of the account's messages (XEP-0313), read in pages by its own ids. */
+import { xml } from "@xmpp/client";
+import { ask, type XmppClient, type XmppElement } from "./xmpp-client.ts";
+
+const NS = "urn:xmpp:mam:2";
+const FORWARD = "urn:xmpp:forward:0";
+const RSM = "http://jabber.org/protocol/rsm";
+const PAGE = 50;
+
+export interface ArchivedMessage {
+  /** Id in the archive. */
+  id: string;
+  message: XmppElement;
+}
+
+export interface ArchivePage {
+  messages: ArchivedMessage[];
+  /** Whether nothing follows. */
+  isComplete: boolean;
+}
+
+export interface ArchiveQuery {
+  /** Id of the message before the page; absent: from the beginning. */
+  after?: string;
+  /** The last page with so many messages, instead. */
+  last?: number;
+  /** Messages with this address alone. */
+  with?: string;
+  /** Messages since then, ms since the epoch. */
+  since?: number;
+}
+
+/** The archive no longer has the message after which to read. */
+export class CursorGone extends Error {}
+
+export class XmppArchive {
+  readonly #xmpp: XmppClient;
+  #count = 0;
+
+  constructor(xmpp: XmppClient) {
+    this.#xmpp = xmpp;
+  }
+
+  /** Throws `CursorGone`, and the server's errors. */
+  async page(query: ArchiveQuery): Promise<ArchivePage> {
+    const queryid = `q${(this.#count += 1)}`;
+    const messages: ArchivedMessage[] = [];
+    const onStanza = (stanza: XmppElement): void => {
+      const result = stanza.getChild("result", NS);
+      if (!isOwn(this.#xmpp, stanza) || result?.attrs["queryid"] !== queryid) return;
+      const message = result.getChild("forwarded", FORWARD)?.getChild("message");
+      const { id } = result.attrs;
+      if (message && typeof id === "string") messages.push({ id, message });
+    };
+    this.#xmpp.on("stanza", onStanza);
+    try {
+      const answer = await ask(
+        this.#xmpp,
+        xml("iq", { type: "set" }, xml("query", { xmlns: NS, queryid }, form(query), paging(query))),
+      );
+      return { messages, isComplete: answer.getChild("fin", NS)?.attrs["complete"] === "true" };
+    } catch (error) {
+      if ((error as { condition?: unknown }).condition === "item-not-found") throw new CursorGone();
+      throw error;
+    } finally {
+      this.#xmpp.removeListener("stanza", onStanza);
+    }
+  }
+
+  /** All messages that the query finds, page by page. Throws as `page`. */
+  async *read(query: ArchiveQuery): AsyncGenerator<ArchivedMessage> {
+    for (let { after } = query; ;) {
+      const page = await this.page({ ...query, ...(after === undefined ? {} : { after }) });
+      yield* page.messages;
+      const last = page.messages.at(-1);
+      if (page.isComplete || !last) return;
+      after = last.id;
+    }
+  }
+}
+
+/** Answers of the account's own archive come from it, or have no sender. */
+export function isOwn(xmpp: XmppClient, stanza: XmppElement): boolean {
+  const from = stanza.attrs["from"];
+  return from === undefined || from === xmpp.jid?.bare().toString();
+}
+
+function form({ with: other, since }: ArchiveQuery): XmppElement {
+  const fields: [string, string][] = [["FORM_TYPE", NS]];
+  if (other !== undefined) fields.push(["with", other]);
+  if (since !== undefined) fields.push(["start", new Date(since).toISOString()]);
+  return xml(
+    "x",
+    { xmlns: "jabber:x:data", type: "submit" },
+    ...fields.map(([name, value]) => xml("field", { var: name }, xml("value", {}, value))),
+  );
+}
+
+function paging({ after, last }: ArchiveQuery): XmppElement {
+  const place = last === undefined ? xml("max", {}, String(PAGE)) : xml("max", {}, String(last));
+  if (last !== undefined) return xml("set", { xmlns: RSM }, place, xml("before"));
+  return xml("set", { xmlns: RSM }, place, ...(after === undefined ? [] : [xml("after", {}, after)]));
+}

@@ -1,0 +1,101 @@
+/** A connection to an XMPP server, without the library's own reconnect: the host decides when to connect again. */
+import { client, type Client, type xml } from "@xmpp/client";
+import type { ChannelConfig } from "../../config/config-types.ts";
+import { scram, type SaslMechanism } from "./scram.ts";
+import { PagurusError } from "../../contract/errors.ts";
+
+export type XmppClient = Client;
+export type XmppElement = ReturnType<typeof xml>;
+
+export interface XmppAccount {
+  local: string;
+  domain: string;
+  password: string;
+  /** `xmpp://host:port` or `xmpps://host:port`. */
+  service: string;
+}
+
+/** Throws `config_invalid` for an address that is none. */
+export function accountOf(id: string, { jid, service }: ChannelConfig, password: string): XmppAccount {
+  const [, local, domain] = /^([^@/\s]+)@([^@/\s]+)$/.exec(jid ?? "") ?? [];
+  if (local === undefined || domain === undefined)
+    throw new PagurusError(
+      "config_invalid",
+      `channels.${id}.jid is ${JSON.stringify(jid ?? null)}, which is no address such as crab@example.org.`,
+    );
+  return { local, domain, password, service: service ?? `xmpp://${domain}` };
+}
+
+function isLoopback(service: string): boolean {
+  const { hostname } = new URL(service);
+  return hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
+}
+
+/** Puts our mechanisms before those of the library. */
+function preferScram(xmpp: XmppClient): void {
+  interface Factory {
+    _mechs: { name: string; mech: new () => SaslMechanism }[];
+  }
+  const { saslFactory } = xmpp as unknown as { saslFactory: Factory };
+  const mechs = (["sha256", "sha1"] as const).map((hash) => {
+    const { name } = scram(hash);
+    // Called with `new`; a function that returns an object makes that object.
+    const mech = function mechanism() {
+      return scram(hash);
+    } as unknown as new () => SaslMechanism;
+    return { name, mech };
+  });
+  saslFactory._mechs.unshift(...mechs);
+}
+
+/** Connects and logs in. Throws `channel_failed`. */
+export async function connectXmpp(
+  id: string,
+  { local, domain, password, service }: XmppAccount,
+  timeoutMs: number,
+): Promise<XmppClient> {
+  const xmpp = client({ service, domain, username: local, password, timeout: timeoutMs });
+  xmpp.reconnect.stop();
+  preferScram(xmpp);
+  // Without a listener an error would end the process; each also ends the start or the connection.
+  xmpp.on("error", () => undefined);
+  let failure: unknown;
+  try {
+    const timer = setTimeout(() => void xmpp.disconnect().catch(() => undefined), timeoutMs);
+    await xmpp.start().finally(() => clearTimeout(timer));
+    if (xmpp.isSecure() || isLoopback(service)) return xmpp;
+    failure = new Error("the server offers no encryption");
+  } catch (error) {
+    failure = error;
+  }
+  await endXmpp(xmpp);
+  throw channelFailed(id, `cannot log in at ${service}`, failure);
+}
+
+/** Asks the server. Throws its error, and at once when the connection is cut: the library waits for the timeout. */
+export async function ask(xmpp: XmppClient, request: XmppElement): Promise<XmppElement> {
+  let onCut: () => void = () => undefined;
+  const cut = new Promise<never>((_resolve, reject) => {
+    onCut = () => reject(new Error("the connection was cut"));
+    xmpp.once("disconnect", onCut);
+    if (xmpp.status !== "online") onCut();
+  });
+  try {
+    return await Promise.race([xmpp.iqCaller.request(request), cut]);
+  } finally {
+    xmpp.removeListener("disconnect", onCut);
+  }
+}
+
+/** Never throws. */
+export async function endXmpp(xmpp: XmppClient): Promise<void> {
+  await xmpp.stop().catch(() => undefined);
+}
+
+export function channelFailed(id: string, what: string, cause: unknown): PagurusError {
+  const why = cause instanceof Error ? cause.message.replace(/\.$/, "") : String(cause);
+  return new PagurusError("channel_failed", `The channel ${id} ${what}: ${why}.`, {
+    cause,
+    details: { channel: id },
+  });
+}

@@ -1,0 +1,85 @@
+import { ChannelStore, type ChannelState, type Peer } from "../../channels/channel-store.ts";
+import { resolveHome } from "../../config/config-paths.ts";
+import { loadConfig } from "../../config/load-config.ts";
+import { openServerDatabase } from "../../inbox/server-database.ts";
+import { printJson, printLine, type Cli } from "../cli.ts";
+import { EXIT_DONE, usageError } from "../cli-failure.ts";
+
+interface ListedChannel {
+  id: string;
+  kind: string | undefined;
+  state?: ChannelState;
+  /** Messages that wait to be sent. */
+  waiting: number;
+  peers: Peer[];
+}
+
+function withChannels<T>(cli: Cli, work: (channels: ChannelStore) => T): T {
+  const db = openServerDatabase(resolveHome(cli.env));
+  try {
+    return work(new ChannelStore(db));
+  } finally {
+    db.close();
+  }
+}
+
+function listed(cli: Cli): ListedChannel[] {
+  const { config } = loadConfig({ home: resolveHome(cli.env) });
+  return withChannels(cli, (store) =>
+    Object.entries(config.channels ?? {}).map(([id, { kind }]) => {
+      const state = store.state(id);
+      return {
+        id,
+        kind,
+        ...(state ? { state } : {}),
+        waiting: store.outgoingCount(id),
+        peers: store.peers(id),
+      };
+    }),
+  );
+}
+
+/** `pagurus channels list`. */
+export function channelList(cli: Cli, { json }: { json?: boolean }): number {
+  const channels = listed(cli);
+  if (json === true) {
+    printJson(cli, channels);
+    return EXIT_DONE;
+  }
+  if (channels.length === 0)
+    printLine(cli.stdout, "No channel is configured; pagurus channels --help shows how to add one.");
+  for (const { id, kind = "no kind", state, waiting, peers } of channels) {
+    printLine(cli.stdout, `${id} (${kind}): ${state?.state ?? "pagurus serve has not connected it yet"}`);
+    if (state?.missed !== undefined) printLine(cli.stdout, `  ${state.missed}`);
+    if (waiting > 0) printLine(cli.stdout, `  ${waiting} messages wait to be sent.`);
+    for (const { address, state: may, code } of peers)
+      printLine(
+        cli.stdout,
+        may === "approved"
+          ? `  ${address} may speak.`
+          : `  ${address} asks to speak: pagurus channels approve ${code ?? ""}`,
+      );
+  }
+  return EXIT_DONE;
+}
+
+/** `pagurus channels approve`. Throws `usage_invalid`. */
+export function channelApprove(cli: Cli, code: string): number {
+  const peer = withChannels(cli, (store) => store.approve(code));
+  if (!peer)
+    throw usageError(
+      `No one waits with the code ${JSON.stringify(code)}; a code is valid for an hour, and pagurus channels list shows those that wait.`,
+    );
+  printLine(cli.stdout, `${peer.address} may speak in ${peer.channel} now.`);
+  return EXIT_DONE;
+}
+
+/** `pagurus channels remove`. Throws `usage_invalid`. */
+export function channelRemove(cli: Cli, channel: string, address: string): number {
+  if (!withChannels(cli, (store) => store.remove(channel, address)))
+    throw usageError(
+      `The channel ${JSON.stringify(channel)} has no person ${JSON.stringify(address)}; pagurus channels list shows them.`,
+    );
+  printLine(cli.stdout, `${address} may no longer speak in ${channel}.`);
+  return EXIT_DONE;
+}

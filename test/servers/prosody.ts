@@ -1,0 +1,98 @@
+/** A throw-away XMPP server: Debian's prosody on a loopback port, with an archive. */
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { freePort } from "../server/serve-setting.ts";
+
+const PROSODY = "/usr/bin/prosody";
+const PROSODYCTL = "/usr/bin/prosodyctl";
+export const HAS_PROSODY = existsSync(PROSODY);
+const TRIES = 400;
+
+function configOf(folder: string, port: number): string {
+  return `
+run_as_root = true
+pidfile = "${join(folder, "prosody.pid")}"
+data_path = "${join(folder, "data")}"
+certificates = "${join(folder, "certs")}"
+plugin_paths = {}
+modules_enabled = { "roster", "saslauth", "disco", "ping", "mam", "carbons", "offline" }
+modules_disabled = { "s2s", "tls" }
+allow_registration = false
+c2s_require_encryption = false
+authentication = "internal_hashed"
+storage = "internal"
+archive_expires_after = "never"
+default_archive_policy = true
+interfaces = { "127.0.0.1" }
+c2s_ports = { ${port} }
+log = { error = "${join(folder, "error.log")}" }
+VirtualHost "localhost"
+`;
+}
+
+export class Prosody {
+  readonly port: number;
+  readonly #folder: string;
+  #child: ChildProcess | undefined;
+
+  private constructor(port: number) {
+    this.port = port;
+    this.#folder = mkdtempSync(join(tmpdir(), "pagurus-prosody-"));
+  }
+
+  /** With an account for each name, on the domain `localhost`; each has its name as password. */
+  static async start(names: readonly string[]): Promise<Prosody> {
+    const server = new Prosody(await freePort());
+    for (const name of ["data", "certs"]) mkdirSync(join(server.#folder, name));
+    writeFileSync(server.#config, configOf(server.#folder, server.port));
+    for (const name of names)
+      execFileSync(PROSODYCTL, ["--root", "--config", server.#config, "register", name, "localhost", name], {
+        stdio: "pipe",
+      });
+    await server.begin();
+    return server;
+  }
+
+  get #config(): string {
+    return join(this.#folder, "prosody.cfg.lua");
+  }
+
+  get service(): string {
+    return `xmpp://127.0.0.1:${this.port}`;
+  }
+
+  async begin(): Promise<void> {
+    this.#child = spawn(PROSODY, ["--root", "-F", "--config", this.#config], { stdio: "ignore" });
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const socket = connect(this.port, "127.0.0.1");
+      const isOpen = await Promise.race([
+        once(socket, "connect").then(() => true),
+        once(socket, "error").then(
+          () => false,
+          () => false,
+        ),
+      ]).catch(() => false);
+      socket.destroy();
+      if (isOpen) return;
+      await pause(50);
+    }
+    throw new Error("prosody does not listen");
+  }
+
+  async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    await once(child, "exit");
+  }
+
+  async end(): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
