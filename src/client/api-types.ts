@@ -159,6 +159,8 @@ export interface ServerStatus {
   streams: number;
   /** Id of the newest event. */
   lastEvent: number;
+  /** What the caller may do. */
+  scope: Scope;
 }
 
 /** Events of the inbox around those of a turn. */
@@ -184,7 +186,14 @@ export type WorkEvent =
       toolCallId?: string;
       cwd: string;
     }
-  | { type: "approval.answered"; id: string; allowed: boolean };
+  | {
+      type: "approval.answered";
+      id: string;
+      allowed: boolean;
+      answer: ApprovalAnswer;
+      /** Id of the token; `local` for the user's own commands, `browser` for a browser that was signed in. */
+      by: string;
+    };
 
 export interface ServerEvent {
   /** Rises with each event of the server; `after` of a later request. */

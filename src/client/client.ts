@@ -54,6 +54,11 @@ export class PagurusClient {
     return this.#http.json({ method: "GET", path: "/status", signal });
   }
 
+  /** Agents of the configuration, `main` first. */
+  async agents({ signal }: CallOptions = {}): Promise<string[]> {
+    return (await this.#http.json<{ agents: string[] }>({ method: "GET", path: "/agents", signal })).agents;
+  }
+
   /** The OpenAPI 3.1 document. */
   openApi({ signal }: CallOptions = {}): Promise<Record<string, unknown>> {
     return this.#http.json({ method: "GET", path: "/openapi.json", signal });

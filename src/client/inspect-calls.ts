@@ -10,6 +10,7 @@ import type {
   LeftOutSum,
   RequestDetails,
   RequestDiff,
+  SessionUsage,
   TimelineItem,
 } from "./inspect-types.ts";
 
@@ -49,6 +50,11 @@ export class InspectCalls {
 
   #get<T>(path: string, { signal, ...query }: AgentOptions): Promise<T> {
     return this.#http.json({ method: "GET", path, query, signal });
+  }
+
+  /** Of the current generation. */
+  usage(key: string, options: AgentOptions = {}): Promise<SessionUsage> {
+    return this.#get(at(key, "usage"), options);
   }
 
   /** The newest model requests, or those before one; oldest first. */

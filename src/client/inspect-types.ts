@@ -51,6 +51,20 @@ export interface InspectedRequest {
     | undefined;
 }
 
+/** What a session's model requests took, as the providers reported it. */
+export interface SessionUsage {
+  requests: number;
+  /** With those from a cache. */
+  inputTokens: number;
+  cachedTokens: number;
+  outputTokens: number;
+  /** US dollars; absent where no price is known. */
+  cost?: number | undefined;
+  /** Of the newest request that was a turn's own. */
+  model?: string | undefined;
+  runtime?: string | undefined;
+}
+
 export interface SourceSum {
   source: PartSource;
   parts: number;

@@ -42,13 +42,20 @@ export function agentSettings(config: PagurusConfig, agentId: string): AgentSett
   };
 }
 
+/** `main` first, then the others in the order of the configuration. */
+export function agentIds(config: PagurusConfig): string[] {
+  const list = config.agents?.list ?? [];
+  const others = list.map(({ id }) => id).filter((id) => id.toLowerCase() !== DEFAULT_AGENT_ID);
+  return [DEFAULT_AGENT_ID, ...others];
+}
+
 function ownEntry(config: PagurusConfig, agentId: string): AgentConfig {
   const list = config.agents?.list ?? [];
   const wanted = agentId.toLowerCase();
   const entry = list.find(({ id }) => id.toLowerCase() === wanted);
   if (entry) return entry;
   if (wanted === DEFAULT_AGENT_ID) return {};
-  const known = [...new Set([DEFAULT_AGENT_ID, ...list.map(({ id }) => id)])].join(", ");
+  const known = agentIds(config).join(", ");
   throw new PagurusError(
     "config_invalid",
     `No agent ${JSON.stringify(agentId)} is configured (there are: ${known}); add it to agents.list or name one of these.`,

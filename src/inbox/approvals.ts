@@ -139,7 +139,7 @@ export class Approvals {
           agentId,
           sessionKey,
           type: "approval.answered",
-          data: { id, allowed },
+          data: { id, allowed, answer: typeof answer === "string" ? answer : "deny", by: tokenId },
         });
       return changed > 0;
     });

@@ -13,6 +13,7 @@ import { EventLog } from "../inbox/event-log.ts";
 import { Inbox } from "../inbox/inbox.ts";
 import { openServerDatabase } from "../inbox/server-database.ts";
 import { InspectedSessions } from "../inspect/inspected-sessions.ts";
+import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import type { Logger } from "../platform/log.ts";
 import { JobStore } from "../schedule/job-store.ts";
 import { AuditLog } from "./access/audit-log.ts";
@@ -77,6 +78,7 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
       streams,
       jobs: new JobStore(db),
       inspected: new InspectedSessions(),
+      usages: new SessionUsages(),
       facts,
       forget: (place) => inbox.forget(place),
     };

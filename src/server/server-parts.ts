@@ -6,6 +6,7 @@ import type { EventLog } from "../inbox/event-log.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { WorkPlace } from "../inbox/work.ts";
 import type { InspectedSessions } from "../inspect/inspected-sessions.ts";
+import type { SessionUsages } from "../inspect/requests/session-usage.ts";
 import type { JobStore } from "../schedule/job-store.ts";
 import type { BrowserSessions } from "./access/browser-sessions.ts";
 import type { TokenStore } from "./access/token-store.ts";
@@ -22,6 +23,7 @@ export interface ServerParts {
   streams: OpenStreams;
   jobs: JobStore;
   inspected: InspectedSessions;
+  usages: SessionUsages;
   facts: ServerFacts;
   /** Removes what the server has of a session that was deleted. */
   forget(place: WorkPlace): void;

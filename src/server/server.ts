@@ -18,6 +18,7 @@ import { Inbox } from "../inbox/inbox.ts";
 import { openServerDatabase } from "../inbox/server-database.ts";
 import type { NewWork, WorkPlace } from "../inbox/work.ts";
 import { InspectedSessions } from "../inspect/inspected-sessions.ts";
+import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import { syncHeartbeats } from "../schedule/heartbeats.ts";
 import { JobStore } from "../schedule/job-store.ts";
 import { Scheduler } from "../schedule/scheduler.ts";
@@ -166,6 +167,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
       streams,
       jobs,
       inspected: new InspectedSessions(),
+      usages: new SessionUsages(),
       facts,
       forget,
     },

@@ -24,6 +24,7 @@ import type {
   RequestDetails,
   RequestDiff,
   SessionDetails,
+  SessionUsage,
   TranscriptState,
   Turn,
   Work,
@@ -38,10 +39,12 @@ import type { job } from "../../src/server/api/job-routes.ts";
 import type { sessionDetails } from "../../src/server/api/session-routes.ts";
 import type { claim, transcriptState } from "../../src/server/api/terminal-routes.ts";
 import type { turnBody } from "../../src/server/api/turn-routes.ts";
+import type { usage } from "../../src/server/api/usage-routes.ts";
 
 /** One call of each method; the answer does not matter. */
 const CALLS: readonly ((client: PagurusClient) => unknown)[] = [
   (client) => client.status(),
+  (client) => client.agents(),
   (client) => client.listSessions({ limit: 3 }),
   (client) => client.search("words"),
   (client) => client.createSession({ key: "a" }),
@@ -80,6 +83,7 @@ const CALLS: readonly ((client: PagurusClient) => unknown)[] = [
   (client) => client.terminal.records(),
   (client) => client.terminal.state("a"),
   (client) => client.terminal.commandFiles(),
+  (client) => client.inspect.usage("a"),
   (client) => client.inspect.requests("a", { before: "t.0", limit: 5 }),
   (client) => client.inspect.request("a", "t.0"),
   (client) => client.inspect.parts("a", "t.0", { from: 5 }),
@@ -150,6 +154,7 @@ const COMPARED: {
   claim: Same<keyof Claimed, keyof z.infer<typeof claim>>;
   record: Fits<TranscriptState["record"], z.infer<typeof answers.record>>;
   state: Same<keyof TranscriptState, keyof z.infer<typeof transcriptState>>;
+  usage: Same<SessionUsage, z.infer<typeof usage>>;
   request: Same<keyof InspectedRequest, keyof z.infer<typeof shapes.request>>;
   requestDetails: Fits<RequestDetails, z.infer<typeof shapes.requestDetails>>;
   part: Same<InspectedPart, z.infer<typeof shapes.part>>;
@@ -172,6 +177,7 @@ const COMPARED: {
   claim: true,
   record: true,
   state: true,
+  usage: true,
   request: true,
   requestDetails: true,
   part: true,

@@ -130,6 +130,8 @@ describe("a turn that is posted to a server", () => {
     const events = await server.events(`/api/v1/work/${id}/events`, isEnd);
     const result = events.find(({ type }) => type === "tool.completed");
     assert.ok(result);
+    const by = events.find(({ type }) => type === "approval.answered")?.data;
+    assert.deepEqual([by?.["id"], by?.["answer"], by?.["by"]], [approval?.id, "once", "local"]);
   });
 
   it("in a session that another program holds waits until it is free", async () => {

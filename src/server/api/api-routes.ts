@@ -8,6 +8,7 @@ import type { ApiRoute } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { terminalRoutes } from "./terminal-routes.ts";
 import { turnRoutes } from "./turn-routes.ts";
+import { usageRoutes } from "./usage-routes.ts";
 
 /** Every route of our API, below `/api/v1`, in the order of its document. */
 export const apiRoutes: readonly ApiRoute[] = [
@@ -20,4 +21,5 @@ export const apiRoutes: readonly ApiRoute[] = [
   ...terminalRoutes,
   ...jobRoutes,
   ...inspectRoutes,
+  ...usageRoutes,
 ];

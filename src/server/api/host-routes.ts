@@ -1,6 +1,8 @@
 /** The host: status, receipts and previews of contexts, tokens, sign-in of the user's browser. */
 import * as z from "zod";
 import { PagurusError } from "../../contract/errors.ts";
+import { agentIds } from "../../config/agent-settings.ts";
+import { loadFor } from "../../config/load-config.ts";
 import { SCOPES } from "../access/caller.ts";
 import * as answers from "./answers.ts";
 import { AGENT, CWD, route, SESSION, type ApiRoute } from "./route.ts";
@@ -34,6 +36,7 @@ export const serverStatus = z.object({
   approvals: z.int(),
   streams: z.int(),
   lastEvent: z.int().describe("Id of the newest event, to follow what comes after it."),
+  scope: z.enum(SCOPES).describe("What the caller may do."),
 });
 
 export const hostRoutes: readonly ApiRoute[] = [
@@ -43,7 +46,7 @@ export const hostRoutes: readonly ApiRoute[] = [
     summary: "The server, and what runs and waits",
     scope: "read",
     answer: serverStatus,
-    handle: ({ parts }) => {
+    handle: ({ caller, parts }) => {
       const { facts, dispatcher, inbox, approvals, streams, events } = parts;
       const running = dispatcher.running.map(({ id, sessionKey, agentId }) => ({
         work: id,
@@ -58,8 +61,20 @@ export const hostRoutes: readonly ApiRoute[] = [
           approvals: approvals.open().length,
           streams: streams.count,
           lastEvent: events.newest,
+          scope: caller.scope,
         },
       };
+    },
+  }),
+  route({
+    method: "get",
+    path: "/agents",
+    summary: "Agents of the configuration; main is always one",
+    scope: "read",
+    answer: z.object({ agents: z.array(z.string()) }),
+    handle: ({ parts }) => {
+      const { config } = loadFor({ onlyLook: true }, parts.facts.home);
+      return { body: { agents: agentIds(config) } };
     },
   }),
   route({

@@ -29,7 +29,8 @@ async function entriesBefore(
   }
 }
 
-function found(store: SessionStore, key: string): NonNullable<ReturnType<SessionStore["find"]>> {
+/** Throws `session_not_found`. */
+export function found(store: SessionStore, key: string): NonNullable<ReturnType<SessionStore["find"]>> {
   const record = store.find(key);
   if (record) return record;
   throw new PagurusError(
