@@ -41,4 +41,9 @@ export const INSPECTOR: Record<string, Proof> = {
       tests("the walk by keyboard", "test/real/inspector."),
     ],
   },
+  "inspector.7": {
+    claim:
+      "A login with the scope chat sends, steers, stops, answers, compacts, pins and forks on the page; one that reads sees none of it, and the server refuses it.",
+    steps: [tests("in a browser", "test/real/inspector-doing")],
+  },
 };

@@ -13,6 +13,7 @@ import { SessionsPage } from "./sessions-page.tsx";
 import "./style.css";
 
 function isTyping({ target }: KeyboardEvent): boolean {
+  if (target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return true;
   return target instanceof HTMLInputElement && target.type !== "checkbox";
 }
 

@@ -2,12 +2,15 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { TimelineItem } from "../../src/client/inspect-types.ts";
 import { CloseButton } from "./close-button.tsx";
+import { Doing } from "./doing.tsx";
+import { EntryActions } from "./entry-actions.tsx";
 import { EntryWords } from "./entry-words.tsx";
 import { errorText } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
 import { addressOf, go, goUp } from "./page-route.ts";
 import { count, dollars, oneLine, percent, time } from "./plain-text.ts";
 import { server } from "./server-calls.ts";
+import { sessionEvents } from "./session-events.ts";
 import { VirtualList } from "./virtual-list.tsx";
 
 interface Place {
@@ -94,7 +97,7 @@ async function lookAtEvents(
 ): Promise<void> {
   let planned: number | undefined;
   try {
-    for await (const { event } of server.sessionEvents(sessionKey, { agent, signal })) {
+    for await (const { event } of sessionEvents({ agent, sessionKey }, signal)) {
       if (planned !== undefined || PASSING.has(event.type)) continue;
       planned = window.setTimeout(() => {
         planned = undefined;
@@ -138,10 +141,12 @@ export function SessionPage({ agent, sessionKey, entry }: Place & { entry?: stri
             row={(item) => <Row item={item} />}
           />
         )}
+        <Doing agent={agent} sessionKey={sessionKey} />
       </section>
       {entry === undefined ? null : (
         <section class="pane" aria-label="Words">
           <CloseButton onClose={goUp} />
+          <EntryActions agent={agent} sessionKey={sessionKey} entryId={entry} />
           <EntryWords agent={agent} sessionKey={sessionKey} entryId={entry} />
         </section>
       )}
