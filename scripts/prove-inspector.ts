@@ -37,13 +37,13 @@ export const INSPECTOR: Record<string, Proof> = {
     claim:
       "Each page has no serious finding of axe in both themes, fits 360 px, and is reached by keyboard alone.",
     steps: [
-      tests("axe", "test/real/inspector-access"),
+      tests("axe", "test/real/inspector-access", "test/real/inspector-doing-access"),
       tests("the walk by keyboard", "test/real/inspector."),
     ],
   },
   "inspector.7": {
     claim:
       "A login with the scope chat sends, steers, stops, answers, compacts, pins and forks on the page; one that reads sees none of it, and the server refuses it.",
-    steps: [tests("in a browser", "test/real/inspector-doing")],
+    steps: [tests("in a browser", "test/real/inspector-doing.")],
   },
 };

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Approval, ApprovalAnswer, WorkEvent } from "../../src/client/api-types.ts";
 import { useAction } from "./action-state.ts";
+import { focusMessage } from "./composer.tsx";
 import { oneLine, visible } from "./plain-text.ts";
 import { allowed, onSessionEvent, type SessionPlace } from "./session-events.ts";
 import { server } from "./server-calls.ts";
@@ -50,7 +51,7 @@ export function Approvals({ place, questions }: { place: SessionPlace; questions
   return (
     <section class="approvals" aria-label="Permission questions" aria-live="polite">
       {answered.map((text, at) => (
-        <p class="facts" key={at}>
+        <p class="facts row-facts" key={at}>
           {oneLine(text)}
         </p>
       ))}
@@ -69,6 +70,7 @@ function Question({ question }: { question: Approval }) {
     const why = given === "deny" && reason.trim() !== "" ? { reason: reason.trim() } : {};
     void action.run("Answering …", async () => {
       const isFirst = await server.answer(id, given, why);
+      focusMessage();
       return isFirst ? "" : "Another client has answered already.";
     });
   };
@@ -77,12 +79,14 @@ function Question({ question }: { question: Approval }) {
       {oneLine(label)}
     </button>
   );
+  // A preview that is only the summary again is not shown twice.
+  const before = preview?.trim() === summary.trim() ? undefined : summary;
   // What saves a rule is for the administrator alone; the server refuses it for others.
   const saves = allowed.value === "admin";
   return (
     <div class="question" role="group" aria-labelledby={`question-${id}`}>
       <p id={`question-${id}`}>
-        <strong>May it use {oneLine(tool)}?</strong> {visible(summary)}
+        <strong>May it use {oneLine(tool)}?</strong> {before === undefined ? null : visible(before)}
       </p>
       <p class="facts">in {oneLine(cwd)}</p>
       {preview === undefined ? null : (

@@ -34,6 +34,11 @@ async function send({ agent, sessionKey, text, policy, runs }: Message): Promise
   return work.ahead > 0 ? "It waits for the work before it." : "";
 }
 
+/** What was chosen is gone from the page: the next thing is mostly a message. */
+export function focusMessage(): void {
+  document.getElementById("message")?.focus();
+}
+
 /** What an event means for the user, as a sentence; undefined for one that the page shows otherwise. */
 function newsOf({ event }: ServerEvent): string | undefined {
   if (event.type === "work.started") return "";
@@ -74,6 +79,7 @@ export function Composer({ place, work }: { place: SessionPlace; work: SessionWo
   const stop = (): Promise<boolean> =>
     action.run("Stopping …", async () => {
       await server.stop(sessionKey, { agent });
+      focusMessage();
       return "The turn is being stopped.";
     });
   const compact = (): Promise<boolean> =>

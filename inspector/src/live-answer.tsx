@@ -21,6 +21,7 @@ export function LiveAnswer({ agent, sessionKey }: SessionPlace) {
     setWords("");
     const forget = onSessionEvent(({ event }) => {
       if (event.type === "turn.started") text = "";
+      else if (event.type === "tool.started" && !text.endsWith("\n")) text += text === "" ? "" : "\n\n";
       else if (event.type === "text.delta") text = (text + event.delta).slice(-MOST_CHARS);
       else return;
       show();

@@ -1,6 +1,7 @@
 /** Events of the session that is shown, as one stream for all parts of the page, and what the browser's login may do. */
 import { signal } from "@preact/signals";
 import type { Scope, ServerEvent } from "../../src/client/api-types.ts";
+import { ClientError } from "../../src/client/index.ts";
 import { server } from "./server-calls.ts";
 
 export interface SessionPlace {
@@ -9,6 +10,9 @@ export interface SessionPlace {
 }
 
 type Listener = (heard: ServerEvent) => void;
+
+/** Pause before a lost server is tried again, ms. */
+const AGAIN_MS = 2_000;
 
 const listeners = new Set<Listener>();
 
@@ -28,8 +32,24 @@ export function onSessionEvent(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Follows a session until the signal fires, for the caller and for all listeners. Throws as the client does. */
-export async function* sessionEvents(
+/**
+ * Follows a session until the signal fires, for the caller and for all listeners; a server that was away longer than the client tries is
+ * tried again. Throws where it refuses, and the signal's reason.
+ */
+export async function* sessionEvents(place: SessionPlace, abort: AbortSignal): AsyncGenerator<ServerEvent> {
+  for (;;) {
+    try {
+      yield* oneStream(place, abort);
+    } catch (error) {
+      abort.throwIfAborted();
+      if (!(error instanceof ClientError) || error.status !== 0) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    abort.throwIfAborted();
+  }
+}
+
+async function* oneStream(
   { agent, sessionKey }: SessionPlace,
   abort: AbortSignal,
 ): AsyncGenerator<ServerEvent> {

@@ -1,6 +1,7 @@
 /** Work that waits for the turn before it, each with a button that takes it back. */
 import type { Work } from "../../src/client/api-types.ts";
 import { useAction } from "./action-state.ts";
+import { focusMessage } from "./composer.tsx";
 import { time, visible } from "./plain-text.ts";
 import { server } from "./server-calls.ts";
 
@@ -24,6 +25,7 @@ export function WaitingWork({ waiting }: { waiting: readonly Work[] }) {
             onClick={() =>
               void action.run("", async () => {
                 await server.withdraw(id);
+                focusMessage();
                 return "";
               })
             }

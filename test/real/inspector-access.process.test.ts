@@ -1,26 +1,11 @@
 /** The inspector's pages for everyone: no serious finding of axe in either theme, at two widths, and each page by keyboard alone. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import axe from "axe-core";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, start, type Setting } from "../turn/setting.ts";
 import { buildPage, InspectProcess, openBrowser, openPage, runTurn } from "./inspector-setting.ts";
-
-interface Finding {
-  id: string;
-  impact: string | null;
-  nodes: { html: string }[];
-}
-
-/** Serious and critical findings, a line for each. */
-async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const { violations } = (await page.evaluate("globalThis.axe.run()")) as { violations: Finding[] };
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ""}`);
-}
+import { pageFindings } from "./page-findings.ts";
 
 describe("the inspector's pages", () => {
   let model: ModelServer;
@@ -69,11 +54,7 @@ describe("the inspector's pages", () => {
           const found: string[] = [];
           const visit = async (name: string, list: string): Promise<void> => {
             await page.getByRole("listbox", { name: list }).getByRole("option").first().waitFor();
-            found.push(...(await findings(page)).map((finding) => `${name}: ${finding}`));
-            const over = await page.evaluate(
-              "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-            );
-            if (Number(over) > 0) found.push(`${name}: ${String(over)} px wider than the window`);
+            found.push(...(await pageFindings(page)).map((finding) => `${name}: ${finding}`));
           };
           await page.goto(await inspect.address);
           await visit("sessions", "Sessions");
