@@ -82,4 +82,6 @@ function App() {
 }
 
 const root = document.getElementById("app");
+// What the page has while this loads is no part of it.
+root?.replaceChildren();
 if (root) render(<App />, root);

@@ -21,12 +21,15 @@ interface Place {
 interface Timeline {
   /** Newest first. */
   items: readonly TimelineItem[];
-  total: number;
+  /** Absent until the server has read the whole session. */
+  total?: number | undefined;
   next?: string | undefined;
   error?: string;
 }
 
 const PAGE = 300;
+/** A few screens: they are there before a long session is read. */
+const FIRST_PAGE = 60;
 /** How often the end of a session is looked at, ms: a turn of another process has no events here. */
 const LOOK_MS = 2_000;
 /** Events of one moment are one look, ms. */
@@ -38,6 +41,7 @@ function useTimeline({ agent, sessionKey }: Place) {
   const [timeline, setTimeline] = useState<Timeline>();
   const isLoading = useRef(false);
   const isWanted = useRef(false);
+  const isFirst = useRef(true);
   const read = async (before: string | undefined, signal: AbortSignal): Promise<void> => {
     if (isLoading.current) {
       // What came since this reading began is read after it.
@@ -49,18 +53,22 @@ function useTimeline({ agent, sessionKey }: Place) {
       const { items, total, next } = await server.inspect.timeline(sessionKey, {
         agent,
         before,
-        limit: PAGE,
+        limit: isFirst.current ? FIRST_PAGE : PAGE,
+        atOnce: isFirst.current,
         signal,
       });
       const page = items.toReversed();
-      setTimeline((known) => ({
-        items: before === undefined ? merged(page, known?.items ?? []) : [...(known?.items ?? []), ...page],
-        total,
-        next: before === undefined && known ? known.next : next,
-      }));
+      const wasFirst = isFirst.current;
+      isFirst.current = false;
+      setTimeline((known) => {
+        // What came at once is replaced by the first answer that is complete.
+        if (known?.total === undefined) return { items: page, total, next };
+        const older = before === undefined ? merged(page, known.items) : [...known.items, ...page];
+        return { items: older, total, next: before === undefined ? known.next : next };
+      });
+      isWanted.current ||= wasFirst && total === undefined;
     } catch (error) {
-      if (!signal.aborted)
-        setTimeline((known) => ({ items: [], total: 0, ...known, error: errorText(error) }));
+      if (!signal.aborted) setTimeline((known) => ({ items: [], ...known, error: errorText(error) }));
     } finally {
       isLoading.current = false;
     }
@@ -73,6 +81,7 @@ function useTimeline({ agent, sessionKey }: Place) {
     controller.current = new AbortController();
     const { signal } = controller.current;
     setTimeline(undefined);
+    isFirst.current = true;
     void read(undefined, signal);
     const timer = setInterval(() => {
       if (document.visibilityState === "visible") void read(undefined, signal);
@@ -124,8 +133,10 @@ export function SessionPage({ agent, sessionKey, entry }: Place & { entry?: stri
       {error === undefined ? null : <Notice text={error} />}
       <section class="pane" aria-label="Line of time">
         <p class="facts">
-          {count(items.length)} of {count(total)} items, newest first ·{" "}
-          <a href={addressOf({ page: "compactions", agent, key: sessionKey })}>Compactions</a> ·{" "}
+          {total === undefined
+            ? `The newest ${count(items.length)} items; reading the others …`
+            : `${count(items.length)} of ${count(total)} items, newest first`}{" "}
+          · <a href={addressOf({ page: "compactions", agent, key: sessionKey })}>Compactions</a> ·{" "}
           <a href={addressOf({ page: "preview", agent, key: sessionKey })}>What would be sent</a>
         </p>
         {items.length === 0 ? (

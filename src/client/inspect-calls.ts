@@ -100,9 +100,16 @@ export class InspectCalls {
     return this.#get(at(key, "requests", id, "left-out"), options);
   }
 
-  /** The newest items, or those before one; oldest first. */
-  timeline(key: string, options: BeforeOptions = {}): Promise<BeforePage & { items: TimelineItem[] }> {
-    return this.#get(at(key, "timeline"), options);
+  /**
+   * The newest items, or those before one; oldest first. `atOnce` does not wait until the server has read a long session: an answer
+   * without `total` and `next` has some of its newest items.
+   */
+  timeline(
+    key: string,
+    options: BeforeOptions & { atOnce?: boolean } = {},
+  ): Promise<{ items: TimelineItem[]; total?: number; next?: string }> {
+    const { atOnce, ...rest } = options;
+    return this.#get(at(key, "timeline"), { ...rest, ...(atOnce === true ? { atOnce: "true" } : {}) });
   }
 
   compactions(

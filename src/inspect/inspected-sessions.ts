@@ -9,7 +9,7 @@ import { SessionRequests } from "./requests/session-requests.ts";
 import { StoredRequestBody } from "./requests/stored-body.ts";
 import { leftOut, type LeftOutEntry } from "./timeline/left-out.ts";
 import { SessionOutline } from "./timeline/session-outline.ts";
-import { timelineItems, type TimelineItem } from "./timeline/timeline-items.ts";
+import { newestItems, timelineItems, type TimelineItem } from "./timeline/timeline-items.ts";
 
 /** Sessions and requests of which something is kept. */
 const MOST_SESSIONS = 4;
@@ -48,6 +48,7 @@ export class InspectedSessions {
 
 export class InspectedSession {
   readonly #place: InspectedPlace;
+  readonly #file: string;
   readonly #requests: SessionRequests;
   readonly #outline: SessionOutline;
   readonly #parts = new Map<string, RequestParts>();
@@ -57,6 +58,7 @@ export class InspectedSession {
 
   constructor(place: InspectedPlace, record: SessionRecord) {
     this.#place = place;
+    this.#file = record.file;
     this.#requests = new SessionRequests(place, record);
     this.#outline = new SessionOutline(record.file);
   }
@@ -165,6 +167,16 @@ export class InspectedSession {
     if (this.#timeline?.rows !== rows || this.#timeline.entries !== entries)
       this.#timeline = { rows, entries, items: timelineItems(this.#outline, rows) };
     return this.#timeline.items;
+  }
+
+  /**
+   * The newest items, about `most`, of a long session whose line of time was not read so far, oldest first; undefined for every other. The whole one has
+   * them too, with the same ids. Throws `store_read_failed`.
+   */
+  async newestItems(most: number): Promise<readonly TimelineItem[] | undefined> {
+    if (this.#timeline) return undefined;
+    const outline = await SessionOutline.ofEnd(this.#file);
+    return outline && newestItems(outline, most, (since) => this.#requests.newest(since));
   }
 
   /** Up to date. Throws `store_read_failed`. */

@@ -8,7 +8,7 @@ import type { SessionRecord } from "../../contract/session/writer.ts";
 import type { CaptureRecord } from "../../gateway/capture/capture-record.ts";
 import { captureNumbers, readCapture, type CaptureSession } from "../../gateway/capture/read-capture.ts";
 import { receiptFile } from "../../session/receipt-log.ts";
-import { receiptAt, receiptSteps, type ReceiptStep } from "../../session/receipt-steps.ts";
+import { receiptAt, receiptSteps, receiptStepsSince, type ReceiptStep } from "../../session/receipt-steps.ts";
 import type { CapturedFacts, RequestRow } from "./request-row.ts";
 
 type OwnReceipt = NonNullable<ReceiptStep["receipt"]> & { offset: number };
@@ -18,6 +18,9 @@ const EARLIER_MS = 50;
 const LATER_MS = 5_000;
 /** Records read before other work of the process has its turn. */
 const AT_ONCE = 64;
+/** Of what is read for the newest requests alone. */
+const MOST_END_BYTES = 4 * 2 ** 20;
+const MOST_END_CAPTURES = 500;
 
 export class SessionRequests {
   readonly #session: CaptureSession;
@@ -38,10 +41,33 @@ export class SessionRequests {
   /** The requests, oldest first. Throws `store_read_failed`. */
   async rows(): Promise<readonly RequestRow[]> {
     const steps = receiptSteps(this.#file, this.#end);
-    for (const step of steps) this.#take(step);
+    for (const step of steps) {
+      this.#end = step.end;
+      take(this.#receipts, step);
+    }
     const changed = await this.#readCaptures();
     if (steps.length > 0 || changed) this.#join();
     return this.#rows;
+  }
+
+  /**
+   * The requests from a time on (ISO 8601), oldest first, without reading those before it; undefined where they are too many. Throws
+   * `store_read_failed`.
+   */
+  newest(since: string): RequestRow[] | undefined {
+    const steps = receiptStepsSince(this.#file, since, MOST_END_BYTES);
+    if (!steps) return undefined;
+    const receipts = new Map<string, OwnReceipt>();
+    for (const step of steps) take(receipts, step);
+    const records: CaptureRecord[] = [];
+    for (const number of captureNumbers(this.#session).toReversed()) {
+      if (records.length >= MOST_END_CAPTURES) return undefined;
+      const record = this.#record(number);
+      if (!record) continue;
+      if (record.time < since) break;
+      records.push(record);
+    }
+    return joined(receipts.values(), records.toReversed());
   }
 
   /** The requests of the last reading. */
@@ -71,16 +97,6 @@ export class SessionRequests {
     return captured && this.#captures.get(captured.number);
   }
 
-  #take({ offset, end, receipt, usage }: ReceiptStep): void {
-    this.#end = end;
-    if (receipt) this.#receipts.set(idOf(receipt), { ...receipt, offset });
-    if (!usage) return;
-    const known = this.#receipts.get(idOf(usage));
-    if (!known) return;
-    known.usage = usage.usage;
-    if (usage.cache) known.cache = { ...known.cache, ...usage.cache };
-  }
-
   /** Reads captures that are new or had no end; forgets those that were deleted. */
   async #readCaptures(): Promise<boolean> {
     const numbers = captureNumbers(this.#session);
@@ -93,34 +109,50 @@ export class SessionRequests {
       if (this.#captures.get(number)?.outcome) continue;
       read += 1;
       if (read % AT_ONCE === 0) await setImmediate();
-      const record = readCapture(this.#session, number);
-      if (!record || (record.sessionId ?? this.#sessionId) !== this.#sessionId) continue;
+      const record = this.#record(number);
+      if (!record) continue;
       this.#captures.set(number, record);
       changed = true;
     }
     return changed;
   }
 
+  /** Undefined for one that is cut, and for one of another session that had the key. */
+  #record(number: number): CaptureRecord | undefined {
+    const record = readCapture(this.#session, number);
+    return record && (record.sessionId ?? this.#sessionId) === this.#sessionId ? record : undefined;
+  }
+
   #join(): void {
-    const attempts = [...this.#captures.values()].flatMap(attemptsOf);
-    const free = new Set(attempts);
-    const byTurn = Map.groupBy(attempts, ({ record }) => record.turnId);
-    const rows = [...this.#receipts.values()].map((receipt) => {
-      // A wrapped program's requests name no turn.
-      const likely = [...(byTurn.get(receipt.turnId) ?? []), ...(byTurn.get(undefined) ?? [])];
-      const open = likely.filter((attempt) => free.has(attempt));
-      const attempt = receipt.purpose === undefined ? attemptFor(receipt, open) : undefined;
-      if (attempt) free.delete(attempt);
-      return ofReceipt(receipt, attempt);
-    });
-    const joined = new Set(
-      attempts.filter((attempt) => !free.has(attempt)).map(({ record }) => record.number),
-    );
-    for (const record of this.#captures.values())
-      if (!joined.has(record.number)) rows.push(ofCapture(record));
-    this.#rows = rows.toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+    this.#rows = joined(this.#receipts.values(), [...this.#captures.values()]);
     this.#byId = new Map(this.#rows.map((row) => [row.id, row]));
   }
+}
+
+function take(receipts: Map<string, OwnReceipt>, { offset, receipt, usage }: ReceiptStep): void {
+  if (receipt) receipts.set(idOf(receipt), { ...receipt, offset });
+  const known = usage && receipts.get(idOf(usage));
+  if (!known) return;
+  known.usage = usage.usage;
+  if (usage.cache) known.cache = { ...known.cache, ...usage.cache };
+}
+
+/** Oldest first. */
+function joined(receipts: Iterable<OwnReceipt>, records: readonly CaptureRecord[]): RequestRow[] {
+  const attempts = records.flatMap(attemptsOf);
+  const free = new Set(attempts);
+  const byTurn = Map.groupBy(attempts, ({ record }) => record.turnId);
+  const rows = Array.from(receipts, (receipt) => {
+    // A wrapped program's requests name no turn.
+    const likely = [...(byTurn.get(receipt.turnId) ?? []), ...(byTurn.get(undefined) ?? [])];
+    const open = likely.filter((attempt) => free.has(attempt));
+    const attempt = receipt.purpose === undefined ? attemptFor(receipt, open) : undefined;
+    if (attempt) free.delete(attempt);
+    return ofReceipt(receipt, attempt);
+  });
+  const used = new Set(attempts.filter((attempt) => !free.has(attempt)).map(({ record }) => record.number));
+  for (const record of records) if (!used.has(record.number)) rows.push(ofCapture(record));
+  return rows.toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
 }
 
 /** One sending of a captured request. */

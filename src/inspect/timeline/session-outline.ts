@@ -8,13 +8,17 @@ import type { AgentMessage } from "../../contract/message.ts";
 import type { SessionHeader, TranscriptEntry } from "../../contract/session/transcript.ts";
 import { readFailure } from "../../session/failures.ts";
 import { parseEntry, parseHeader } from "../../session/transcript/transcript-entry.ts";
-import { linesForward } from "../../session/transcript/transcript-lines.ts";
+import { linesBackward, linesForward, type Line } from "../../session/transcript/transcript-lines.ts";
 import { compactionRecord, type CompactionRecord } from "./compaction-record.ts";
 
 /** Characters kept of a message's text. */
 const SNIPPET = 160;
 /** Bytes of lines after which other work of the process has its turn. */
 const SLICE_BYTES = 256 * 1024;
+/** Of an outline of a session's end: it has as many lines as fill several pages, where these are not too long. */
+const END_BYTES = 256 * 1024;
+const END_LINES = 400;
+const MOST_END_BYTES = 4 * 2 ** 20;
 
 export interface OutlineEntry {
   id: string;
@@ -53,6 +57,25 @@ export class SessionOutline {
 
   constructor(file: string) {
     this.#file = file;
+  }
+
+  /** An outline of the newest entries alone, without the header; undefined for a short session. Throws `store_read_failed`. */
+  static ofEnd(file: string): Promise<SessionOutline | undefined> {
+    return withFile(file, (fd, size) => {
+      if (size <= END_BYTES) return undefined;
+      const outline = new SessionOutline(file);
+      const lines: Line[] = [];
+      for (const line of linesBackward(fd, 0, size)) {
+        lines.push(line);
+        const bytes = size - line.offset;
+        if ((bytes >= END_BYTES && lines.length >= END_LINES) || bytes >= MOST_END_BYTES) break;
+      }
+      for (const line of lines.toReversed()) {
+        const parsed = parseEntry(line.bytes);
+        if ("entry" in parsed) outline.#add(parsed.entry, line.length);
+      }
+      return outline;
+    });
   }
 
   get header(): SessionHeader | undefined {
@@ -97,16 +120,10 @@ export class SessionOutline {
     return typeof targetId === "string" ? this.get(targetId) : undefined;
   }
 
-  async #read(): Promise<void> {
-    let fd: number;
-    try {
-      fd = openSync(this.#file, "r");
-    } catch (error) {
-      throw readFailure(error, this.#file);
-    }
-    try {
+  #read(): Promise<void> {
+    return withFile(this.#file, async (fd, size) => {
       let bytes = 0;
-      for (const line of linesForward(fd, this.#end, fstatSync(fd).size)) {
+      for (const line of linesForward(fd, this.#end, size)) {
         if (!line.terminated) break;
         if (this.#end === 0) this.#header = parseHeader(line.bytes);
         this.#end = line.offset + line.length;
@@ -117,15 +134,28 @@ export class SessionOutline {
         bytes = 0;
         await setImmediate();
       }
-    } finally {
-      closeSync(fd);
-    }
+    });
   }
 
   #add(entry: TranscriptEntry, bytes: number): void {
     if (this.#index.has(entry.id)) return;
     this.#index.set(entry.id, this.#entries.length);
     this.#entries.push(outlineOf(entry, bytes));
+  }
+}
+
+/** Throws `store_read_failed`. */
+async function withFile<T>(file: string, work: (fd: number, size: number) => T | Promise<T>): Promise<T> {
+  let fd: number;
+  try {
+    fd = openSync(file, "r");
+  } catch (error) {
+    throw readFailure(error, file);
+  }
+  try {
+    return await work(fd, fstatSync(fd).size);
+  } finally {
+    closeSync(fd);
   }
 }
 

@@ -56,6 +56,32 @@ export function timelineItems(outline: SessionOutline, requests: readonly Reques
   return items.toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
 }
 
+/**
+ * The end of a line of time with about `most` items, from an outline of the session's end. `requests` gives those from a time on. Undefined
+ * where no turn begins in the outline, or `requests` has no answer.
+ */
+export function newestItems(
+  outline: SessionOutline,
+  most: number,
+  requests: (since: string) => readonly RequestRow[] | undefined,
+): TimelineItem[] | undefined {
+  const begun = new Map<string, OutlineEntry>();
+  for (const entry of outline.entries)
+    if (entry.turnId !== undefined && !begun.has(entry.turnId)) begun.set(entry.turnId, entry);
+  // Its first turn may have begun before it.
+  const [cut] = begun.keys();
+  const whole = [...begun.values()].slice(1);
+  // A turn has a request at least.
+  const first = whole.at(-Math.ceil(most / 2)) ?? whole[0];
+  const rows = first && requests(first.at);
+  return (
+    rows &&
+    timelineItems(outline, rows).filter(
+      (item) => item.at >= first.at && !(item.kind === "turn" && item.turnId === cut),
+    )
+  );
+}
+
 function forkOf({ header }: SessionOutline): TimelineItem[] {
   const parent = header?.parentSession;
   if (!header || !parent) return [];

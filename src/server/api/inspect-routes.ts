@@ -222,10 +222,25 @@ export const inspectRoutes: readonly ApiRoute[] = [
       ...AGENT,
       ...PAGE,
       before: z.string().optional().describe("Id of the first item of the page after."),
+      atOnce: z
+        .literal("true")
+        .optional()
+        .describe(
+          "Do not wait until a long session is read: an answer without `total` has its newest items.",
+        ),
     },
-    answer: z.object({ items: z.array(answers.anything), total: z.int(), next: z.string().optional() }),
+    answer: z.object({
+      items: z.array(answers.anything),
+      total: z.int().optional(),
+      next: z.string().optional(),
+    }),
     handle: async (call) => {
-      const all = await inspected(call).timeline();
+      const session = inspected(call);
+      const { atOnce, before, limit } = call.query;
+      const newest =
+        atOnce === undefined || before !== undefined ? undefined : await session.newestItems(limit);
+      if (newest) return { body: { items: newest.slice(-limit) } };
+      const all = await session.timeline();
       const { page: items, ...next } = pageBefore(all, call.query);
       return { body: { items, total: all.length, ...next } };
     },
