@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { TimelineItem } from "../../src/client/inspect-types.ts";
 import { CloseButton } from "./close-button.tsx";
+import { Curves } from "./curves.tsx";
 import { Doing } from "./doing.tsx";
 import { EntryActions } from "./entry-actions.tsx";
 import { EntryWords } from "./entry-words.tsx";
@@ -139,6 +140,9 @@ export function SessionPage({ agent, sessionKey, entry }: Place & { entry?: stri
           · <a href={addressOf({ page: "compactions", agent, key: sessionKey })}>Compactions</a> ·{" "}
           <a href={addressOf({ page: "preview", agent, key: sessionKey })}>What would be sent</a>
         </p>
+        {total === undefined ? null : (
+          <Curves agent={agent} sessionKey={sessionKey} version={versionOf(items, total)} />
+        )}
         {items.length === 0 ? (
           <Notice text="The session has no turn yet." />
         ) : (
@@ -163,6 +167,12 @@ export function SessionPage({ agent, sessionKey, entry }: Place & { entry?: stri
       )}
     </main>
   );
+}
+
+/** Changes with a new item, and with what the newest request cost. */
+function versionOf(items: readonly TimelineItem[], total: number): string {
+  const newest = items.find((item) => item.kind === "request");
+  return `${total} ${newest?.id ?? ""} ${newest?.request.usage === undefined ? "" : "used"}`;
 }
 
 function open(item: TimelineItem, { agent, sessionKey: key }: Place): void {

@@ -8,6 +8,7 @@ import type {
   InspectedRequest,
   LeftOutEntry,
   LeftOutSum,
+  RequestCurve,
   RequestDetails,
   RequestDiff,
   SessionUsage,
@@ -60,6 +61,11 @@ export class InspectCalls {
   /** The newest model requests, or those before one; oldest first. */
   requests(key: string, options: BeforeOptions = {}): Promise<BeforePage & { requests: InspectedRequest[] }> {
     return this.#get(at(key, "requests"), options);
+  }
+
+  /** Context size, cache and cost of a session's own requests, oldest first; `points` at most, by default 400. */
+  curve(key: string, options: AgentOptions & { points?: number | undefined } = {}): Promise<RequestCurve> {
+    return this.#get(at(key, "curve"), options);
   }
 
   request(key: string, id: string, options: AgentOptions = {}): Promise<RequestDetails> {

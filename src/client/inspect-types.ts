@@ -65,6 +65,30 @@ export interface SessionUsage {
   runtime?: string | undefined;
 }
 
+/** Of one request, or of several of a long session that follow each other. */
+export interface CurvePoint {
+  /** Id of the request with the most tokens. */
+  request: string;
+  /** Of the first one, from 1. */
+  number: number;
+  requests: number;
+  at: string;
+  /** Of the largest one. */
+  tokens: number;
+  /** 0 to 1. */
+  cacheShare?: number | undefined;
+  /** US dollars a request. */
+  cost?: number | undefined;
+}
+
+export interface RequestCurve {
+  points: CurvePoint[];
+  /** Number of the session's own requests. */
+  requests: number;
+  /** US dollars of all requests. */
+  cost?: number | undefined;
+}
+
 export interface SourceSum {
   source: PartSource;
   parts: number;

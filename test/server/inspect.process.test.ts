@@ -154,6 +154,21 @@ describe("the inspector's routes", () => {
     assert.deepEqual(paged, all);
   });
 
+  it("have a curve of the session's own requests, each point of which is a request", async () => {
+    const { requests } = await client.inspect.requests("trip");
+    const own = requests.filter(({ purpose }) => purpose === undefined);
+    const { points, requests: counted } = await client.inspect.curve("trip");
+    assert.equal(counted, own.length);
+    assert.deepEqual(
+      points.map(({ request, tokens }) => [request, tokens]),
+      own.map(({ id, usage, tokens }) => [
+        id,
+        usage ? usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0) : tokens,
+      ]),
+    );
+    assert.equal((await client.inspect.curve("trip", { points: 2 })).points.length, 2);
+  });
+
   it("refuse a range of more than 256 KiB, and what does not exist", async () => {
     const { requests } = await client.inspect.requests("trip", { limit: 1 });
     const id = requests[0]?.id ?? "";

@@ -41,6 +41,22 @@ const sourceSum = z.object({
   tokens: z.int(),
 });
 
+export const curve = z.object({
+  points: z.array(
+    z.object({
+      request: z.string().describe("Id of the request with the most tokens."),
+      number: z.int().describe("Of the first one, counted from 1."),
+      requests: z.int().describe("Number of requests that the point is of."),
+      at: z.iso.datetime(),
+      tokens: z.int().describe("Of the largest one: as the provider counted its input, else an estimate."),
+      cacheShare: z.number().optional().describe("Of their input, 0 to 1."),
+      cost: z.number().optional().describe("US dollars a request."),
+    }),
+  ),
+  requests: z.int().describe("Number of the session's own requests."),
+  cost: z.number().optional().describe("US dollars of all requests of the session."),
+});
+
 export const requestDetails = z.object({
   request,
   captured: z.boolean(),

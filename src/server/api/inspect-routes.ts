@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { PagurusError } from "../../contract/errors.ts";
 import type { InspectedSession } from "../../inspect/inspected-sessions.ts";
+import { requestCurve } from "../../inspect/requests/request-curve.ts";
 import { sourceSums } from "../../inspect/requests/request-parts.ts";
 import { leftOutSums } from "../../inspect/timeline/left-out.ts";
 import { summaryText } from "../../inspect/timeline/compaction-record.ts";
@@ -91,6 +92,25 @@ const requestRoutes: readonly ApiRoute[] = [
       const { page: requests, ...next } = pageBefore(all, call.query);
       return { body: { requests, total: all.length, ...next } };
     },
+  }),
+  route({
+    method: "get",
+    path: "/sessions/{key}/curve",
+    summary: "Context size, share of the cache and cost of a session's own requests, oldest first",
+    scope: "read",
+    params: SESSION,
+    query: {
+      ...AGENT,
+      points: z.coerce
+        .number()
+        .int()
+        .min(2)
+        .max(1_000)
+        .default(400)
+        .describe("Maximum number of points; in a long session one is of several requests."),
+    },
+    answer: shapes.curve,
+    handle: async (call) => ({ body: requestCurve(await inspected(call).requests(), call.query.points) }),
   }),
   route({
     method: "get",
