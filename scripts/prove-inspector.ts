@@ -31,6 +31,7 @@ export const INSPECTOR: Record<string, Proof> = {
     steps: [
       tests("the page and its policy", "test/build/inspector-page", "test/server/inspect-command"),
       tests("in a browser", "test/real/inspector."),
+      tests("in a saved file", "test/server/inspect-export", "test/real/inspector-report"),
     ],
   },
   "inspector.6": {

@@ -1,6 +1,7 @@
 /** One model request: its parts with their sources, the words of each, and beside them what was left out. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { InspectedPart, InspectedRequest, RequestDetails } from "../../src/client/inspect-types.ts";
+import { ExportPanel } from "./report/export-panel.tsx";
 import { LeftOut } from "./left-out.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
@@ -33,6 +34,7 @@ export function RequestPage(place: RequestPlace) {
           Changes since the request before
         </a>
       </p>
+      <ExportPanel {...place} />
       <div class="split">
         <Parts parts={parts} onOpen={setOpened} />
         <section class="pane" aria-label={part ? "Words" : "Left out"}>

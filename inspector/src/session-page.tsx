@@ -2,10 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { TimelineItem } from "../../src/client/inspect-types.ts";
 import { CloseButton } from "./close-button.tsx";
-import { Curves } from "./curves.tsx";
+import { Curves } from "./curves/curves.tsx";
 import { Doing } from "./doing.tsx";
 import { EntryActions } from "./entry-actions.tsx";
 import { EntryWords } from "./entry-words.tsx";
+import { ExportPanel } from "./report/export-panel.tsx";
 import { errorText } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
 import { addressOf, go, goUp } from "./page-route.ts";
@@ -140,6 +141,7 @@ export function SessionPage({ agent, sessionKey, entry }: Place & { entry?: stri
           · <a href={addressOf({ page: "compactions", agent, key: sessionKey })}>Compactions</a> ·{" "}
           <a href={addressOf({ page: "preview", agent, key: sessionKey })}>What would be sent</a>
         </p>
+        <ExportPanel agent={agent} sessionKey={sessionKey} />
         {total === undefined ? null : (
           <Curves agent={agent} sessionKey={sessionKey} version={versionOf(items, total)} />
         )}

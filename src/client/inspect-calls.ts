@@ -8,6 +8,7 @@ import type {
   InspectedRequest,
   LeftOutEntry,
   LeftOutSum,
+  RedactedKind,
   RequestCurve,
   RequestDetails,
   RequestDiff,
@@ -85,6 +86,21 @@ export class InspectCalls {
   ): Promise<Uint8Array> {
     const path = at(key, "requests", id, "body");
     const answer = await this.#http.once({ method: "GET", path, query: { agent, from, to }, signal });
+    return new Uint8Array(await answer.arrayBuffer());
+  }
+
+  /** A session, or one request of it, as one HTML file; secrets are masked always. */
+  async report(
+    key: string,
+    {
+      request,
+      redact = [],
+      agent,
+      signal,
+    }: AgentOptions & { request?: string | undefined; redact?: readonly RedactedKind[] } = {},
+  ): Promise<Uint8Array> {
+    const query = { agent, request, redact: redact.join(",") };
+    const answer = await this.#http.once({ method: "GET", path: at(key, "report"), query, signal });
     return new Uint8Array(await answer.arrayBuffer());
   }
 

@@ -89,6 +89,9 @@ export interface RequestCurve {
   cost?: number | undefined;
 }
 
+/** Kinds of words that a report can leave out. */
+export type RedactedKind = "system" | "tools" | "user" | "assistant" | "results" | "summaries";
+
 export interface SourceSum {
   source: PartSource;
   parts: number;

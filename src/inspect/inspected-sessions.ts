@@ -7,7 +7,11 @@ import type { RequestRow } from "./requests/request-row.ts";
 import { requestParts, type RequestParts } from "./requests/request-parts.ts";
 import { SessionRequests } from "./requests/session-requests.ts";
 import { StoredRequestBody } from "./requests/stored-body.ts";
+import { ReportRedaction, type RedactedKind } from "./report/report-redaction.ts";
+import { requestReport } from "./report/request-report.ts";
+import { sessionReport } from "./report/session-report.ts";
 import { leftOut, type LeftOutEntry } from "./timeline/left-out.ts";
+import { sessionEntries } from "./timeline/session-entries.ts";
 import { SessionOutline } from "./timeline/session-outline.ts";
 import { newestItems, timelineItems, type TimelineItem } from "./timeline/timeline-items.ts";
 
@@ -28,10 +32,22 @@ export interface InspectedPlace {
   store: SessionStore;
 }
 
-/** Throws `session_not_found` for a key without a session. */
+/** The sessions that were opened last. */
 export class InspectedSessions {
+  readonly #secrets: () => readonly string[];
   readonly #sessions = new Map<string, InspectedSession>();
 
+  /** `secrets`: values that no report has; read for each. */
+  constructor(secrets: () => readonly string[] = () => []) {
+    this.#secrets = secrets;
+  }
+
+  /** For `InspectedSession.report`. */
+  redaction(kinds: readonly RedactedKind[]): ReportRedaction {
+    return new ReportRedaction(kinds, this.#secrets());
+  }
+
+  /** Throws `session_not_found` for a key without a session. */
   open(place: InspectedPlace): InspectedSession {
     const record = place.store.find(place.sessionKey);
     if (!record)
@@ -177,6 +193,32 @@ export class InspectedSession {
     if (this.#timeline) return undefined;
     const outline = await SessionOutline.ofEnd(this.#file);
     return outline && newestItems(outline, most, (since) => this.#requests.newest(since));
+  }
+
+  /**
+   * The session, or one request of it, as one HTML file, in pieces; the file is complete when they end. Throws `entry_not_found` before the
+   * first piece, `store_read_failed`.
+   */
+  async report(redaction: ReportRedaction, request?: string): Promise<AsyncGenerator<string>> {
+    const { sessionKey: key, agentId } = this.#place;
+    if (request === undefined) {
+      const items = await this.timeline();
+      return sessionReport({ key, agentId, items, entries: sessionEntries(this.#file) }, redaction);
+    }
+    const row = await this.request(request);
+    const [parts, left] = [await this.partsOf(row), await this.leftOut(row.id)];
+    const outline = await this.outline();
+    return requestReport(
+      {
+        key,
+        row,
+        parts,
+        leftOut: left,
+        roleOf: (id) => outline.get(id)?.role,
+        body: (from, to) => this.body(row.id, from, to),
+      },
+      redaction,
+    );
   }
 
   /** Up to date. Throws `store_read_failed`. */

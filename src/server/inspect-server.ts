@@ -12,6 +12,7 @@ import { Dispatcher } from "../inbox/dispatcher.ts";
 import { EventLog } from "../inbox/event-log.ts";
 import { Inbox } from "../inbox/inbox.ts";
 import { openServerDatabase } from "../inbox/server-database.ts";
+import { knownSecrets } from "../inspect/report/known-secrets.ts";
 import { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import type { Logger } from "../platform/log.ts";
@@ -77,7 +78,7 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
       browsers,
       streams,
       jobs: new JobStore(db),
-      inspected: new InspectedSessions(),
+      inspected: new InspectedSessions(() => knownSecrets(home, env)),
       usages: new SessionUsages(),
       facts,
       forget: (place) => inbox.forget(place),

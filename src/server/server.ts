@@ -17,6 +17,7 @@ import { EventLog } from "../inbox/event-log.ts";
 import { Inbox } from "../inbox/inbox.ts";
 import { openServerDatabase } from "../inbox/server-database.ts";
 import type { NewWork, WorkPlace } from "../inbox/work.ts";
+import { knownSecrets } from "../inspect/report/known-secrets.ts";
 import { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import { syncHeartbeats } from "../schedule/heartbeats.ts";
@@ -166,7 +167,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
       browsers,
       streams,
       jobs,
-      inspected: new InspectedSessions(),
+      inspected: new InspectedSessions(() => knownSecrets(home, env)),
       usages: new SessionUsages(),
       facts,
       forget,

@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option, type Command } from "commander";
 import { SCOPES } from "../../server/access/caller.ts";
 import type { Act, Cli } from "../cli.ts";
 import type { InspectCommandOptions } from "./inspect-work.ts";
+import type { ReportOptions } from "./report-work.ts";
 import type { ServeCommandOptions } from "./serve-work.ts";
 import type { TokenCreateOptions } from "./token-work.ts";
 
@@ -19,6 +20,11 @@ Examples:
 interface ServeFlags extends ServeCommandOptions {
   install?: boolean;
   uninstall?: boolean;
+}
+
+interface InspectFlags extends InspectCommandOptions, ReportOptions {
+  agent: string;
+  export?: string;
 }
 
 const JSON_OPTION = ["--json", "print JSON"] as const;
@@ -63,8 +69,23 @@ export function addServerCommands(program: Command, cli: Cli, act: Act): void {
     .option("--session <key>", "session to open with (default: the list of sessions)")
     .option("--agent <id>", "agent of that session", "main")
     .option("--port <n>", "port, where no server of this home runs (default: a free one)", port)
-    .action((options: InspectCommandOptions) =>
-      act(async () => (await import("./inspect-work.ts")).inspect(cli, options)),
+    .option(
+      "--export <file>",
+      "write the session as one HTML file in place of opening it; secrets are masked",
+    )
+    .option(
+      "--request <id>",
+      "of the export: this request alone, by its id on the page or the number of its capture",
+    )
+    .option(
+      "--redact <kinds>",
+      "of the export: leave these out too (system, tools, user, assistant, results, summaries)",
+    )
+    .action(({ export: file, ...options }: InspectFlags) =>
+      act(async () => {
+        if (file === undefined) return (await import("./inspect-work.ts")).inspect(cli, options);
+        return (await import("./report-work.ts")).writeReport(cli, file, options);
+      }),
     );
   program
     .command("open")

@@ -4,9 +4,11 @@ import { PagurusError } from "../../contract/errors.ts";
 import type { InspectedSession } from "../../inspect/inspected-sessions.ts";
 import { requestCurve } from "../../inspect/requests/request-curve.ts";
 import { sourceSums } from "../../inspect/requests/request-parts.ts";
+import { REDACTED_KINDS, redactedKinds } from "../../inspect/report/report-redaction.ts";
 import { leftOutSums } from "../../inspect/timeline/left-out.ts";
 import { summaryText } from "../../inspect/timeline/compaction-record.ts";
 import type { TranscriptEntry } from "../../contract/session/transcript.ts";
+import { encoded } from "../report-file.ts";
 import type { ServerParts } from "../server-parts.ts";
 import * as answers from "./answers.ts";
 import * as shapes from "./inspect-answers.ts";
@@ -232,6 +234,29 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 export const inspectRoutes: readonly ApiRoute[] = [
   ...requestRoutes,
+  route({
+    method: "get",
+    path: "/sessions/{key}/report",
+    summary: "A session, or one request of it, as one HTML file that needs nothing else; secrets are masked",
+    scope: "read",
+    params: SESSION,
+    query: {
+      ...AGENT,
+      request: z.string().min(1).optional().describe("Id of the request; default: the whole session."),
+      redact: z
+        .string()
+        .default("")
+        .describe(`What to redact, with commas between: ${REDACTED_KINDS.join(", ")}.`),
+    },
+    answer: z.string(),
+    // A browser that opens the address shows no page of this origin.
+    answerType: "application/octet-stream",
+    handle: async (call) => {
+      const redaction = call.parts.inspected.redaction(redactedKinds(call.query.redact));
+      const pieces = await inspected(call).report(redaction, call.query.request);
+      return { contentType: "application/octet-stream", chunks: encoded(pieces) };
+    },
+  }),
   route({
     method: "get",
     path: "/sessions/{key}/timeline",

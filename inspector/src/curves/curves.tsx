@@ -4,11 +4,11 @@
  */
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { CurvePoint, RequestCurve } from "../../src/client/inspect-types.ts";
+import type { CurvePoint, RequestCurve } from "../../../src/client/inspect-types.ts";
 import type { Curve, DrawnCurves } from "./curve-plot.ts";
-import { addressOf, go } from "./page-route.ts";
-import { count, dollars, oneLine, percent, time } from "./plain-text.ts";
-import { server } from "./server-calls.ts";
+import { addressOf, go } from "../page-route.ts";
+import { count, dollars, oneLine, percent, time } from "../plain-text.ts";
+import { server } from "../server-calls.ts";
 
 export interface CurvesProps {
   agent: string;
