@@ -141,6 +141,8 @@ export function install(
         closeSync(fd);
       }
       how.beforeLink?.();
+      const replaces = how.replace === true;
+      catalog.shared?.publish({ sessionId, file: temporary, keyFile: paths.key, replaces });
       if (how.replace) {
         renameSync(temporary, paths.transcript);
         fsyncDir(catalog.folder);

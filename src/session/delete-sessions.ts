@@ -7,7 +7,7 @@ import { forgetChange } from "./transcript/changes.ts";
 import { writeFailure } from "./failures.ts";
 import { removeSession, sessionRow, type SessionRow } from "./index/index-rows.ts";
 import { assertNotHeld } from "./hold.ts";
-import { SessionLock } from "./lock.ts";
+import type { SessionLease } from "./session-lease.ts";
 
 /**
  * Removes every generation of a key with all its files and all its words in the index. The index keeps a scrub mark until it was scrubbed,
@@ -17,10 +17,11 @@ export function deleteSessions(catalog: Catalog, key: string): { sessions: numbe
   const rows = catalog.generations(key);
   if (rows.length === 0) throw notFound(key);
   assertNotHeld(catalog, key);
-  const locks: (SessionLock | undefined)[] = [];
+  const locks: (SessionLease | undefined)[] = [];
   let bytes = 0;
   try {
     for (const row of rows) locks.push(lockOf(catalog, row));
+    catalog.shared?.remove(rows.map(({ id }) => id));
     catalog.index.use((db) => db.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('scrub', '1')"));
     for (const row of rows) {
       bytes += removeFiles(catalog, row.id);
@@ -42,16 +43,10 @@ export function deleteSessions(catalog: Catalog, key: string): { sessions: numbe
 }
 
 /** A full disk has no space for a lock file, and is why people delete: then it is enough that no process holds one. */
-function lockOf(catalog: Catalog, row: SessionRow): SessionLock | undefined {
+function lockOf(catalog: Catalog, row: SessionRow): SessionLease | undefined {
   const { lock } = catalog.paths(row.id);
   try {
-    return SessionLock.acquire({
-      file: lock,
-      sessionKey: row.key,
-      epoch: row.epoch,
-      deadlineMs: 0,
-      now: catalog.now,
-    });
+    return catalog.lease(row, row.epoch, 0);
   } catch (error) {
     const full = isPagurusError(error) && ["ENOSPC", "EDQUOT"].includes(String(error.details["code"]));
     if (full && !existsSync(lock)) return undefined;

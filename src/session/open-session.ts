@@ -8,7 +8,8 @@ import { openCursor } from "./transcript/cursor.ts";
 import { writeFailure } from "./failures.ts";
 import { openTurns, type SessionRow } from "./index/index-rows.ts";
 import { assertNotHeld } from "./hold.ts";
-import { liveOwner, SessionLock } from "./lock.ts";
+import { liveOwner } from "./lock.ts";
+import type { SessionLease } from "./session-lease.ts";
 import { assertKnownVersion } from "./transcript-version.ts";
 import {
   INTERRUPTED_RESULT,
@@ -104,7 +105,7 @@ export function openWriter(
 }
 
 export interface LockedSession {
-  lock: SessionLock;
+  lock: SessionLease;
   row: SessionRow;
   notices: OpenNotice[];
 }
@@ -122,13 +123,7 @@ export function acquire(
   const paths = catalog.paths(candidate.id);
   let { epoch } = candidate;
   for (;;) {
-    const lock = SessionLock.acquire({
-      file: paths.lock,
-      sessionKey: candidate.key,
-      epoch,
-      deadlineMs,
-      now: catalog.now,
-    });
+    const lock = catalog.lease(candidate, epoch, deadlineMs);
     try {
       const notices = lockNotices(lock);
       // The former writer may have created the next generation without updating the index.
@@ -137,7 +132,7 @@ export function acquire(
       // The index may have the state of the file before a newer version wrote to it.
       if (state) assertKnownVersion(catalog, state.row);
       if (state?.torn) {
-        const notice = setTornAside(paths, state.torn);
+        const notice = setTornAside(paths, state.torn, lock);
         if (notice) notices.push(notice);
         state = catalog.index.ensure(candidate.id);
       }
@@ -156,10 +151,11 @@ export function acquire(
   }
 }
 
-function lockNotices(lock: SessionLock): OpenNotice[] {
-  if (lock.takenFrom === undefined) return [];
+function lockNotices(lock: SessionLease): OpenNotice[] {
+  const repaired = lock.notices ?? [];
+  if (lock.takenFrom === undefined) return [...repaired];
   const detail = `The lock of ${lock.takenFrom} was taken over: that writer has ended.`;
-  return [{ kind: "stale_lock_taken", detail }];
+  return [{ kind: "stale_lock_taken", detail }, ...repaired];
 }
 
 /** Opens the file of a session whose lock is held. */
@@ -245,9 +241,10 @@ export function openReader(
   const { id } = catalog.require(key, sessionId);
   const { lock } = catalog.paths(id);
   // Checked before and after: a turn that begins or ends meanwhile has entries without a marker too.
-  const before = liveOwner(lock);
+  const owner = (): SessionReader["runningIn"] => liveOwner(lock) ?? catalog.shared?.runningIn(id);
+  const before = owner();
   const state = catalog.index.ensure(id);
-  const runningIn = before ?? liveOwner(lock);
+  const runningIn = before ?? owner();
   if (!state) throw notFound(key, sessionId);
   const { row, torn } = state;
   assertKnownVersion(catalog, row);
@@ -270,7 +267,7 @@ export function openReader(
       if (runningIn) return [];
       const turns = view.ask(openTurns).map((turn) => turn.turn);
       // A writer closes interrupted turns, so while one is alive an open turn is the one that it runs.
-      return turns.length === 0 || liveOwner(lock) ? [] : turns;
+      return turns.length === 0 || owner() ? [] : turns;
     },
     close: () => view.close(),
   };

@@ -12,7 +12,6 @@ import { readFailure, systemCode, writeFailure } from "./failures.ts";
 import { openTurns, nextKeyPosition, sessionRow, type SessionRow } from "./index/index-rows.ts";
 import { ROTATED_CODE, readHeader } from "./index/indexer.ts";
 import { isSessionId } from "./keys.ts";
-import { SessionLock } from "./lock.ts";
 import { acquire, startWriter, type LockedSession, type WarmSessions } from "./open-session.ts";
 import {
   storedSource,
@@ -79,13 +78,7 @@ function toFile(rotation: Rotation, file: string): SessionWriter {
     if (isSame(stat, view.file)) throw refused(sessionId, "has the present transcript as its file");
     const source = writtenSource(fd, stat.size, file, sessionId);
     const paths = catalog.paths(sessionId);
-    const lock = SessionLock.acquire({
-      file: paths.lock,
-      sessionKey: key,
-      epoch: Math.max(writer.epoch, source.epoch),
-      deadlineMs: 0,
-      now: catalog.now,
-    });
+    const lock = catalog.lease({ id: sessionId, key }, Math.max(writer.epoch, source.epoch), 0);
     try {
       const row = exclusively(catalog, key, () => {
         assertCurrent(catalog, view);

@@ -11,6 +11,7 @@ import { deleteSessions } from "./delete-sessions.ts";
 import { beginInFolder, conversationsOf, firstKey, holdSession } from "./hold.ts";
 import { openReader, openWriter, WarmSessions, type WriterOptions } from "./open-session.ts";
 import { rotateSession } from "./rotate.ts";
+import type { SharedLog } from "./session-lease.ts";
 import { searchSessions } from "./index/session-search.ts";
 import { SessionIndex } from "./index/session-index.ts";
 import type { SessionRow } from "./index/index-rows.ts";
@@ -23,6 +24,8 @@ export interface SessionStoreOptions {
   logger?: Logger;
   /** Milliseconds since the epoch. */
   now?: () => number;
+  /** Owns the bytes of the sessions; without it the files of the folder are the sessions. */
+  shared?: SharedLog;
   /** Called by `import`; a store without it refuses to import. */
   loadImporter?: () => Promise<SessionImporter>;
 }
@@ -49,7 +52,10 @@ class EmbeddedSessionStore implements SessionStore {
     const folder = join(options.agentDir, "sessions");
     const logger = (options.logger ?? silentLogger).child({ agentId: options.agentId });
     const index = new SessionIndex(options.agentDir, folder, logger);
-    this.#catalog = new Catalog(folder, index, logger, options.now ?? Date.now);
+    this.#catalog = new Catalog(folder, index, logger, {
+      now: options.now ?? Date.now,
+      shared: options.shared,
+    });
     this.#loadImporter = options.loadImporter;
   }
 

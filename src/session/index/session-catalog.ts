@@ -14,6 +14,8 @@ import {
   type KeyPosition,
 } from "./index-rows.ts";
 import { assertSessionKey } from "../keys.ts";
+import { SessionLock } from "../lock.ts";
+import type { LeaseRequest, SessionLease, SharedLog } from "../session-lease.ts";
 import { sessionPaths, type SessionPaths } from "../session-paths.ts";
 import type { SessionIndex } from "./session-index.ts";
 
@@ -22,13 +24,22 @@ export class Catalog {
   readonly index: SessionIndex;
   readonly logger: Logger;
   readonly now: () => number;
+  /** Where several hosts share the sessions. */
+  readonly shared: SharedLog | undefined;
   readonly #ids: IdSource;
 
-  constructor(folder: string, index: SessionIndex, logger: Logger, now: () => number) {
+  constructor(
+    folder: string,
+    index: SessionIndex,
+    logger: Logger,
+    rest: { now: () => number; shared?: SharedLog | undefined },
+  ) {
+    const { now, shared } = rest;
     this.folder = folder;
     this.index = index;
     this.logger = logger;
     this.now = now;
+    this.shared = shared;
     this.#ids = new IdSource({ now });
   }
 
@@ -37,6 +48,26 @@ export class Catalog {
     const last = this.index.use(lastSessionId, idBound(this.now()));
     if (last !== null) this.#ids.raise(last);
     return this.#ids.next();
+  }
+
+  /** Acquires the right to write a session. Throws `session_locked`, `store_read_failed`, `store_write_failed`. */
+  lease(session: { id: string; key: string }, epoch: number, deadlineMs: number): SessionLease {
+    const request: LeaseRequest = {
+      file: this.paths(session.id).lock,
+      sessionId: session.id,
+      sessionKey: session.key,
+      epoch,
+      deadlineMs,
+      now: this.now,
+    };
+    const lock = SessionLock.acquire(request);
+    if (!this.shared) return lock;
+    try {
+      return this.shared.lease(lock, request);
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
   }
 
   paths(sessionId: string): SessionPaths {

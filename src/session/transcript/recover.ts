@@ -8,6 +8,7 @@ import { systemCode, writeFailure } from "../failures.ts";
 import { openTurns } from "../index/index-rows.ts";
 import { HEADER_LOST_AT, type TornLine } from "../index/indexer.ts";
 import { readAt } from "./transcript-lines.ts";
+import type { SessionLease } from "../session-lease.ts";
 import type { SessionPaths } from "../session-paths.ts";
 import { clip } from "./transcript-tree.ts";
 import type { SessionView } from "./session-view.ts";
@@ -24,12 +25,18 @@ export function tornNotice(torn: TornLine, done: string): OpenNotice {
  * Moves a torn last line to the `.torn` file, durably, and cuts it off; a complete entry that only lacks its newline gets it. The caller
  * holds the lock. Throws `store_write_failed`.
  */
-export function setTornAside(paths: SessionPaths, torn: TornLine): OpenNotice | undefined {
+export function setTornAside(
+  paths: SessionPaths,
+  torn: TornLine,
+  lease: SessionLease,
+): OpenNotice | undefined {
   try {
     const fd = openSync(paths.transcript, "r+");
     try {
       if (torn.entry) {
-        writeAll(fd, Buffer.from("\n"), torn.offset + torn.length);
+        const newline = Buffer.from("\n");
+        writeAll(fd, newline, torn.offset + torn.length);
+        lease.store?.(torn.offset + torn.length, newline, true);
         return undefined;
       }
       const bytes = readAt(fd, torn.offset, torn.length);

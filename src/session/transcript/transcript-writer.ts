@@ -28,7 +28,7 @@ import {
   turnRow,
 } from "../index/index-rows.ts";
 import { FINALIZED_TYPE } from "../index/indexer.ts";
-import type { SessionLock } from "../lock.ts";
+import type { SessionLease } from "../session-lease.ts";
 import { LINE_LIMIT } from "./transcript-lines.ts";
 import { planRewrite } from "./rewrite.ts";
 import { clip } from "./transcript-tree.ts";
@@ -38,7 +38,7 @@ export interface WriterParts {
   view: SessionView;
   window: ContextWindow;
   cache: MessageCache;
-  lock: SessionLock;
+  lock: SessionLease;
   now: () => number;
   notices: OpenNotice[];
   onClose: () => void;
@@ -316,7 +316,9 @@ export class TranscriptWriter implements SessionWriter {
     this.#assertUnchanged();
     try {
       writeAll(view.fd, bytes);
-      if (durably) fsyncSync(view.fd);
+      const { lock } = this.#parts;
+      if (lock.store) lock.store(view.size, bytes, durably);
+      else if (durably) fsyncSync(view.fd);
       this.#unsynced = !durably;
     } catch (error) {
       try {

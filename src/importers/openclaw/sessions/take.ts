@@ -213,7 +213,7 @@ class Taker {
     const folder = join(place, "sessions");
     const shelf = new Shelf(folder);
     const index = this.#options.dryRun ? undefined : new SessionIndex(place, folder, silentLogger);
-    const catalog = index && new Catalog(folder, index, silentLogger, this.#options.now ?? Date.now);
+    const catalog = index && new Catalog(folder, index, silentLogger, { now: this.#options.now ?? Date.now });
     const agent = { shelf, catalog };
     this.#agents.set(place, agent);
     return agent;
