@@ -107,12 +107,12 @@ async function runAll(jobs: readonly TestJob[], flags: readonly string[]): Promi
   return outcomes;
 }
 
-/** The tests against real harness binaries are left out without them; the last lines say so. */
+/** The tests against real programs and servers are left out by default; the last lines say so. */
 function leftOut(): string | undefined {
   if (process.env["PAGURUS_REAL"] === "1") return undefined;
   const files = filesUnder(ROOT, REAL, ".test.ts");
   if (files.length === 0) return undefined;
-  return `LEFT OUT: ${files.length} files against real harness binaries; run \`npm run setup:real\`, then PAGURUS_REAL=1 npm test.`;
+  return `LEFT OUT: ${files.length} files against real harness binaries and database servers; run \`npm run setup:real\` and \`npm run setup:servers\`, then PAGURUS_REAL=1 npm test.`;
 }
 
 async function main(): Promise<void> {

@@ -11,10 +11,15 @@ export function knowsProcesses(): boolean {
 
 /** Children of this process, from any part of it. */
 export function childProcesses(): number[] {
+  return childrenOf(process.pid);
+}
+
+/** Children of a process that have not ended. */
+export function childrenOf(owner: number): number[] {
   return processIds().filter((pid) => {
     const stat = fileOf(pid, "stat");
     const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return Number(parent) === process.pid && state !== "Z";
+    return Number(parent) === owner && state !== "Z";
   });
 }
 
