@@ -14,4 +14,12 @@ export {
   type HarnessSuiteOptions,
 } from "./harness/harness-suite.ts";
 export type { HarnessPlace } from "./harness/harness-stage.ts";
+export {
+  runStoreSuite,
+  storeChecks,
+  testStore,
+  type StoreCheckInfo,
+  type StoreSuiteOptions,
+} from "./store/store-suite.ts";
+export type { StoreUnderTest } from "./store/store-place.ts";
 export type { CheckResult, RegisterTest, SuiteReport } from "./conformance-suite.ts";
