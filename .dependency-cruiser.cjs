@@ -10,7 +10,7 @@ const only = (room, allowed) => ({
 });
 
 const LAYERS =
-  "data contract platform tokens protocols native rpc config session importers compaction model telemetry tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule channels model-api inspect server client testkit cli plugin-sdk".split(
+  "data contract platform tokens protocols native rpc config session stores importers compaction model telemetry tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule channels model-api inspect server client testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -25,6 +25,7 @@ module.exports = {
     only("rpc", ["contract", "platform"]),
     only("config", ["contract", "platform"]),
     only("session", ["contract", "platform", "tokens"]),
+    only("stores", ["contract", "platform", "tokens", "session"]),
     only("importers", ["contract", "platform", "tokens", "protocols", "config", "session"]),
     only("compaction", ["contract", "platform", "tokens"]),
     only("model", ["contract", "platform", "tokens", "config", "compaction"]),
@@ -142,7 +143,7 @@ module.exports = {
       to: {
         path: "^src/",
         pathNot: [
-          "^src/(cli|data|contract|platform|config|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server|inbox|schedule|channels|server|client)/",
+          "^src/(cli|data|contract|platform|config|stores|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server|inbox|schedule|channels|server|client)/",
           "^src/app\\.ts$",
         ],
       },

@@ -16,6 +16,7 @@ import { addRuntimeCommands } from "./runtimes/runtimes-command.ts";
 import { addServerCommands } from "./server/serve-command.ts";
 import { addSessionCommands } from "./sessions/sessions-command.ts";
 import { addSkillCommands } from "./skills/skills-command.ts";
+import { addStoreCommands } from "./store/store-command.ts";
 import { addWireCommand } from "./wire/wire-command.ts";
 
 /** Declares every command but `run` and `chat`, in the order of the help. */
@@ -26,6 +27,7 @@ export function addOtherCommands(program: Command, cli: Cli, act: Act): void {
   addJobCommands(program, cli, act);
   addChannelCommands(program, cli, act);
   addSessionCommands(program, cli, act);
+  addStoreCommands(program, cli, act);
   addContextCommands(program, cli, act);
   addRequestCommands(program, cli, act);
   addHostCommands(program, cli, act);

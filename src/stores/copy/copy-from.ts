@@ -1,0 +1,209 @@
+/**
+ * `pagurus store copy --from`: transcripts of PostgreSQL into the embedded store. A transcript is written to a temporary file, verified, and
+ * moved into place in one step, so that after a kill it is there as a whole or not at all; the next run continues.
+ */
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { isPagurusError, PagurusError } from "../../contract/errors.ts";
+import type { SessionStore } from "../../contract/session/store.ts";
+import { fsyncDir, sweepTemporaries, writeAll } from "../../platform/atomic-files.ts";
+import { silentLogger } from "../../platform/log.ts";
+import { writeFailure } from "../../session/failures.ts";
+import { readHeader } from "../../session/index/indexer.ts";
+import { SessionIndex } from "../../session/index/session-index.ts";
+import { writeKeyFile } from "../../session/key-file.ts";
+import { isSessionId, isSessionKey } from "../../session/keys.ts";
+import { withMutex } from "../../session/mutex.ts";
+import { sessionPaths } from "../../session/session-paths.ts";
+import { openSessionStore } from "../../session/session-store.ts";
+import type { Queries } from "../postgres/database.ts";
+import { requireTables } from "../postgres/store-status.ts";
+import { holdKey, Refused, reported, type CopiedKey, type CopyOptions } from "./copy-report.ts";
+import { withTranscript } from "./local-transcript.ts";
+import { storedAgents, StoredSessions, type StoredSession } from "./stored-sessions.ts";
+
+/** Throws what the database throws, `store_read_failed`, `store_write_failed`. */
+export async function copyFrom(
+  db: Queries,
+  options: CopyOptions & { agentDir(agent: string): string },
+): Promise<CopiedKey[]> {
+  await requireTables(db, options.schema);
+  const copied: CopiedKey[] = [];
+  for (const agent of await storedAgents(db, options.schema)) {
+    const target = openTarget(options.agentDir(agent), agent);
+    const stored = new StoredSessions(db, options.schema, agent);
+    try {
+      for (const key of await stored.keys()) {
+        const one = await snapshot(db, async () => {
+          const sessions = await stored.ofKey(key, "read");
+          return await reported(agent, key, sessions.length, () =>
+            heldKey({ target, stored, key, sessions }),
+          );
+        });
+        options.tell(one);
+        copied.push(one);
+      }
+    } finally {
+      target.index.close();
+      target.store.close();
+    }
+  }
+  return copied;
+}
+
+/** The embedded store of one agent. */
+interface Target {
+  folder: string;
+  store: SessionStore;
+  index: SessionIndex;
+  /** Keys of the sessions that were here before, by id. */
+  keys: ReadonlyMap<string, string>;
+}
+
+function openTarget(agentDir: string, agentId: string): Target {
+  const folder = join(agentDir, "sessions");
+  const store = openSessionStore({ agentDir, agentId });
+  const keys = new Map(store.list().map(({ sessionId, sessionKey }) => [sessionId, sessionKey]));
+  return { folder, store, index: new SessionIndex(agentDir, folder, silentLogger), keys };
+}
+
+/** Runs work that sees the database as it is now, whatever hosts write meanwhile. */
+async function snapshot<T>(db: Queries, work: () => Promise<T>): Promise<T> {
+  await db.query("begin isolation level repeatable read read only");
+  try {
+    return await work();
+  } finally {
+    // A reading transaction has nothing to commit, and a failed one can only be rolled back.
+    await db.query("rollback");
+  }
+}
+
+interface KeyCopy {
+  target: Target;
+  stored: StoredSessions;
+  key: string;
+  sessions: StoredSession[];
+}
+
+async function heldKey({ target, stored, key, sessions }: KeyCopy): Promise<{ bytes: number }> {
+  if (!isSessionKey(key)) throw new Refused("different", "The key is not one that this program allows.");
+  const leased = sessions.find(({ isLeased }) => isLeased);
+  if (leased)
+    throw new Refused("in_use", `The session ${leased.id} of ${key} is in use by a host of the database.`);
+  const hold = holdKey(target.store, key);
+  try {
+    const there = new Set(sessions.map(({ id }) => id));
+    const isContinuedHere = [...target.keys].some(([id, own]) => own === key && !there.has(id));
+    let bytes = 0;
+    // The current generation last: until then the key has its former one.
+    for (const session of sessions.toSorted(
+      (one, other) => Number(one.isCurrent) - Number(other.isCurrent),
+    )) {
+      const from = await presentBytes(stored, session, target);
+      if (from >= session.bytes) continue;
+      if (isContinuedHere)
+        throw new Refused("different", `The key ${key} has a conversation here that is not there.`);
+      await fetchTranscript(stored, session, target);
+      bytes += session.bytes - Math.max(0, from);
+    }
+    return { bytes };
+  } finally {
+    hold.release();
+  }
+}
+
+/** Bytes of a session that are here; -1 for none. Throws `Refused` where the file has other content. */
+async function presentBytes(
+  stored: StoredSessions,
+  { id, key }: StoredSession,
+  target: Target,
+): Promise<number> {
+  if (!isSessionId(id))
+    throw new Refused("different", `A session of ${key} has an id that cannot name a file.`);
+  const own = target.keys.get(id);
+  if (own !== undefined && own !== key)
+    throw new Refused("different", `The session ${id} of ${key} has the key ${own} here.`);
+  const { transcript } = sessionPaths(target.folder, id);
+  if (!existsSync(transcript)) return -1;
+  return await withTranscript(transcript, async ({ read, size, torn }) => {
+    const { agrees, stored: length } = await stored.compare(id, read, size);
+    if (!agrees || (torn > 0 && length > size))
+      throw new Refused("different", `The session ${id} of ${key} has other content here.`);
+    return size;
+  });
+}
+
+async function fetchTranscript(
+  stored: StoredSessions,
+  session: StoredSession,
+  target: Target,
+): Promise<void> {
+  const { id, key } = session;
+  const { folder, index } = target;
+  const paths = sessionPaths(folder, id);
+  // Of a run that was killed.
+  sweepTemporaries(join(folder, id));
+  const temporary = join(folder, `.${id}.${process.pid}.tmp`);
+  try {
+    const fd = onDisk(temporary, () => openSync(temporary, "w", 0o600));
+    try {
+      for await (const part of stored.bytes(id)) onDisk(temporary, () => writeAll(fd, part));
+      onDisk(temporary, () => fsyncSync(fd));
+    } finally {
+      closeSync(fd);
+    }
+    await verify(stored, session, temporary);
+    index.whileIncomplete(() =>
+      withMutex(folder, () =>
+        onDisk(paths.transcript, () => {
+          writeKey(session, temporary, paths.key);
+          // Unlike a rename, a link never replaces what another program has just created.
+          if (target.keys.has(id)) renameSync(temporary, paths.transcript);
+          else linkSync(temporary, paths.transcript);
+          fsyncDir(folder);
+        }),
+      ),
+    );
+    index.ensure(id);
+  } catch (error) {
+    if (isPagurusError(error) && error.details["code"] === "EEXIST")
+      throw new Refused("different", `Another program has just created the session ${id} of ${key}.`);
+    throw error;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** Runs work on a file; what the system throws becomes `store_write_failed`. */
+function onDisk<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw writeFailure(error, file);
+  }
+}
+
+async function verify(
+  stored: StoredSessions,
+  { id, key, bytes }: StoredSession,
+  file: string,
+): Promise<void> {
+  await withTranscript(file, async ({ read, size }) => {
+    const { agrees, stored: length } = await stored.compare(id, read, size);
+    if (agrees && length === size && size === bytes) return;
+    throw new PagurusError(
+      "store_write_failed",
+      `The session ${id} of ${key} differs after it was copied; try again.`,
+      {
+        details: { sessionKey: key, sessionId: id },
+      },
+    );
+  });
+}
+
+/** Writes the key beside the transcript where the header has another one or is lost. */
+function writeKey({ key, generation }: StoredSession, transcript: string, keyFile: string): void {
+  const header = readHeader(transcript);
+  if (header?.key === key) return;
+  writeKeyFile(keyFile, { key, ...(header ? {} : { order: { generation, precedence: generation } }) });
+}

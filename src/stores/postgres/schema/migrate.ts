@@ -1,0 +1,122 @@
+/** Brings the tables of the store to this version, and sets the security of their rows. */
+import { PagurusError } from "../../../contract/errors.ts";
+import type { Queries } from "../database.ts";
+import { quoted } from "../database.ts";
+import { MIGRATIONS } from "./migrations.ts";
+
+/** The version of the tables that this program reads and writes. */
+const SCHEMA_VERSION = MIGRATIONS.at(-1)?.version ?? 0;
+/** First key of the advisory lock; the second is a hash of the schema's name. */
+const LOCK = 0x5a67;
+
+export interface MigrateOptions {
+  schema: string;
+  /** Each role sees the rows of its own name only, the owner of the tables included. Once set it stays set. */
+  rowSecurity?: boolean;
+  /** Roles that may use the tables. */
+  grant?: readonly string[];
+}
+
+export interface Migrated {
+  /** Version before; 0 for a schema without tables. */
+  from: number;
+  to: number;
+  rowSecurity: boolean;
+}
+
+/**
+ * Runs the missing migrations in one transaction, under an advisory lock, so that two programs never migrate at once. Throws
+ * `store_write_failed` for tables of a newer version, and what the database throws.
+ */
+export async function migrate(db: Queries, options: MigrateOptions): Promise<Migrated> {
+  const schema = quoted(options.schema);
+  await db.query("begin");
+  try {
+    await db.query("select pg_advisory_xact_lock($1, hashtext($2))", [LOCK, options.schema]);
+    if (!(await hasSchema(db, options.schema))) await db.query(`create schema ${schema}`);
+    const from = await schemaVersion(db, options.schema);
+    assertKnown(from, options.schema);
+    if (from === 0)
+      await db.query(
+        `create table ${schema}.migrations (version integer primary key, applied_at timestamptz not null default now())`,
+      );
+    for (const { version, statements } of MIGRATIONS.filter((each) => each.version > from)) {
+      for (const statement of statements(schema)) await db.query(statement);
+      await db.query(`insert into ${schema}.migrations (version) values ($1)`, [version]);
+    }
+    const tables = await tenantTables(db, options.schema);
+    const rowSecurity = options.rowSecurity === true || tables.some(({ secured }) => secured);
+    // A table of a later migration is secured with it.
+    if (rowSecurity)
+      for (const { name } of tables.filter(({ secured }) => !secured))
+        for (const statement of securing(`${schema}.${quoted(name)}`)) await db.query(statement);
+    for (const role of options.grant ?? [])
+      for (const statement of granting(schema, quoted(role))) await db.query(statement);
+    await db.query("commit");
+    return { from, to: SCHEMA_VERSION, rowSecurity };
+  } catch (error) {
+    await db.query("rollback");
+    throw error;
+  }
+}
+
+function assertKnown(version: number, schema: string): void {
+  if (version <= SCHEMA_VERSION) return;
+  throw new PagurusError(
+    "store_write_failed",
+    `The tables in the schema ${schema} are of version ${version}, and this program knows ${SCHEMA_VERSION}; update pagurus.`,
+    { details: { version } },
+  );
+}
+
+async function hasSchema(db: Queries, schema: string): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>(
+    "select exists (select from pg_namespace where nspname = $1) as found",
+    [schema],
+  );
+  return rows[0]?.found === true;
+}
+
+/** The version of the tables; 0 where there are none. */
+export async function schemaVersion(db: Queries, schema: string): Promise<number> {
+  const table = `${quoted(schema)}.migrations`;
+  const { rows } = await db.query<{ found: boolean }>("select to_regclass($1) is not null as found", [table]);
+  if (rows[0]?.found !== true) return 0;
+  const versions = await db.query<{ version: number | null }>(`select max(version) as version from ${table}`);
+  return versions.rows[0]?.version ?? 0;
+}
+
+/** Tables with rows of tenants, and whether their rows are secured. */
+export async function tenantTables(
+  db: Queries,
+  schema: string,
+): Promise<{ name: string; secured: boolean }[]> {
+  const { rows } = await db.query<{ name: string; secured: boolean }>(
+    `select c.relname as name, c.relrowsecurity and c.relforcerowsecurity as secured
+       from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relkind = 'r'
+        and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant' and not a.attisdropped)
+      order by 1`,
+    [schema],
+  );
+  return rows;
+}
+
+function securing(table: string): string[] {
+  return [
+    `alter table ${table} enable row level security`,
+    // Without it the owner of the table would see every row.
+    `alter table ${table} force row level security`,
+    `create policy own_rows on ${table} using (tenant = current_user) with check (tenant = current_user)`,
+  ];
+}
+
+function granting(schema: string, role: string): string[] {
+  return [
+    `grant usage on schema ${schema} to ${role}`,
+    `grant select, insert, update, delete on all tables in schema ${schema} to ${role}`,
+    // The versions are the owner's.
+    `revoke insert, update, delete on ${schema}.migrations from ${role}`,
+    `grant usage on all sequences in schema ${schema} to ${role}`,
+  ];
+}

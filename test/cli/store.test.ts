@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { Launcher } from "./launch.ts";
+
+const SECRET = "sesame";
+/** No program listens on port 1. */
+const CLOSED = `postgres://me:${SECRET}@127.0.0.1:1/d`;
+
+function launcher(t: TestContext): Launcher {
+  const user = new Launcher();
+  t.after(() => user.remove());
+  return user;
+}
+
+test("no command of the store prints a password, of a URL that is none neither", async (t) => {
+  const user = launcher(t);
+  for (const url of [`mysql://me:${SECRET}@h/d`, `me:${SECRET}@h`, `postgres://me:${SECRET}@[x/d`, CLOSED]) {
+    const commands = [
+      ["init", "--url", url],
+      ["status", "--url", url],
+      ["copy", "--to", url],
+      ["copy", "--from", url],
+    ];
+    for (const args of commands) {
+      const { code, out, err } = await user.run(["store", ...args]);
+      assert.equal(code, url === CLOSED ? 1 : 2, err);
+      assert.ok(err.length > 20 && !(out + err).includes(SECRET), err);
+    }
+  }
+});
+
+test("a server that cannot be reached is named with the reason", async (t) => {
+  const { err } = await launcher(t).run(["store", "status", "--url", CLOSED]);
+  assert.match(
+    err,
+    /^pagurus: The store postgres:\/\/me@127\.0\.0\.1:1\/d failed: .*ECONNREFUSED.*\[store_read_failed\]\n$/,
+  );
+});
+
+test("a store without a URL, a direction or a valid schema is refused", async (t) => {
+  const user = launcher(t);
+  const refused = async (expected: RegExp, ...args: string[]): Promise<void> => {
+    const { code, err } = await user.run(["store", ...args]);
+    assert.equal(code, 2, err);
+    assert.match(err, expected);
+  };
+  await refused(/The store has no URL; set PAGURUS_STORE_URL .*\[usage_invalid\]/, "status");
+  await refused(/Give either --to or --from\. \[usage_invalid\]/, "copy");
+  await refused(/Give either --to or --from\. \[usage_invalid\]/, "copy", "--to", CLOSED, "--from", CLOSED);
+  await refused(
+    /The schema .* is not valid.*\[usage_invalid\]/,
+    "init",
+    "--url",
+    CLOSED,
+    "--schema",
+    'x"; drop',
+  );
+});
