@@ -4,6 +4,7 @@ import { bench, tests, type Proof } from "./proof.ts";
 import { FULL_FORMS } from "./prove-full.ts";
 import { HOUSE } from "./prove-house.ts";
 import { INSPECTOR } from "./prove-inspector.ts";
+import { CHANNELS } from "./prove-channels.ts";
 import { SERVE } from "./prove-serve.ts";
 import { STRANGERS } from "./prove-strangers.ts";
 
@@ -382,6 +383,7 @@ export const PROOFS: Record<string, Proof> = {
     ],
   },
   ...SERVE,
+  ...CHANNELS,
   ...INSPECTOR,
   ...STRANGERS,
   ...HOUSE,

@@ -1,8 +1,9 @@
 /**
- * `npm run setup:servers`: installs the Debian packages of the servers that the tests of the PostgreSQL store start, where this account
+ * `npm run setup:servers`: installs the Debian packages of the servers that tests of the PostgreSQL store and of channels start, where this account
  * may, and prints their versions. Elsewhere it ends with a sentence that names the packages. Does nothing where they are installed.
  */
 import { missingPackages, serverPrograms } from "../test/servers/postgres-programs.ts";
+import { missingProsody } from "../test/servers/prosody.ts";
 import { runCommand } from "./command.ts";
 
 const DEADLINE_MS = 10 * 60_000;
@@ -31,7 +32,7 @@ async function install(packages: readonly string[]): Promise<void> {
 }
 
 try {
-  const packages = missingPackages();
+  const packages = [...missingPackages(), ...missingProsody()];
   if (packages.length > 0) await install(packages);
   const { postgres, pgbouncer } = serverPrograms();
   for (const program of [postgres, pgbouncer])

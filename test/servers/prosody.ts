@@ -10,7 +10,10 @@ import { freePort } from "../server/serve-setting.ts";
 
 const PROSODY = "/usr/bin/prosody";
 const PROSODYCTL = "/usr/bin/prosodyctl";
-export const HAS_PROSODY = existsSync(PROSODY);
+/** Debian packages that are not installed. */
+export function missingProsody(): string[] {
+  return existsSync(PROSODY) ? [] : ["prosody"];
+}
 const TRIES = 400;
 
 function configOf(folder: string, port: number): string {
@@ -47,6 +50,8 @@ export class Prosody {
 
   /** With an account for each name, on the domain `localhost`; each has its name as password. */
   static async start(names: readonly string[]): Promise<Prosody> {
+    if (missingProsody().length > 0)
+      throw new Error("The tests of channels need prosody: run `npm run setup:servers`.");
     const server = new Prosody(await freePort());
     for (const name of ["data", "certs"]) mkdirSync(join(server.#folder, name));
     writeFileSync(server.#config, configOf(server.#folder, server.port));

@@ -3,20 +3,18 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
-import { startServer, type ModelServer, type RecordedRequest } from "../servers/server.ts";
-import { HAS_PROSODY, Prosody } from "../servers/prosody.ts";
-import { ServeProcess } from "../server/serve-setting.ts";
+import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
+import { startServer, type ModelServer, type RecordedRequest } from "../../servers/server.ts";
+import { Prosody } from "../../servers/prosody.ts";
+import { ServeProcess } from "../../server/serve-setting.ts";
 import { XmppPerson } from "./xmpp-person.ts";
-
-const HAS = HAS_PROSODY || process.env["PAGURUS_REAL"] === "1";
 
 function lastWords({ body }: RecordedRequest): string {
   const last = (body["messages"] as { content: unknown }[]).at(-1);
   return typeof last?.content === "string" ? last.content : JSON.stringify(last?.content);
 }
 
-describe("a channel over XMPP", { skip: HAS ? false : "prosody is not installed" }, () => {
+describe("a channel over XMPP", () => {
   let prosody: Prosody;
   let model: ModelServer;
   let setting: Setting;

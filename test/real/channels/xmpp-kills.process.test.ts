@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
-import { createPagurus } from "../../src/create.ts";
-import { messageText } from "../../src/command/rewind.ts";
-import { FULL } from "../runner/short-form.ts";
-import { startServer } from "../servers/server.ts";
-import { HAS_PROSODY, Prosody } from "../servers/prosody.ts";
-import { ServeProcess } from "../server/serve-setting.ts";
-import { finish, makeSetting, modelConfig } from "../turn/setting.ts";
+import { createPagurus } from "../../../src/create.ts";
+import { messageText } from "../../../src/command/rewind.ts";
+import { FULL } from "../../runner/short-form.ts";
+import { startServer } from "../../servers/server.ts";
+import { Prosody } from "../../servers/prosody.ts";
+import { ServeProcess } from "../../server/serve-setting.ts";
+import { finish, makeSetting, modelConfig } from "../../turn/setting.ts";
 import { XmppPerson } from "./xmpp-person.ts";
 
 const MESSAGES = FULL ? 1_000 : 40;
@@ -16,9 +16,7 @@ const KILL_EVERY_MS = 1_500;
 const LEAST_KILLS = FULL ? 100 : 6;
 /** One of so many kills is of the service. */
 const SERVICE_EVERY = 4;
-const HAS = HAS_PROSODY || process.env["PAGURUS_REAL"] === "1";
-
-describe("a channel over XMPP under kills", { skip: HAS ? false : "prosody is not installed" }, () => {
+describe("a channel over XMPP under kills", () => {
   it("gives every message one turn and one answer, in order", async () => {
     const prosody = await Prosody.start(["crab", "ann"]);
     const model = await startServer({
