@@ -128,34 +128,31 @@ function compaction(z: Zod) {
   });
 }
 
-function costLimits(z: Zod) {
+/** Limits of turns, which all agents share. */
+function limits(z: Zod) {
   const dollars = z.number().positive().optional();
-  return z.strictObject({ turn: dollars, session: dollars, day: dollars });
-}
-
-function retry(z: Zod) {
-  return z.strictObject({
-    maxElapsedSeconds: seconds(z).optional(),
-    maxDelaySeconds: seconds(z).optional(),
-  });
-}
-
-function answerLimits(z: Zod) {
   const bytes = z.int().min(1).optional();
-  return z.strictObject({
-    bytes: bytes,
-    eventBytes: bytes,
-    silenceSeconds: seconds(z).optional(),
-    idleSeconds: seconds(z).optional(),
-  });
-}
-
-function subagents(z: Zod) {
-  return z.strictObject({
-    maxSpawnDepth: z.int().min(0).optional(),
-    maxConcurrent: z.int().min(1).optional(),
-    ttlSeconds: seconds(z).optional(),
-  });
+  return {
+    maxCost: z.strictObject({ turn: dollars, session: dollars, day: dollars }).optional(),
+    retry: z
+      .strictObject({ maxElapsedSeconds: seconds(z).optional(), maxDelaySeconds: seconds(z).optional() })
+      .optional(),
+    answerLimits: z
+      .strictObject({
+        bytes,
+        eventBytes: bytes,
+        silenceSeconds: seconds(z).optional(),
+        idleSeconds: seconds(z).optional(),
+      })
+      .optional(),
+    subagents: z
+      .strictObject({
+        maxSpawnDepth: z.int().min(0).optional(),
+        maxConcurrent: z.int().min(1).optional(),
+        ttlSeconds: seconds(z).optional(),
+      })
+      .optional(),
+  };
 }
 
 /** The only bundled engine with settings; plugins check their own. */
@@ -245,48 +242,45 @@ function mcpServer(z: Zod) {
   });
 }
 
-function gateway(z: Zod) {
-  const limits = z.strictObject({
+/** What connects the host to the world: its servers, its channels, its collector. */
+function connections(z: Zod) {
+  const names = z.array(z.string().min(1)).optional();
+  const name = z.string().min(1).optional();
+  const captures = z.strictObject({
     maxBytes: z.int().min(1).optional(),
     keep: z.int().min(1).optional(),
   });
-  return z.strictObject({
-    capture: z.union([z.boolean(), limits]).optional(),
-  });
-}
-
-function server(z: Zod) {
-  return z.strictObject({
+  const server = z.strictObject({
     port: z.int().min(0).max(65_535).optional(),
-    host: z.string().min(1).optional(),
+    host: name,
     maxTurns: z.int().min(1).max(1_000).optional(),
-    allowedHosts: z.array(z.string().min(1)).optional(),
-    allowedOrigins: z.array(z.string().min(1)).optional(),
+    allowedHosts: names,
+    allowedOrigins: names,
   });
-}
-
-function channel(z: Zod) {
-  return z.strictObject({
-    kind: z.string().min(1).optional(),
+  const channel = z.strictObject({
+    kind: name,
     enabled: z.boolean().optional(),
-    agent: z.string().min(1).optional(),
-    session: z.string().min(1).optional(),
-    workspace: z.string().min(1).optional(),
+    agent: name,
+    session: name,
+    workspace: name,
     permission: z.enum(["ask", "deny", "auto", "read-only"]).optional(),
-    allow: z.array(z.string().min(1)).optional(),
-    jid: z.string().min(1).optional(),
-    password: z.string().min(1).optional(),
+    allow: names,
+    jid: name,
+    password: name,
     service: z.url({ protocol: /^xmpps?$/ }).optional(),
   });
-}
-
-function telemetry(z: Zod) {
   const otlp = z.strictObject({
     endpoint: z.url({ protocol: /^https?$/ }),
     headers: z.record(z.string().min(1), z.string()).optional(),
     contents: z.boolean().optional(),
   });
-  return z.strictObject({ otlp: otlp.optional() });
+  return {
+    gateway: z.strictObject({ capture: z.union([z.boolean(), captures]).optional() }).optional(),
+    wire: z.strictObject({ ownLogin: z.boolean().optional() }).optional(),
+    server: server.optional(),
+    channels: z.record(z.string().min(1), channel).optional(),
+    telemetry: z.strictObject({ otlp: otlp.optional() }).optional(),
+  };
 }
 
 function buildSchema(z: Zod) {
@@ -309,10 +303,7 @@ function buildSchema(z: Zod) {
                 dispose: seconds(z).optional(),
               })
               .optional(),
-            maxCost: costLimits(z).optional(),
-            retry: retry(z).optional(),
-            answerLimits: answerLimits(z).optional(),
-            subagents: subagents(z).optional(),
+            ...limits(z),
           })
           .optional(),
         list: z
@@ -352,11 +343,7 @@ function buildSchema(z: Zod) {
         entries: z.record(z.string(), z.strictObject({ enabled: z.boolean().optional() })).optional(),
       })
       .optional(),
-    gateway: gateway(z).optional(),
-    wire: z.strictObject({ ownLogin: z.boolean().optional() }).optional(),
-    server: server(z).optional(),
-    channels: z.record(z.string().min(1), channel(z)).optional(),
-    telemetry: telemetry(z).optional(),
+    ...connections(z),
     session: z
       .strictObject({ scope: z.enum(["folder", "main", "per-sender", "global"]).optional() })
       .optional(),
