@@ -10,13 +10,23 @@ import { workReport } from "./work-report.ts";
 
 interface EntryPlace extends SessionPlace {
   entryId: string;
+  /** Id of the session that has it; only entries of the current one have actions. */
+  generation?: string | undefined;
 }
 
 /** Longest key of a session. */
 const MOST_CHARS = 200;
 
 export function EntryActions(place: EntryPlace) {
-  return mayChat() ? <Actions key={place.entryId} {...place} /> : null;
+  if (!mayChat()) return null;
+  if (place.generation === undefined) return <Actions key={place.entryId} {...place} />;
+  return <OfGeneration key={place.entryId} {...place} />;
+}
+
+function OfGeneration(place: EntryPlace) {
+  const { agent, sessionKey, generation } = place;
+  const { value } = useLoaded((signal) => server.session(sessionKey, { agent, signal }), [agent, sessionKey]);
+  return value?.id === generation ? <Actions {...place} /> : null;
 }
 
 function Actions({ agent, sessionKey, entryId }: EntryPlace) {

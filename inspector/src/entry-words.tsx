@@ -10,12 +10,14 @@ interface Place {
   agent: string;
   sessionKey: string;
   entryId: string;
+  /** Id of the session that has it; default: the current one under the key. */
+  generation?: string | undefined;
 }
 
-export function EntryWords({ agent, sessionKey, entryId }: Place) {
+export function EntryWords({ agent, sessionKey, entryId, generation }: Place) {
   const { value, error } = useLoaded(
-    (signal) => server.inspect.entry(sessionKey, entryId, { agent, signal }),
-    [agent, sessionKey, entryId],
+    (signal) => server.inspect.entry(sessionKey, entryId, { agent, session: generation, signal }),
+    [agent, sessionKey, entryId, generation],
   );
   if (error !== undefined) return <Notice text={error} />;
   if (!value) return <Notice text="Loading the words …" />;

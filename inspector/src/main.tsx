@@ -39,7 +39,14 @@ function Page({ route }: { route: PageRoute }) {
   if (route.page === "preview") return <PreviewPage agent={route.agent} sessionKey={route.key} />;
   if (route.page === "compactions") return <CompactionsPage agent={route.agent} sessionKey={route.key} />;
   if (route.page === "session")
-    return <SessionPage agent={route.agent} sessionKey={route.key} entry={route.entry} />;
+    return (
+      <SessionPage
+        agent={route.agent}
+        sessionKey={route.key}
+        entry={route.entry}
+        generation={route.generation}
+      />
+    );
   return <SessionsPage key={route.query} query={route.query} />;
 }
 

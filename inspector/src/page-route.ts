@@ -3,7 +3,14 @@ import { signal } from "@preact/signals";
 
 export type PageRoute =
   | { page: "sessions"; query: string }
-  | { page: "session"; agent: string; key: string; entry?: string }
+  | {
+      page: "session";
+      agent: string;
+      key: string;
+      entry?: string;
+      /** Id of the session that has the entry, where it may be an earlier generation. */
+      generation?: string;
+    }
   | { page: "compactions"; agent: string; key: string }
   | { page: "preview"; agent: string; key: string }
   | { page: "diff"; agent: string; key: string; request: string }
@@ -24,13 +31,14 @@ function words(): string[] {
 }
 
 function routeNow(): PageRoute {
-  const [kind = "", agent = "", key = "", what = "", id = ""] = words();
+  const [kind = "", agent = "", key = "", what = "", id = "", generation = ""] = words();
   if (kind !== "s" || key === "") return { page: "sessions", query: kind === "search" ? agent : "" };
   if (what === "c") return { page: "compactions", agent, key };
   if (what === "p") return { page: "preview", agent, key };
   if (what === "d" && id !== "") return { page: "diff", agent, key, request: id };
   if (what === "r" && id !== "") return { page: "request", agent, key, request: id };
-  return { page: "session", agent, key, ...(what === "e" && id !== "" ? { entry: id } : {}) };
+  if (what !== "e" || id === "") return { page: "session", agent, key };
+  return { page: "session", agent, key, entry: id, ...(generation === "" ? {} : { generation }) };
 }
 
 export const pageRoute = signal<PageRoute>(routeNow());
@@ -41,7 +49,9 @@ function restOf(route: Exclude<PageRoute, { page: "sessions" }>): string[] {
   if (route.page === "preview") return ["p"];
   if (route.page === "diff") return ["d", route.request];
   if (route.page === "request") return ["r", route.request];
-  return route.entry === undefined ? [] : ["e", route.entry];
+  const { entry, generation } = route;
+  if (entry === undefined) return [];
+  return generation === undefined ? ["e", entry] : ["e", entry, generation];
 }
 
 export function addressOf(route: PageRoute): string {

@@ -126,7 +126,12 @@ function merged(page: readonly TimelineItem[], known: readonly TimelineItem[]): 
   return [...page, ...known.filter(({ id }) => !ids.has(id))];
 }
 
-export function SessionPage({ agent, sessionKey, entry }: Place & { entry?: string | undefined }) {
+export function SessionPage({
+  agent,
+  sessionKey,
+  entry,
+  generation,
+}: Place & { entry?: string | undefined; generation?: string | undefined }) {
   const { timeline, more } = useTimeline({ agent, sessionKey });
   if (!timeline) return <Notice text="Loading the session …" />;
   const { items, total, error } = timeline;
@@ -163,8 +168,8 @@ export function SessionPage({ agent, sessionKey, entry }: Place & { entry?: stri
       {entry === undefined ? null : (
         <section class="pane" aria-label="Words">
           <CloseButton onClose={goUp} />
-          <EntryActions agent={agent} sessionKey={sessionKey} entryId={entry} />
-          <EntryWords agent={agent} sessionKey={sessionKey} entryId={entry} />
+          <EntryActions agent={agent} sessionKey={sessionKey} entryId={entry} generation={generation} />
+          <EntryWords agent={agent} sessionKey={sessionKey} entryId={entry} generation={generation} />
         </section>
       )}
     </main>

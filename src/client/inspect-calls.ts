@@ -149,11 +149,11 @@ export class InspectCalls {
     return (await this.#get<{ text: string }>(path, options)).text;
   }
 
-  /** One entry, on or off the path; `cut` is the beginning of the JSON of one that is longer than 256 KiB. */
+  /** One entry, on or off the path, of the generation `session` (default: the current one); `cut` is the beginning of the JSON of one that is longer than 256 KiB. */
   entry(
     key: string,
     id: string,
-    options: AgentOptions = {},
+    options: AgentOptions & { session?: string | undefined } = {},
   ): Promise<{ entry?: TranscriptEntry; cut?: string; bytes: number }> {
     return this.#get(at(key, "entries", id), options);
   }

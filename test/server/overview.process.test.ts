@@ -62,6 +62,15 @@ describe("a client of a server", () => {
     const two = await client.inspect.usage("sea", { agent: "helper" });
     assert.deepEqual([two.requests, two.inputTokens, two.outputTokens], [2, 3_000, 20]);
     assert.equal((await client.inspect.usage("sea")).requests, 1);
+    const [first] = await client.entries("sea", { agent: "helper" });
+    const { id: earlier } = await client.session("sea", { agent: "helper" });
+    await client.renew("sea", { agent: "helper", reason: "new" });
+    assert.equal((await client.inspect.usage("sea", { agent: "helper" })).requests, 0);
+    const of = { agent: "helper", session: earlier };
+    assert.equal((await client.inspect.entry("sea", first?.id ?? "", of)).entry?.id, first?.id);
+    // An id belongs to its key: a token for another key does not read by it.
+    await client.createSession({ key: "land", agent: "helper", cwd: setting.workspace });
+    await assert.rejects(client.inspect.entry("land", first?.id ?? "", of), { code: "session_not_found" });
     await assert.rejects(client.inspect.usage("land"), { code: "session_not_found" });
   });
 });

@@ -61,8 +61,12 @@ function pageBefore<T extends { id: string }>(
   return { page: found, ...(start > 0 && found[0] ? { next: found[0].id } : {}) };
 }
 
-async function entryOf({ params, query, parts }: Named, id: string): Promise<TranscriptEntry> {
-  const reader = parts.pagurus.sessions(query.agent).openReader(params.key);
+async function entryOf(
+  { params, query, parts }: Named,
+  id: string,
+  sessionId?: string,
+): Promise<TranscriptEntry> {
+  const reader = parts.pagurus.sessions(query.agent).openReader(params.key, sessionId);
   try {
     const entry = await reader.cursor.get(id);
     if (entry) return entry;
@@ -344,14 +348,21 @@ export const inspectRoutes: readonly ApiRoute[] = [
     summary: "One entry of the transcript, on or off the path; of a long one the first 256 KiB",
     scope: "read",
     params: { ...SESSION, entry: z.string().min(1) },
-    query: AGENT,
+    query: {
+      ...AGENT,
+      session: z
+        .string()
+        .min(1)
+        .optional()
+        .describe("Id of the generation that has it; default: the current one."),
+    },
     answer: z.object({
       entry: answers.anything.optional(),
       cut: z.string().optional().describe("The beginning of a long entry's JSON, in place of the entry."),
       bytes: z.int().describe("Of the entry's JSON."),
     }),
     handle: async (call) => {
-      const entry = await entryOf(call, call.params.entry);
+      const entry = await entryOf(call, call.params.entry, call.query.session);
       const json = Buffer.from(JSON.stringify(entry));
       const bytes = json.length;
       if (bytes <= MOST_BYTES) return { body: { entry, bytes } };
