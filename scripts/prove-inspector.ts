@@ -18,6 +18,7 @@ export const INSPECTOR: Record<string, Proof> = {
       tests("our finding", "test/turn/cache-verdicts"),
       tests("the provider's", "test/model/cache-diagnosis", "test/real/wire/cache-diagnosis"),
       tests("what changed between two requests", "test/inspect/body-diff"),
+      tests("on the page, with both providers' shapes", "test/real/inspector-cache"),
     ],
   },
   "inspector.4": {

@@ -1,6 +1,7 @@
 /** One model request: its parts with their sources, the words of each, and beside them what was left out. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { InspectedPart, InspectedRequest, RequestDetails } from "../../src/client/inspect-types.ts";
+import { CacheVerdict } from "./cache/cache-verdict.tsx";
 import { ExportPanel } from "./report/export-panel.tsx";
 import { LeftOut } from "./left-out.tsx";
 import { useLoaded } from "./loaded.ts";
@@ -34,6 +35,7 @@ export function RequestPage(place: RequestPlace) {
           Changes since the request before
         </a>
       </p>
+      <CacheVerdict {...place} cache={value.request.cache} parts={parts} />
       <ExportPanel {...place} />
       <div class="split">
         <Parts parts={parts} onOpen={setOpened} />
@@ -70,18 +72,7 @@ function Head({ details, parts }: { details: RequestDetails; parts: readonly Ins
   );
 }
 
-function factsOf({
-  at,
-  runtime,
-  seam,
-  engine,
-  tokens,
-  usage,
-  cacheShare,
-  cache,
-}: InspectedRequest): string[] {
-  const miss = cache?.miss;
-  const theirs = cache?.diagnosis;
+function factsOf({ at, runtime, seam, engine, tokens, usage, cacheShare }: InspectedRequest): string[] {
   return [
     time(at),
     `${runtime}${seam === undefined ? "" : ` (${seam})`}`,
@@ -89,8 +80,6 @@ function factsOf({
     usage ? `${count(usage.input + (usage.cacheRead ?? 0))} tokens in` : `about ${count(tokens ?? 0)} tokens`,
     cacheShare === undefined ? "" : `${percent(cacheShare)} from the cache`,
     dollars(usage?.cost),
-    miss ? `cache miss: ${miss.cause}, ${count(miss.missedTokens)} tokens` : "",
-    theirs ? `the provider: ${theirs.reason}` : "",
   ].filter((fact) => fact !== "");
 }
 

@@ -220,7 +220,8 @@ function described(item: TimelineItem): { title: string; facts: string[] } {
     }
     case "request": {
       const { model, purpose, tokens, usage, cacheShare, cache, runtime } = item.request;
-      const miss = cache?.miss ? `cache miss: ${cache.miss.cause}` : "";
+      const missed = cache?.miss ? [`cache miss: ${cache.miss.cause}`, dollars(cache.miss.cost)] : [];
+      const miss = missed.filter((word) => word !== "").join(", ");
       const cached = cacheShare === undefined ? "" : `cache ${percent(cacheShare)}`;
       const used = usage
         ? `${count(usage.input + (usage.cacheRead ?? 0))} tokens in`

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { Receipt } from "../../src/contract/session/receipt.ts";
-import { changeSince, missReported } from "../../src/turn/receipts/cache-miss.ts";
+import { changeSince, missReported, pricedMiss } from "../../src/turn/receipts/cache-miss.ts";
 import { part, receipt } from "../cli/fake-pagurus.ts";
 import { startServer, type Protocol, type ReplyStep } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig } from "./setting.ts";
@@ -140,6 +140,14 @@ describe("the host's finding", () => {
     assert.equal(changeSince(first, next({})), undefined);
     assert.equal(changeSince(first, next({ system: "x" }))?.cause, "system");
     assert.equal(changeSince(first, next({ tools: "x" }))?.cause, "tools");
+  });
+
+  it("costs what the tokens cost more than from the cache, where both prices are known", () => {
+    const miss = { cause: "tools", missedTokens: 1_000_000 } as const;
+    assert.equal(pricedMiss(miss, { input: 3, output: 15, cacheRead: 0.5 }).cost, 2.5);
+    assert.equal(pricedMiss(miss, { input: 3, output: 15, cacheRead: 0.5, cacheWrite: 3.75 }).cost, 3.25);
+    assert.deepEqual(pricedMiss(miss, { input: 3, output: 15 }), miss);
+    assert.deepEqual(pricedMiss(miss, undefined), miss);
   });
 
   it("is the time, or unknown, where an unchanged beginning was not read from the cache", () => {

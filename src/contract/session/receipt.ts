@@ -41,6 +41,8 @@ export interface CacheMiss {
   cause: "model" | "system" | "tools" | "messages" | "time" | "unknown";
   /** Estimated tokens of the previous request that could not be read from the cache. */
   missedTokens: number;
+  /** US dollars that these tokens cost more than from the cache, at the model's prices; absent until usage is reported, or without prices. */
+  cost?: number;
 }
 
 /** The provider's own finding, in its words. */

@@ -1,5 +1,6 @@
 /** The host's own finding of prompt cache misses, from the receipts of two requests. */
 import type { Usage } from "../../contract/message.ts";
+import type { ModelCost } from "../../contract/model.ts";
 import type { CacheMiss, Receipt, ReceiptPart } from "../../contract/session/receipt.ts";
 
 /** Providers keep an unused cache entry for at least this long, ms. */
@@ -27,6 +28,14 @@ export function changeSince(previous: Compared, now: Compared): CacheMiss | unde
   const isSystem = sources.some((source) => source !== undefined && SYSTEM.has(source));
   const cause = isSystem ? "system" : sources.includes("tools") ? "tools" : "messages";
   return { cause, missedTokens: previous.tokens - now.sharedTokens };
+}
+
+/** The miss with what it cost; unchanged where the prices are not known. */
+export function pricedMiss(miss: CacheMiss, price: ModelCost | undefined): CacheMiss {
+  if (price?.cacheRead === undefined) return miss;
+  // What is missed is mostly written to the cache again.
+  const again = price.cacheWrite ?? price.input;
+  return { ...miss, cost: Math.max(0, (miss.missedTokens * (again - price.cacheRead)) / 1_000_000) };
 }
 
 function ownChange({ own: before }: Compared, { own }: Compared): "system" | "tools" | undefined {

@@ -6,7 +6,7 @@ import { quirksOf } from "../../model/quirks/quirk-table.ts";
 import { costOf } from "../../model/model-usage.ts";
 import type { Assembly } from "../context/assemble-context.ts";
 import { measuredIn } from "../prepare/own-parts.ts";
-import { changeSince, missReported } from "./cache-miss.ts";
+import { changeSince, missReported, pricedMiss } from "./cache-miss.ts";
 import { receiptParts, sharedPrefix } from "./receipt-parts.ts";
 import type { ContextScope } from "../context/context-scope.ts";
 import type { TurnState } from "../turn-state.ts";
@@ -129,7 +129,7 @@ export class ReceiptBook {
   #cacheOf(receipt: Receipt, usage: Usage, report: CacheReport): Receipt["cache"] {
     const before = this.#before;
     const miss = receipt.cache?.miss ?? (before && missReported(before, receipt, usage));
-    const cache = { ...report, ...(miss ? { miss } : {}) };
+    const cache = { ...report, ...(miss ? { miss: pricedMiss(miss, this.#turn.model.cost) } : {}) };
     return Object.keys(cache).length > 0 ? cache : undefined;
   }
 }
