@@ -75,7 +75,7 @@ function Head({ details, parts }: { details: RequestDetails; parts: readonly Ins
 function factsOf({ at, runtime, seam, engine, tokens, usage, cacheShare }: InspectedRequest): string[] {
   return [
     time(at),
-    `${runtime}${seam === undefined ? "" : ` (${seam})`}`,
+    `${runtime}${seam === undefined || seam === runtime ? "" : ` (${seam})`}`,
     engine ?? "",
     usage ? `${count(usage.input + (usage.cacheRead ?? 0))} tokens in` : `about ${count(tokens ?? 0)} tokens`,
     cacheShare === undefined ? "" : `${percent(cacheShare)} from the cache`,

@@ -236,7 +236,11 @@ function described(item: TimelineItem): { title: string; facts: string[] } {
       const after = tokensAfter === undefined ? "" : ` to ${count(tokensAfter)}`;
       return {
         title: `${count(tokensBefore)}${after} tokens`,
-        facts: [handledBy ?? "", lane ?? "", summaries > 0 ? `${summaries} summaries` : ""],
+        facts: [
+          handledBy ?? "",
+          lane ?? "",
+          summaries > 0 ? `${summaries} ${summaries === 1 ? "summary" : "summaries"}` : "",
+        ],
       };
     }
     case "rewind":

@@ -29,10 +29,15 @@ function short(tokens: number): string {
   return tokens >= MANY ? `${count(Math.round(tokens / 100) / 10)}k` : String(Math.round(tokens));
 }
 
+/** Of an axis, without digits that say nothing. */
+function price(cost: number): string {
+  return `$${Number(cost.toPrecision(3))}`;
+}
+
 const CURVES: readonly (Curve & { title: string })[] = [
   { name: "tokens", title: "Context, tokens", valueOf: ({ tokens }) => tokens, label: short },
   { name: "cache", title: "From the cache", valueOf: ({ cacheShare }) => cacheShare, label: percent, top: 1 },
-  { name: "cost", title: "Cost of a request", valueOf: ({ cost }) => cost, label: dollars },
+  { name: "cost", title: "Cost of a request", valueOf: ({ cost }) => cost, label: price },
 ];
 
 function useCurve({ agent, sessionKey, version }: CurvesProps): RequestCurve | undefined {
