@@ -2,6 +2,7 @@
 
 import { bench, tests, type Proof } from "./proof.ts";
 import { FULL_FORMS } from "./prove-full.ts";
+import { HOSTS } from "./prove-hosts.ts";
 import { HOUSE } from "./prove-house.ts";
 import { INSPECTOR } from "./prove-inspector.ts";
 import { CHANNELS } from "./prove-channels.ts";
@@ -384,6 +385,7 @@ export const PROOFS: Record<string, Proof> = {
   },
   ...SERVE,
   ...CHANNELS,
+  ...HOSTS,
   ...INSPECTOR,
   ...STRANGERS,
   ...HOUSE,

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { Launcher } from "./launch.ts";
 
@@ -55,4 +57,20 @@ test("a store without a URL, a direction or a valid schema is refused", async (t
     "--schema",
     'x"; drop',
   );
+});
+
+test("the URL and the schema are those of the configuration where no other ones are named", async (t) => {
+  const user = launcher(t);
+  mkdirSync(user.env.PAGURUS_HOME, { recursive: true });
+  const store = { kind: "postgres", url: "${STORE_OF_MINE}", schema: "mine" };
+  writeFileSync(join(user.env.PAGURUS_HOME, "pagurus.json"), JSON.stringify({ store }));
+  assert.match((await user.run(["store", "status"])).err, /The store has no URL/);
+  Object.assign(user.env, { STORE_OF_MINE: "postgres://configured@127.0.0.1:1/d" });
+  assert.match(
+    (await user.run(["store", "status"])).err,
+    /The store postgres:\/\/configured@127\.0\.0\.1:1\/d failed/,
+  );
+  Object.assign(user.env, { PAGURUS_STORE_URL: "postgres://environment@127.0.0.1:1/d" });
+  assert.match((await user.run(["store", "status"])).err, /postgres:\/\/environment@/);
+  assert.match((await user.run(["store", "status", "--url", CLOSED])).err, /postgres:\/\/me@/);
 });

@@ -3,8 +3,8 @@ import type { Act, Cli } from "../cli.ts";
 import type { StoreCopyOptions, StoreInitOptions, StoreOptions } from "./store-work.ts";
 
 const NOTES = `
-The sessions of several hosts are in PostgreSQL. Its URL is read from PAGURUS_STORE_URL where none is on the
-command line, which other users of the machine can see.
+The sessions of several hosts are in PostgreSQL. Without a URL on the command line, which other users of the
+machine can see, PAGURUS_STORE_URL is read, then store.url of the configuration.
 
 Examples:
   $ export PAGURUS_STORE_URL=postgres://pagurus@db.example/pagurus
@@ -12,7 +12,10 @@ Examples:
   $ pagurus store copy --to
   $ pagurus store status`;
 
-const SCHEMA = ["--schema <name>", "schema of the tables", "pagurus"] as const;
+const SCHEMA = [
+  "--schema <name>",
+  "schema of the tables (default: the configuration's, else pagurus)",
+] as const;
 
 /** `store`. */
 export function addStoreCommands(program: Command, cli: Cli, act: Act): void {
@@ -24,7 +27,7 @@ export function addStoreCommands(program: Command, cli: Cli, act: Act): void {
   store
     .command("init")
     .description("create the tables, or bring them to this version")
-    .option("--url <url>", "postgres://USER@HOST/DATABASE (default: PAGURUS_STORE_URL)")
+    .option("--url <url>", "postgres://USER@HOST/DATABASE")
     .option(...SCHEMA)
     .option("--rls", "row-level security: each role of the database sees its own sessions only")
     .option("--grant <role...>", "roles that may use the tables")
@@ -42,7 +45,7 @@ export function addStoreCommands(program: Command, cli: Cli, act: Act): void {
   store
     .command("copy")
     .description("copy this home's sessions into PostgreSQL, or back; a copy that was cut off is continued")
-    .option("--to [url]", "copy into this database (default: PAGURUS_STORE_URL)")
+    .option("--to [url]", "copy into this database")
     .option("--from [url]", "copy out of it")
     .option(...SCHEMA)
     .option("--json", "print JSON")

@@ -1,4 +1,5 @@
 import { agentDir, resolveHome } from "../../config/config-paths.ts";
+import { loadConfig } from "../../config/load-config.ts";
 import { copyFrom } from "../../stores/copy/copy-from.ts";
 import type { CopiedKey, CopyStatus } from "../../stores/copy/copy-report.ts";
 import { copyTo } from "../../stores/copy/copy-to.ts";
@@ -10,7 +11,7 @@ import { EXIT_DONE, EXIT_FAILED, usageError } from "../cli-failure.ts";
 
 export interface StoreOptions {
   url?: string;
-  schema: string;
+  schema?: string;
   json?: boolean;
 }
 
@@ -23,21 +24,32 @@ export interface StoreCopyOptions {
   /** True without a URL. */
   to?: string | true;
   from?: string | true;
-  schema: string;
+  schema?: string;
   json?: boolean;
 }
 
-/** Throws `usage_invalid` without a URL. */
-function urlOf(cli: Cli, given: string | true | undefined): string {
-  const url = typeof given === "string" ? given : cli.env["PAGURUS_STORE_URL"];
-  if (url) return url;
-  throw usageError("The store has no URL; set PAGURUS_STORE_URL to postgres://USER:PASSWORD@HOST/DATABASE.");
+interface Place {
+  url: string;
+  schema: string;
+}
+
+/** From the command line, the environment, the configuration, in this order. Throws `usage_invalid`, `config_invalid`. */
+function placeFor(cli: Cli, named: string | true | undefined, schema: string | undefined): Place {
+  const { config } = loadConfig({ home: resolveHome(cli.env) });
+  const { store } = config as { store?: Partial<Place> };
+  const [, variable] = /^\$\{(\w+)\}$/.exec(store?.url ?? "") ?? [];
+  const configured = variable === undefined ? store?.url : cli.env[variable];
+  const url = typeof named === "string" ? named : cli.env["PAGURUS_STORE_URL"] || configured;
+  if (!url)
+    throw usageError(
+      "The store has no URL; set PAGURUS_STORE_URL to postgres://USER:PASSWORD@HOST/DATABASE.",
+    );
+  return { url, schema: checkedSchema(schema ?? store?.schema ?? "pagurus") };
 }
 
 /** `pagurus store init`. */
 export async function storeInit(cli: Cli, options: StoreInitOptions): Promise<number> {
-  const url = urlOf(cli, options.url);
-  const schema = checkedSchema(options.schema);
+  const { url, schema } = placeFor(cli, options.url, options.schema);
   const done = await withDatabase(url, "store_write_failed", async (db) =>
     migrate(db, { schema, rowSecurity: options.rls === true, grant: options.grant ?? [] }),
   );
@@ -54,8 +66,7 @@ export async function storeInit(cli: Cli, options: StoreInitOptions): Promise<nu
 
 /** `pagurus store status`. */
 export async function storeStatusCommand(cli: Cli, options: StoreOptions): Promise<number> {
-  const url = urlOf(cli, options.url);
-  const schema = checkedSchema(options.schema);
+  const { url, schema } = placeFor(cli, options.url, options.schema);
   const status = await withDatabase(url, "store_read_failed", async (db) => storeStatus(db, schema));
   if (options.json === true) printJson(cli, { place: placeOf(url), ...status });
   else for (const line of statusLines(placeOf(url), status)) printLine(cli.stdout, line);
@@ -78,8 +89,7 @@ function statusLines(place: string, status: StoreStatus): string[] {
 export async function storeCopy(cli: Cli, options: StoreCopyOptions): Promise<number> {
   const { to, from, json } = options;
   if ((to === undefined) === (from === undefined)) throw usageError("Give either --to or --from.");
-  const url = urlOf(cli, to ?? from);
-  const schema = checkedSchema(options.schema);
+  const { url, schema } = placeFor(cli, to ?? from, options.schema);
   const home = resolveHome(cli.env);
   const tell = (copied: CopiedKey): void => {
     if (json !== true && copied.status !== "present") printLine(cli.stdout, copyLine(copied));

@@ -202,8 +202,8 @@ async function verify(
 }
 
 /** Writes the key beside the transcript where the header has another one or is lost. */
-function writeKey({ key, generation }: StoredSession, transcript: string, keyFile: string): void {
+function writeKey({ key, generation, precedence }: StoredSession, transcript: string, keyFile: string): void {
   const header = readHeader(transcript);
   if (header?.key === key) return;
-  writeKeyFile(keyFile, { key, ...(header ? {} : { order: { generation, precedence: generation } }) });
+  writeKeyFile(keyFile, { key, ...(header ? {} : { order: { generation, precedence } }) });
 }

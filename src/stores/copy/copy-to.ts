@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { PagurusError } from "../../contract/errors.ts";
 import type { SessionRecord } from "../../contract/session/writer.ts";
 import type { SessionStore } from "../../contract/session/store.ts";
+import { readHeader } from "../../session/index/indexer.ts";
 import { openSessionStore } from "../../session/session-store.ts";
 import type { Queries } from "../postgres/database.ts";
 import { requireTables } from "../postgres/store-status.ts";
@@ -151,7 +152,8 @@ async function write(
   { read, size, epoch }: LocalTranscript,
 ): Promise<void> {
   const { sessionId: id, sessionKey: key, generation, folder, createdAt } = record;
-  if (!there) await stored.insert({ id, key, generation, folder, createdAt });
+  const precedence = readHeader(record.file)?.precedence ?? generation;
+  if (!there) await stored.insert({ id, key, generation, precedence, folder, createdAt });
   await stored.append(id, { read, from: there?.bytes ?? 0, to: size, epoch });
   const verified = await stored.compare(id, read, size);
   if (verified.agrees && verified.stored === size) return;

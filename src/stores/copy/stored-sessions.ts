@@ -13,6 +13,8 @@ export interface StoredSession {
   id: string;
   key: string;
   generation: number;
+  /** The generation with the greatest one is current. */
+  precedence: number;
   isCurrent: boolean;
   folder: string | undefined;
   createdAt: string;
@@ -25,6 +27,7 @@ interface SessionColumns {
   session_id: string;
   key: string;
   generation: string;
+  precedence: string;
   is_current: boolean;
   folder: string | null;
   created_at: Date;
@@ -48,12 +51,14 @@ export class StoredSessions {
   readonly #agent: string;
   readonly #sessions: string;
   readonly #chunks: string;
+  readonly #removed: string;
 
   constructor(db: Queries, schema: string, agent: string) {
     this.#db = db;
     this.#agent = agent;
     this.#sessions = `${quoted(schema)}.sessions`;
     this.#chunks = `${quoted(schema)}.chunks`;
+    this.#removed = `${quoted(schema)}.removed`;
   }
 
   async keys(): Promise<string[]> {
@@ -76,7 +81,7 @@ export class StoredSessions {
 
   async #where(condition: string, value: string, lock: "lock" | "read"): Promise<StoredSession[]> {
     const { rows } = await this.#db.query<SessionColumns>(
-      `select session_id, key, generation, is_current, folder, created_at, bytes,
+      `select session_id, key, generation, coalesce(precedence, generation) as precedence, is_current, folder, created_at, bytes,
               coalesce(lease_until > now(), false) as leased
          from ${this.#sessions} where tenant = current_user and agent = $1 and ${condition}
         order by generation, session_id ${lock === "lock" ? "for update" : ""}`,
@@ -86,6 +91,7 @@ export class StoredSessions {
       id: row.session_id,
       key: row.key,
       generation: Number(row.generation),
+      precedence: Number(row.precedence),
       isCurrent: row.is_current,
       folder: row.folder ?? undefined,
       createdAt: row.created_at.toISOString(),
@@ -96,11 +102,15 @@ export class StoredSessions {
 
   /** An empty session, which is not the current one of its key. */
   async insert(session: Omit<StoredSession, "bytes" | "isCurrent" | "isLeased">): Promise<void> {
-    const { id, key, generation, folder, createdAt } = session;
+    const { id, key, generation, precedence, folder, createdAt } = session;
     await this.#db.query(
-      `insert into ${this.#sessions} (agent, session_id, key, generation, is_current, folder, created_at)
-       values ($1, $2, $3, $4, false, $5, $6)`,
-      [this.#agent, id, key, generation, folder ?? null, createdAt],
+      `delete from ${this.#removed} where tenant = current_user and agent = $1 and session_id = $2`,
+      [this.#agent, id],
+    );
+    await this.#db.query(
+      `insert into ${this.#sessions} (agent, session_id, key, generation, precedence, is_current, folder, created_at)
+       values ($1, $2, $3, $4, $5, false, $6, $7)`,
+      [this.#agent, id, key, generation, precedence, folder ?? null, createdAt],
     );
   }
 
@@ -125,7 +135,7 @@ export class StoredSessions {
     const { read, from, to } = part;
     const { rows } = await this.#db.query<{ epoch: string }>(
       `update ${this.#sessions} set epoch = greatest(epoch + 1, $3), bytes = $4, changed = default,
-              holder = null, lease_until = null
+              holder = null, holder_facts = null, lease_until = null
         where tenant = current_user and agent = $1 and session_id = $2 and bytes = $5 returning epoch`,
       [this.#agent, id, part.epoch, to, from],
     );

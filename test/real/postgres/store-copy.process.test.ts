@@ -70,6 +70,11 @@ test("a home that is copied into PostgreSQL and back is the same byte for byte, 
   const { out } = await copy(source, "--to");
   assert.match(out, /Sessions by key: \d+ copied\.\n$/);
   assert.match(out, /other\/torn {2}copied: 1 sessions, \d+ bytes; A torn last line of 6 bytes stays here/);
+  const wrong = await server.query(
+    `select key from pagurus.sessions one where is_current <> not exists (select from pagurus.sessions two
+      where (two.agent, two.key) = (one.agent, one.key) and two.precedence > one.precedence)`,
+  );
+  assert.deepEqual(wrong, [], "the current generation has the greatest precedence");
   await copy(target, "--from");
   assert.deepEqual(transcriptsOf(target.env.PAGURUS_HOME), expected);
   const sessions = listed(target.env.PAGURUS_HOME);

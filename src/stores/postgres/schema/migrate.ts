@@ -6,8 +6,6 @@ import { MIGRATIONS } from "./migrations.ts";
 
 /** The version of the tables that this program reads and writes. */
 const SCHEMA_VERSION = MIGRATIONS.at(-1)?.version ?? 0;
-/** First key of the advisory lock; the second is a hash of the schema's name. */
-const LOCK = 0x5a67;
 
 export interface MigrateOptions {
   schema: string;
@@ -32,7 +30,7 @@ export async function migrate(db: Queries, options: MigrateOptions): Promise<Mig
   const schema = quoted(options.schema);
   await db.query("begin");
   try {
-    await db.query("select pg_advisory_xact_lock($1, hashtext($2))", [LOCK, options.schema]);
+    await db.query("select pg_advisory_xact_lock(hashtext($1))", [`pagurus ${options.schema}`]);
     if (!(await hasSchema(db, options.schema))) await db.query(`create schema ${schema}`);
     const from = await schemaVersion(db, options.schema);
     assertKnown(from, options.schema);

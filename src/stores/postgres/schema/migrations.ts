@@ -47,4 +47,32 @@ const SESSIONS: Migration = {
   ],
 };
 
-export const MIGRATIONS: readonly Migration[] = [SESSIONS];
+/**
+ * What several writers need. `precedence` orders the generations of a key, of which the greatest is current; null is the generation's number.
+ * `revision` counts how often a whole transcript was replaced, and `published` names the last time. `changed` becomes the id of the
+ * transaction: a number from a sequence is missed by a host that looks while its transaction runs.
+ */
+const WRITERS: Migration = {
+  version: 2,
+  statements: (schema) => [
+    `alter table ${schema}.sessions add column precedence bigint, add column revision bigint not null default 0,
+       add column published text, add column holder_facts jsonb,
+       alter column changed set default pg_current_xact_id()::text::bigint,
+       drop constraint sessions_tenant_agent_key_generation_key`,
+    // An append changes no column of an index, so it needs no new row in one.
+    `drop index ${schema}.sessions_changed`,
+    `alter table ${schema}.sessions set (fillfactor = 70)`,
+    `create unique index sessions_generation on ${schema}.sessions (tenant, agent, key, generation)
+       where generation > 0`,
+    `update ${schema}.sessions set changed = default`,
+    `drop sequence ${schema}.changes`,
+    `create table ${schema}.removed (
+       tenant text not null default current_user,
+       agent text not null,
+       session_id text not null,
+       changed bigint not null default pg_current_xact_id()::text::bigint,
+       primary key (tenant, agent, session_id))`,
+  ],
+};
+
+export const MIGRATIONS: readonly Migration[] = [SESSIONS, WRITERS];
