@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { runStoreSuite, storeChecks, type StoreSuiteOptions } from "../../src/testkit/index.ts";
+import { openStore, orphanLock } from "../session/fixtures.ts";
+import { STORE_MUTANTS } from "./store-mutants.ts";
+
+const abandon: StoreSuiteOptions["abandon"] = (writer) => orphanLock(writer.record.file);
+
+test("every check of the suite of stores has a store that fails it", () => {
+  const ids = storeChecks().map(({ id }) => id);
+  assert.equal(new Set(ids).size, ids.length);
+  assert.deepEqual(Object.keys(STORE_MUTANTS).toSorted(), ids.toSorted());
+});
+
+for (const [id, open] of Object.entries(STORE_MUTANTS)) {
+  test(`the check ${id} fails for a store that does not meet it`, async () => {
+    const [result] = (await runStoreSuite({ open, abandon, only: [id] })).results;
+    assert.equal(result?.status, "failed", `${result?.status}: ${result?.reason}`);
+    assert.ok((result.reason ?? "").length > 10, "the reason is a sentence");
+  });
+}
+
+test("a store that cannot be abandoned skips the checks of crashes, and a broken one fails each", async () => {
+  const { results } = await runStoreSuite({
+    open: ({ dir }) => openStore(dir),
+    only: ["crash.fence", "open.missing"],
+  });
+  assert.deepEqual(
+    results.map(({ id, status, reason }) => [id, status, reason]),
+    [
+      ["open.missing", "passed", undefined],
+      ["crash.fence", "skipped", "not offered: The store has no abandon()."],
+    ],
+  );
+  const open = (): never => {
+    throw new Error("no database");
+  };
+  const broken = await runStoreSuite({ open, only: ["open.missing"] });
+  assert.deepEqual([broken.failed, broken.results[0]?.reason], [1, "no database"]);
+});
