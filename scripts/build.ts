@@ -34,6 +34,7 @@ const INTERNAL = [
   "engines/lossless/store/worker",
   "plugin/compat/sdk",
   "plugin/compat/sdk-stubs",
+  "stores/postgres/worker",
 ];
 
 /** The modules that a turn loads, in order; see `startGroups`. */

@@ -8,7 +8,7 @@ import type { TurnEvent } from "./contract/host/events.ts";
 import type { PagurusOptions, Pagurus } from "./contract/host/host.ts";
 import type { RunRequest, TurnRun } from "./contract/host/run.ts";
 import type { SessionStore } from "./contract/session/store.ts";
-import { registerBundled } from "./bundled.ts";
+import { registerBundled, sharedStores } from "./bundled.ts";
 import { DEFAULT_AGENT_ID } from "./config/agent-settings.ts";
 import { BUNDLED_ENGINES } from "./config/bundled.ts";
 import { loadFor, type LoadedConfig } from "./config/load-config.ts";
@@ -27,7 +27,7 @@ import { hasPlugins } from "./plugin/listed.ts";
 import { PluginRegistry, reportsOf } from "./plugin/registry.ts";
 import { unknownEntries } from "./plugin/unknown-entries.ts";
 import type { Telemetry } from "./telemetry/otlp.ts";
-import { createAgentHost } from "./turn/agent-host.ts";
+import { createAgentHost, type AgentHostOptions } from "./turn/agent-host.ts";
 import { TurnChannel } from "./turn/run/steering-channel.ts";
 import { runHooks } from "./turn/turn-hooks.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
@@ -82,6 +82,8 @@ interface Setup {
   /** Absent where none is configured. */
   mcp: McpServers | undefined;
   model: Promise<DefaultModel> | undefined;
+  /** Opens the sessions of an agent where the configuration names a database. */
+  openStore: AgentHostOptions["openStore"];
 }
 
 class Host implements Pagurus {
@@ -118,6 +120,7 @@ class Host implements Pagurus {
       agents: new Map(),
       mcp: undefined,
       model: undefined,
+      openStore: undefined,
       registry: new PluginRegistry({
         config: loaded.config,
         logger: this.#logger,
@@ -152,6 +155,7 @@ class Host implements Pagurus {
       const [home, env, logger] = [this.#home, this.#env, this.#logger];
       setup.mcp = new mcp.McpServers({ config, home, env, logger });
     }
+    setup.openStore = await sharedStores(config, this.#env);
     const { engines, harnesses, plugins } = this.#options;
     await registerBundled(registry, {
       loaded,
@@ -428,6 +432,7 @@ class Host implements Pagurus {
       complete: (ref) =>
         completeFor({ config: setup.loaded.config, env: this.#env, defaultRef: ref, agentId: id }),
       newTurnId: () => this.#turnIds.next(),
+      openStore: setup.openStore,
       loadImporter: () => import("./importers/sessions/import-file.ts"),
       track: (kind, work) => this.#work.background(kind, work),
     });

@@ -3,6 +3,7 @@
  * them by name; the code of each is loaded by the turn that uses it.
  */
 import { agentDir } from "./config/config-paths.ts";
+import type { PagurusConfig } from "./config/config-types.ts";
 import type { BundledProgram, BundledRuntime } from "./config/bundled.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
 import type { AgentHarness } from "./contract/harness/harness.ts";
@@ -31,6 +32,7 @@ import { readAcpSettings } from "./runtimes/acp/acp-settings.ts";
 import { createClaudeHarness, readClaudeSettings } from "./runtimes/claude/claude-harness.ts";
 import { createCodexHarness, readCodexSettings } from "./runtimes/codex/codex-harness.ts";
 import { createEmbeddedHarness } from "./runtimes/embedded/embedded-harness.ts";
+import type { AgentHostOptions } from "./turn/agent-host.ts";
 
 export interface BundledOptions {
   loaded: LoadedConfig;
@@ -179,4 +181,14 @@ export async function describeProgram(
 /** Serves a set of tools over MCP; loads the library at the first connection. */
 export async function loadToolServer(): Promise<typeof import("./mcp/serve/serve-tools.ts").serveTools> {
   return (await import("./mcp/serve/serve-tools.ts")).serveTools;
+}
+
+/** Opens the sessions of agents where the configuration names a database. Throws `config_invalid`. */
+export async function sharedStores(
+  { store }: PagurusConfig,
+  env: BundledOptions["env"],
+): Promise<AgentHostOptions["openStore"]> {
+  if (store?.kind !== "postgres") return undefined;
+  const { postgresStores } = await import("./stores/postgres/postgres-store.ts");
+  return postgresStores(store, env);
 }

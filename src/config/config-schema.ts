@@ -17,7 +17,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "32a5a72ee0986443";
+export const SCHEMA_FINGERPRINT = "16fd32fe24ecab80";
 
 function runtimePolicy(z: Zod) {
   return z
@@ -269,6 +269,15 @@ function connections(z: Zod) {
     password: name,
     service: z.url({ protocol: /^xmpps?$/ }).optional(),
   });
+  const store = z.strictObject({
+    kind: z.enum(["files", "postgres"]).optional(),
+    url: name,
+    schema: z
+      .string()
+      .regex(/^[a-z_][a-z0-9_]{0,62}$/)
+      .optional(),
+    lease: seconds(z).min(0.5).optional(),
+  });
   const otlp = z.strictObject({
     endpoint: z.url({ protocol: /^https?$/ }),
     headers: z.record(z.string().min(1), z.string()).optional(),
@@ -279,6 +288,7 @@ function connections(z: Zod) {
     wire: z.strictObject({ ownLogin: z.boolean().optional() }).optional(),
     server: server.optional(),
     channels: z.record(z.string().min(1), channel).optional(),
+    store: store.optional(),
     telemetry: z.strictObject({ otlp: otlp.optional() }).optional(),
   };
 }

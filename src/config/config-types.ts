@@ -97,6 +97,18 @@ export interface OtlpSettings {
   contents?: boolean;
 }
 
+/** Where the sessions are. */
+export interface StoreConfig {
+  /** Default `files`: the home folder. */
+  kind?: "files" | "postgres";
+  /** Address of a PostgreSQL, or `${VARIABLE}`. */
+  url?: string;
+  /** Schema of the tables. Default `pagurus`. */
+  schema?: string;
+  /** Seconds after which another host may take over a session whose writer is gone. Default 10. */
+  lease?: number;
+}
+
 /** `pagurus serve`. */
 export interface ServerConfig {
   /** Default 7117. */
@@ -343,6 +355,7 @@ export interface PagurusConfig {
   wire?: WireConfig;
   server?: ServerConfig;
   channels?: Record<string, ChannelConfig>;
+  store?: StoreConfig;
   telemetry?: { otlp?: OtlpSettings };
   session?: SessionConfig;
   logging?: { level?: "debug" | "info" | "warn" | "error" | "silent" };

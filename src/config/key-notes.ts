@@ -311,6 +311,18 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
   "channels.<>.jid": ["XMPP: address of the account, such as `crab@example.org`"],
   "channels.<>.password": ["a password, or `${VARIABLE}`"],
   "channels.<>.service": ["XMPP: `xmpp://host:port` or `xmpps://host:port`", "the address's domain"],
+  "store.kind": [
+    "`files`: sessions are in the home folder; `postgres`: in a database that several hosts share",
+    "`files`",
+  ],
+  "store.url": [
+    "address of the PostgreSQL, with the TLS options of libpq: `postgres://user@host:5432/database?sslmode=verify-full`, or `${VARIABLE}`",
+  ],
+  "store.schema": ["schema of the tables in the database", "`pagurus`"],
+  "store.lease": [
+    "seconds after which another host may take over a session whose host has ended or does not answer",
+    "10",
+  ],
   "telemetry.otlp.endpoint": [
     "address of an OpenTelemetry collector for OTLP over HTTP, which gets a span for each turn, model call and tool call",
     "none",

@@ -43,8 +43,9 @@ export function openSessionStore(options: SessionStoreOptions): SessionStore {
   return new EmbeddedSessionStore(options);
 }
 
-class EmbeddedSessionStore implements SessionStore {
-  readonly #catalog: Catalog;
+/** The store of one host. A store of several hosts works through it on the mirrors of this one. */
+export class EmbeddedSessionStore implements SessionStore {
+  readonly catalog: Catalog;
   readonly #warm = new WarmSessions();
   readonly #loadImporter: SessionStoreOptions["loadImporter"];
 
@@ -52,7 +53,7 @@ class EmbeddedSessionStore implements SessionStore {
     const folder = join(options.agentDir, "sessions");
     const logger = (options.logger ?? silentLogger).child({ agentId: options.agentId });
     const index = new SessionIndex(options.agentDir, folder, logger);
-    this.#catalog = new Catalog(folder, index, logger, {
+    this.catalog = new Catalog(folder, index, logger, {
       now: options.now ?? Date.now,
       shared: options.shared,
     });
@@ -60,54 +61,54 @@ class EmbeddedSessionStore implements SessionStore {
   }
 
   openWriter(sessionKey: string, options: WriterOptions): SessionWriter {
-    return openWriter(this.#catalog, this.#warm, sessionKey, options);
+    return openWriter(this.catalog, this.#warm, sessionKey, options);
   }
 
   openReader(sessionKey: string, sessionId?: string): SessionReader {
-    return openReader(this.#catalog, this.#warm, sessionKey, sessionId);
+    return openReader(this.catalog, this.#warm, sessionKey, sessionId);
   }
 
   list(): SessionRecord[] {
-    return this.#catalog.list();
+    return this.catalog.list();
   }
 
   find(sessionKey: string): SessionRecord | undefined {
-    const row = this.#catalog.current(sessionKey);
-    return row && this.#catalog.record(row);
+    const row = this.catalog.current(sessionKey);
+    return row && this.catalog.record(row);
   }
 
   search(query: string, options?: { limit?: number; sessionKey?: string }): SearchHit[] {
-    return searchSessions(this.#catalog, query, options);
+    return searchSessions(this.catalog, query, options);
   }
 
   renew(sessionKey: string, options: { cwd: string }): SessionRecord {
-    return this.#catalog.record(
-      createSession(this.#catalog, sessionKey, { cwd: options.cwd, present: "renew" }),
+    return this.catalog.record(
+      createSession(this.catalog, sessionKey, { cwd: options.cwd, present: "renew" }),
     );
   }
 
   reserveId(): string {
-    return this.#catalog.nextId();
+    return this.catalog.nextId();
   }
 
   inFolder(folder: string): SessionRecord[] {
-    return conversationsOf(this.#catalog, folder).map((row) => this.#catalog.counted(row));
+    return conversationsOf(this.catalog, folder).map((row) => this.catalog.counted(row));
   }
 
   firstKey(folder: string): string {
-    return firstKey(this.#catalog, folder);
+    return firstKey(this.catalog, folder);
   }
 
   hold(sessionKey: string, folder?: string): SessionHold {
-    return holdSession(this.#catalog, sessionKey, folder);
+    return holdSession(this.catalog, sessionKey, folder);
   }
 
   begin(folder: string): SessionHold {
-    return beginInFolder(this.#catalog, folder);
+    return beginInFolder(this.catalog, folder);
   }
 
   create(sessionKey: string, options: { cwd: string; sessionId?: string; folder?: string }): SessionRecord {
-    return this.#catalog.record(createSession(this.#catalog, sessionKey, { ...options, present: "refuse" }));
+    return this.catalog.record(createSession(this.catalog, sessionKey, { ...options, present: "refuse" }));
   }
 
   fork(
@@ -115,28 +116,28 @@ class EmbeddedSessionStore implements SessionStore {
     newKey: string,
     options: { entryId?: string; sessionId?: string } = {},
   ): SessionRecord {
-    const source = this.#catalog.require(sessionKey);
-    return this.#catalog.record(forkSession(this.#catalog, source, newKey, options));
+    const source = this.catalog.require(sessionKey);
+    return this.catalog.record(forkSession(this.catalog, source, newKey, options));
   }
 
   rotate(writer: SessionWriter, successor: Successor, carry: readonly NewEntry[]): SessionWriter {
-    return rotateSession(this.#catalog, this.#warm, writer, successor, carry);
+    return rotateSession(this.catalog, this.#warm, writer, successor, carry);
   }
 
   delete(sessionKey: string): { sessions: number; bytes: number } {
-    for (const row of this.#catalog.generations(sessionKey)) this.#warm.forget(row.id);
-    return deleteSessions(this.#catalog, sessionKey);
+    for (const row of this.catalog.generations(sessionKey)) this.#warm.forget(row.id);
+    return deleteSessions(this.catalog, sessionKey);
   }
 
   export(sessionKey: string, format: "jsonl" | "markdown"): AsyncIterable<Uint8Array> {
-    const state = this.#catalog.index.ensure(this.#catalog.require(sessionKey).id);
+    const state = this.catalog.index.ensure(this.catalog.require(sessionKey).id);
     if (!state) throw new PagurusError("session_not_found", `The transcript of ${sessionKey} is gone.`);
     const { row } = state;
-    const file = this.#catalog.paths(row.id).transcript;
-    const view = new SessionView(this.#catalog.index, row, file, (session) =>
-      this.#catalog.keyPosition(session),
+    const file = this.catalog.paths(row.id).transcript;
+    const view = new SessionView(this.catalog.index, row, file, (session) =>
+      this.catalog.keyPosition(session),
     );
-    return exported(view, format === "jsonl" ? undefined : this.#catalog.record(row));
+    return exported(view, format === "jsonl" ? undefined : this.catalog.record(row));
   }
 
   async import(source: string | NativeHistory, options: ImportOptions = {}): Promise<SessionRecord> {
@@ -144,13 +145,13 @@ class EmbeddedSessionStore implements SessionStore {
     if (!importer) throw new PagurusError("internal", "The session store was opened without an importer.");
     const row =
       typeof source === "string"
-        ? await importer.importFile(this.#catalog, source, options)
-        : await importer.importNative(this.#catalog, source, options);
-    return this.#catalog.record(row);
+        ? await importer.importFile(this.catalog, source, options)
+        : await importer.importNative(this.catalog, source, options);
+    return this.catalog.record(row);
   }
 
   close(): void {
-    this.#catalog.index.close();
+    this.catalog.index.close();
   }
 }
 

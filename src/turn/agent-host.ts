@@ -11,6 +11,7 @@ import type { Logger } from "../platform/log.ts";
 import type { PluginRegistry } from "../plugin/registry.ts";
 import { openReceiptLog, receiptFile } from "../session/receipt-log.ts";
 import { SpendLedger } from "../session/spend.ts";
+import type { SessionStore } from "../contract/session/store.ts";
 import { openSessionStore, type SessionStoreOptions } from "../session/session-store.ts";
 import { Calibrations } from "./context/calibrations.ts";
 import { EngineSlot } from "./admit/engine-slot.ts";
@@ -35,6 +36,8 @@ export interface AgentHostOptions {
   askPermission: AskPermission | undefined;
   defaultModel(): Promise<DefaultModel>;
   complete(defaultRef: string): LlmComplete;
+  /** Default: the embedded store. */
+  openStore: ((options: SessionStoreOptions) => SessionStore) | undefined;
   loadImporter: NonNullable<SessionStoreOptions["loadImporter"]>;
   newTurnId(): string;
   track: TrackBackground;
@@ -46,7 +49,8 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
   const { config } = loaded;
   const settings = agentSettings(config, agentId);
   const folder = agentDir(home, agentId);
-  const store = openSessionStore({ agentDir: folder, agentId, logger, loadImporter: options.loadImporter });
+  const { openStore = openSessionStore, loadImporter } = options;
+  const store = openStore({ agentDir: folder, agentId, logger, loadImporter });
   const modelInfo = (ref: string): ModelInfo => describeModel(ref, config, settings.models);
   const calibrations = new Calibrations({ agentDir: folder, modelInfo, logger });
   const failures = pluginFailures(registry);

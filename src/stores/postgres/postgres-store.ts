@@ -1,0 +1,211 @@
+/** The store of sessions that several hosts share. Loaded only where the configuration names a database. */
+import { hash } from "node:crypto";
+import { join } from "node:path";
+import { isPagurusError } from "../../contract/errors.ts";
+import type { NativeHistory } from "../../contract/harness/native.ts";
+import type { SearchHit, SessionHold, SessionStore, Successor } from "../../contract/session/store.ts";
+import type { NewEntry } from "../../contract/session/transcript.ts";
+import type { SessionReader, SessionRecord, SessionWriter } from "../../contract/session/writer.ts";
+import { ensurePrivateDir } from "../../platform/atomic-files.ts";
+import { allSessions, generations } from "../../session/index/index-rows.ts";
+import type { SessionIndex } from "../../session/index/session-index.ts";
+import {
+  EmbeddedSessionStore,
+  type ImportOptions,
+  type SessionStoreOptions,
+} from "../../session/session-store.ts";
+import { Bridge } from "./bridge.ts";
+import { targetOf, type PostgresSettings, type Target } from "./settings.ts";
+import { heldElsewhere, SharedSessions } from "./shared-sessions.ts";
+
+/** The agents of a host share the thread of a database. */
+const bridges = new Map<string, Bridge>();
+
+function bridgeTo(target: Target): Bridge {
+  const name = JSON.stringify(target);
+  const bridge = bridges.get(name) ?? new Bridge(target);
+  bridges.set(name, bridge);
+  return bridge;
+}
+
+/**
+ * Opens the sessions of agents in PostgreSQL. Nothing is connected before the first call that needs it. Throws `config_invalid` for settings
+ * that are wrong.
+ */
+export function postgresStores(
+  settings: PostgresSettings,
+  env: Readonly<Record<string, string | undefined>> = {},
+): (options: SessionStoreOptions) => SessionStore {
+  const target = targetOf(settings, env);
+  return (options) => new PostgresSessionStore(options, target);
+}
+
+/**
+ * Each call first brings the mirrors that it needs up to date; then the embedded store answers from them. Throws `store_read_failed` where the
+ * database cannot be reached.
+ */
+class PostgresSessionStore implements SessionStore {
+  readonly #files: EmbeddedSessionStore;
+  readonly #shared: SharedSessions;
+  readonly #bridge: Bridge;
+
+  constructor(options: SessionStoreOptions, target: Target) {
+    // One folder for each database, apart from the sessions of the embedded store.
+    const { username } = new URL(target.url);
+    const name = hash("sha256", `${username} ${target.place} ${target.schema}`, "hex").slice(0, 12);
+    const agentDir = join(options.agentDir, "mirrors", name);
+    this.#bridge = bridgeTo(target);
+    this.#bridge.use(this);
+    const { agentId: agent, now = Date.now } = options;
+    this.#shared = new SharedSessions({
+      bridge: this.#bridge,
+      agent,
+      folder: join(agentDir, "sessions"),
+      now,
+    });
+    this.#files = new EmbeddedSessionStore({ ...options, agentDir, shared: this.#shared });
+  }
+
+  openWriter(sessionKey: string, options: Parameters<SessionStore["openWriter"]>[1]): SessionWriter {
+    return this.#again(sessionKey, () => this.#files.openWriter(sessionKey, options));
+  }
+
+  openReader(sessionKey: string, sessionId?: string): SessionReader {
+    this.#refreshKey(sessionKey);
+    return this.#files.openReader(sessionKey, sessionId);
+  }
+
+  list(): SessionRecord[] {
+    this.#refresh();
+    return this.#files.list();
+  }
+
+  find(sessionKey: string): SessionRecord | undefined {
+    this.#refreshKey(sessionKey);
+    return this.#files.find(sessionKey);
+  }
+
+  search(query: string, options?: { limit?: number; sessionKey?: string }): SearchHit[] {
+    if (options?.sessionKey === undefined) this.#refresh();
+    else this.#refreshKey(options.sessionKey);
+    return this.#files.search(query, options);
+  }
+
+  renew(sessionKey: string, options: { cwd: string }): SessionRecord {
+    return this.#again(sessionKey, () => this.#files.renew(sessionKey, options));
+  }
+
+  reserveId(): string {
+    return this.#files.reserveId();
+  }
+
+  inFolder(folder: string): SessionRecord[] {
+    this.#refresh();
+    return this.#files.inFolder(folder);
+  }
+
+  firstKey(folder: string): string {
+    this.#refresh();
+    return this.#files.firstKey(folder);
+  }
+
+  /** A hold excludes the programs of this host; those of others are excluded while they write. */
+  hold(sessionKey: string, folder?: string): SessionHold {
+    this.#refreshKey(sessionKey);
+    const hold = this.#files.hold(sessionKey, folder);
+    try {
+      const row = this.#files.catalog.known(sessionKey);
+      const holder = row && this.#shared.writerOf(row.id);
+      if (!holder) return hold;
+      throw heldElsewhere(sessionKey, holder);
+    } catch (error) {
+      hold.release();
+      throw error;
+    }
+  }
+
+  begin(folder: string): SessionHold {
+    this.#refresh();
+    return this.#files.begin(folder);
+  }
+
+  create(sessionKey: string, options: { cwd: string; sessionId?: string; folder?: string }): SessionRecord {
+    this.#refreshKey(sessionKey);
+    return this.#files.create(sessionKey, options);
+  }
+
+  fork(
+    sessionKey: string,
+    newKey: string,
+    options?: { entryId?: string; sessionId?: string },
+  ): SessionRecord {
+    this.#refreshKey(sessionKey);
+    this.#refreshKey(newKey);
+    return this.#files.fork(sessionKey, newKey, options);
+  }
+
+  rotate(writer: SessionWriter, successor: Successor, carry: readonly NewEntry[]): SessionWriter {
+    this.#refreshKey(writer.record.sessionKey);
+    return this.#files.rotate(writer, successor, carry);
+  }
+
+  delete(sessionKey: string): { sessions: number; bytes: number } {
+    this.#refreshKey(sessionKey);
+    return this.#files.delete(sessionKey);
+  }
+
+  export(sessionKey: string, format: "jsonl" | "markdown"): AsyncIterable<Uint8Array> {
+    this.#refreshKey(sessionKey);
+    return this.#files.export(sessionKey, format);
+  }
+
+  async import(source: string | NativeHistory, options?: ImportOptions): Promise<SessionRecord> {
+    this.#refresh();
+    return this.#files.import(source, options);
+  }
+
+  close(): void {
+    this.#files.close();
+    this.#bridge.end(this);
+  }
+
+  /** Once more where another host made a session under the key in this moment. */
+  #again<T>(sessionKey: string, work: () => T): T {
+    this.#refreshKey(sessionKey);
+    try {
+      return work();
+    } catch (error) {
+      if (!isPagurusError(error) || error.code !== "session_exists") throw error;
+      this.#refreshKey(sessionKey);
+      return work();
+    }
+  }
+
+  /** The folder is there before its index is opened: an index that finds transcripts when it is new reports that it was lost. */
+  #index(): SessionIndex {
+    const { folder, index } = this.#files.catalog;
+    ensurePrivateDir(folder);
+    return index;
+  }
+
+  #refreshKey(sessionKey: string): void {
+    const index = this.#index();
+    const known = index.use(generations, sessionKey).map(({ id }) => id);
+    this.#take(this.#shared.refreshKey(sessionKey, known));
+  }
+
+  #refresh(): void {
+    const index = this.#index();
+    const known = (): string[] => index.use(allSessions).map(({ id }) => id);
+    this.#take(this.#shared.refresh(known));
+  }
+
+  #take(changed: readonly string[]): void {
+    const { index } = this.#files.catalog;
+    for (const id of changed) {
+      index.ensure(id);
+      // The writer that opens it next reports what was set aside.
+      if (this.#shared.isRepaired(id)) index.forgetNotices(id);
+    }
+  }
+}

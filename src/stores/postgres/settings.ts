@@ -1,0 +1,54 @@
+/** How to reach the database of shared sessions. */
+import { PagurusError } from "../../contract/errors.ts";
+
+export interface PostgresSettings {
+  /** A connection address of libpq, `postgres://…`, with its TLS options; or `${VARIABLE}`. */
+  url?: string | undefined;
+  /** Default `pagurus`. */
+  schema?: string | undefined;
+  /** Seconds after which another host may take over a session whose writer is gone; default 10. */
+  lease?: number | undefined;
+}
+
+const DEFAULT_SCHEMA = "pagurus";
+const DEFAULT_LEASE_SECONDS = 10;
+const SHORTEST_LEASE_SECONDS = 0.5;
+
+/** Settings that were checked. */
+export interface Target {
+  url: string;
+  schema: string;
+  leaseMs: number;
+  /** Host, port and database for sentences; never the password. */
+  place: string;
+}
+
+/** Throws `config_invalid`; the sentence never holds the address, which may have a password. */
+export function targetOf(
+  settings: PostgresSettings,
+  env: Readonly<Record<string, string | undefined>> = {},
+): Target {
+  const { schema = DEFAULT_SCHEMA, lease = DEFAULT_LEASE_SECONDS } = settings;
+  const [, variable] = /^\$\{(\w+)\}$/.exec(settings.url ?? "") ?? [];
+  const url = (variable === undefined ? settings.url : env[variable]) ?? "";
+  if (url === "")
+    throw invalid(
+      `store.url is ${variable === undefined ? "missing" : `the variable ${variable}, which is not set`}; it is the address of the PostgreSQL, postgres://user@host:5432/database`,
+    );
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol))
+    throw invalid("store.url is no address of PostgreSQL; write postgres://user@host:5432/database");
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
+    throw invalid(
+      `store.schema ${JSON.stringify(schema)} is no plain name; use lower case letters, digits and "_"`,
+    );
+  if (!(lease >= SHORTEST_LEASE_SECONDS))
+    throw invalid(`store.lease is ${lease} seconds; the shortest is ${SHORTEST_LEASE_SECONDS}`);
+  const host = parsed.searchParams.get("host") ?? parsed.hostname;
+  const place = `${host || "localhost"}:${parsed.port || "5432"}${parsed.pathname}`;
+  return { url, schema, leaseMs: lease * 1_000, place };
+}
+
+function invalid(what: string): PagurusError {
+  return new PagurusError("config_invalid", `The configuration's ${what}.`);
+}

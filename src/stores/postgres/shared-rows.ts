@@ -1,0 +1,89 @@
+/** What the thread of the database and the host say to each other about sessions. */
+
+/** Who writes to a session; kept in its row. */
+export interface Holder {
+  host: string;
+  pid: number;
+  /** ISO 8601. */
+  since: string;
+  /** The mirror that the writer works in: two writers of one mirror exclude each other by its lock file. */
+  mirror: string;
+  /** Distinguishes two leases of one mirror. */
+  nonce: string;
+}
+
+/** One host's words for another's. */
+export function nameOf({ pid, host, since }: Holder): string {
+  return `process ${pid} on ${host}, since ${since}`;
+}
+
+export interface SharedSession {
+  sessionId: string;
+  key: string;
+  generation: number;
+  precedence: number;
+  bytes: number;
+  /** Counts how often the whole transcript was replaced. */
+  revision: number;
+  /** A live writer; null where none is. */
+  holder: Holder | null;
+}
+
+/** Sessions as of one look into the database. */
+export interface Look {
+  sessions: SharedSession[];
+  removed: string[];
+  /** Everything that ended before this transaction id is in this look, or in an earlier one. */
+  horizon: string;
+}
+
+export interface AcquireRequest {
+  agent: string;
+  sessionId: string;
+  /** The new epoch is greater than this one. */
+  floor: number;
+  holder: Holder;
+}
+
+export type Acquired =
+  | { state: "won"; epoch: number; takenFrom: Holder | null; session: SharedSession }
+  | { state: "held"; holder: Holder }
+  | { state: "absent" };
+
+export interface AppendRequest {
+  agent: string;
+  sessionId: string;
+  at: number;
+  bytes: Uint8Array;
+}
+
+export interface PublishRequest {
+  agent: string;
+  sessionId: string;
+  /** Local file with the bytes. */
+  file: string;
+  key: string;
+  generation: number;
+  precedence: number;
+  folder: string | null;
+  replaces: boolean;
+  nonce: string;
+}
+
+export interface MirrorRequest {
+  agent: string;
+  sessionId: string;
+  /** The local transcript. */
+  file: string;
+  /** Gets local bytes that the database does not have. */
+  unsent: string;
+  /** Bytes of the local file that are known to be those of the database. */
+  confirmed: number;
+}
+
+export interface Mirrored {
+  bytes: number;
+  revision: number;
+  /** Local bytes that were moved to the file of unsent ones. */
+  setAside: number;
+}

@@ -1,0 +1,36 @@
+/** Stores of several hosts on one database. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { SessionStore } from "../../../src/contract/session/store.ts";
+import { withDatabase } from "../../../src/stores/postgres/database.ts";
+import { postgresStores } from "../../../src/stores/postgres/postgres-store.ts";
+import { migrate } from "../../../src/stores/postgres/schema/migrate.ts";
+import type { PostgresSettings } from "../../../src/stores/postgres/settings.ts";
+
+/** Opens the store of one host. */
+export function openHost(agentDir: string, settings: PostgresSettings): SessionStore {
+  const loadImporter = () => import("../../../src/importers/sessions/import-file.ts");
+  return postgresStores(settings)({ agentDir, agentId: "main", loadImporter });
+}
+
+let schemas = 0;
+
+/** Settings of new tables. */
+export async function newTables(url: string, lease?: number): Promise<PostgresSettings> {
+  const schema = `test_${(schemas += 1)}`;
+  await withDatabase(url, "store_write_failed", async (db) => migrate(db, { schema }));
+  return { url, schema, lease };
+}
+
+/** A host with a folder of its own, which ends with the test. */
+export function newHost(t: TestContext, settings: PostgresSettings): SessionStore & { folder: string } {
+  const folder = mkdtempSync(join(tmpdir(), "pagurus-host-"));
+  const store = openHost(folder, settings);
+  t.after(() => {
+    store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return Object.assign(store, { folder });
+}
