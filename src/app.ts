@@ -155,7 +155,8 @@ class Host implements Pagurus {
       const [home, env, logger] = [this.#home, this.#env, this.#logger];
       setup.mcp = new mcp.McpServers({ config, home, env, logger });
     }
-    setup.openStore = await sharedStores(config, this.#env);
+    const { store } = config;
+    if (store?.kind === "postgres") setup.openStore = await sharedStores(store, this.#env);
     const { engines, harnesses, plugins } = this.#options;
     await registerBundled(registry, {
       loaded,

@@ -183,12 +183,11 @@ export async function loadToolServer(): Promise<typeof import("./mcp/serve/serve
   return (await import("./mcp/serve/serve-tools.ts")).serveTools;
 }
 
-/** Opens the sessions of agents where the configuration names a database. Throws `config_invalid`. */
+/** Opens the sessions of agents in a database. Throws `config_invalid`. */
 export async function sharedStores(
-  { store }: PagurusConfig,
+  store: NonNullable<PagurusConfig["store"]>,
   env: BundledOptions["env"],
 ): Promise<AgentHostOptions["openStore"]> {
-  if (store?.kind !== "postgres") return undefined;
   const { postgresStores } = await import("./stores/postgres/postgres-store.ts");
   return postgresStores(store, env);
 }

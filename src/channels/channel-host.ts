@@ -13,8 +13,7 @@ import { ChannelLink } from "./channel-link.ts";
 import { channelSettings } from "./channel-settings.ts";
 import { ChannelStore, type Place } from "./channel-store.ts";
 import { Incoming } from "./incoming.ts";
-import { splitText } from "./split-text.ts";
-import { answerOf } from "./turn-answer.ts";
+import { answerOf, splitText } from "./turn-answer.ts";
 
 /** Longest part of an answer, characters. */
 const MOST_CHARS = 4_000;

@@ -19,6 +19,8 @@ const LONGEST_SECONDS = 2_000_000;
  */
 export const SCHEMA_FINGERPRINT = "16fd32fe24ecab80";
 
+const THINKING = ["off", "low", "medium", "high"] as const;
+
 function runtimePolicy(z: Zod) {
   return z
     .strictObject({
@@ -56,13 +58,9 @@ function seconds(z: Zod) {
   return z.number().positive().max(LONGEST_SECONDS);
 }
 
-function thinking(z: Zod) {
-  return z.enum(["off", "low", "medium", "high"]);
-}
-
-function heartbeat(z: Zod) {
+function agentShape(z: Zod) {
   const clock = z.string().regex(/^([01]\d|2[0-4]):[0-5]\d$/);
-  return z.strictObject({
+  const heartbeat = z.strictObject({
     every: z
       .string()
       .regex(/^\d+(s|m|h|d)$/)
@@ -74,11 +72,8 @@ function heartbeat(z: Zod) {
     session: z.string().min(1).optional(),
     model: z.string().min(1).optional(),
   });
-}
-
-function agentShape(z: Zod) {
   return {
-    heartbeat: heartbeat(z).optional(),
+    heartbeat: heartbeat.optional(),
     workspace: z.string().min(1).optional(),
     model: z
       .union([
@@ -97,7 +92,7 @@ function agentShape(z: Zod) {
         z.string(),
         z.strictObject({
           agentRuntime: runtimePolicy(z).optional(),
-          thinking: thinking(z).optional(),
+          thinking: z.enum(THINKING).optional(),
           alias: z
             .string()
             .regex(ALIAS_PATTERN)
@@ -107,7 +102,7 @@ function agentShape(z: Zod) {
       )
       .optional(),
     permission: permission(z).optional(),
-    thinking: thinking(z).optional(),
+    thinking: z.enum(THINKING).optional(),
     maxSteps: z.int().min(1).optional(),
     timeoutSeconds: seconds(z).optional(),
   };
@@ -168,14 +163,6 @@ function lossless(z: Zod) {
     summariesPerHour: z.int().min(0).optional(),
     recall: z.boolean().optional(),
     retention: z.strictObject({ sessionsOlderThanDays: z.number().positive() }).optional(),
-  });
-}
-
-function pluginEntry(z: Zod) {
-  return z.strictObject({
-    enabled: z.boolean().optional(),
-    required: z.boolean().optional(),
-    config: z.unknown().optional(),
   });
 }
 
@@ -338,7 +325,13 @@ function buildSchema(z: Zod) {
               .strictObject({ enabled: z.boolean().optional(), config: lossless(z).optional() })
               .optional(),
           })
-          .catchall(pluginEntry(z))
+          .catchall(
+            z.strictObject({
+              enabled: z.boolean().optional(),
+              required: z.boolean().optional(),
+              config: z.unknown().optional(),
+            }),
+          )
           .optional(),
         load: z.strictObject({ paths: z.array(z.string().min(1)).optional() }).optional(),
         allow: z.array(z.string().min(1)).optional(),

@@ -116,8 +116,12 @@ function tryAcquire(request: LockRequest): Attempt {
   const present = readLock(file);
   if (present === undefined) {
     const mine = newOwner(request, request.epoch);
-    if (place(file, mine, (temporary) => moveByLink(temporary, file)))
-      return { won: true, ...mine, takenFrom: undefined };
+    const isPlaced = place(file, mine, (temporary) => {
+      // Fails if a lock exists already, unlike a rename.
+      linkSync(temporary, file);
+      unlinkSync(temporary);
+    });
+    if (isPlaced) return { won: true, ...mine, takenFrom: undefined };
     return { won: false, owner: parseOwner(readLock(file)) };
   }
   const owner = parseOwner(present);
@@ -161,12 +165,6 @@ function place(file: string, mine: { content: string }, move: (temporary: string
     if (systemCode(error) === "EEXIST") return false;
     throw writeFailure(error, file);
   }
-}
-
-/** Fails if a lock exists already, unlike a rename. */
-function moveByLink(from: string, to: string): void {
-  linkSync(from, to);
-  unlinkSync(from);
 }
 
 /** For locks that are mostly absent: an exception for each takes ten times as long as a check. */

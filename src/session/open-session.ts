@@ -125,7 +125,11 @@ export function acquire(
   for (;;) {
     const lock = catalog.lease(candidate, epoch, deadlineMs);
     try {
-      const notices = lockNotices(lock);
+      const notices = [...(lock.notices ?? [])];
+      if (lock.takenFrom !== undefined) {
+        const detail = `The lock of ${lock.takenFrom} was taken over: that writer has ended.`;
+        notices.unshift({ kind: "stale_lock_taken", detail });
+      }
       // The former writer may have created the next generation without updating the index.
       if (lock.takenFrom !== undefined) catalog.index.sync();
       let state = catalog.index.ensure(candidate.id);
@@ -149,13 +153,6 @@ export function acquire(
       throw error;
     }
   }
-}
-
-function lockNotices(lock: SessionLease): OpenNotice[] {
-  const repaired = lock.notices ?? [];
-  if (lock.takenFrom === undefined) return [...repaired];
-  const detail = `The lock of ${lock.takenFrom} was taken over: that writer has ended.`;
-  return [{ kind: "stale_lock_taken", detail }, ...repaired];
 }
 
 /** Opens the file of a session whose lock is held. */
