@@ -7,6 +7,7 @@ export const HOSTS: Record<string, Proof> = {
       "A home with real conversations is copied into PostgreSQL and back byte for byte, also after kills in the middle.",
     steps: [
       tests("copies there and back, kill -9 of the copy and of PostgreSQL", "test/real/postgres/store-copy"),
+      tests("a copied home that a host of the database continues", "test/real/postgres/copied-host"),
     ],
   },
   "hosts.6": {
