@@ -17,6 +17,14 @@ function isTyping({ target }: KeyboardEvent): boolean {
   return target instanceof HTMLInputElement && target.type !== "checkbox";
 }
 
+/** False where the page has no search. */
+function focusSearch(): boolean {
+  const field = document.querySelector<HTMLInputElement>("#search");
+  field?.focus();
+  field?.select();
+  return field !== null;
+}
+
 /** Keys that work everywhere: escape goes up, a slash goes to the search. */
 function onKeyDown(event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -25,8 +33,11 @@ function onKeyDown(event: KeyboardEvent): void {
     if (close) close.click();
     else goUp();
   } else if (event.key === "/" && !isTyping(event)) {
-    go({ page: "sessions", query: "" });
-    requestAnimationFrame(() => document.getElementById("search")?.focus());
+    // At once where it is there: what is typed next belongs in it.
+    if (!focusSearch()) {
+      go({ page: "sessions", query: "" });
+      requestAnimationFrame(focusSearch);
+    }
   } else return;
   event.preventDefault();
 }
