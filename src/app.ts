@@ -155,8 +155,7 @@ class Host implements Pagurus {
       const [home, env, logger] = [this.#home, this.#env, this.#logger];
       setup.mcp = new mcp.McpServers({ config, home, env, logger });
     }
-    const { store } = config;
-    if (store?.kind === "postgres") setup.openStore = await sharedStores(store, this.#env);
+    if (config.store) setup.openStore = await sharedStores(config.store, this.#env);
     const { engines, harnesses, plugins } = this.#options;
     await registerBundled(registry, {
       loaded,

@@ -3,7 +3,7 @@
  * them by name; the code of each is loaded by the turn that uses it.
  */
 import { agentDir } from "./config/config-paths.ts";
-import type { PagurusConfig } from "./config/config-types.ts";
+import type { StoreConfig } from "./config/config-types.ts";
 import type { BundledProgram, BundledRuntime } from "./config/bundled.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
 import type { AgentHarness } from "./contract/harness/harness.ts";
@@ -183,11 +183,12 @@ export async function loadToolServer(): Promise<typeof import("./mcp/serve/serve
   return (await import("./mcp/serve/serve-tools.ts")).serveTools;
 }
 
-/** Opens the sessions of agents in a database. Throws `config_invalid`. */
+/** Opens the sessions of agents where the configuration names a database. Throws `config_invalid`. */
 export async function sharedStores(
-  store: NonNullable<PagurusConfig["store"]>,
+  store: StoreConfig,
   env: BundledOptions["env"],
 ): Promise<AgentHostOptions["openStore"]> {
+  if (store.kind !== "postgres") return undefined;
   const { postgresStores } = await import("./stores/postgres/postgres-store.ts");
   return postgresStores(store, env);
 }

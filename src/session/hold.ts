@@ -12,6 +12,7 @@ import type { Catalog } from "./index/session-catalog.ts";
 import { sessionsInFolder, type SessionRow } from "./index/index-rows.ts";
 import { firstKeys, furtherKeys } from "./folder-keys.ts";
 import { assertSessionKey } from "./keys.ts";
+import type { SharedLog } from "./session-lease.ts";
 import { heldError, isThisProcess, liveLock, lockedError, SessionLock, type LockOwner } from "./lock.ts";
 
 /** Keys are not valid as file names. */
@@ -38,19 +39,44 @@ export function holdSession(catalog: Catalog, key: string, folder?: string): Ses
   return { sessionKey: key, release: () => lock.release() };
 }
 
-function acquire(catalog: Catalog, key: string, folder: string | undefined): SessionLock {
+function acquire(catalog: Catalog, key: string, folder: string | undefined): { release(): void } {
   const file = fileOf(catalog, key);
+  const { now, shared } = catalog;
+  let lock: SessionLock;
   try {
-    return SessionLock.acquire({ file, sessionKey: key, epoch: 0, deadlineMs: 0, now: catalog.now, folder });
+    lock = SessionLock.acquire({ file, sessionKey: key, epoch: 0, deadlineMs: 0, now, folder });
   } catch (error) {
     if (isPagurusError(error) && error.code === "session_locked") throw heldError(key, liveLock(file));
+    throw error;
+  }
+  return shared ? acquireShared(shared, lock, key, folder) : lock;
+}
+
+/** Makes the hold of this host one among all hosts. */
+function acquireShared(
+  shared: SharedLog,
+  lock: SessionLock,
+  key: string,
+  folder: string | undefined,
+): { release(): void } {
+  try {
+    const held = shared.hold(key, folder);
+    if (!held) throw heldError(key, shared.holderOf(key));
+    return {
+      release: () => {
+        held.release();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
     throw error;
   }
 }
 
 /** The live program or turn that holds a session. */
 function holderOf(catalog: Catalog, key: string): LockOwner | undefined {
-  return liveLock(fileOf(catalog, key));
+  return liveLock(fileOf(catalog, key)) ?? catalog.shared?.holderOf(key);
 }
 
 /** The folder that a key belongs to, or is held for; undefined when a caller chose the key. */

@@ -1,6 +1,6 @@
 /** The right to write a session, and the log that owns its bytes where several hosts share the sessions. */
 import type { OpenNotice } from "../contract/session/writer.ts";
-import type { LockRequest, SessionLock } from "./lock.ts";
+import type { LockOwner, LockRequest, SessionLock } from "./lock.ts";
 
 /** Held by a session's one writer. `SessionLock` is the one of a single host. */
 export interface SessionLease {
@@ -47,6 +47,13 @@ export interface SharedLog {
   publish(transcript: PublishedTranscript): void;
   /** Removes sessions whose leases are held. Throws `lock_lost`, `store_write_failed`. */
   remove(sessionIds: readonly string[]): void;
+  /**
+   * Claims a key among all hosts, for a program that has it on this one. A release never throws. Undefined: a program of another host has it.
+   * Throws `store_write_failed`.
+   */
+  hold(key: string, folder: string | undefined): { release(): void } | undefined;
+  /** The live program of another host that holds a key. Throws `store_read_failed`. */
+  holderOf(key: string): LockOwner | undefined;
   /** The process on another host that writes to the session. Throws `store_read_failed`. */
   runningIn(sessionId: string): { pid: number; since: string } | undefined;
 }

@@ -99,7 +99,10 @@ export interface SessionWriter {
    * so `markFinalized` may be called meanwhile. The iteration throws `store_read_failed`.
    */
   unfinalizedTurns(): Iterable<UnfinalizedTurn>;
-  /** Writes one line. Throws `store_write_failed`, `lock_lost`. */
+  /**
+   * Writes one line. Throws `store_write_failed`, `lock_lost`; a store that sends lines without waiting throws at the next call, a commit at
+   * the latest, what became of an earlier one.
+   */
   append(entry: NewEntry): TranscriptEntry;
   /** Writes the commit marker and fsyncs; the same turn id twice is a no-op that returns false. Throws as `append`. */
   commitTurn(turn: Omit<Extract<NewEntry, { type: "turn_commit" }>, "type">): boolean;

@@ -113,7 +113,7 @@ export class Bridge {
   }
 
   #silent(method: Method, waitMs: number): PagurusError {
-    const writes = ["append", "publish", "remove", "acquire", "release"].includes(method);
+    const writes = ["append", "publish", "remove", "acquire", "release", "hold"].includes(method);
     const { place } = this.target;
     return new PagurusError(
       writes ? "store_write_failed" : "store_read_failed",

@@ -109,7 +109,6 @@ class PostgresSessionStore implements SessionStore {
     return this.#files.firstKey(folder);
   }
 
-  /** A hold excludes the programs of this host; those of others are excluded while they write. */
   hold(sessionKey: string, folder?: string): SessionHold {
     this.#refreshKey(sessionKey);
     const hold = this.#files.hold(sessionKey, folder);

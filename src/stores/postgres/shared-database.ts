@@ -2,6 +2,7 @@
 import { PagurusError } from "../../contract/errors.ts";
 import { AppendLane } from "./append-lane.ts";
 import { Database } from "./connections.ts";
+import { Holds, type HoldRequest } from "./holds.ts";
 import { mirror } from "./mirror.ts";
 import { publish, remove, type PublishedBy } from "./publish.ts";
 import type { Target } from "./settings.ts";
@@ -61,14 +62,16 @@ interface SessionColumns {
 
 export class SharedDatabase {
   readonly #database: Database;
+  readonly #holds: Holds;
   readonly #lanes = new Map<string, AppendLane>();
   /** Leases of sessions that are not in the database yet. */
   readonly #coming = new Map<string, PublishedBy>();
   readonly #lost: (lane: string, error: unknown) => void;
 
-  /** `lost` gets the lane's name (`laneOf`) when a writer cannot write any more. */
+  /** `lost` gets the lane's name when a writer cannot write any more. */
   constructor(target: Target, lost: (lane: string, error: unknown) => void) {
     this.#database = new Database(target);
+    this.#holds = new Holds(this.#database);
     this.#lost = lost;
   }
 
@@ -102,62 +105,70 @@ export class SharedDatabase {
     if (!row) return { state: "absent" };
     if (row.won === null) return { state: "held", holder: row.holder ?? holder };
     const epoch = Number(row.won);
-    this.#open({ agent, sessionId, epoch });
+    this.#open(holder.nonce, { agent, sessionId, epoch });
     const former = row.holder?.nonce === holder.nonce ? null : row.holder;
     return { state: "won", epoch, takenFrom: former, session: sessionOf(row) };
   }
 
   /** Notes a lease of a session that is published next. */
-  async expect(request: { agent: string; sessionId: string; epoch: number; holder: Holder }): Promise<void> {
-    const { agent, sessionId, epoch, holder } = request;
-    this.#coming.set(laneOf(agent, sessionId), { epoch, holder });
+  async expect({ epoch, holder }: { epoch: number; holder: Holder }): Promise<void> {
+    this.#coming.set(holder.nonce, { epoch, holder });
   }
 
-  async append({ agent, sessionId, at, bytes }: AppendRequest): Promise<void> {
-    await this.#lane(agent, sessionId).append(at, bytes);
+  async append({ lane, at, bytes }: AppendRequest): Promise<void> {
+    await this.#lane(lane).append(at, bytes);
   }
 
   /** After a failure that the writer saw: what is still on its way must not be followed by anything. */
-  async abandon({ agent, sessionId }: { agent: string; sessionId: string }): Promise<void> {
-    const text = `The session ${sessionId} was not stored in time; open it again.`;
-    this.#lanes.get(laneOf(agent, sessionId))?.abandon(new PagurusError("store_write_failed", text));
+  async abandon({ lane }: { lane: string }): Promise<void> {
+    const text = "An entry was not stored in time; open the session again.";
+    this.#lanes.get(lane)?.abandon(new PagurusError("store_write_failed", text));
   }
 
-  async release({ agent, sessionId }: { agent: string; sessionId: string }): Promise<void> {
-    const name = laneOf(agent, sessionId);
-    this.#coming.delete(name);
-    const lane = this.#lanes.get(name);
-    this.#lanes.delete(name);
-    await lane?.close();
+  async release({ lane }: { lane: string }): Promise<void> {
+    this.#coming.delete(lane);
+    const open = this.#lanes.get(lane);
+    this.#lanes.delete(lane);
+    await open?.close();
   }
 
   async publish(request: PublishRequest): Promise<{ bytes: number; revision: number }> {
-    const { agent, sessionId, replaces } = request;
-    const name = laneOf(agent, sessionId);
+    const { agent, sessionId, replaces, lane: name = "" } = request;
     const coming = this.#coming.get(name);
     const lane = this.#lanes.get(name);
     const held = lane && { epoch: lane.session.epoch, holder: null };
     const made = await publish(this.#database, request, replaces ? (held ?? coming) : coming);
-    if (coming && !lane) this.#open({ agent, sessionId, epoch: coming.epoch });
+    if (coming && !lane) this.#open(name, { agent, sessionId, epoch: coming.epoch });
     this.#coming.delete(name);
     return made;
   }
 
-  async remove({ agent, sessionIds }: { agent: string; sessionIds: readonly string[] }): Promise<void> {
-    const epochs = sessionIds.map((sessionId) => {
-      const lane = this.#lanes.get(laneOf(agent, sessionId));
-      return { sessionId, epoch: lane?.session.epoch ?? 0 };
-    });
-    await remove(this.#database, agent, epochs);
+  /** Removes the sessions of these leases. */
+  async remove({ agent, lanes }: { agent: string; lanes: readonly string[] }): Promise<void> {
+    const held = lanes.map((lane) => this.#lane(lane).session);
+    await remove(this.#database, agent, held);
   }
 
   async mirror(request: MirrorRequest): Promise<Mirrored | undefined> {
     return mirror(this.#database, request);
   }
 
+  async hold(request: HoldRequest): Promise<boolean> {
+    return this.#holds.take(request);
+  }
+
+  async holderOf({ agent, key }: { agent: string; key: string }): ReturnType<Holds["holder"]> {
+    return this.#holds.holder(agent, key);
+  }
+
+  async letGo({ nonce }: { nonce: string }): Promise<void> {
+    await this.#holds.release(nonce);
+  }
+
   /** Gives every lease back and closes the connections. */
   async end(): Promise<void> {
     await Promise.allSettled([...this.#lanes.values()].map(async (lane) => lane.close()));
+    await this.#holds.end();
     await this.#database.end();
   }
 
@@ -165,22 +176,15 @@ export class SharedDatabase {
     return this.#database.rows<R>("store_read_failed", text, values);
   }
 
-  #open(session: { agent: string; sessionId: string; epoch: number }): void {
-    const name = laneOf(session.agent, session.sessionId);
-    this.#lanes.get(name)?.abandon(new PagurusError("lock_lost", "The session was opened again."));
+  #open(name: string, session: { agent: string; sessionId: string; epoch: number }): void {
     this.#lanes.set(name, new AppendLane(this.#database, session, (error) => this.#lost(name, error)));
   }
 
-  #lane(agent: string, sessionId: string): AppendLane {
-    const lane = this.#lanes.get(laneOf(agent, sessionId));
+  #lane(name: string): AppendLane {
+    const lane = this.#lanes.get(name);
     if (lane) return lane;
-    throw new PagurusError("lock_lost", `The session ${sessionId} is not open for writing; open it again.`);
+    throw new PagurusError("lock_lost", "The session is not open for writing any more; open it again.");
   }
-}
-
-/** Name of a session's lane among those of a database. */
-export function laneOf(agent: string, sessionId: string): string {
-  return `${agent}/${sessionId}`;
 }
 
 function sessionOf(row: SessionColumns): SharedSession {

@@ -3,13 +3,12 @@ import type { OpenNotice } from "../../contract/session/writer.ts";
 import type { SessionLock } from "../../session/lock.ts";
 import type { SessionLease } from "../../session/session-lease.ts";
 import type { Bridge } from "./bridge.ts";
-import { laneOf } from "./shared-database.ts";
 
 export interface LeaseParts {
   bridge: Bridge;
   lock: SessionLock;
-  agent: string;
-  sessionId: string;
+  /** The nonce of its holder. */
+  lane: string;
   epoch: number;
   takenFrom: string | undefined;
   notices: readonly OpenNotice[];
@@ -31,8 +30,7 @@ export class SharedLease implements SessionLease {
     this.epoch = parts.epoch;
     this.takenFrom = parts.takenFrom;
     this.notices = parts.notices;
-    this.#lane = laneOf(parts.agent, parts.sessionId);
-    parts.bridge.forget(this.#lane);
+    this.#lane = parts.lane;
   }
 
   assertHeld(): void {
@@ -42,8 +40,8 @@ export class SharedLease implements SessionLease {
   }
 
   store(offset: number, bytes: Uint8Array, durably: boolean): void {
-    const { bridge, agent, sessionId } = this.#parts;
-    const request = { agent, sessionId, at: offset, bytes };
+    const { bridge, lane } = this.#parts;
+    const request = { lane, at: offset, bytes };
     this.#end = offset + bytes.length;
     if (!durably) return bridge.post("append", request);
     try {
@@ -51,20 +49,21 @@ export class SharedLease implements SessionLease {
     } catch (error) {
       // It may arrive all the same, so nothing may follow it.
       this.#failure = error;
-      bridge.post("abandon", { agent, sessionId });
+      bridge.post("abandon", { lane });
       throw error;
     }
   }
 
   release(): void {
-    const { bridge, lock, agent, sessionId, onReleased } = this.#parts;
+    const { bridge, lock, lane, onReleased } = this.#parts;
     try {
-      bridge.call("release", { agent, sessionId });
+      bridge.call("release", { lane });
       onReleased(this.#failure === undefined ? this.#end : undefined);
     } catch {
       // The lease runs out by itself; what the database does not have is set aside at the next opening.
       onReleased(undefined);
     } finally {
+      bridge.forget(lane);
       lock.release();
     }
   }

@@ -51,8 +51,8 @@ export type Acquired =
   | { state: "absent" };
 
 export interface AppendRequest {
-  agent: string;
-  sessionId: string;
+  /** The writer's lease: the nonce of its holder. */
+  lane: string;
   at: number;
   bytes: Uint8Array;
 }
@@ -67,6 +67,8 @@ export interface PublishRequest {
   precedence: number;
   folder: string | null;
   replaces: boolean;
+  /** The lease under which it is published. */
+  lane: string | undefined;
   nonce: string;
 }
 

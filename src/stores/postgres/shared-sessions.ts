@@ -9,7 +9,7 @@ import { ensurePrivateDir } from "../../platform/atomic-files.ts";
 import { writeFailure } from "../../session/failures.ts";
 import { readHeader } from "../../session/index/indexer.ts";
 import { readKeyFile } from "../../session/key-file.ts";
-import { liveOwner, SessionLock } from "../../session/lock.ts";
+import { liveOwner, SessionLock, type LockOwner } from "../../session/lock.ts";
 import type {
   LeaseRequest,
   PublishedTranscript,
@@ -40,6 +40,8 @@ export class SharedSessions implements SharedLog {
   readonly #agent: string;
   readonly #now: () => number;
   readonly #mirrors: MirrorState;
+  /** Leases that this host has, by session. */
+  readonly #lanes = new Map<string, string>();
   #mirrorId: string | undefined;
   #horizon: string | undefined;
   /** What was repaired since a session was last opened for writing. */
@@ -59,7 +61,7 @@ export class SharedSessions implements SharedLog {
     const agent = this.#agent;
     for (;;) {
       const got = this.#bridge.call("acquire", { agent, sessionId, floor: lock.epoch - 1, holder });
-      if (got.state === "won") return this.#won(lock, request, got);
+      if (got.state === "won") return this.#won(lock, request, { ...got, lane: holder.nonce });
       if (got.state === "absent") return this.#coming(lock, request, holder);
       if (performance.now() >= giveUpAt) throw heldElsewhere(sessionKey, got.holder);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
@@ -82,13 +84,36 @@ export class SharedSessions implements SharedLog {
       precedence: named?.order?.precedence ?? header?.precedence ?? generation,
       folder: header?.folder ?? null,
       replaces,
+      lane: this.#lanes.get(sessionId),
       nonce: randomUUID(),
     });
     this.#mirrors.note(sessionId, made);
   }
 
   remove(sessionIds: readonly string[]): void {
-    this.#bridge.call("remove", { agent: this.#agent, sessionIds });
+    const lanes = sessionIds.map((id) => this.#lanes.get(id) ?? "");
+    this.#bridge.call("remove", { agent: this.#agent, lanes });
+  }
+
+  hold(key: string, folder: string | undefined): { release(): void } | undefined {
+    const holder = this.#holder();
+    const request = { agent: this.#agent, key, folder: folder ?? null, holder };
+    if (!this.#bridge.call("hold", request)) return undefined;
+    return { release: () => this.#letGo(holder.nonce) };
+  }
+
+  holderOf(key: string): LockOwner | undefined {
+    const found = this.#bridge.call("holderOf", { agent: this.#agent, key });
+    // A program of this host has a lock file while it lives.
+    if (!found || found.holder.mirror === this.#holder().mirror) return undefined;
+    const { host, pid, since } = found.holder;
+    return {
+      host,
+      pid,
+      epoch: 0,
+      acquiredAt: since,
+      ...(found.folder === null ? {} : { folder: found.folder }),
+    };
   }
 
   runningIn(sessionId: string): { pid: number; since: string } | undefined {
@@ -173,9 +198,13 @@ export class SharedSessions implements SharedLog {
     this.#repaired.set(sessionId, [{ kind: "torn_line", detail }]);
   }
 
-  #won(lock: SessionLock, request: LeaseRequest, got: Acquired & { state: "won" }): SessionLease {
+  #won(
+    lock: SessionLock,
+    request: LeaseRequest,
+    got: Acquired & { state: "won" } & { lane: string },
+  ): SessionLease {
     const { sessionId } = request;
-    const { epoch, takenFrom, session } = got;
+    const { epoch, takenFrom, session, lane } = got;
     try {
       this.#mirroring(sessionId, () => this.#catchUp(session));
       const notices = this.#repaired.get(sessionId) ?? [];
@@ -183,9 +212,9 @@ export class SharedSessions implements SharedLog {
       // A writer of this host that ended is named by its lock file.
       const isForeign = takenFrom !== null && takenFrom.mirror !== this.#holder().mirror;
       const former = isForeign ? nameOf(takenFrom) : lock.takenFrom;
-      return this.#leaseOf(lock, sessionId, { epoch, takenFrom: former, notices });
+      return this.#leaseOf(lock, sessionId, { lane, epoch, takenFrom: former, notices });
     } catch (error) {
-      this.#giveBack(sessionId);
+      this.#giveBack(lane);
       throw error;
     }
   }
@@ -194,28 +223,44 @@ export class SharedSessions implements SharedLog {
   #coming(lock: SessionLock, { sessionId, sessionKey }: LeaseRequest, holder: Holder): SessionLease {
     if (this.#mirrors.isMirrored(sessionId)) throw gone(sessionKey, sessionId);
     const { epoch } = lock;
-    this.#bridge.call("expect", { agent: this.#agent, sessionId, epoch, holder });
-    return this.#leaseOf(lock, sessionId, { epoch, takenFrom: lock.takenFrom, notices: [] });
+    this.#bridge.call("expect", { epoch, holder });
+    return this.#leaseOf(lock, sessionId, {
+      lane: holder.nonce,
+      epoch,
+      takenFrom: lock.takenFrom,
+      notices: [],
+    });
   }
 
   #leaseOf(
     lock: SessionLock,
     sessionId: string,
-    facts: { epoch: number; takenFrom: string | undefined; notices: readonly OpenNotice[] },
+    facts: { lane: string; epoch: number; takenFrom: string | undefined; notices: readonly OpenNotice[] },
   ): SessionLease {
+    this.#lanes.set(sessionId, facts.lane);
     const onReleased = (bytes: number | undefined): void => {
+      if (this.#lanes.get(sessionId) === facts.lane) this.#lanes.delete(sessionId);
       if (bytes === undefined || !existsSync(sessionPaths(this.#mirrors.folder, sessionId).transcript))
         return;
       const { revision } = this.#mirrors.mark(sessionId);
       this.#mirrors.note(sessionId, { bytes, revision });
     };
     const bridge = this.#bridge;
-    return new SharedLease({ bridge, lock, agent: this.#agent, sessionId, ...facts, onReleased });
+    return new SharedLease({ bridge, lock, ...facts, onReleased });
   }
 
-  #giveBack(sessionId: string): void {
+  #letGo(nonce: string): void {
     try {
-      this.#bridge.call("release", { agent: this.#agent, sessionId });
+      this.#bridge.call("letGo", { nonce });
+    } catch {
+      // It runs out by itself.
+      return;
+    }
+  }
+
+  #giveBack(lane: string): void {
+    try {
+      this.#bridge.call("release", { lane });
     } catch {
       // It runs out by itself; the first error is the one to report.
       return;

@@ -109,6 +109,7 @@ test("with row-level security a tenant reads nothing of another's, by any comman
   );
   assert.deepEqual(rows.map((row: { table_name: string }) => row.table_name).toSorted(), [
     "chunks",
+    "holds",
     "removed",
     "sessions",
   ]);

@@ -49,7 +49,7 @@ const SESSIONS: Migration = {
 
 /**
  * What several writers need. `precedence` orders the generations of a key, of which the greatest is current; null is the generation's number.
- * `revision` counts how often a whole transcript was replaced, and `published` names the last time. `changed` becomes the id of the
+ * `holds` has the keys that live programs follow. `revision` counts how often a whole transcript was replaced, and `published` names the last time. `changed` becomes the id of the
  * transaction: a number from a sequence is missed by a host that looks while its transaction runs.
  */
 const WRITERS: Migration = {
@@ -66,6 +66,15 @@ const WRITERS: Migration = {
        where generation > 0`,
     `update ${schema}.sessions set changed = default`,
     `drop sequence ${schema}.changes`,
+    `create table ${schema}.holds (
+       tenant text not null default current_user,
+       agent text not null,
+       key text not null,
+       folder text,
+       holder text not null,
+       holder_facts jsonb not null,
+       lease_until timestamptz not null,
+       primary key (tenant, agent, key))`,
     `create table ${schema}.removed (
        tenant text not null default current_user,
        agent text not null,

@@ -99,9 +99,11 @@ export const crashChecks: readonly StoreCheck[] = [
       const { writer, store } = await cutOff(made);
       const next = made.writer(store);
       const count = (await pathOf(next)).length;
-      await mustRefuse("lock_lost", "Appending by a host that lost its session", () =>
-        writer.append({ type: "message", turnId: "t2", message: user("stale") }),
-      );
+      // A store that does not wait for each entry refuses at the commit.
+      await mustRefuse("lock_lost", "Appending by a host that lost its session", () => {
+        writer.append({ type: "message", turnId: "t2", message: user("stale") });
+        writer.commitTurn({ turnId: "t2", outcome: "completed" });
+      });
       await mustRefuse("lock_lost", "A commit by a host that lost its session", () =>
         writer.commitTurn({ turnId: "t2", outcome: "completed" }),
       );
