@@ -65,7 +65,9 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   const lastVisible = visibleItems.at(-1)?.index ?? 0;
   // Before the first paint: a key that is pressed as soon as the list is seen reaches it.
   useLayoutEffect(() => {
-    if (takesFocus === true) scroller.current?.focus({ preventScroll: true });
+    // A list that comes while the user types does not take the keys away.
+    const isTyping = document.activeElement instanceof HTMLInputElement;
+    if (takesFocus === true && !isTyping) scroller.current?.focus({ preventScroll: true });
   }, []);
   useEffect(() => {
     if (items.length > 0 && lastVisible >= items.length - PAGE) onEnd?.();

@@ -200,6 +200,7 @@ describe("the inspector of a user who may chat", () => {
     await other.page.goto(await addressFor("read"));
     await row(/turn/).first().waitFor();
     await other.page.getByRole("listbox", { name: "Line of time" }).waitFor();
+    await other.page.getByRole("listbox", { name: "Line of time" }).press("End");
     await other.page.getByRole("option", { name: /turn ?First prompt/ }).click();
     await other.page.getByLabel("Words", { exact: true }).first().waitFor();
     const status = await other.page.evaluate(async () =>
