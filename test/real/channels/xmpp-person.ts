@@ -49,11 +49,11 @@ export class XmppPerson {
 
   /** Sends a text over lost connections until the server has it, once. */
   async insist(text: string, id: string): Promise<void> {
-    for (;;) {
+    for (let isRepeat = false; ; isRepeat = true) {
       try {
         if (this.#xmpp?.status !== "online") await this.connect();
-        const sent = await this.archive();
-        if (!sent.some((message) => message.id === id)) await this.say(text, id);
+        const isThere = isRepeat && (await this.archive()).some((message) => message.id === id);
+        if (!isThere) await this.say(text, id);
         return;
       } catch {
         await this.end();
