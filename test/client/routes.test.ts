@@ -91,6 +91,8 @@ const CALLS: readonly ((client: PagurusClient) => unknown)[] = [
   (client) => client.inspect.diff("a", "t.1", { since: "t.0" }),
   (client) => client.inspect.leftOut("a", "t.0"),
   (client) => client.inspect.timeline("a"),
+  (client) => client.inspect.curve("a", { points: 100 }),
+  (client) => client.inspect.report("a", { request: "t.0", redact: ["user"] }),
   (client) => client.inspect.compactions("a"),
   (client) => client.inspect.summary("a", { entryId: "e", id: "n" }),
   (client) => client.inspect.entry("a", "e"),

@@ -123,6 +123,12 @@ const WRITING: Record<string, OpenMutant> = {
         () => base.append(entry),
         () => ({ ...entry, id: "lost", parentId: null, timestamp: "" }) as TranscriptEntry,
       ),
+    commitTurn: (turn) =>
+      unless(
+        "lock_lost",
+        () => base.commitTurn(turn),
+        () => true,
+      ),
   })),
   "rewind.moves": writer((base) => ({
     rewind: (target) => {

@@ -58,10 +58,7 @@ export function mapConfig(draft: ConfigDraft): void {
   takeThinking(draft);
   takeMcpServers(draft);
   if (draft.at(["channels"]) !== undefined)
-    draft.drop(
-      ["channels"],
-      "its services are no channels here so far; docs/guides/channels.md has those that are",
-    );
+    draft.drop(["channels"], "its services are no channels here so far; see pagurus channels --help");
   dropTwins(draft);
   dropForeign(draft);
 }
