@@ -17,6 +17,7 @@ CREATE INDEX IF NOT EXISTS channel_work_open ON channel_work (work) WHERE answer
 CREATE TABLE IF NOT EXISTS channel_outgoing (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, channel TEXT NOT NULL, address TEXT NOT NULL,
   is_group INTEGER NOT NULL, text TEXT NOT NULL, state TEXT NOT NULL, created INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS channel_outgoing_to ON channel_outgoing (channel, address, seq);
 CREATE INDEX IF NOT EXISTS channel_outgoing_open ON channel_outgoing (channel, seq) WHERE state IN ('waiting', 'sending');`;
 
 /** A code can be used for this long, ms. */
@@ -54,6 +55,7 @@ interface PeerRow {
 }
 
 interface OutgoingRow {
+  seq: number;
   id: string;
   address: string;
   is_group: number;
@@ -197,11 +199,17 @@ export class ChannelStore {
       channel,
     );
     if (!row) return undefined;
-    const { id, address: to, is_group, text, created: createdAt } = row;
-    return {
-      message: { id, to, isGroup: is_group === 1, text, createdAt },
-      isRepeat: row.state === "sending",
-    };
+    const { seq, id, address: to, is_group, text, created: createdAt } = row;
+    const previous = this.#db.get<{ id: string }>(
+      `SELECT id FROM channel_outgoing WHERE channel = ? AND address = ? AND seq < ? AND state = 'sent'
+       ORDER BY seq DESC LIMIT 1`,
+      channel,
+      to,
+      seq,
+    );
+    const message: OutgoingMessage = { id, to, isGroup: is_group === 1, text, createdAt };
+    if (previous) message.previousId = previous.id;
+    return { message, isRepeat: row.state === "sending" };
   }
 
   /** `lost`: it may not have arrived, and cannot be sent again without the risk of a second one. */

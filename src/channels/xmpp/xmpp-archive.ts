@@ -22,8 +22,10 @@ export interface ArchivePage {
 export interface ArchiveQuery {
   /** Id of the message before the page; absent: from the beginning. */
   after?: string;
-  /** The last page with so many messages, instead. */
-  last?: number;
+  /** Id of the message after the page, which is the last one before it; empty: the end of the archive. */
+  before?: string;
+  /** Messages of a page. */
+  max?: number;
   /** Messages with this address alone. */
   with?: string;
   /** Messages since then, ms since the epoch. */
@@ -67,7 +69,18 @@ export class XmppArchive {
     }
   }
 
-  /** All messages that the query finds, page by page. Throws as `page`. */
+  /** All messages that the query finds, newest first. Throws as `page`. */
+  async *readBack(query: ArchiveQuery): AsyncGenerator<ArchivedMessage> {
+    for (let before = ""; ;) {
+      const page = await this.page({ ...query, before });
+      yield* page.messages.toReversed();
+      const [first] = page.messages;
+      if (page.isComplete || !first) return;
+      before = first.id;
+    }
+  }
+
+  /** All messages that the query finds, oldest first. Throws as `page`. */
   async *read(query: ArchiveQuery): AsyncGenerator<ArchivedMessage> {
     for (let { after } = query; ;) {
       const page = await this.page({ ...query, ...(after === undefined ? {} : { after }) });
@@ -96,8 +109,10 @@ function form({ with: other, since }: ArchiveQuery): XmppElement {
   );
 }
 
-function paging({ after, last }: ArchiveQuery): XmppElement {
-  const place = last === undefined ? xml("max", {}, String(PAGE)) : xml("max", {}, String(last));
-  if (last !== undefined) return xml("set", { xmlns: RSM }, place, xml("before"));
-  return xml("set", { xmlns: RSM }, place, ...(after === undefined ? [] : [xml("after", {}, after)]));
+function paging({ after, before, max = PAGE }: ArchiveQuery): XmppElement {
+  const place = [
+    ...(before === undefined ? [] : [xml("before", {}, before)]),
+    ...(after === undefined ? [] : [xml("after", {}, after)]),
+  ];
+  return xml("set", { xmlns: RSM }, xml("max", {}, String(max)), ...place);
 }

@@ -92,7 +92,7 @@ class XmppConnection implements ChannelConnection {
     const xmpp = await connectXmpp(id, account, CONNECT_MS);
     const archive = new XmppArchive(xmpp);
     try {
-      const newest = await archive.page({ last: 1 }).catch((error: unknown) => {
+      const newest = await archive.page({ before: "", max: 1 }).catch((error: unknown) => {
         if (xmpp.status === "online") return undefined;
         throw error;
       });
@@ -207,11 +207,14 @@ class XmppConnection implements ChannelConnection {
     }
   }
 
-  async wasSent({ id, to, createdAt }: OutgoingMessage): Promise<boolean> {
+  /** From the end back: messages are sent in order, so it is not there where the one before it is met first. */
+  async wasSent({ id, to, createdAt, previousId }: OutgoingMessage): Promise<boolean> {
     if (!this.#hasArchive) return false;
     try {
-      for await (const { message } of this.#archive.read({ with: to, since: createdAt - CLOCKS_MS }))
+      for await (const { message } of this.#archive.readBack({ with: to, since: createdAt - CLOCKS_MS })) {
         if (message.attrs["id"] === id) return true;
+        if (previousId !== undefined && message.attrs["id"] === previousId) return false;
+      }
       return false;
     } catch (error) {
       this.#end(error instanceof Error ? error.message : String(error));

@@ -35,6 +35,8 @@ export interface OutgoingMessage {
     text: string;
     /** When it was made, ms since the epoch. */
     createdAt: number;
+    /** The last message that was sent to the same address before it; absent where there is none that is known. */
+    previousId?: string;
 }
 /** What a connection gets of the host. */
 export interface ChannelPort {
