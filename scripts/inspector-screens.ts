@@ -7,7 +7,8 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { startServer } from "../test/servers/server.ts";
 import { makeSetting, modelConfig, start } from "../test/turn/setting.ts";
-import { buildPage, InspectProcess, openBrowser, openPage, runTurn } from "../test/real/inspector-setting.ts";
+import { buildPage } from "../test/server/built-page.ts";
+import { InspectProcess, openBrowser, openPage, runTurn } from "../test/real/inspector-setting.ts";
 import { ROOT } from "./command.ts";
 import { smallPng } from "./small-png.ts";
 

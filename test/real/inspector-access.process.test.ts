@@ -4,7 +4,8 @@ import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, start, type Setting } from "../turn/setting.ts";
-import { buildPage, InspectProcess, openBrowser, openPage, runTurn } from "./inspector-setting.ts";
+import { buildPage } from "../server/built-page.ts";
+import { InspectProcess, openBrowser, openPage, runTurn } from "./inspector-setting.ts";
 import { pageFindings } from "./page-findings.ts";
 
 describe("the inspector's pages", () => {

@@ -6,7 +6,8 @@ import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
 import { startServer, type Protocol } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
-import { buildPage, InspectProcess, openBrowser, openPage, runTurn } from "./inspector-setting.ts";
+import { buildPage } from "../server/built-page.ts";
+import { InspectProcess, openBrowser, openPage, runTurn } from "./inspector-setting.ts";
 
 type Cause = "model" | "system" | "tools" | "messages" | "time";
 

@@ -6,7 +6,8 @@ import { ServeProcess } from "../server/serve-setting.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { readBody } from "../turn/wire-bodies.ts";
-import { buildPage, openBrowser, openPage } from "./inspector-setting.ts";
+import { buildPage } from "../server/built-page.ts";
+import { openBrowser, openPage } from "./inspector-setting.ts";
 import { pageFindings } from "./page-findings.ts";
 
 const PROTOCOL = "openai-completions";

@@ -5,7 +5,8 @@ import type { Browser, Page } from "playwright-core";
 import { ServeProcess } from "../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
-import { buildPage, openBrowser, openPage } from "./inspector-setting.ts";
+import { buildPage } from "../server/built-page.ts";
+import { openBrowser, openPage } from "./inspector-setting.ts";
 
 describe("the inspector of a running server", () => {
   let model: ModelServer;

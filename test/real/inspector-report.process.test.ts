@@ -6,7 +6,8 @@ import { pathToFileURL } from "node:url";
 import type { Browser } from "playwright-core";
 import { startServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
-import { buildPage, InspectProcess, openBrowser, openPage, runTurn } from "./inspector-setting.ts";
+import { buildPage } from "../server/built-page.ts";
+import { InspectProcess, openBrowser, openPage, runTurn } from "./inspector-setting.ts";
 
 const HOSTILE = `</pre></details><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)><style>body{display:none}</style>`;
 

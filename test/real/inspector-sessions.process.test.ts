@@ -6,7 +6,8 @@ import { createClient } from "../../src/client/index.ts";
 import { ServeProcess } from "../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
-import { buildPage, openBrowser, openPage } from "./inspector-setting.ts";
+import { buildPage } from "../server/built-page.ts";
+import { openBrowser, openPage } from "./inspector-setting.ts";
 import { pageFindings } from "./page-findings.ts";
 
 describe("the inspector's list of sessions", () => {

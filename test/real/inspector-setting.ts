@@ -4,14 +4,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
-import { buildInspector } from "../../scripts/build.ts";
-import { ROOT } from "../../scripts/command.ts";
 import { start, LAUNCHER, type Setting } from "../turn/setting.ts";
-
-/** The page of the sources, which the server serves from the checkout. */
-export function buildPage(): Promise<void> {
-  return buildInspector(`${ROOT}/dist/inspector`);
-}
 
 /** Debian's chromium, of the PATH. */
 export function openBrowser(): Promise<Browser> {

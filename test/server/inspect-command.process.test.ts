@@ -4,8 +4,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { buildInspector } from "../../scripts/build.ts";
-import { ROOT } from "../../scripts/command.ts";
+import { buildPage } from "./built-page.ts";
 import { makeSetting, start, type Running, type Setting } from "../turn/setting.ts";
 import { ServeProcess } from "./serve-setting.ts";
 
@@ -34,7 +33,7 @@ describe("pagurus inspect", () => {
   let origin: string;
   let cookie: string;
   before(async () => {
-    await buildInspector(join(ROOT, "dist/inspector"));
+    await buildPage();
     setting = makeSetting({ session: { scope: "main" } });
     running = start(setting, ["inspect", "--session", "a b/c"]);
     const url = await address(running);

@@ -212,7 +212,7 @@ class Cluster {
   }
 
   #spawn(program: string, args: string[]): ChildProcess {
-    const env = { PATH: process.env["PATH"], LC_ALL: "C.UTF-8" };
+    const env = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C.UTF-8" };
     const child = spawn(program, args, {
       cwd: this.folder,
       env,
