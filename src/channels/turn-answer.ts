@@ -1,37 +1,21 @@
 /** What a person gets as the answer to a piece of work: read from the session and the event log, so that a crash changes nothing. */
-import { isPagurusError } from "../contract/errors.ts";
 import type { SessionStore } from "../contract/session/store.ts";
 import type { CompactionReport } from "../contract/host/reports.ts";
 import type { EventLog } from "../inbox/event-log.ts";
+import { entriesFromEnd } from "../inbox/recorded-work.ts";
 import type { Work } from "../inbox/work.ts";
-
-/** Entries of the path that are searched, from its end. */
-const MOST_ENTRIES = 20_000;
 
 /** The text of the turn's answers, oldest first. Throws `store_read_failed`. */
 async function turnTexts(store: SessionStore, { id, sessionKey }: Work): Promise<string[]> {
   const texts: string[] = [];
-  let reader: ReturnType<SessionStore["openReader"]>;
-  try {
-    reader = store.openReader(sessionKey);
-  } catch (error) {
-    if (isPagurusError(error) && error.code === "session_not_found") return [];
-    throw error;
-  }
-  try {
-    let count = 0;
-    let isFound = false;
-    for await (const entry of reader.cursor.backward()) {
-      count += 1;
-      if (count > MOST_ENTRIES || (isFound && entry.turnId !== undefined && entry.turnId !== id)) break;
-      if (entry.turnId !== id) continue;
-      isFound = true;
-      if (entry.type !== "message" || entry.message.role !== "assistant") continue;
-      const parts = entry.message.content.map((part) => (part.type === "text" ? part.text : ""));
-      texts.unshift(parts.join("").trim());
-    }
-  } finally {
-    reader.close();
+  let isFound = false;
+  for await (const entry of entriesFromEnd(store, sessionKey)) {
+    if (isFound && entry.turnId !== undefined && entry.turnId !== id) break;
+    if (entry.turnId !== id) continue;
+    isFound = true;
+    if (entry.type !== "message" || entry.message.role !== "assistant") continue;
+    const parts = entry.message.content.map((part) => (part.type === "text" ? part.text : ""));
+    texts.unshift(parts.join("").trim());
   }
   return texts.filter((text) => text !== "");
 }

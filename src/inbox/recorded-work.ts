@@ -8,7 +8,11 @@ import type { TurnWork, Work, WorkOutcome } from "./work.ts";
 /** Entries of the path that are searched, from its end. */
 const MOST_ENTRIES = 20_000;
 
-async function* entriesFromEnd(store: SessionStore, sessionKey: string): AsyncGenerator<TranscriptEntry> {
+/** Entries of the path, newest first; none for a key without a session. Throws `store_read_failed`. */
+export async function* entriesFromEnd(
+  store: SessionStore,
+  sessionKey: string,
+): AsyncGenerator<TranscriptEntry> {
   const reader = openReader(store, sessionKey);
   if (!reader) return;
   try {

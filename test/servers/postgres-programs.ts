@@ -1,7 +1,6 @@
 /** Where Debian installs PostgreSQL's and pgbouncer's programs, and the account that runs them. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 
 const VERSIONS = "/usr/lib/postgresql";
@@ -62,16 +61,4 @@ export function postgresAccount(): Account | undefined {
   const number = (flag: string): number =>
     Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" }).trim());
   return { uid: number("-u"), gid: number("-g") };
-}
-
-/** A loopback port that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { childrenOf } from "../../src/testkit/processes.ts";
-import { freePort, postgresAccount, serverPrograms, type Account } from "./postgres-programs.ts";
+import { freePort } from "../server/serve-setting.ts";
+import { postgresAccount, serverPrograms, type Account } from "./postgres-programs.ts";
 
 const PASSWORD = "p:w/d @1";
 const OWNER = "pagurus";

@@ -82,12 +82,12 @@ test("the database refuses a host whose lease another one took, and the host rep
   assert.throws(() => writer.append({ type: "message", turnId: "t3", message: user("again") }), refused);
   writer.close();
   taken.close();
-  const told = ["kept", "answer to kept", "new", "answer to new"];
-  assert.deepEqual(words(b.openReader("talk")), told);
+  const expected = ["kept", "answer to kept", "new", "answer to new"];
+  assert.deepEqual(words(b.openReader("talk")), expected);
   const reopened = a.openWriter("talk", { cwd: CWD });
   assert.match(reopened.notices[0]?.detail ?? "", /had not reached the database .* were moved to/);
   reopened.close();
-  assert.deepEqual(words(a.openReader("talk")), told);
+  assert.deepEqual(words(a.openReader("talk")), expected);
 });
 
 test("a lease that ran out, and that no host took, is its writer's still", async (t) => {
